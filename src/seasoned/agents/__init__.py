@@ -1,0 +1,1 @@
+"""The episode loop and its record."""

@@ -1,0 +1,188 @@
+"""The closed form of KL-constrained policy improvement, and the distributions around it."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.errors import InputError
+
+__all__ = [
+    "check_beta",
+    "kl_divergence",
+    "kl_objective",
+    "log_softmax",
+    "mix_in",
+    "modulate",
+    "sample_index",
+    "softmax",
+]
+
+Floats = npt.NDArray[np.float64]
+
+
+def check_beta(beta: float) -> float:
+    """Return `beta` if it is finite and at least 0.
+
+    Raises:
+        InputError: it is not.
+
+    Example:
+        >>> check_beta(4.0)
+        4.0
+    """
+    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0.0 <= beta < float("inf"):
+        raise InputError(
+            f"beta = {beta!r}", "beta is finite and at least 0 nats", "0 switches memory off; 1 to 5 is usual."
+        )
+    return float(beta)
+
+
+def _vector(name: str, values: npt.ArrayLike) -> Floats:
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not len(array):
+        raise InputError(
+            f"{name} of shape {array.shape}", f"{name} have shape (C,) with C >= 1", "Pass at least one candidate."
+        )
+    if not np.isfinite(array).all():
+        at = int(np.flatnonzero(~np.isfinite(array))[0])
+        raise InputError(f"{name}[{at}] = {array[at]}", f"{name} are finite", "Bound what the model did not return.")
+    return array
+
+
+def log_softmax(logits: npt.ArrayLike) -> Floats:
+    """Return normalised logprobs: `z - log sum exp z`, in nats.
+
+    Args:
+        logits: shape (C,), finite, unnormalised nats. Adding a constant to all of them changes nothing.
+
+    Raises:
+        InputError: there are none, or one is not finite.
+
+    Example:
+        >>> log_softmax([0.0, 0.0]).round(4).tolist()
+        [-0.6931, -0.6931]
+    """
+    z = _vector("logits", logits)
+    shifted = z - z.max()
+    result: Floats = shifted - np.log(np.exp(shifted).sum())
+    return result
+
+
+def softmax(logits: npt.ArrayLike) -> Floats:
+    """Return probabilities `exp z / sum exp z`, shape (C,); see `log_softmax`.
+
+    Example:
+        >>> softmax([0.0, 0.0]).tolist()
+        [0.5, 0.5]
+    """
+    z = _vector("logits", logits)
+    weights = np.exp(z - z.max())
+    result: Floats = weights / weights.sum()
+    return result
+
+
+def modulate(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float) -> Floats:
+    """Return the improved policy's logprobs: `z'(a) = z(a) + beta * A(a)`, normalised.
+
+    The exact maximiser of `E_p[A] - KL(p || softmax(z)) / beta`. Source: JitRL, arXiv 2601.18510, the closed-form update.
+    It departs from the paper's published code, which adds advantages to probabilities.
+
+    Args:
+        logits: shape (C,), the model's own, in nats.
+        advantages: shape (C,), 0 where nothing is known.
+        beta: nats per unit of advantage, >= 0; 0 returns the model's own policy.
+
+    Returns:
+        Shape (C,), logprobs in nats.
+
+    Raises:
+        InputError: shapes differ, or a value is not finite.
+
+    Example:
+        >>> np.exp(modulate([0.0, 0.0], [0.0, np.log(3.0)], beta=1.0)).round(4).tolist()
+        [0.25, 0.75]
+    """
+    z, shift = _vector("logits", logits), _vector("advantages", advantages)
+    if z.shape != shift.shape:
+        raise InputError(
+            f"{len(z)} logits and {len(shift)} advantages", "there is one advantage per candidate", "Align them."
+        )
+    beta = check_beta(beta)
+    if beta == 0.0:  # exactly, also where a difference of advantages overflows and 0 times infinity is nothing
+        return log_softmax(z)
+    with np.errstate(over="ignore"):
+        total = z + beta * (shift - shift.max())
+    # What overflows to minus infinity has probability 0 in any case; a finite floor keeps the result a policy.
+    return log_softmax(np.maximum(total, -1e300))
+
+
+def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
+    """Return `KL(p || q) = sum p log(p / q)` in nats, with `0 log 0 = 0`; infinite where q is 0 and p is not.
+
+    Args:
+        p, q: shape (C,), probabilities.
+
+    Example:
+        >>> round(kl_divergence([0.5, 0.5], [0.25, 0.75]), 4)
+        0.1438
+    """
+    p_, q_ = _vector("probabilities", p), _vector("probabilities", q)
+    if p_.shape != q_.shape:
+        raise InputError(
+            f"{len(p_)} and {len(q_)} probabilities", "both policies are over the same candidates", "Align them."
+        )
+    held = p_ > 0
+    with np.errstate(divide="ignore"):
+        return max(0.0, float((p_[held] * (np.log(p_[held]) - np.log(q_[held]))).sum()))
+
+
+def kl_objective(p: npt.ArrayLike, advantages: npt.ArrayLike, logits: npt.ArrayLike, beta: float) -> float:
+    """Return what `modulate` maximises: `E_p[A] - KL(p || softmax(logits)) / beta`, in units of advantage (beta > 0).
+
+    Example:
+        >>> best = np.exp(modulate([0.0, 0.0], [0.0, 1.0], beta=2.0))
+        >>> kl_objective(best, [0.0, 1.0], [0.0, 0.0], 2.0) > kl_objective([0.5, 0.5], [0.0, 1.0], [0.0, 0.0], 2.0)
+        True
+    """
+    if not check_beta(beta) > 0:
+        raise InputError(f"beta = {beta}", "the objective needs beta > 0", "At 0 the only policy is the model's own.")
+    expected = float(_vector("probabilities", p) @ _vector("advantages", advantages))
+    return expected - kl_divergence(p, softmax(logits)) / beta
+
+
+def mix_in(logprobs: npt.ArrayLike, n_added: int, mass: float) -> Floats:
+    """Return logprobs over C + `n_added` candidates: the added ones share `mass` equally, the rest keep their proportions.
+
+    Where it departs from JitRL, arXiv 2601.18510: the paper gives an action that only memory proposes the base logit 0,
+    which is sane on a probability scale only; with true logprobs, 0 beats every action of the model.
+
+    Args:
+        logprobs: shape (C,), normalised; may be empty (C = 0), then the added ones hold all the mass.
+        n_added: how many candidates memory adds.
+        mass: their joint prior probability, in (0, 1).
+
+    Example:
+        >>> np.exp(mix_in([0.0], n_added=2, mass=0.1)).round(3).tolist()
+        [0.9, 0.05, 0.05]
+    """
+    own = np.asarray(logprobs, dtype=np.float64)
+    if not n_added:
+        return own
+    if not len(own):
+        return np.full(n_added, -np.log(n_added))
+    if not 0.0 < mass < 1.0:
+        raise InputError(f"mass = {mass}", "the prior mass of added candidates is in (0, 1)", "0.1 is the default.")
+    return np.concatenate([own + np.log1p(-mass), np.full(n_added, np.log(mass / n_added))])
+
+
+def sample_index(probs: npt.ArrayLike, rng: np.random.Generator) -> int:
+    """Return the index of one draw from `probs` (shape (C,), any positive total), by inverting the cumulative sum.
+
+    Example:
+        >>> sample_index([0.0, 1.0], np.random.default_rng(0))
+        1
+    """
+    cumulative = np.cumsum(_vector("probabilities", probs))
+    index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
+    return min(index, len(cumulative) - 1)

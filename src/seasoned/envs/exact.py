@@ -1,0 +1,85 @@
+"""Exact values of a small Markov decision process given as arrays, by iterating its Bellman equation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.errors import InputError, excerpt
+
+__all__ = ["ExactValues", "prior_at", "solve"]
+
+Floats = npt.NDArray[np.float64]
+
+_TOLERANCE = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ExactValues:
+    """Values in reward units: `q[state][action]` and `v[state]`, for every state in which an action can be taken."""
+
+    q: Mapping[str, Mapping[str, float]]
+    v: Mapping[str, float]
+
+
+def solve(
+    transition: Floats, rewards: Floats, policy: Floats, gamma: float, beta: float | None
+) -> tuple[Floats, Floats]:
+    """Return (Q, V) with `Q = rewards + gamma * transition @ V` to 1e-12, for S states and A actions.
+
+    `V` is `max_a Q` where `beta` is None, else `(1/beta) log sum_a policy * exp(beta * Q)`, whose limit at beta 0 is
+    `sum_a policy * Q`. States without actions have value 0. The iteration contracts by gamma in the sup norm.
+
+    Args:
+        transition: shape (S, A, S), probabilities; all 0 where the action cannot be taken.
+        rewards: shape (S, A), expected, in reward units.
+        policy: shape (S, A), the prior's probabilities; 0 where the action cannot be taken.
+        gamma: discount in [0, 1).
+        beta: nats per reward unit, or None.
+    """
+    allowed = transition.sum(axis=2) > 0.0
+    live = allowed.any(axis=1)
+    values = np.zeros(len(transition))
+    while True:
+        q = rewards + gamma * transition @ values
+        updated = np.zeros_like(values)
+        updated[live] = _backup(q[live], allowed[live], policy[live], beta)
+        change = float(np.abs(updated - values).max())
+        values = updated
+        if change * gamma <= _TOLERANCE * (1.0 - gamma) + np.finfo(float).eps * float(np.abs(values).max()):
+            return rewards + gamma * transition @ values, values
+
+
+def _backup(q: Floats, allowed: npt.NDArray[np.bool_], policy: Floats, beta: float | None) -> Floats:
+    """V from Q by row: the maximum, the prior's mean (beta 0), or the log-mean-exp, shifted against overflow."""
+    if beta == 0.0:
+        mean: Floats = (policy * q).sum(axis=1)
+        return mean
+    masked = np.where(allowed if beta is None else policy > 0.0, q, -np.inf)
+    top: Floats = masked.max(axis=1)
+    if beta is None:
+        return top
+    mean_exp: Floats = (policy * np.exp(beta * (masked - top[:, None]))).sum(axis=1)
+    return top + np.log(mean_exp) / beta
+
+
+def prior_at(
+    state: str, actions: tuple[str, ...], prior: Mapping[str, Mapping[str, float]] | None
+) -> Mapping[str, float]:
+    """The prior's probabilities at one state, checked."""
+    if prior is None:
+        return dict.fromkeys(actions, 1.0 / len(actions))
+    probs = prior.get(state, {})
+    fits = (
+        set(probs) == set(actions) and all(p >= 0.0 for p in probs.values()) and abs(sum(probs.values()) - 1.0) < 1e-9
+    )
+    if not fits:
+        raise InputError(
+            f"prior[{state!r}] = {excerpt(dict(probs))}",
+            f"a prior gives each of {', '.join(actions)} a probability, and they sum to 1",
+            "Build it over Grid.states().",
+        )
+    return probs

@@ -1,0 +1,52 @@
+"""One text per content: what hashes are taken of, and what is exported."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+from seasoned.types import Episode, Step
+
+__all__ = ["canonical_json", "digest", "episode_from_record", "episode_record", "text_digest"]
+
+Record = dict[str, Any]
+
+
+def canonical_json(record: object) -> str:
+    """Return JSON with sorted keys and no spare blanks; floats in their shortest exact form."""
+    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def digest(tag: str, record: object) -> bytes:
+    """Return the SHA-256 of a record's canonical form; the tag keeps the digests of two kinds apart."""
+    return hashlib.sha256(f"seasoned:{tag}:v1\n{canonical_json(record)}".encode()).digest()
+
+
+def text_digest(data: str | bytes) -> bytes:
+    """Return a 16-byte key by which a text is found again."""
+    return hashlib.blake2b(data.encode() if isinstance(data, str) else data, digest_size=16).digest()
+
+
+def _step_record(step: Step) -> Record:
+    record: Record = {"state": step.state, "action": step.action, "reward": step.reward}
+    if step.prior is not None:
+        record["prior"] = dict(step.prior)
+    if step.propensity is not None:
+        record["propensity"] = step.propensity
+    return record
+
+
+def episode_record(episode: Episode) -> Record:
+    """Return an episode as plain data; absent values are left out."""
+    record: Record = {"task": episode.task, "ending": episode.ending, "steps": [_step_record(s) for s in episode.steps]}
+    for name in ("id", "final_state", "model", "policy", "arm", "subject"):
+        if (value := getattr(episode, name)) is not None:
+            record[name] = value
+    return record
+
+
+def episode_from_record(record: Record) -> Episode:
+    """Return the episode that `episode_record` gave as data. InputError where a value breaks a rule."""
+    fields = {name: value for name, value in record.items() if name != "steps"}
+    return Episode(steps=[Step(**step) for step in record["steps"]], **fields)

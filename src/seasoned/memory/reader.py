@@ -1,0 +1,165 @@
+"""What is read from a store: stored steps as experiences, and evidence. Every function runs inside one snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from seasoned.core import robust_spread
+from seasoned.errors import EncoderMismatchError
+from seasoned.memory.database import Database
+from seasoned.memory.events import Event
+from seasoned.memory.schema import MAX_STEPS, STEP_BITS
+from seasoned.types import Episode, Experience, Step
+
+__all__ = ["EvidenceRow", "Reader"]
+
+EvidenceRow = tuple[int, int, int, float, float, float, int]
+"""set_id, key_id, count, weight, total, squares, ordinal."""
+
+
+def _marks(values: Sequence[object]) -> str:
+    return ", ".join("?" * len(values))
+
+
+class Reader:
+    """Reads one namespace of one store."""
+
+    def __init__(self, database: Database, namespace_id: int) -> None:
+        self._db = database
+        self._ns = namespace_id
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._db.execute(sql, parameters).fetchall()
+
+    def check_encoder(self, identity: str) -> None:
+        """Raise EncoderMismatchError if another process has encoded the namespace anew."""
+        stored = self._rows("SELECT encoder FROM namespace WHERE id = ?", self._ns)[0][0]
+        if stored != identity:
+            raise EncoderMismatchError(
+                f"encoder {identity!r}",
+                f"the namespace is encoded by {stored!r} now, and features of two encoders are never mixed",
+                "Open the memory again with that encoder.",
+            )
+
+    # ------------------------------------------------------------------------------------------ the index's tail
+
+    def tokens_after(self, token_id: int) -> list[tuple[int, str]]:
+        """Return the tokens numbered above `token_id`."""
+        return self._rows("SELECT id, text FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
+
+    def sets_after(self, visit: int) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint32]], int]]:
+        """Yield the feature sets visited after `visit`, in the order of their last visits."""
+        rows = self._db.execute(
+            "SELECT id, tokens, last_visit FROM feature_set "
+            "WHERE namespace_id = ? AND last_visit > ? ORDER BY last_visit",
+            (self._ns, visit),
+        )
+        for set_id, tokens, last_visit in rows:
+            yield set_id, np.frombuffer(tokens, dtype="<u4"), last_visit
+
+    # ------------------------------------------------------------------------------------------ experiences
+
+    def recent_visits(self, set_id: int, limit: int, exclude_task: str | None) -> list[int]:
+        """Return the latest live visits to a distinct state, latest first."""
+        if exclude_task is None:
+            sql = "SELECT visit FROM step WHERE namespace_id = ? AND set_id = ? AND live ORDER BY visit DESC LIMIT ?"
+            return [row[0] for row in self._rows(sql, self._ns, set_id, limit)]
+        sql = (
+            "SELECT visit FROM step JOIN episode "
+            f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
+            "WHERE step.namespace_id = ? AND set_id = ? AND live AND task <> ? ORDER BY visit DESC LIMIT ?"
+        )
+        return [row[0] for row in self._rows(sql, self._ns, set_id, exclude_task, limit)]
+
+    def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
+        """Return each visit's experience and the key of its action."""
+        found: dict[int, tuple[Experience, int]] = {}
+        for start in range(0, len(visits), 500):
+            chunk = visits[start : start + 500]
+            rows = self._rows(
+                "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
+                "FROM step "
+                "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+                "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+                f"WHERE step.namespace_id = ? AND step.visit IN ({_marks(chunk)})",
+                view_id, self._ns, *chunk,
+            )  # fmt: skip
+            for visit, state, action, reward, return_, episode_id, task, key_id in rows:
+                seen = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
+                found[visit] = (seen, key_id)
+        return found
+
+    # ------------------------------------------------------------------------------------------ evidence
+
+    def evidence(self, view_id: int, set_ids: Sequence[int]) -> list[EvidenceRow]:
+        """Return the aggregated evidence at some distinct states."""
+        return self._rows(
+            "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
+            f"WHERE namespace_id = ? AND view_id = ? AND set_id IN ({_marks(set_ids)}) ORDER BY set_id, key_id",
+            self._ns, view_id, *set_ids,
+        )  # fmt: skip
+
+    def action_texts(self, key_ids: Sequence[int]) -> dict[int, str]:
+        """Return the first spelling of each action."""
+        rows = self._rows(
+            f"SELECT id, text FROM action WHERE namespace_id = ? AND id IN ({_marks(key_ids)})", self._ns, *key_ids
+        )
+        return dict(rows)
+
+    def spread(self, view_id: int) -> float:
+        """Return the robust spread of the namespace's returns, in reward units."""
+        rows = self._rows(
+            "SELECT return_, count FROM distribution WHERE namespace_id = ? AND view_id = ?", self._ns, view_id
+        )
+        return robust_spread([row[0] for row in rows], [row[1] for row in rows])
+
+    def last_ordinal(self) -> int:
+        """Return the number of episodes committed so far."""
+        return int(self._rows("SELECT episodes FROM namespace WHERE id = ?", self._ns)[0][0])
+
+    # ------------------------------------------------------------------------------------------ whole episodes
+
+    def episodes(self, where: str = "", *parameters: object) -> Iterator[tuple[int, float, bytes, Episode]]:
+        """Yield (ordinal, created_at, digest, episode) in commit order."""
+        rows = self._rows(
+            "SELECT ordinal, episode.id, task, ending, steps, state.text, model, policy, arm, subject, created_at, "
+            "episode.digest "
+            "FROM episode LEFT JOIN state ON state.namespace_id = episode.namespace_id AND state.id = final_state_id "
+            f"WHERE episode.namespace_id = ? {where} ORDER BY ordinal",
+            self._ns, *parameters,
+        )  # fmt: skip
+        for ordinal, id_, task, ending, _, final, model, policy, arm, subject, created_at, content in rows:
+            steps = [
+                Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
+                for state, action, reward, prior, propensity in self._rows(
+                    "SELECT state.text, action.text, reward, logprobs, propensity FROM step "
+                    "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
+                    "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                    "LEFT JOIN prior ON prior.namespace_id = step.namespace_id AND prior.id = prior_id "
+                    "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
+                    self._ns,
+                    ordinal << STEP_BITS,
+                    (ordinal + 1 << STEP_BITS) - 1,
+                )  # fmt: skip
+            ]
+            yield ordinal, created_at, content, Episode(
+                task, steps, id_, final, ending, model, policy, arm, subject
+            )  # fmt: skip
+
+    def events(self, where: str = "", *parameters: object) -> Iterator[tuple[bytes, Event]]:
+        """Yield (digest, feedback event) in the order in which they were given."""
+        rows = self._rows(
+            "SELECT feedback.digest, feedback.id, episode.id, visit, reward, weight, source, author, "
+            "feedback.created_at, revoked_at, superseded_by FROM feedback "
+            f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
+            f"WHERE feedback.namespace_id = ? {where} ORDER BY seq",
+            self._ns, *parameters,
+        )  # fmt: skip
+        for content, id_, episode_id, visit, *rest in rows:
+            yield content, Event(id_, episode_id, visit & (MAX_STEPS - 1), *rest)

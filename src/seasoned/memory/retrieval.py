@@ -1,0 +1,222 @@
+"""From a state to its neighbours and to what they are evidence of."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from seasoned.core import check_gamma
+from seasoned.errors import InputError
+from seasoned.memory.database import Database, store_errors
+from seasoned.memory.index import JaccardIndex
+from seasoned.memory.reader import Reader
+from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.writer import Writer
+from seasoned.protocols import StateEncoder
+from seasoned.types import Evidence, Neighbor, check_text
+
+__all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_size"]
+
+MAX_LISTED_NEIGHBORS = 50
+
+Ranked = list[tuple[int, float]]
+"""(visit or set id, similarity), best first."""
+
+
+def check_size(name: str, text: str, max_bytes: int) -> None:
+    """Refuse a text that is too large for a memory.
+
+    Raises:
+        InputError: it has more than `max_bytes` bytes as UTF-8.
+    """
+    n_bytes = len(text) if text.isascii() else len(text.encode())
+    if n_bytes > max_bytes:
+        raise InputError(
+            f"a {name} of {n_bytes} bytes",
+            f"a {name} has at most {max_bytes} bytes",
+            "Keep what tells states apart, or open the memory with a larger max_text_bytes.",
+        )
+
+
+class Retriever:
+    """Keeps an index that follows the store's commits, and reads what it points to."""
+
+    def __init__(
+        self, database: Database, namespace_id: int, encoder: StateEncoder, writer: Writer, max_text_bytes: int
+    ) -> None:
+        self._db = database
+        self._ns = namespace_id
+        self._encoder = encoder
+        self._writer = writer
+        self._reader = Reader(database, namespace_id)
+        self._max_text_bytes = max_text_bytes
+        self._index = JaccardIndex()
+        self._token_of: dict[str, int] = {}
+        self._seen_token = self._seen_visit = -1
+        self._seen_version: tuple[int, int] | None = None
+        self._views: dict[tuple[float, float], int] = {}
+        self._spreads: dict[int, float] = {}
+
+    # ------------------------------------------------------------------------------------------ freshness
+
+    @contextlib.contextmanager
+    def view(self, gamma: float, decay: float) -> Iterator[int]:
+        """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id."""
+        check_gamma(gamma)
+        with self._db.lock, store_errors(self._db.path):
+            view_id = self._view_id(gamma, decay)
+            with self._db.snapshot():
+                self._refresh()
+                yield view_id
+
+    def _view_id(self, gamma: float, decay: float) -> int:
+        """Return the view's id; gather it first if nobody asked for this discount before."""
+        if (gamma, decay) not in self._views:
+            row = self._db.execute(
+                "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", (self._ns, gamma, decay)
+            ).fetchone()
+            if row is None:
+                with self._db.transaction():
+                    row = (self._writer.ensure_view(gamma, decay),)
+            self._views[gamma, decay] = row[0]
+        return self._views[gamma, decay]
+
+    def _refresh(self) -> None:
+        """Bring the index up to the store's last commit; costs what is new."""
+        version = self._db.version()
+        if version == self._seen_version:
+            return
+        self._reader.check_encoder(self._encoder.identity)
+        for token_id, text in self._reader.tokens_after(self._seen_token):
+            self._token_of[text] = token_id
+            self._seen_token = max(self._seen_token, token_id)
+        new = list(self._reader.sets_after(self._seen_visit))
+        if new:
+            self._index.add(new)
+            self._seen_visit = new[-1][2]
+        self._spreads.clear()
+        self._seen_version = version
+
+    def spread(self, view_id: int) -> float:
+        """Return the robust spread of the namespace's returns; read once per commit."""
+        if view_id not in self._spreads:
+            self._spreads[view_id] = self._reader.spread(view_id)
+        return self._spreads[view_id]
+
+    # ------------------------------------------------------------------------------------------ neighbours
+
+    def _nearest_sets(self, state: str, k: int, threshold: float, exclude_task: str | None = None) -> Ranked:
+        """Return the k most similar distinct states (with a step outside `exclude_task`, if given)."""
+        features = self._encoder.features(state)
+        tokens = [self._token_of[feature] for feature in features if feature in self._token_of]
+        wanted = k
+        while True:
+            found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
+            if exclude_task is None:
+                return found
+            # The index knows the latest visit of any task; ties are broken by the latest one that counts.
+            latest = {set_id: self._reader.recent_visits(set_id, 1, exclude_task) for set_id, _ in found}
+            kept = [pair for pair in found if latest[pair[0]]]
+            cut = len(found) == wanted
+            if not cut or (len(kept) >= k and kept[k - 1][1] > found[-1][1]):
+                return sorted(kept, key=lambda pair: (-pair[1], -latest[pair[0]][0]))[:k]
+            wanted *= 4
+
+    def _visits_at(self, sets: Ranked, limit: int | None, exclude_task: str | None) -> Ranked:
+        """Return the visits to these distinct states, most similar first, then latest first; at most `limit`."""
+        visits: Ranked = []
+        for position, (set_id, similarity) in enumerate(sets):
+            if limit is not None and len(visits) >= limit and similarity < sets[position - 1][1]:
+                break
+            recent = self._reader.recent_visits(set_id, -1 if limit is None else limit, exclude_task)
+            visits += [(visit, similarity) for visit in recent]
+        visits.sort(key=lambda pair: (-pair[1], -pair[0]))
+        return visits[:limit]
+
+    def _nearest_visits(self, state: str, k: int, threshold: float, exclude_task: str | None) -> Ranked:
+        # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
+        # before it, each with a step that comes before all of its own.
+        return self._visits_at(self._nearest_sets(state, k, threshold, exclude_task), k, exclude_task)
+
+    def _check_state(self, state: str) -> None:
+        check_text("state", state)
+        check_size("state", state, self._max_text_bytes)
+
+    def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
+        """Return the k nearest stored steps; see `Memory.search`."""
+        self._check_state(state)
+        with self.view(gamma, 1.0) as view_id:
+            pairs = self._nearest_visits(state, k, threshold, exclude_task)
+            found = self._reader.experiences(view_id, [visit for visit, _ in pairs])
+        return [Neighbor(found[visit][0], similarity) for visit, similarity in pairs]
+
+    # ------------------------------------------------------------------------------------------ evidence
+
+    def evidence(
+        self,
+        state: str,
+        *,
+        k: int,
+        unit: Literal["steps", "states"],
+        threshold: float,
+        gamma: float,
+        similarity_power: float,
+        decay: float,
+        exclude_task: str | None,
+    ) -> Evidence:
+        """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
+        self._check_state(state)
+        if unit not in ("steps", "states"):
+            raise InputError(f"unit = {unit!r}", "evidence is counted in 'steps' or 'states'", "Choose one.")
+        if not 0.0 <= similarity_power < float("inf"):
+            raise InputError(
+                f"similarity_power = {similarity_power}", "it is finite and at least 0", "0 weighs all alike."
+            )
+        if not 0.0 < decay <= 1.0:
+            raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
+        with self.view(gamma, decay) as view_id:
+            now = self._reader.last_ordinal()
+            sums: defaultdict[int, list[float]] = defaultdict(lambda: [0.0] * 4)
+
+            def collect(key_id: int, count: int, factor: float, weight: float, total: float, squares: float) -> None:
+                for i, amount in enumerate((count, factor * weight, factor * total, factor * squares)):
+                    sums[key_id][i] += amount
+
+            if unit == "states" and exclude_task is None:
+                sets = dict(self._nearest_sets(state, k, threshold))
+                for set_id, key_id, count, weight, total, squares, at in self._reader.evidence(view_id, list(sets)):
+                    collect(
+                        key_id, count, sets[set_id] ** similarity_power * decay ** (now - at), weight, total, squares
+                    )
+                visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, None)
+                found = self._reader.experiences(view_id, [visit for visit, _ in visits])
+                n_states = len(sets)
+            else:
+                if unit == "steps":
+                    visits = self._nearest_visits(state, k, threshold, exclude_task)
+                else:
+                    visits = self._visits_at(self._nearest_sets(state, k, threshold, exclude_task), None, exclude_task)
+                found = self._reader.experiences(view_id, [visit for visit, _ in visits])
+                for visit, similarity in visits:
+                    seen, key_id = found[visit]
+                    factor = similarity**similarity_power * decay ** (now - (visit >> STEP_BITS))
+                    collect(key_id, 1, factor, 1.0, seen.return_, seen.return_**2)
+                n_states = len({self._encoder.features(found[visit][0].state) for visit, _ in visits})
+            texts = self._reader.action_texts(list(sums))
+            spread = self.spread(view_id)
+        table = np.array(list(sums.values()), dtype=np.float64).reshape(-1, 4)
+        return Evidence(
+            actions=tuple(texts[key_id] for key_id in sums),
+            counts=table[:, 0],
+            weights=table[:, 1],
+            totals=table[:, 2],
+            squares=table[:, 3],
+            spread=spread,
+            gamma=gamma,
+            n_states=n_states,
+            neighbors=tuple(Neighbor(found[visit][0], s) for visit, s in visits[:MAX_LISTED_NEIGHBORS]),
+        )

@@ -1,0 +1,171 @@
+"""The SQLite schema, as numbered migrations.
+
+Raw: namespace, episode, step, state, action, prior, feedback. Derived, and re-derived by `verify`: token, feature_set,
+view, value, evidence, distribution, `step.feedback`, `step.live`.
+
+Every table is keyed by namespace first. `ordinal` numbers a namespace's episodes in commit order; `visit` is
+`ordinal << 20 | step`, so that a larger visit is a more recent step.
+"""
+
+from __future__ import annotations
+
+__all__ = ["APPLICATION_ID", "MAX_STEPS", "MIGRATIONS", "SCHEMA_VERSION", "STEP_BITS"]
+
+APPLICATION_ID = 0x5EA50AED
+STEP_BITS = 20
+MAX_STEPS = 1 << STEP_BITS
+
+_FIRST = """
+CREATE TABLE namespace (
+    id INTEGER PRIMARY KEY,
+    name TEXT NOT NULL UNIQUE,
+    encoder TEXT NOT NULL,
+    gamma REAL NOT NULL,
+    created_at REAL NOT NULL,
+    episodes INTEGER NOT NULL DEFAULT 0,
+    states INTEGER NOT NULL DEFAULT 0,
+    feature_sets INTEGER NOT NULL DEFAULT 0,
+    tokens INTEGER NOT NULL DEFAULT 0,
+    actions INTEGER NOT NULL DEFAULT 0,
+    priors INTEGER NOT NULL DEFAULT 0,
+    views INTEGER NOT NULL DEFAULT 0,
+    events INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE token (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (namespace_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX token_by_text ON token (namespace_id, text);
+CREATE TABLE feature_set (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id INTEGER NOT NULL,
+    tokens BLOB NOT NULL,
+    digest BLOB NOT NULL,
+    last_visit INTEGER,
+    PRIMARY KEY (namespace_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX feature_set_by_digest ON feature_set (namespace_id, digest);
+CREATE INDEX feature_set_by_visit ON feature_set (namespace_id, last_visit);
+CREATE TABLE state (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    set_id INTEGER NOT NULL,
+    PRIMARY KEY (namespace_id, id),
+    FOREIGN KEY (namespace_id, set_id) REFERENCES feature_set
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX state_by_digest ON state (namespace_id, digest);
+CREATE TABLE action (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    key_id INTEGER NOT NULL,
+    key TEXT NOT NULL,
+    PRIMARY KEY (namespace_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX action_by_text ON action (namespace_id, text);
+CREATE INDEX action_by_key ON action (namespace_id, key, id);
+CREATE TABLE prior (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id INTEGER NOT NULL,
+    logprobs TEXT NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (namespace_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX prior_by_digest ON prior (namespace_id, digest);
+CREATE TABLE episode (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    ordinal INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    task TEXT NOT NULL,
+    ending TEXT NOT NULL CHECK (ending IN ('terminated', 'truncated', 'aborted')),
+    steps INTEGER NOT NULL,
+    final_state_id INTEGER,
+    model TEXT,
+    policy TEXT,
+    arm TEXT,
+    subject TEXT,
+    created_at REAL NOT NULL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (namespace_id, ordinal),
+    FOREIGN KEY (namespace_id, final_state_id) REFERENCES state
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX episode_by_id ON episode (namespace_id, id);
+CREATE TABLE step (
+    namespace_id INTEGER NOT NULL,
+    visit INTEGER NOT NULL,
+    state_id INTEGER NOT NULL,
+    set_id INTEGER NOT NULL,
+    action_id INTEGER NOT NULL,
+    reward REAL NOT NULL,
+    feedback REAL NOT NULL DEFAULT 0,
+    propensity REAL,
+    prior_id INTEGER,
+    live INTEGER NOT NULL,
+    PRIMARY KEY (namespace_id, visit),
+    FOREIGN KEY (namespace_id, state_id) REFERENCES state,
+    FOREIGN KEY (namespace_id, action_id) REFERENCES action,
+    FOREIGN KEY (namespace_id, prior_id) REFERENCES prior
+) WITHOUT ROWID;
+CREATE INDEX step_by_set ON step (namespace_id, set_id, visit) WHERE live;
+CREATE TABLE feedback (
+    namespace_id INTEGER NOT NULL,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    visit INTEGER NOT NULL,
+    reward REAL NOT NULL,
+    weight REAL NOT NULL,
+    source TEXT NOT NULL,
+    author TEXT,
+    created_at REAL NOT NULL,
+    revoked_at REAL,
+    superseded_by TEXT,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (namespace_id, seq),
+    FOREIGN KEY (namespace_id, visit) REFERENCES step
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX feedback_by_id ON feedback (namespace_id, id);
+CREATE INDEX feedback_by_visit ON feedback (namespace_id, visit);
+CREATE TABLE view (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id INTEGER NOT NULL,
+    gamma REAL NOT NULL,
+    decay REAL NOT NULL,
+    PRIMARY KEY (namespace_id, id)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX view_by_settings ON view (namespace_id, gamma, decay);
+CREATE TABLE value (
+    namespace_id INTEGER NOT NULL,
+    view_id INTEGER NOT NULL,
+    visit INTEGER NOT NULL,
+    return_ REAL NOT NULL,
+    PRIMARY KEY (namespace_id, view_id, visit)
+) WITHOUT ROWID;
+CREATE TABLE evidence (
+    namespace_id INTEGER NOT NULL,
+    view_id INTEGER NOT NULL,
+    set_id INTEGER NOT NULL,
+    key_id INTEGER NOT NULL,
+    count INTEGER NOT NULL,
+    weight REAL NOT NULL,
+    total REAL NOT NULL,
+    squares REAL NOT NULL,
+    ordinal INTEGER NOT NULL,
+    PRIMARY KEY (namespace_id, view_id, set_id, key_id)
+) WITHOUT ROWID;
+CREATE TABLE distribution (
+    namespace_id INTEGER NOT NULL,
+    view_id INTEGER NOT NULL,
+    return_ REAL NOT NULL,
+    count INTEGER NOT NULL,
+    PRIMARY KEY (namespace_id, view_id, return_)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST,)
+"""Migration i brings a store from schema version i to i + 1. Never edit one that was released; append."""
+
+SCHEMA_VERSION = len(MIGRATIONS)

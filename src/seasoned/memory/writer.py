@@ -1,0 +1,370 @@
+"""What changes a store: episodes, feedback and views. Every function runs inside one transaction of the caller."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from seasoned.core import discounted_returns
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
+from seasoned.memory.canonical import canonical_json, digest, episode_record, text_digest
+from seasoned.memory.database import Database
+from seasoned.memory.events import Event
+from seasoned.memory.reader import Reader
+from seasoned.memory.schema import MAX_STEPS, STEP_BITS
+from seasoned.protocols import StateEncoder
+from seasoned.types import Episode, Floats, normalize_action
+
+__all__ = ["Writer", "histogram_bin", "summed"]
+
+_COUNTERS = ("episodes", "states", "feature_sets", "tokens", "actions", "priors", "views", "events")
+
+
+def histogram_bin(return_: float) -> float:
+    """Return the value under which a return is counted: rounded to three significant digits (0.5 % at most)."""
+    return float(f"{return_:.2e}")
+
+
+class Writer:
+    """Writes to one namespace of one store."""
+
+    def __init__(self, database: Database, namespace_id: int, encoder: StateEncoder) -> None:
+        self._db = database
+        self._ns = namespace_id
+        self._encoder = encoder
+        self._counters: dict[str, int] = {}
+
+    # ------------------------------------------------------------------------------------------ episodes
+
+    def add(self, episode: Episode, *, created_at: float | None = None) -> str:
+        """Store one episode with everything derived from it; a no-op if it is stored already."""
+        if len(episode.steps) > MAX_STEPS:
+            raise InputError(f"{len(episode.steps)} steps", f"an episode has at most {MAX_STEPS}", "Split it.")
+        episode_id = episode.id or uuid.uuid4().hex
+        record = {**episode_record(episode), "id": episode_id}
+        content = digest("episode", record)
+        known = self._row("SELECT digest FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
+        if known:
+            if known[0] != content:
+                raise EpisodeConflictError(
+                    f"episode {excerpt(episode_id)} is stored with other content",
+                    "one id names one episode",
+                    "Use another id, or leave the id to the memory.",
+                )
+            return episode_id
+        self._load_counters()
+        ordinal = self._next("episodes")
+        final = None if episode.final_state is None else self._state(episode.final_state)[0]
+        now = time.time() if created_at is None else created_at
+        self._db.execute(
+            "INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._ns, ordinal, episode_id, episode.task, episode.ending, len(episode.steps), final, episode.model,
+             episode.policy, episode.arm, episode.subject, now, content),
+        )  # fmt: skip
+        live = episode.ending != "aborted"
+        placed: list[tuple[int, int]] = []
+        for index, step in enumerate(episode.steps):
+            visit = ordinal << STEP_BITS | index
+            state_id, set_id = self._state(step.state)
+            action_id, key_id = self._action(step.action)
+            prior = None if step.prior is None else self._prior(dict(step.prior))
+            self._db.execute(
+                "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)",
+                (self._ns, visit, state_id, set_id, action_id, step.reward, step.propensity, prior, live),
+            )
+            placed.append((set_id, key_id))
+            if live:
+                self._db.execute(
+                    "UPDATE feature_set SET last_visit = ? WHERE namespace_id = ? AND id = ?", (visit, self._ns, set_id)
+                )
+        if live:
+            rewards = [step.reward for step in episode.steps]
+            for view_id, gamma, decay in self._views():
+                self._gather(view_id, decay, ordinal, placed, discounted_returns(rewards, gamma))
+        self._save_counters()
+        return episode_id
+
+    def _gather(self, view_id: int, decay: float, ordinal: int, placed: list[tuple[int, int]], returns: Floats) -> None:
+        """Add an episode's returns to one view."""
+        for index, ((set_id, key_id), return_) in enumerate(zip(placed, returns.tolist(), strict=True)):
+            self._db.execute(
+                "INSERT INTO value VALUES (?, ?, ?, ?)", (self._ns, view_id, ordinal << STEP_BITS | index, return_)
+            )
+            self._count(view_id, return_, +1)
+            row = self._row(
+                "SELECT count, weight, total, squares, ordinal FROM evidence "
+                "WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
+                view_id, set_id, key_id,
+            )  # fmt: skip
+            count, weight, total, squares, at = row or (0, 0.0, 0.0, 0.0, ordinal)
+            fade = decay ** (ordinal - at)
+            self._db.execute(
+                "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                (self._ns, view_id, set_id, key_id, count + 1, fade * weight + 1.0, fade * total + return_,
+                 fade * squares + return_ * return_, ordinal),
+            )  # fmt: skip
+
+    def _count(self, view_id: int, return_: float, change: int) -> None:
+        key = (self._ns, view_id, histogram_bin(return_))
+        self._db.execute(
+            "INSERT INTO distribution VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (namespace_id, view_id, return_) DO UPDATE SET count = count + excluded.count",
+            (*key, change),
+        )
+        if change < 0:
+            self._db.execute(
+                "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND return_ = ? AND count = 0", key
+            )
+
+    # ------------------------------------------------------------------------------------------ interning
+
+    def _state(self, text: str) -> tuple[int, int]:
+        key = text_digest(text)
+        row = self._row("SELECT id, set_id FROM state WHERE namespace_id = ? AND digest = ?", key)
+        if row:
+            return row[0], row[1]
+        set_id = self._feature_set(self._encoder.features(text))
+        state_id = self._next("states")
+        self._db.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", (self._ns, state_id, text, key, set_id))
+        return state_id, set_id
+
+    def _feature_set(self, features: frozenset[str]) -> int:
+        # Sorted, so that a store's content does not depend on Python's hash seed.
+        tokens = np.array(sorted(self._token(feature) for feature in sorted(features)), dtype="<u4").tobytes()
+        key = text_digest(tokens)
+        row = self._row("SELECT id FROM feature_set WHERE namespace_id = ? AND digest = ?", key)
+        if row:
+            return int(row[0])
+        set_id = self._next("feature_sets")
+        self._db.execute("INSERT INTO feature_set VALUES (?, ?, ?, ?, NULL)", (self._ns, set_id, tokens, key))
+        return set_id
+
+    def _token(self, text: str) -> int:
+        row = self._row("SELECT id FROM token WHERE namespace_id = ? AND text = ?", text)
+        if row:
+            return int(row[0])
+        token_id = self._next("tokens")
+        self._db.execute("INSERT INTO token VALUES (?, ?, ?)", (self._ns, token_id, text))
+        return token_id
+
+    def _action(self, text: str) -> tuple[int, int]:
+        row = self._row("SELECT id, key_id FROM action WHERE namespace_id = ? AND text = ?", text)
+        if row:
+            return row[0], row[1]
+        key = normalize_action(text)
+        action_id = self._next("actions")
+        first = self._row("SELECT key_id FROM action WHERE namespace_id = ? AND key = ? ORDER BY id LIMIT 1", key)
+        key_id = first[0] if first else action_id
+        self._db.execute("INSERT INTO action VALUES (?, ?, ?, ?, ?)", (self._ns, action_id, text, key_id, key))
+        return action_id, key_id
+
+    def _prior(self, logprobs: dict[str, float]) -> int:
+        text = canonical_json(logprobs)
+        key = text_digest(text)
+        row = self._row("SELECT id FROM prior WHERE namespace_id = ? AND digest = ?", key)
+        if row:
+            return int(row[0])
+        prior_id = self._next("priors")
+        self._db.execute("INSERT INTO prior VALUES (?, ?, ?, ?)", (self._ns, prior_id, text, key))
+        return prior_id
+
+    # ------------------------------------------------------------------------------------------ feedback
+
+    def feedback(self, event: Event) -> None:
+        """Append an event; the same source, author and step supersedes what it said before."""
+        visit = self._visit(event.episode_id, event.step)
+        if self._row("SELECT 1 FROM feedback WHERE namespace_id = ? AND id = ?", event.id):
+            raise EpisodeConflictError(
+                f"event {excerpt(event.id)} exists already", "one id names one event", "Leave the id to the memory."
+            )
+        self._load_counters()
+        self._db.execute(
+            "UPDATE feedback SET revoked_at = ?, superseded_by = ? "
+            "WHERE namespace_id = ? AND visit = ? AND source = ? AND author IS ? AND revoked_at IS NULL",
+            (event.created_at, event.id, self._ns, visit, event.source, event.author),
+        )
+        self._db.execute(
+            "INSERT INTO feedback VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._ns, self._next("events"), event.id, visit, event.reward, event.weight, event.source, event.author,
+             event.created_at, event.revoked_at, event.superseded_by, event.digest()),
+        )  # fmt: skip
+        self._save_counters()
+        self._rederive(visit)
+
+    def revoke(self, event_id: str, *, at: float) -> None:
+        """Take an event out of its step's reward; revoking twice changes nothing."""
+        row = self._row("SELECT visit, revoked_at FROM feedback WHERE namespace_id = ? AND id = ?", event_id)
+        if not row:
+            raise NotFoundError(
+                f"event {excerpt(event_id)}", "only feedback that was given can be revoked", "List the events."
+            )
+        if row[1] is None:
+            self._db.execute(
+                "UPDATE feedback SET revoked_at = ? WHERE namespace_id = ? AND id = ?", (at, self._ns, event_id)
+            )
+            self._rederive(row[0])
+
+    def _visit(self, episode_id: str, step: int) -> int:
+        row = self._row("SELECT ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
+        if not row:
+            raise NotFoundError(
+                f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
+            )
+        if not 0 <= step < row[1]:
+            raise NotFoundError(
+                f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {row[1] - 1}", "Name one of them."
+            )
+        return int(row[0]) << STEP_BITS | step
+
+    def _rederive(self, visit: int) -> None:
+        """Recompute a step's feedback, then the returns up to it and the evidence that they enter."""
+        given = self._rows(
+            "SELECT reward, weight FROM feedback WHERE namespace_id = ? AND visit = ? AND revoked_at IS NULL", visit
+        )
+        total = math.fsum(reward * weight for reward, weight in given)
+        self._db.execute("UPDATE step SET feedback = ? WHERE namespace_id = ? AND visit = ?", (total, self._ns, visit))
+        first = visit >> STEP_BITS << STEP_BITS
+        steps = self._rows(
+            "SELECT visit, reward + feedback, set_id, key_id, live FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
+            first, first + MAX_STEPS - 1,
+        )  # fmt: skip
+        if not steps[0][4]:
+            return
+        for view_id, gamma, decay in self._views():
+            changed: set[tuple[int, int]] = set()
+            for row, return_ in zip(steps, discounted_returns([row[1] for row in steps], gamma).tolist(), strict=True):
+                if row[0] > visit:
+                    break
+                old = self._row(
+                    "SELECT return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit = ?", view_id, row[0]
+                )
+                if old is not None and old[0] == return_:
+                    continue
+                self._db.execute(
+                    "UPDATE value SET return_ = ? WHERE namespace_id = ? AND view_id = ? AND visit = ?",
+                    (return_, self._ns, view_id, row[0]),
+                )
+                self._count(view_id, old[0], -1)
+                self._count(view_id, return_, +1)
+                changed.add((row[2], row[3]))
+            for set_id, key_id in changed:
+                self._regather(view_id, decay, set_id, key_id)
+
+    def _regather(self, view_id: int, decay: float, set_id: int, key_id: int) -> None:
+        """Sum one row of evidence anew; adding a difference would leave the rounding of a huge reward behind."""
+        rows = self._rows(
+            "SELECT value.visit, return_ FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "JOIN value ON value.namespace_id = step.namespace_id AND value.visit = step.visit AND view_id = ? "
+            "WHERE step.namespace_id = ? AND set_id = ? AND key_id = ? AND live ORDER BY value.visit",
+            view_id, self._ns, set_id, key_id, scoped=False,
+        )  # fmt: skip
+        count, weight, total, squares, ordinal = summed(rows, decay)
+        self._db.execute(
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._ns, view_id, set_id, key_id, count, weight, total, squares, ordinal),
+        )
+
+    # ------------------------------------------------------------------------------------------ views
+
+    def ensure_view(self, gamma: float, decay: float) -> int:
+        """Return the id of the view with this discount and decay; gather it from all episodes if it is new."""
+        row = self._row("SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", gamma, decay)
+        if row:
+            return int(row[0])
+        self._load_counters()
+        view_id = self._next("views")
+        self._db.execute("INSERT INTO view VALUES (?, ?, ?, ?)", (self._ns, view_id, gamma, decay))
+        episode: list[tuple[Any, ...]] = []
+        steps = self._db.execute(
+            "SELECT visit, reward + feedback, set_id, key_id FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND live ORDER BY visit",
+            (self._ns,),
+        )
+        for row in steps.fetchall():
+            if episode and episode[0][0] >> STEP_BITS != row[0] >> STEP_BITS:
+                self._gather_rows(view_id, gamma, decay, episode)
+                episode = []
+            episode.append(row)
+        if episode:
+            self._gather_rows(view_id, gamma, decay, episode)
+        self._save_counters()
+        return view_id
+
+    def _gather_rows(self, view_id: int, gamma: float, decay: float, steps: list[tuple[Any, ...]]) -> None:
+        returns = discounted_returns([row[1] for row in steps], gamma)
+        self._gather(view_id, decay, steps[0][0] >> STEP_BITS, [(row[2], row[3]) for row in steps], returns)
+
+    def reindex(self) -> None:
+        """Encode every state again with this writer's encoder, and gather every view again."""
+        self._db.execute("PRAGMA defer_foreign_keys = ON")
+        for table in ("token", "feature_set", "value", "evidence", "distribution"):
+            self._db.execute(f"DELETE FROM {table} WHERE namespace_id = ?", (self._ns,))
+        self._db.execute(
+            "UPDATE namespace SET encoder = ?, tokens = 0, feature_sets = 0 WHERE id = ?",
+            (self._encoder.identity, self._ns),
+        )
+        self._load_counters()
+        for state_id, text in self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id"):
+            set_id = self._feature_set(self._encoder.features(text))
+            for table, column in (("state", "id"), ("step", "state_id")):
+                self._db.execute(
+                    f"UPDATE {table} SET set_id = ? WHERE namespace_id = ? AND {column} = ?",
+                    (set_id, self._ns, state_id),
+                )
+        self._db.execute(
+            "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step WHERE live "
+            "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) WHERE namespace_id = ?",
+            (self._ns,),
+        )
+        views = self._views()
+        self._db.execute("DELETE FROM view WHERE namespace_id = ?", (self._ns,))
+        self._counters["views"] = 0
+        self._save_counters()
+        for _, gamma, decay in sorted(views):
+            self.ensure_view(gamma, decay)
+
+    def _views(self) -> list[tuple[int, float, float]]:
+        return self._rows("SELECT id, gamma, decay FROM view WHERE namespace_id = ?")
+
+    # ------------------------------------------------------------------------------------------ rows and counters
+
+    def _row(self, sql: str, *parameters: object) -> Any:
+        return self._db.execute(sql, (self._ns, *parameters)).fetchone()
+
+    def _rows(self, sql: str, *parameters: object, scoped: bool = True) -> list[Any]:
+        return self._db.execute(sql, (self._ns, *parameters) if scoped else parameters).fetchall()
+
+    def _load_counters(self) -> None:
+        Reader(self._db, self._ns).check_encoder(self._encoder.identity)
+        row = self._row(f"SELECT {', '.join(_COUNTERS)} FROM namespace WHERE id = ?")
+        self._counters = dict(zip(_COUNTERS, row, strict=True))
+
+    def _next(self, counter: str) -> int:
+        self._counters[counter] += 1
+        return self._counters[counter]
+
+    def _save_counters(self) -> None:
+        assignments = ", ".join(f"{name} = ?" for name in _COUNTERS)
+        self._db.execute(
+            f"UPDATE namespace SET {assignments} WHERE id = ?",
+            (*(self._counters[name] for name in _COUNTERS), self._ns),
+        )
+
+
+def summed(rows: Iterable[tuple[int, float]], decay: float) -> tuple[int, float, float, float, int]:
+    """Return count, weight, total, squares and ordinal of (visit, return) rows in order, as of the last one's episode."""
+    rows = list(rows)
+    last = rows[-1][0] >> STEP_BITS
+    weights = [decay ** (last - (visit >> STEP_BITS)) for visit, _ in rows]
+    total = math.fsum(w * g for w, (_, g) in zip(weights, rows, strict=True))
+    squares = math.fsum(w * g * g for w, (_, g) in zip(weights, rows, strict=True))
+    return len(rows), math.fsum(weights), total, squares, last

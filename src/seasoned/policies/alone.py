@@ -1,0 +1,110 @@
+"""The model alone: the baseline of every comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from seasoned.core import log_softmax, sample_index
+from seasoned.errors import InputError
+from seasoned.policies.candidates import check_candidates
+from seasoned.protocols import Admissible
+from seasoned.types import Decision, Prior, check_text
+
+__all__ = ["ModelAlone", "base_decision", "generator"]
+
+
+def generator(seed: int | None, step: int) -> np.random.Generator:
+    """Return the random numbers of one decision: the same seed and step give the same draw.
+
+    Raises:
+        InputError: the seed or the step is negative or not whole.
+    """
+    for name, value in (("seed", seed), ("step", step)):
+        if value is None and name == "seed":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
+            raise InputError(f"{name} = {value!r}", f"a {name} is a whole number, at least 0", "Count from 0.")
+    return np.random.default_rng(None if seed is None else [int(seed), int(step)])
+
+
+def base_decision(
+    state: str,
+    logits: Mapping[str, float],
+    *,
+    rng: np.random.Generator,
+    selection: str,
+    reason: str,
+    **recorded: object,
+) -> Decision:
+    """Return a decision by the model's own policy, unchanged."""
+    actions = list(logits)
+    logprobs = log_softmax(list(logits.values()))
+    probs = np.exp(logprobs)
+    chosen = int(np.argmax(probs)) if selection == "argmax" else sample_index(probs, rng)
+    table = dict(zip(actions, probs.tolist(), strict=True))
+    fields: dict[str, object] = {
+        "advantages": dict.fromkeys(actions, 0.0),
+        "values": dict.fromkeys(actions),
+        "counts": dict.fromkeys(actions, 0),
+        "baseline": None,
+        "beta": 0.0,
+        "scale": 1.0,
+        "gamma": None,
+        "kl_nats": 0.0,
+        "mode": "base",
+    }
+    return Decision(
+        state=state,
+        action=actions[chosen],
+        probs=table,
+        base_probs=dict(table),
+        logprobs=dict(zip(actions, logprobs.tolist(), strict=True)),
+        reason=reason,
+        propensity=1.0 if selection == "argmax" else table[actions[chosen]],
+        **{**fields, **recorded},  # type: ignore[arg-type]
+    )
+
+
+class ModelAlone:
+    """Samples from the model's own policy and never asks a memory.
+
+    Example:
+        >>> ModelAlone().decide("page:cart", {"click(checkout)": -0.1, "click(back)": -2.4}, seed=0).mode
+        'base'
+    """
+
+    name = "base"
+
+    def decide(
+        self,
+        state: str,
+        candidates: Mapping[str, float],
+        *,
+        admissible: Admissible = None,
+        task: str | None = None,
+        step: int = 0,
+        seed: int | None = None,
+    ) -> Decision:
+        """Return a decision by the model's own policy; see `seasoned.protocols.Policy`."""
+        check_text("state", state)
+        checked = check_candidates(candidates, admissible)
+        if not checked.logits:
+            raise InputError(
+                f"{len(checked.dropped)} candidates",
+                "at least one is admissible",
+                "Ask the model among what is possible.",
+            )
+        return base_decision(
+            state,
+            checked.logits,
+            rng=generator(seed, step),
+            selection="sample",
+            reason="this policy has no memory",
+            policy=self.name,
+            dropped=checked.dropped,
+            prior=candidates if isinstance(candidates, Prior) else None,
+            step=step,
+            seed=seed,
+        )

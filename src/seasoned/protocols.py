@@ -1,0 +1,318 @@
+"""What the parts are to each other. Environment and model calls are async; everything else is synchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from seasoned.types import Decision, Episode, Evidence, Experience, Neighbor
+
+__all__ = [
+    "Admissible",
+    "Capabilities",
+    "Completion",
+    "CompletionRequest",
+    "Environment",
+    "EvidenceSource",
+    "Judge",
+    "LLM",
+    "Message",
+    "Observation",
+    "Policy",
+    "StateEncoder",
+    "Sync",
+    "TokenLogprob",
+    "Usage",
+]
+
+Admissible = Collection[str] | Callable[[str], bool] | Literal["any"] | None
+"""Which actions may be taken now. None: the candidates are all there is. A collection, a predicate or "any" lets memory
+add the actions it has seen, where they pass."""
+
+
+@runtime_checkable
+class StateEncoder(Protocol):
+    """Turns a state's text into the feature set that similarity compares. Deterministic, local, no model call."""
+
+    @property
+    def identity(self) -> str:
+        """Names the encoder and every setting that changes a feature; stored with each namespace."""
+        ...
+
+    def features(self, state: str) -> frozenset[str]:
+        """Return the feature set of `state`."""
+        ...
+
+
+@runtime_checkable
+class EvidenceSource(Protocol):
+    """What a policy asks of a memory."""
+
+    def evidence(
+        self,
+        state: str,
+        *,
+        k: int,
+        unit: Literal["steps", "states"],
+        threshold: float,
+        gamma: float | None,
+        similarity_power: float = 0.0,
+        decay: float = 1.0,
+        exclude_task: str | None = None,
+    ) -> Evidence:
+        """Return what is known about the `k` steps (or distinct states) most like `state`."""
+        ...
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Chooses an action from the model's own logprobs over candidates."""
+
+    @property
+    def name(self) -> str:
+        """Recorded with each decision and episode."""
+        ...
+
+    def decide(
+        self,
+        state: str,
+        candidates: Mapping[str, float],
+        *,
+        admissible: Admissible = None,
+        task: str | None = None,
+        step: int = 0,
+        seed: int | None = None,
+    ) -> Decision:
+        """Return a decision with every number that led to it."""
+        ...
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Scores the steps of a finished episode."""
+
+    @property
+    def source(self) -> str:
+        """Recorded with every reward it gives."""
+        ...
+
+    def score(self, episode: Episode) -> Mapping[int, float]:
+        """Return rewards by step index, for the steps that it has an opinion on."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------- language models
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One chat message."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """One exact request; two equal requests may share one cached answer.
+
+    Args:
+        messages: the conversation.
+        max_tokens: at most this many new tokens.
+        temperature: 0 is greedy.
+        top_logprobs: how many alternatives to return per token; 0 for none.
+        logit_bias: token id to added logit (nats).
+        seed: for sampling, where the endpoint honours it.
+        stop: strings that end the answer.
+    """
+
+    messages: tuple[Message, ...]
+    max_tokens: int = 256
+    temperature: float = 0.0
+    top_logprobs: int = 0
+    logit_bias: Mapping[int, float] = field(default_factory=dict)
+    seed: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TokenLogprob:
+    """A token's text and its logprob, in nats."""
+
+    token: str
+    logprob: float
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What calls cost. `cost_usd` is None when the price is unknown, never 0 for unknown. Usages add up with `+`."""
+
+    calls: int = 0
+    cached_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    latency_s: float = 0.0
+    cost_usd: float | None = 0.0
+
+    def __add__(self, other: Usage) -> Usage:
+        known = self.cost_usd is not None and other.cost_usd is not None
+        return Usage(
+            self.calls + other.calls,
+            self.cached_calls + other.cached_calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.latency_s + other.latency_s,
+            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """An answer. `top_logprobs[i]` are the alternatives at new token i, most likely first; empty if none were given."""
+
+    text: str
+    model: str
+    usage: Usage
+    finish_reason: str | None = None
+    top_logprobs: tuple[tuple[TokenLogprob, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Capabilities:
+    """What an endpoint was found to be able to do, by asking it.
+
+    Args:
+        logprobs: it returns token logprobs.
+        max_top_logprobs: how many alternatives a token it returns at most, as far as was probed.
+    """
+
+    logprobs: bool
+    max_top_logprobs: int
+
+    def __str__(self) -> str:
+        return f"logprobs, top {self.max_top_logprobs}" if self.logprobs else "no logprobs"
+
+
+@runtime_checkable
+class LLM(Protocol):
+    """A chat model."""
+
+    @property
+    def name(self) -> str:
+        """Identifies the model and where it runs; part of the answer cache's key."""
+        ...
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the endpoint can do; probed once."""
+        ...
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the answer to one request."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------- environments
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What an environment shows after `reset` or `step`.
+
+    Args:
+        state: what the agent sees, as text.
+        admissible: the actions that are possible now, or None where the environment cannot say.
+        reward: what the last action earned; 0 after reset.
+        terminated: the task is over (won, lost, done).
+        truncated: a limit cut it off.
+        score: the episode's score so far, in the environment's points.
+    """
+
+    state: str
+    admissible: tuple[str, ...] | None
+    reward: float = 0.0
+    terminated: bool = False
+    truncated: bool = False
+    score: float = 0.0
+
+
+@runtime_checkable
+class Environment(Protocol):
+    """A task that can be played again and again."""
+
+    @property
+    def name(self) -> str:
+        """The specification that makes it again, such as `textworld:cooking?seed=3`."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """What is attempted, in words; shown to the model and stored with each episode."""
+        ...
+
+    @property
+    def max_score(self) -> float | None:
+        """The best possible score, where it is known."""
+        ...
+
+    async def reset(self, *, seed: int | None = None) -> Observation:
+        """Begin an episode."""
+        ...
+
+    async def step(self, action: str) -> Observation:
+        """Take an action; EnvError before `reset`, after the end, or for an action that is not admissible."""
+        ...
+
+    async def aclose(self) -> None:
+        """Release what it holds."""
+        ...
+
+
+# ---------------------------------------------------------------------------------------------- sync
+
+
+class Sync:
+    """Calls an object's async methods from synchronous code, on an event loop of its own.
+
+    Every coroutine method is called and awaited; everything else passes through. Close it, or use it as a context.
+
+    Example:
+        >>> class Clock:
+        ...     async def tick(self) -> str:
+        ...         return "tock"
+        >>> with Sync(Clock()) as clock:
+        ...     clock.tick()
+        'tock'
+    """
+
+    def __init__(self, target: object) -> None:
+        self._target = target
+        self._runner = asyncio.Runner()
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._target, name)
+        if not inspect.iscoroutinefunction(value):
+            return value
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self._runner.run(value(*args, **kwargs))
+
+        return call
+
+    def __enter__(self) -> Sync:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the target, if it can be closed, and the event loop."""
+        if hasattr(self._target, "aclose"):
+            self._runner.run(self._target.aclose())
+        self._runner.close()

@@ -1,0 +1,79 @@
+"""Names to objects: loaded when asked for, "did you mean" when misspelt, an install line when an extra is missing."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Iterable
+from types import ModuleType
+from typing import Any
+
+from seasoned.errors import MissingExtraError, UnknownNameError, excerpt
+
+__all__ = ["Registry", "load_extra", "suggest"]
+
+
+def suggest(name: str, known: Iterable[str]) -> str:
+    """Return the next step for a name that is not known: the closest one, or all of them.
+
+    Example:
+        >>> suggest("defualt", ["default", "seed"])
+        "Did you mean 'default'?"
+    """
+    names = sorted(known)
+    close = difflib.get_close_matches(name, names, n=1)
+    return f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(names) or 'none'}."
+
+
+def load_extra(module: str, extra: str, install: str | None = None) -> ModuleType:
+    """Import an optional module.
+
+    Raises:
+        MissingExtraError: it is not installed; the message carries the install line.
+
+    Example:
+        >>> load_extra("json", "none").__name__
+        'json'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        line = install or f"pip install 'seasoned[{extra}]'"
+        raise MissingExtraError(
+            f"no module {module!r} ({error})", f"this needs the extra {extra!r}", f"Run: {line}"
+        ) from error
+
+
+class Registry:
+    """Named things of one kind, imported on first use.
+
+    Example:
+        >>> kinds = Registry("codec", {"json": "json:dumps"})
+        >>> kinds.load("json")([1])
+        '[1]'
+    """
+
+    def __init__(self, kind: str, paths: dict[str, str]) -> None:
+        self.kind = kind
+        self._paths = dict(paths)
+
+    def names(self) -> tuple[str, ...]:
+        """Return every known name, sorted."""
+        return tuple(sorted(self._paths))
+
+    def register(self, name: str, path: str) -> None:
+        """Add a name; `path` is `package.module:attribute`."""
+        self._paths[name] = path
+
+    def load(self, name: str) -> Any:
+        """Return the object behind `name`.
+
+        Raises:
+            UnknownNameError: no such name.
+        """
+        if name not in self._paths:
+            raise UnknownNameError(
+                f"{self.kind} {excerpt(name)}", f"no {self.kind} has this name", suggest(name, self._paths)
+            )
+        module, _, attribute = self._paths[name].partition(":")
+        return getattr(importlib.import_module(module), attribute)

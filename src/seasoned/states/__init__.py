@@ -1,0 +1,35 @@
+"""Text to feature set: deterministic, local, no model call."""
+
+from seasoned.states.buckets import Buckets
+from seasoned.states.fields import Field, FieldValue, Found, Nouns, RecentVerbs
+from seasoned.states.identity import encoder_from_identity
+from seasoned.states.masks import ALL_MASKS, HASHES, NUMBERS, TIMESTAMPS, TOKENS, UUIDS, Mask, apply_masks
+from seasoned.states.recent import split_recent, with_recent_actions
+from seasoned.states.templates import Template, TemplateEncoder
+from seasoned.states.tokens import TokenEncoder
+from seasoned.states.urls import UrlRules, normalize_url
+
+__all__ = [
+    "ALL_MASKS",
+    "HASHES",
+    "NUMBERS",
+    "TIMESTAMPS",
+    "TOKENS",
+    "UUIDS",
+    "Buckets",
+    "Field",
+    "FieldValue",
+    "Found",
+    "Mask",
+    "Nouns",
+    "RecentVerbs",
+    "Template",
+    "TemplateEncoder",
+    "TokenEncoder",
+    "UrlRules",
+    "apply_masks",
+    "encoder_from_identity",
+    "normalize_url",
+    "split_recent",
+    "with_recent_actions",
+]

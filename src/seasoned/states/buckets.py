@@ -1,0 +1,72 @@
+"""Buckets: a number as the range it lies in, so that close numbers are one feature."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+
+from seasoned.errors import InputError, excerpt
+from seasoned.types import check_finite, check_text
+
+__all__ = ["Buckets", "as_run"]
+
+
+def as_run(text: str) -> str:
+    """Return `text` as one run: its blanks become underscores.
+
+    Example:
+        >>> as_run(" living  room ")
+        'living_room'
+    """
+    return "_".join(text.split())
+
+
+@dataclass(frozen=True, slots=True)
+class Buckets:
+    """Ranges between rising edges: below the first, `[edge, next edge)`, and from the last up.
+
+    Args:
+        edges: one or more finite numbers, each above the one before.
+
+    Raises:
+        InputError: there are none, or they do not rise.
+
+    Example:
+        >>> [Buckets((10, 20)).label(total, "total") for total in (3, 10, 19.9, 20)]
+        ['total:<10', 'total:10-20', 'total:10-20', 'total:>=20']
+    """
+
+    edges: Iterable[float]
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.edges, Iterable):
+            raise InputError(f"edges = {excerpt(self.edges)}", "edges are a list of numbers", "Pass (10, 20), say.")
+        edges = tuple(check_finite("edge", edge) for edge in self.edges)
+        if not edges or any(low >= high for low, high in pairwise(edges)):
+            raise InputError(
+                f"edges = {excerpt(edges)}", "edges are one or more numbers, each above the one before", "Sort them."
+            )
+        object.__setattr__(self, "edges", edges)
+
+    def label(self, number: float, name: str | None = None) -> str:
+        """Return the label of the bucket that holds `number`, after `name:` if a name is given.
+
+        Raises:
+            InputError: the number is not finite, or the name is blank.
+        """
+        edges = tuple(self.edges)
+        at = bisect_right(edges, check_finite("number", number))
+        if at == 0:
+            label = f"<{_plain(edges[0])}"
+        elif at == len(edges):
+            label = f">={_plain(edges[-1])}"
+        else:
+            label = f"{_plain(edges[at - 1])}-{_plain(edges[at])}"
+        return label if name is None else f"{as_run(check_text('bucket name', name))}:{label}"
+
+
+def _plain(edge: float) -> str:
+    """The shortest text that means this number and no other."""
+    return repr(edge).removesuffix(".0")

@@ -1,0 +1,156 @@
+"""Fields: named facts read off a state's text, for templates to place. Plain rules, no tagger and no model."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Protocol, runtime_checkable
+
+from seasoned.errors import InputError, excerpt
+from seasoned.states.buckets import Buckets, as_run
+from seasoned.states.recent import check_count, split_recent
+from seasoned.states.tokens import canonical_json
+from seasoned.states.words import NOT_NOUNS
+from seasoned.types import check_text
+
+__all__ = ["Field", "FieldValue", "Found", "Nouns", "RecentVerbs"]
+
+FieldValue = str | tuple[str, ...]
+"""One run, or several words."""
+
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+@runtime_checkable
+class Field(Protocol):
+    """Reads one fact off a state's text. Deterministic and local; bring your own by writing these two."""
+
+    @property
+    def identity(self) -> str:
+        """Names the rule and every setting that changes what it reads."""
+        ...
+
+    def extract(self, state: str) -> FieldValue:
+        """Return the fact: a text, or a tuple of words."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Nouns:
+    """The distinct nouns of a text, lower-cased, in order of appearance; the line of recent actions is left out.
+
+    There is no part-of-speech tagger here. With a vocabulary, the nouns are the words in it: exact, and worth writing
+    down for a known site or game. Without one they are the words that are on no short list of English function words,
+    adjectives and verbs: a rough guess, and no guess at all in other languages.
+
+    Args:
+        vocabulary: single words; empty for the guess.
+
+    Raises:
+        InputError: an entry is not a single word.
+
+    Example:
+        >>> Nouns().extract("You open the mailbox. There is a leaflet in the mailbox.")
+        ('mailbox', 'leaflet')
+        >>> Nouns(["leaflet"]).extract("You open the mailbox. There is a leaflet in the mailbox.")
+        ('leaflet',)
+    """
+
+    vocabulary: Iterable[str] = ()
+    identity: str = field(init=False, repr=False, compare=False)
+    _known: frozenset[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.vocabulary, str):
+            raise InputError(f"vocabulary = {excerpt(self.vocabulary)}", "a vocabulary is a list of words", "Split it.")
+        words = {check_text("word", word).lower() for word in self.vocabulary}
+        for word in words:
+            if not _WORD.fullmatch(word):
+                raise InputError(f"word {excerpt(word)}", "a word is letters, perhaps with hyphens", "Split it.")
+        object.__setattr__(self, "vocabulary", tuple(sorted(words)))
+        object.__setattr__(self, "_known", frozenset(words))
+        object.__setattr__(self, "identity", f"nouns/v1 {canonical_json({'vocabulary': sorted(words)})}")
+
+    def extract(self, state: str) -> tuple[str, ...]:
+        """Return the nouns of `state`."""
+        known = self._known
+        words = dict.fromkeys(_WORD.findall(split_recent(state)[0].lower()))
+        return tuple(word for word in words if (word in known if known else len(word) > 1 and word not in NOT_NOUNS))
+
+
+@dataclass(frozen=True, slots=True)
+class RecentVerbs:
+    r"""The verbs of the last `n` actions that `with_recent_actions` wrote into the state, oldest first.
+
+    An action's verb is its first word: `go` of `go north`, `click` of `click(checkout)`.
+
+    Example:
+        >>> RecentVerbs(n=2).extract("hall\nrecent:look recent:go_north recent:click(ok)")
+        ('go', 'click')
+    """
+
+    n: int = 3
+    identity: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_count("n", self.n, least=1)
+        object.__setattr__(self, "identity", f"recent_verbs/v1 {canonical_json({'n': self.n})}")
+
+    def extract(self, state: str) -> tuple[str, ...]:
+        """Return the verbs."""
+        verbs = (re.match(r"[^\W_]+", action) for action in split_recent(state)[1][-self.n :])
+        return tuple(verb[0] for verb in verbs if verb)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    r"""The first match of a pattern as one run, or the bucket of the number that it is.
+
+    Args:
+        pattern: a regular expression; its first group counts, or the whole match where it has none. Letters match in
+            both cases. Its time is yours to mind: nested repeats can take for ever.
+        buckets: turn the match, read as a number (commas as thousands marks), into a bucket's label.
+        missing: what to write where nothing matches, or where the match is no finite number.
+
+    Raises:
+        InputError: the pattern is not a regular expression, or `missing` is blank.
+
+    Example:
+        >>> Found(r"total: \$([\d.,]+)", Buckets((10, 20))).extract("2 items, total: $12.50")
+        '10-20'
+        >>> Found(r"you are in the (\w+ \w+)").extract("You are in the living room.")
+        'living_room'
+    """
+
+    pattern: str
+    buckets: Buckets | None = None
+    missing: str = "none"
+    identity: str = field(init=False, repr=False, compare=False)
+    _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_text("pattern", self.pattern)
+        object.__setattr__(self, "missing", as_run(check_text("missing", self.missing)))
+        if self.buckets is not None and not isinstance(self.buckets, Buckets):
+            raise InputError(f"buckets = {excerpt(self.buckets)}", "buckets is a Buckets", "Pass Buckets((10, 20)).")
+        try:
+            object.__setattr__(self, "_regex", re.compile(self.pattern, re.IGNORECASE))
+        except (re.error, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"pattern {excerpt(self.pattern)}", f"a pattern is a regular expression ({error})", "Try re.escape."
+            ) from None
+        edges = None if self.buckets is None else list(self.buckets.edges)
+        settings = {"pattern": self.pattern, "edges": edges, "missing": self.missing}
+        object.__setattr__(self, "identity", f"found/v1 {canonical_json(settings)}")
+
+    def extract(self, state: str) -> str:
+        """Return the match, its bucket, or `missing`."""
+        match = self._regex.search(state)
+        text = as_run((match[1] if self._regex.groups else match[0]) or "") if match else ""
+        if not text or self.buckets is None:
+            return text or self.missing
+        try:
+            return self.buckets.label(float(text.replace(",", "")))
+        except ValueError:  # not a number, or (InputError) not a finite one
+            return self.missing

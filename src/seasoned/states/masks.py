@@ -1,0 +1,154 @@
+"""Masks: what differs from run to run without meaning anything, replaced by a placeholder before a text is compared.
+
+Every ready mask scans a text in linear time: runs are matched possessively and a run has one place to start.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from seasoned.errors import InputError, excerpt
+from seasoned.types import check_text
+
+__all__ = ["ALL_MASKS", "HASHES", "NUMBERS", "PLACEHOLDER", "TIMESTAMPS", "TOKENS", "UUIDS", "Mask", "apply_masks"]
+
+PLACEHOLDER = "<*>"
+"""What every ready mask writes. One for all, so that an id of digits today and of hexadecimals tomorrow is one feature."""
+
+_EMPTY_MATCH_PROBES = ("", "a 1")
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    r"""A regular expression whose matches are noise, and what to write in their place.
+
+    Letters match in both cases, as features are lower-cased; `(?-i:...)` asks for one case. The time a pattern of your
+    own takes is yours to mind: nested repeats such as `(a+)+` can take for ever on a hostile text.
+
+    Args:
+        name: what the mask is called, for people.
+        pattern: a regular expression (`re`); it must not match the empty text.
+        replacement: written for each match as it stands (no group references); may be empty.
+
+    Raises:
+        InputError: the name is blank, or the pattern is not a regular expression or matches the empty text.
+
+    Example:
+        >>> Mask("order", r"\bORD-\w+").apply("order ord-77x is late")
+        'order <*> is late'
+    """
+
+    name: str
+    pattern: str
+    replacement: str = PLACEHOLDER
+    _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _template: str = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_text("mask name", self.name)
+        check_text("mask pattern", self.pattern)
+        if self.replacement != "":
+            _check_replacement(self.replacement)
+        try:
+            regex = re.compile(self.pattern, re.IGNORECASE)
+        except (re.error, OverflowError, RecursionError) as error:
+            raise InputError(
+                f"pattern {excerpt(self.pattern)} of mask {excerpt(self.name)}",
+                f"a mask's pattern is a regular expression ({error})",
+                "Escape what is meant literally: re.escape(text).",
+            ) from None
+        if any(match.end() == match.start() for probe in _EMPTY_MATCH_PROBES for match in regex.finditer(probe)):
+            raise InputError(
+                f"pattern {excerpt(self.pattern)} of mask {excerpt(self.name)}",
+                "a mask's pattern matches one character at least",
+                "Write + where it says *.",
+            )
+        object.__setattr__(self, "_regex", regex)
+        object.__setattr__(self, "_template", self.replacement.replace("\\", r"\\"))
+
+    def apply(self, text: str) -> str:
+        """Return `text` with every match replaced."""
+        return self._regex.sub(self._template, text)
+
+    def covers(self, text: str) -> bool:
+        """Return whether the whole of `text` is one match.
+
+        Example:
+            >>> NUMBERS.covers("42"), NUMBERS.covers("42 apples")
+            (True, False)
+        """
+        return self._regex.fullmatch(text) is not None
+
+
+def _check_replacement(replacement: object) -> None:
+    """A replacement may be blank, which a text may not."""
+    check_text("mask replacement", f"-{replacement}" if isinstance(replacement, str) else replacement)
+
+
+def apply_masks(text: str, masks: Iterable[Mask]) -> str:
+    """Return `text` after every mask, in order.
+
+    Example:
+        >>> apply_masks("order 7 of 2024-01-31 10:00Z", ALL_MASKS)
+        'order <*> of <*>'
+    """
+    for mask in masks:
+        text = mask.apply(text)
+    return text
+
+
+# A digit belongs to a word when a letter of an alphabet (Latin, Greek, Cyrillic) touches it: `page42` is a name. An
+# underscore is no letter (`item_42` is item 42), and neither is a character of a script written without blanks.
+_LETTERS = r"a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u0370-\u052f\d"
+_START = f"(?<![{_LETTERS}])"
+_END = f"(?![{_LETTERS}])"
+
+_DIGITS = rf"\d++(?:e[-+]?\d++)?+{_END}"
+NUMBERS = Mask("numbers", rf"{_START}[-+]?{_DIGITS}(?:[.,]{_DIGITS})*+")
+"""Numbers with their sign: `42`, `-1.5`, `1,234.50`, `6e-3`; not the digits of `page42` and `42px`."""
+
+UUIDS = Mask("uuids", rf"{_START}[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_END}")
+"""UUIDs in five groups, in either case. Without their hyphens they are hashes."""
+
+HASHES = Mask(
+    "hashes",
+    rf"{_START}(?:0x[0-9a-f]++|(?=[a-f]*+[0-9])(?=[0-9]*+[a-f])[0-9a-f]{{7,}}+|[0-9a-f]{{32,}}+){_END}",
+)
+"""Hexadecimal runs of 7 or more with a digit and a letter (`deadbeef` may be a word), of 32 or more, or after `0x`."""
+
+_TIME = (
+    r"(?<![.:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?(?!:)"
+    r"(?:\s?[ap]\.?m)?(?:\s?(?:z|utc|gmt|[-+]\d{2}:?\d{2}))?"
+)
+_MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    r"|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_WEEKDAY = r"(?:(?:mon|tue(?:s)?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?,? )?"
+_DAY = r"\d{1,2}(?:st|nd|rd|th)?"
+_DATE = (
+    r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
+    rf"|{_WEEKDAY}(?:{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}))"
+)
+_EPOCH = r"1\d{9}(?:\d{3}|\d{6}|\.\d{1,9})?"
+TIMESTAMPS = Mask("timestamps", rf"{_START}(?:{_DATE}(?:(?:t|,? ){_TIME})?|{_TIME}|\d{{8}}t\d{{6}}z?|{_EPOCH}){_END}")
+"""Dates, times of day, both together: ISO 8601, `31/01/2024`, `Jan 31, 2024`, HTTP dates, Unix time in s, ms or us."""
+
+_RUN = "[a-z0-9_-]"
+_ONCE_PER_RUN = "(?<![a-z0-9_-])"
+_JWT = rf"{_ONCE_PER_RUN}eyj{_RUN}{{8,}}+\.{_RUN}++\.{_RUN}*+"
+_KEY_PREFIX = "(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|xox[abeprs]|hf|npm|pypi)[-_]"
+_KEY = rf"{_ONCE_PER_RUN}{_KEY_PREFIX}(?=[a-z_-]*+[0-9]){_RUN}{{16,}}+"
+_MIXED = (
+    rf"{_ONCE_PER_RUN}(?={_RUN}*?(?:[a-z][0-9]|[0-9][a-z]))(?={_RUN}*?(?-i:[a-z]))(?={_RUN}*?(?-i:[A-Z]))"
+    rf"{_RUN}{{24,}}+=*+"
+)
+_PLAIN = rf"{_START}(?=[a-z]*+[0-9])(?=[0-9]*+[a-z])[a-z0-9]{{20,}}+{_END}"
+TOKENS = Mask("tokens", f"{_JWT}|{_KEY}|{_MIXED}|{_PLAIN}")
+"""API keys by their prefix, JWTs, runs of 20 or more letters and digits with one of each, and base64url of 24 or more
+with both cases and a digit beside a letter. A slug such as `how-to-install-python-3` is none of these."""
+
+ALL_MASKS = (UUIDS, TOKENS, HASHES, TIMESTAMPS, NUMBERS)
+"""Every ready mask, the most specific first: a number is the last thing that digits can be."""

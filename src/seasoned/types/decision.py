@@ -1,0 +1,164 @@
+"""What was decided: an action, and every number that led to it.
+
+`logprobs` are <= 0 and in nats, `probs` sum to 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from seasoned.types.experience import Neighbor
+
+__all__ = ["Decision", "Mode", "Prior"]
+
+Mode = Literal["memory", "base", "holdout"]
+"""Whether memory shifted the policy, or why not. `holdout` is reserved."""
+
+
+@dataclass(frozen=True)
+class Prior(Mapping[str, float]):
+    """A model's own policy over named candidates, with how it was read. A mapping from action to logprob (nats).
+
+    Args:
+        logprobs: action to logprob; normalised over the candidates.
+        method: how it was read (`label`, `given`, ...).
+        model: the model's name.
+        bounded: actions whose label was outside the returned top logprobs: their value is an upper bound.
+        capabilities: what the endpoint was found to be able to do, in words.
+    """
+
+    logprobs: Mapping[str, float]
+    method: str = "given"
+    model: str | None = None
+    bounded: tuple[str, ...] = ()
+    capabilities: str | None = None
+
+    def __getitem__(self, action: str) -> float:
+        return self.logprobs[action]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.logprobs)
+
+    def __len__(self) -> int:
+        return len(self.logprobs)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """An action, and every number that led to it. All mappings share the keys of `probs`, in the same order.
+
+    Args:
+        state: the state decided on.
+        action: the chosen action.
+        probs: the policy it was drawn from, after memory.
+        base_probs: the policy before memory (memory-only candidates hold `memory_prior` of it).
+        logprobs: the log of `base_probs`, in nats.
+        advantages: the shift per unit of beta; 0 for actions without evidence.
+        values: Q per action, in reward units; None where nothing is known.
+        counts: stored steps per action among the neighbours.
+        baseline: V, in reward units; None when there is no evidence.
+        beta: nats per unit of advantage.
+        scale: what raw advantages were divided by, in reward units (1.0: by nothing).
+        gamma: discount of the returns; None when no memory was asked.
+        kl_nats: KL(probs || base_probs), what memory spent.
+        mode: `memory`, or `base` when it abstained; `reason` says why.
+        explored: actions that received an exploration bonus, with the bonus in units of advantage.
+        memory_only: candidates that memory added.
+        dropped: the model's proposals that were not admissible.
+        neighbors: at most 50 stored steps, best first.
+        n_steps, n_states: how much evidence there was.
+        prior: how the base policy was read.
+        policy: the policy's name.
+        propensity: probability with which `action` was chosen (1.0 under argmax).
+        step, seed: which draw this was.
+    """
+
+    state: str
+    action: str
+    probs: Mapping[str, float]
+    base_probs: Mapping[str, float]
+    logprobs: Mapping[str, float]
+    advantages: Mapping[str, float]
+    values: Mapping[str, float | None]
+    counts: Mapping[str, int]
+    baseline: float | None
+    beta: float
+    scale: float
+    gamma: float | None
+    kl_nats: float
+    mode: Mode
+    reason: str
+    policy: str
+    propensity: float
+    n_steps: int = 0
+    n_states: int = 0
+    neighbors: tuple[Neighbor, ...] = ()
+    explored: Mapping[str, float] = field(default_factory=dict)
+    memory_only: tuple[str, ...] = ()
+    dropped: tuple[str, ...] = ()
+    prior: Prior | None = None
+    step: int = 0
+    seed: int | None = None
+
+    def explain(self) -> str:
+        """Return the decision as a text that a person can read."""
+        return "\n".join([*self._headline(), *self._table(), *self._evidence()])
+
+    def _headline(self) -> list[str]:
+        shift = (
+            f"memory spent {self.kl_nats:.3f} nats" if self.mode == "memory" else "the model's own policy, unchanged"
+        )
+        lines = [
+            f"state     {_shorten(self.state, 100)}",
+            f"action    {self.action}",
+            f"mode      {self.mode}: {shift}",
+        ]
+        lines.append(f"because   {self.reason}")
+        if self.baseline is not None:
+            lines.append(
+                f"baseline  V = {self.baseline:.4g}, advantages / {self.scale:.4g}, beta = {self.beta:g} nats, "
+                f"gamma = {self.gamma:g}"
+            )
+        if self.prior is not None:
+            lines.append(f"prior     read by {self.prior.method} from {self.prior.model or 'an unnamed model'}")
+            if self.prior.capabilities:
+                lines[-1] += f" ({self.prior.capabilities})"
+            if self.prior.bounded:
+                lines.append(f"          only bounded from above: {', '.join(self.prior.bounded)}")
+        return lines
+
+    def _table(self) -> list[str]:
+        width = min(48, max(6, *(len(action) for action in self.probs)))
+        lines = ["", f"  {'action':<{width}}  {'n':>6}  {'Q':>9}  {'A':>9}  {'base':>7}  {'prob':>7}"]
+        for action in sorted(self.probs, key=lambda a: -self.probs[a]):
+            value = self.values[action]
+            marks = "*" if action == self.action else " "
+            notes = " (from memory)" if action in self.memory_only else ""
+            if action in self.explored:
+                notes += f" (bonus {self.explored[action]:+.3g})"
+            lines.append(
+                f"{marks} {_shorten(action, width):<{width}}  {self.counts[action]:>6}  "
+                f"{'unknown' if value is None else format(value, '.4g'):>9}  {self.advantages[action]:>+9.3f}  "
+                f"{self.base_probs[action]:>7.4f}  {self.probs[action]:>7.4f}{notes}"
+            )
+        return lines
+
+    def _evidence(self) -> list[str]:
+        if not self.neighbors:
+            return []
+        lines = ["", f"evidence: {self.n_steps} stored steps at {self.n_states} distinct states; the nearest:"]
+        for neighbor in self.neighbors[:10]:
+            seen = neighbor.experience
+            lines.append(
+                f"  similarity {neighbor.similarity:.3f}  return {seen.return_:+.4g}  "
+                f"{_shorten(seen.action, 30)}  [{seen.episode_id} step {seen.step}]  {_shorten(seen.state, 50)}"
+            )
+        return lines
+
+
+def _shorten(text: str, limit_chars: int) -> str:
+    """The text on one line, cut to `limit_chars` characters."""
+    line = " ".join(text[: 4 * limit_chars].split())
+    return line if len(line) <= limit_chars else line[: limit_chars - 3] + "..."

@@ -1,0 +1,231 @@
+"""The closed form against its definition: the maximiser of `E_p[A] - KL(p || softmax(z)) / beta` over all policies."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from seasoned.core import check_beta, kl_objective, log_softmax, modulate, softmax
+from seasoned.errors import InputError
+
+PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
+
+nats = st.floats(-20.0, 20.0)
+betas = st.floats(0.05, 10.0)
+huge = st.floats(-1e308, 1e308)
+
+
+def table(*columns, min_size=1, max_size=6):
+    """Rows of candidates, one value a column; drawn as lists of equal length."""
+    return st.lists(st.tuples(*columns), min_size=min_size, max_size=max_size).map(
+        lambda rows: tuple(list(column) for column in zip(*rows, strict=True))
+    )
+
+
+problems = table(nats, st.floats(-5.0, 5.0))
+
+
+def log_sum_exp(values):
+    top = max(values)
+    return top + math.log(math.fsum(math.exp(v - top) for v in values))
+
+
+def objective(p, advantages, logits, beta):
+    """`sum p A - (1 / beta) sum p log(p / pi)`, written out; `0 log 0 = 0`."""
+    log_z = log_sum_exp(logits)
+    return math.fsum(
+        x * a - x * (math.log(x) - (z - log_z)) / beta for x, a, z in zip(p, advantages, logits, strict=True) if x > 0
+    )
+
+
+def normalized(weights):
+    total = math.fsum(weights)
+    return [w / total for w in weights]
+
+
+def improved(logits, advantages, beta):
+    return [math.exp(x) for x in modulate(logits, advantages, beta)]
+
+
+# ------------------------------------------------------------------------------- the theorem
+
+
+@PROPERTY
+@given(problems, betas)
+def test_the_maximum_is_the_log_partition_function(problem, beta):
+    logits, advantages = problem
+    log_z = log_sum_exp(logits)
+    best = log_sum_exp([z - log_z + beta * a for z, a in zip(logits, advantages, strict=True)]) / beta
+    assert objective(improved(logits, advantages, beta), advantages, logits, beta) == pytest.approx(best, abs=1e-8)
+
+
+@PROPERTY
+@given(problems, betas, st.data())
+def test_no_rival_does_better(problem, beta, data):
+    logits, advantages = problem
+    n = len(logits)
+    best = objective(improved(logits, advantages, beta), advantages, logits, beta)
+    # Small integers as weights: zeros are common, so that the faces and corners of the simplex are met as well.
+    weights = data.draw(st.lists(st.integers(0, 5), min_size=n, max_size=n).filter(any))
+    corners = [[float(i == j) for j in range(n)] for i in range(n)]
+    for rival in [normalized(weights), normalized([1.0] * n), softmax(logits).tolist(), *corners]:
+        assert objective(rival, advantages, logits, beta) <= best + 1e-8
+
+
+@PROPERTY
+@given(problems, betas, st.data())
+def test_no_small_step_away_does_better(problem, beta, data):
+    logits, advantages = problem
+    p = improved(logits, advantages, beta)
+    best = objective(p, advantages, logits, beta)
+    tilt = data.draw(st.lists(st.floats(-1, 1), min_size=len(p), max_size=len(p)))
+    for size in (1e-3, 0.1, 1.0):
+        rival = normalized([x * math.exp(size * t) for x, t in zip(p, tilt, strict=True)])
+        assert objective(rival, advantages, logits, beta) <= best + 1e-8
+
+
+@PROPERTY
+@given(problems, betas, st.data())
+def test_what_a_rival_loses_is_its_kl_to_the_optimum(problem, beta, data):
+    """`F(p*) - F(p) = KL(p || p*) / beta`: the optimum is unique, and this says how much it matters."""
+    logits, advantages = problem
+    weights = data.draw(st.lists(st.integers(0, 5), min_size=len(logits), max_size=len(logits)).filter(any))
+    rival, log_best = normalized(weights), modulate(logits, advantages, beta)
+    lost = objective([math.exp(x) for x in log_best], advantages, logits, beta) - objective(
+        rival, advantages, logits, beta
+    )
+    divergence = math.fsum(x * (math.log(x) - y) for x, y in zip(rival, log_best, strict=True) if x > 0)
+    assert lost == pytest.approx(divergence / beta, rel=1e-9, abs=1e-8)
+
+
+@PROPERTY
+@given(problems, betas, st.data())
+def test_the_objective_equals_its_definition(problem, beta, data):
+    logits, advantages = problem
+    p = normalized(data.draw(st.lists(st.integers(0, 5), min_size=len(logits), max_size=len(logits)).filter(any)))
+    assert kl_objective(p, advantages, logits, beta) == pytest.approx(objective(p, advantages, logits, beta), abs=1e-8)
+
+
+@PROPERTY
+@given(problems, betas)
+def test_odds_are_multiplied_by_exp_beta_a(problem, beta):
+    logits, advantages = problem
+    result = modulate(logits, advantages, beta)
+    assert math.fsum(math.exp(x) for x in result) == pytest.approx(1.0, abs=1e-12)
+    for i in range(len(logits)):
+        odds = (logits[i] - logits[0]) + beta * (advantages[i] - advantages[0])
+        assert result[i] - result[0] == pytest.approx(odds, abs=1e-9)
+
+
+# ------------------------------------------------------------------------------- what changes nothing
+
+
+@PROPERTY
+@given(problems, betas, st.floats(-100, 100))
+def test_shifting_all_logits_changes_nothing(problem, beta, shift):
+    logits, advantages = problem
+    shifted = modulate([z + shift for z in logits], advantages, beta)
+    np.testing.assert_allclose(shifted, modulate(logits, advantages, beta), atol=1e-9)
+
+
+@PROPERTY
+@given(problems, betas, st.floats(-100, 100))
+def test_shifting_all_advantages_changes_nothing(problem, beta, shift):
+    logits, advantages = problem
+    shifted = modulate(logits, [a + shift for a in advantages], beta)
+    np.testing.assert_allclose(shifted, modulate(logits, advantages, beta), atol=1e-9)
+
+
+@PROPERTY
+@given(table(nats, huge))
+@example(([0.0, -1.0], [1e308, -1e308]))
+def test_beta_0_changes_nothing(problem):
+    logits, advantages = problem
+    assert modulate(logits, advantages, 0.0).tolist() == log_softmax(logits).tolist()
+
+
+@PROPERTY
+@given(st.lists(nats, min_size=1, max_size=6), betas, st.floats(-5, 5))
+def test_equal_advantages_change_nothing(logits, beta, advantage):
+    np.testing.assert_allclose(modulate(logits, [advantage] * len(logits), beta), log_softmax(logits), atol=1e-12)
+
+
+@PROPERTY
+@given(problems, betas, st.randoms(use_true_random=False))
+def test_the_order_of_candidates_does_not_matter(problem, beta, random):
+    logits, advantages = problem
+    order = list(range(len(logits)))
+    random.shuffle(order)
+    permuted = modulate([logits[i] for i in order], [advantages[i] for i in order], beta)
+    np.testing.assert_allclose(permuted, modulate(logits, advantages, beta)[order], atol=1e-12)
+
+
+@PROPERTY
+@given(problems, betas)
+def test_the_expected_advantage_never_falls(problem, beta):
+    logits, advantages = problem
+    before = math.fsum(x * a for x, a in zip(softmax(logits), advantages, strict=True))
+    after = math.fsum(x * a for x, a in zip(improved(logits, advantages, beta), advantages, strict=True))
+    assert after >= before - 1e-9
+
+
+# ------------------------------------------------------------------------------- the edges of the floats
+
+
+@PROPERTY
+@given(table(huge, huge), st.one_of(st.just(0.0), st.floats(0.0, 1e308)))
+@example(([0.0, 0.0], [1e308, -1e308]), 0.0)
+@example(([1e308, -1e308], [-1e308, 1e308]), 1e308)
+def test_extreme_values_still_give_a_policy(problem, beta):
+    logits, advantages = problem
+    with np.errstate(over="ignore"):
+        result = modulate(logits, advantages, beta)
+        probs = np.exp(result)
+    assert not np.isnan(result).any()
+    assert (result <= 1e-12).all()
+    assert probs.sum() == pytest.approx(1.0, abs=1e-9)
+
+
+def test_overwhelming_evidence_decides():
+    assert np.exp(modulate([0.0, -50.0], [-1e300, 1e300], 1e300)).tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("beta", [-1e-9, -1, math.inf, math.nan, "1", None, True, [1.0]], ids=repr)
+def test_a_bad_beta_is_refused(beta):
+    for call in (check_beta, lambda b: modulate([0.0], [0.0], b), lambda b: kl_objective([1.0], [0.0], [0.0], b)):
+        with pytest.raises(InputError) as caught:
+            call(beta)
+        assert repr(beta) in caught.value.seen
+        assert "at least 0" in caught.value.rule
+        assert caught.value.next_step
+
+
+def test_the_objective_needs_a_positive_beta():
+    with pytest.raises(InputError, match=r"beta > 0"):
+        kl_objective([1.0], [0.0], [0.0], 0.0)
+
+
+@pytest.mark.parametrize(
+    ("logits", "advantages", "seen"),
+    [
+        ([], [], "logits of shape (0,)"),
+        ([[0.0]], [0.0], "logits of shape (1, 1)"),
+        (0.0, 0.0, "logits of shape ()"),
+        ([0.0, math.nan], [0.0, 0.0], "logits[1] = nan"),
+        ([0.0, -math.inf], [0.0, 0.0], "logits[1] = -inf"),
+        ([0.0, 0.0], [math.inf, 0.0], "advantages[0] = inf"),
+        ([0.0, 0.0], [0.0, math.nan], "advantages[1] = nan"),
+        ([0.0, 0.0], [0.0], "2 logits and 1 advantages"),
+        ([0.0], [0.0, 0.0], "1 logits and 2 advantages"),
+    ],
+)
+def test_bad_vectors_are_refused(logits, advantages, seen):
+    with pytest.raises(InputError) as caught:
+        modulate(logits, advantages, 1.0)
+    assert seen in caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step

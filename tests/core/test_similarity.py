@@ -1,0 +1,65 @@
+"""Jaccard: `|a & b| / |a | b|`, exact; one minus it is a metric."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.core import jaccard
+
+PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
+
+sets = st.frozensets(st.sampled_from("abcdefgh"))
+
+
+def exact(a, b):
+    """Counted feature by feature."""
+    either = [x for x in "abcdefgh" if x in a or x in b]
+    return Fraction(sum(x in a and x in b for x in either), len(either)) if either else Fraction(1)
+
+
+@PROPERTY
+@given(sets, sets)
+def test_equals_its_definition_exactly(a, b):
+    # One correctly rounded division: equal fractions are equal floats, so that thresholds and ties mean what they say.
+    assert jaccard(a, b) == float(exact(a, b))
+
+
+@PROPERTY
+@given(sets, sets)
+def test_is_symmetric_and_bounded(a, b):
+    assert jaccard(a, b) == jaccard(b, a)
+    assert 0.0 <= jaccard(a, b) <= 1.0
+
+
+@PROPERTY
+@given(sets, sets)
+def test_is_1_only_between_equals_and_0_only_between_strangers(a, b):
+    assert (jaccard(a, b) == 1.0) == (a == b)
+    assert (jaccard(a, b) == 0.0) == (bool(a | b) and not a & b)
+
+
+@PROPERTY
+@given(sets, sets, sets)
+def test_the_distance_obeys_the_triangle_inequality(a, b, c):
+    assert (1 - exact(a, c)) <= (1 - exact(a, b)) + (1 - exact(b, c))
+    assert 1 - jaccard(a, c) <= (1 - jaccard(a, b)) + (1 - jaccard(b, c)) + 1e-15
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "expected"),
+    [
+        (set(), set(), 1.0),
+        (set(), {"x"}, 0.0),
+        ({"x"}, {"x"}, 1.0),
+        ({"x", "y"}, {"y", "z"}, 1 / 3),
+        (set(map(str, range(80))), set(map(str, range(100))), 0.8),
+        (set(map(str, range(95))), set(map(str, range(100))), 0.95),
+    ],
+    ids=["both empty", "one empty", "equal", "a third", "at 0.8", "at 0.95"],
+)
+def test_by_hand(a, b, expected):
+    assert jaccard(a, b) == expected

@@ -1,0 +1,274 @@
+"""Intervals and the spread: known quantiles, simulated coverage, and what must not change them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from seasoned.core import mean_interval, robust_spread, t_quantile
+from seasoned.errors import InputError
+
+PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
+
+# ------------------------------------------------------------------------------- Student's t
+
+PROBABILITIES = (0.9, 0.95, 0.975, 0.995)
+# Printed tables of Student's t, by degrees of freedom.
+QUANTILES = {
+    1: (3.0777, 6.3138, 12.7062, 63.6567),
+    2: (1.8856, 2.9200, 4.3027, 9.9248),
+    5: (1.4759, 2.0150, 2.5706, 4.0321),
+    9: (1.3830, 1.8331, 2.2622, 3.2498),
+    30: (1.3104, 1.6973, 2.0423, 2.7500),
+    100: (1.2901, 1.6602, 1.9840, 2.6259),
+}
+
+
+@pytest.mark.parametrize("degrees", QUANTILES)
+def test_t_quantiles_match_the_tables(degrees):
+    got = [t_quantile(p, degrees) for p in PROBABILITIES]
+    assert got == pytest.approx(QUANTILES[degrees], abs=6e-5)
+
+
+@pytest.mark.parametrize("degrees", [1, 2, 3, 4, 7, 12, 30])
+@pytest.mark.parametrize("probability", [0.01, 0.3, 0.6, 0.95, 0.995])
+def test_the_density_integrates_to_the_probability(probability, degrees):
+    """From the density, by Simpson's rule in the angle `theta = atan(t / sqrt(degrees))`."""
+    log_c = math.lgamma((degrees + 1) / 2) - math.lgamma(degrees / 2) - math.log(math.pi) / 2
+    end, steps = math.atan(t_quantile(probability, degrees) / math.sqrt(degrees)), 400
+    density = [math.exp(log_c) * math.cos(end * i / steps) ** (degrees - 1) for i in range(steps + 1)]
+    area = (density[0] + density[-1] + 4 * sum(density[1:-1:2]) + 2 * sum(density[2:-1:2])) * end / steps / 3
+    assert 0.5 + area == pytest.approx(probability, abs=1e-9)
+
+
+@PROPERTY
+@given(st.floats(0.001, 0.999), st.floats(0.001, 0.999), st.integers(1, 60))
+def test_quantiles_are_symmetric_and_ordered(p, q, degrees):
+    assert t_quantile(p, degrees) == pytest.approx(-t_quantile(1 - p, degrees), rel=1e-6, abs=1e-6)
+    if p < q - 1e-9:
+        assert t_quantile(p, degrees) < t_quantile(q, degrees)
+
+
+def test_the_median_is_0():
+    assert t_quantile(0.5, 4) == pytest.approx(0.0, abs=1e-12)
+
+
+def test_many_degrees_are_normal():
+    assert t_quantile(0.975, 100_000) == pytest.approx(statistics.NormalDist().inv_cdf(0.975), abs=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("probability", "degrees"), [(0.0, 5), (1.0, 5), (-0.1, 5), (math.nan, 5), (0.975, 0), (0.975, -1)]
+)
+def test_a_quantile_that_does_not_exist_is_refused(probability, degrees):
+    with pytest.raises(InputError) as caught:
+        t_quantile(probability, degrees)
+    assert str(probability) in caught.value.seen
+    assert str(degrees) in caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+
+
+# ------------------------------------------------------------------------------- the mean of independent runs
+
+small = st.lists(st.floats(-100, 100), min_size=2, max_size=9)
+large = st.lists(st.floats(-100, 100), min_size=10, max_size=20)
+
+
+def interval(values, **arguments):
+    return mean_interval(values, **{"resamples": 500, **arguments})
+
+
+@PROPERTY
+@given(small)
+def test_below_10_runs_it_is_students_interval(values):
+    got = interval(values)
+    half = t_quantile(0.975, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    assert (got.method, got.n, got.level) == ("t", len(values), 0.95)
+    assert got.mean == pytest.approx(statistics.fmean(values), abs=1e-9)
+    assert got.low == pytest.approx(statistics.fmean(values) - half, abs=1e-6)
+    assert got.high == pytest.approx(statistics.fmean(values) + half, abs=1e-6)
+
+
+@PROPERTY
+@given(large, st.integers(0, 1000))
+def test_from_10_runs_on_it_is_a_bootstrap_within_the_data(values, seed):
+    got = interval(values, seed=seed)
+    assert (got.method, got.n) == ("bootstrap", len(values))
+    # A resampled mean never leaves the data.
+    assert min(values) - 1e-9 <= got.low <= got.high <= max(values) + 1e-9
+
+
+@PROPERTY
+@given(st.one_of(small, large), st.integers(0, 1000))
+def test_the_same_seed_gives_the_same_interval(values, seed):
+    assert interval(values, seed=seed) == interval(values, seed=seed)
+
+
+def test_another_seed_resamples_anew():
+    values = [float(i * i % 17) for i in range(12)]
+    assert interval(values, seed=0) != interval(values, seed=1)
+
+
+@PROPERTY
+@given(st.one_of(small, large), st.floats(0.1, 10), st.floats(-100, 100))
+def test_it_moves_and_scales_with_the_data(values, scale, shift):
+    before, after = interval(values), interval([scale * v + shift for v in values])
+    for name in ("mean", "low", "high"):
+        assert getattr(after, name) == pytest.approx(scale * getattr(before, name) + shift, abs=1e-6)
+
+
+@PROPERTY
+@given(st.one_of(small, large))
+def test_more_confidence_is_wider(values):
+    narrow, wide = interval(values, level=0.8), interval(values, level=0.99)
+    assert wide.low <= narrow.low
+    assert narrow.high <= wide.high
+
+
+@pytest.mark.parametrize("n", [2, 9, 10, 30])
+def test_runs_that_agree_leave_no_doubt(n):
+    got = interval([3.25] * n)
+    assert (got.mean, got.low, got.high) == (3.25, 3.25, 3.25)
+
+
+@pytest.mark.parametrize("n", [5, 10, 20])
+def test_it_covers_the_true_mean_as_often_as_it_says(n):
+    """400 samples: the share that covers has a standard error of 1.1 %, the band is three of them."""
+    rng = np.random.default_rng(20)
+    samples = rng.normal(1.5, 2.0, size=(400, n))
+    intervals = [mean_interval(sample, resamples=2000, seed=i) for i, sample in enumerate(samples)]
+    coverage = statistics.fmean(i.low <= 1.5 <= i.high for i in intervals)
+    assert 0.917 <= coverage <= 0.983
+
+
+def test_the_bootstrap_is_wider_than_plain_percentiles():
+    """Plain percentiles undercover at small n; the expansion moves them outwards."""
+    values = np.random.default_rng(3).normal(size=10)
+    means = values[np.random.default_rng(9).integers(0, 10, size=(20_000, 10))].mean(axis=1)
+    plain = np.quantile(means, [0.025, 0.975])
+    got = mean_interval(values)
+    assert got.low < plain[0]
+    assert got.high > plain[1]
+    # Hesterberg's factor: the half widths grow from z * sqrt((n-1)/n) to t standard errors, by 1.217 at n = 10.
+    assert (got.high - got.low) / (plain[1] - plain[0]) == pytest.approx(2.2622 / 1.96 * math.sqrt(10 / 9), rel=0.05)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [[], [1.0], 1.0, [[1.0, 2.0]], [1.0, math.nan], [1.0, math.inf]],
+    ids=["none", "one", "scalar", "2d", "nan", "inf"],
+)
+def test_what_has_no_interval_is_refused(values):
+    with pytest.raises(InputError) as caught:
+        mean_interval(values)
+    assert "shape" in caught.value.seen
+    assert "two or more" in caught.value.rule
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize("level", [0.0, 1.0, -0.5, 95, math.nan])
+def test_a_bad_level_is_refused(level):
+    with pytest.raises(InputError, match=r"confidence level is in \(0, 1\)"):
+        mean_interval([1.0, 2.0], level=level)
+
+
+def test_an_interval_reads_as_a_line():
+    assert str(mean_interval([1.0, 2.0, 3.0])) == "+2.000 [-0.484, +4.484] (n=3, 95% t)"
+
+
+# ------------------------------------------------------------------------------- the robust spread
+
+histograms = st.dictionaries(st.integers(-50, 50), st.integers(1, 40), min_size=1, max_size=12).map(
+    lambda h: ([float(v) for v in h], list(h.values()))
+)
+
+
+@PROPERTY
+@given(histograms, st.floats(0.01, 100), st.sampled_from([1, -1]))
+@example(([0.0, 1.0, 2.0], [10, 980, 10]), 1.0, -1)
+@example(([float(v * v) for v in range(100)], [1] * 100), 1.0, -1)
+def test_the_spread_scales_with_the_values(histogram, size, sign):
+    values, counts = histogram
+    scale, expected = sign * size, size * robust_spread(values, counts)
+    assert robust_spread([scale * v for v in values], counts) == pytest.approx(expected, rel=1e-9)
+
+
+@PROPERTY
+@given(histograms, st.integers(-1000, 1000))
+def test_the_spread_ignores_a_common_shift(histogram, shift):
+    values, counts = histogram
+    assert robust_spread([v + shift for v in values], counts) == pytest.approx(robust_spread(values, counts), rel=1e-9)
+
+
+@PROPERTY
+@given(histograms)
+def test_the_spread_is_0_only_when_all_are_equal(histogram):
+    values, counts = histogram
+    assert (robust_spread(values, counts) == 0.0) == (len(values) == 1)
+
+
+@PROPERTY
+@given(histograms, st.randoms(use_true_random=False))
+def test_the_order_of_the_values_does_not_matter(histogram, random):
+    rows = list(zip(*histogram, strict=True))
+    random.shuffle(rows)
+    values, counts = zip(*rows, strict=True)
+    assert robust_spread(values, counts) == pytest.approx(robust_spread(*histogram), rel=1e-12)
+
+
+@PROPERTY
+@given(histograms)
+def test_counts_are_repetition(histogram):
+    values, counts = histogram
+    each = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
+    assert robust_spread(each, [1] * len(each)) == pytest.approx(robust_spread(values, counts), rel=1e-9)
+
+
+@PROPERTY
+@given(histograms)
+def test_clipping_never_adds_spread(histogram):
+    values, counts = histogram
+    each = [v for v, n in zip(values, counts, strict=True) for _ in range(n)]
+    assert robust_spread(values, counts) <= statistics.pstdev(each) + 1e-9
+
+
+@PROPERTY
+@given(st.lists(st.integers(-20, 20), min_size=2, max_size=50, unique=True))
+def test_without_tails_it_is_the_standard_deviation(values):
+    # At most 50 equally frequent values: each is more than 1 % of all, so that nothing is clipped.
+    assert robust_spread(values, [1] * len(values)) == pytest.approx(statistics.pstdev(values))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.random.default_rng(0).normal(size=999),
+        np.random.default_rng(1).uniform(size=999),
+        np.arange(999) % 2,
+        np.arange(999) % 20 == 0,
+    ],
+    ids=["normal", "uniform", "even odds", "one in twenty"],
+)
+@pytest.mark.parametrize("outlier", [1e6, -1e6])
+def test_one_absurd_value_in_a_thousand_moves_it_little(values, outlier):
+    values = [float(v) for v in values]
+    before = robust_spread(values, [1] * len(values))
+    after = robust_spread([*values, outlier], [1] * (len(values) + 1))
+    assert before / 1.5 < after < before * 1.5
+    assert statistics.pstdev([*values, outlier]) > 1000 * before
+
+
+def test_rare_rewards_still_have_a_spread():
+    # Fewer than 1 % differ: clipping would leave nothing, and everything would look equal.
+    assert robust_spread([0.0, 1.0], [999, 1]) == pytest.approx(math.sqrt(0.001 * 0.999))
+
+
+def test_nothing_seen_has_no_spread():
+    assert robust_spread([], []) == 0.0
+    assert robust_spread([1.0, 2.0], [0, 0]) == 0.0

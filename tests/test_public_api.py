@@ -1,0 +1,117 @@
+"""The public lists are sorted and true, both ways; importing the package costs little."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import json
+import pkgutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import seasoned
+
+HEAVY = {"click", "matplotlib", "openai", "rich", "textworld", "torch", "transformers", "xllamacpp"}
+CONTRACT = {"Episode", "JitRL", "Memory", "SeasonedError", "Step"}
+# What `from __future__ import annotations` and guarded imports leave behind.
+BYSTANDERS = {"TYPE_CHECKING", "annotations"}
+
+MODULES = [
+    "seasoned",
+    *sorted(
+        info.name
+        for info in pkgutil.walk_packages(seasoned.__path__, "seasoned.")
+        if not info.name.endswith(".__main__")  # importing it runs it
+    ),
+]
+
+
+def linter_order(names):
+    """CONSTANTS, then Classes, then the rest, each by the alphabet: the order that the linter (RUF022) keeps."""
+
+    def rank(name):
+        return 0 if len(name) > 1 and name.isupper() else 1 if name[0].isupper() else 2
+
+    return sorted(names, key=lambda name: (rank(name), name))
+
+
+def is_empty(module):
+    """Nothing but a docstring."""
+    source = Path(module.__file__).read_text(encoding="utf-8")
+    return all(isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) for node in ast.parse(source).body)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_every_module_lists_what_it_offers(name):
+    module = importlib.import_module(name)
+    if is_empty(module):
+        return
+    names = module.__all__
+    assert list(names) == linter_order(names)
+    assert len(set(names)) == len(names)
+    assert [n for n in names if not hasattr(module, n)] == []
+
+
+def test_what_can_be_imported_is_what_is_listed():
+    for name in seasoned.__all__:
+        getattr(seasoned, name)
+    found = {
+        name
+        for name, value in vars(seasoned).items()
+        if not name.startswith("_") and not isinstance(value, ModuleType) and name not in BYSTANDERS
+    }
+    listed = set(seasoned.__all__)
+    assert found <= listed, "importable from seasoned, but not in its __all__"
+    assert listed <= set(dir(seasoned)), "in __all__, but completion does not show it"
+    assert listed >= CONTRACT
+
+
+def test_a_star_import_brings_exactly_the_list():
+    names = {}
+    exec("from seasoned import *", names)
+    assert set(names) - {"__builtins__"} == set(seasoned.__all__)
+
+
+@pytest.mark.parametrize("name", sorted(seasoned.__all__))
+def test_a_public_name_is_the_object_where_it_lives(name):
+    value = getattr(seasoned, name)
+    if inspect.isclass(value) or inspect.isfunction(value):
+        assert value.__module__.startswith("seasoned.")
+        assert getattr(importlib.import_module(value.__module__), value.__qualname__) is value
+        assert inspect.getdoc(value)
+
+
+def test_a_name_that_is_not_there_is_an_attribute_error():
+    with pytest.raises(AttributeError):
+        seasoned.no_such_name  # noqa: B018
+
+
+def loaded_after(code):
+    """The top-level modules in a fresh interpreter after `code`."""
+    script = f"import json, sys\n{code}\nprint(json.dumps(sorted({{name.partition('.')[0] for name in sys.modules}})))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_the_package_loads_nothing_heavy():
+    loaded = loaded_after("import seasoned\n[getattr(seasoned, name) for name in seasoned.__all__]")
+    assert "seasoned" in loaded
+    assert not loaded & HEAVY
+
+
+def test_importing_every_module_loads_nothing_heavy():
+    offline = [name for name in MODULES if name.split(".")[1:2] != ["cli"]]
+    loaded = loaded_after("\n".join(f"import {name}" for name in offline))
+    assert not loaded & HEAVY
+
+
+def test_the_command_line_starts_without_the_extras():
+    command_line = [name for name in MODULES if name.split(".")[1:2] == ["cli"]]
+    loaded = loaded_after("\n".join(f"import {name}" for name in command_line))
+    assert not loaded & (HEAVY - {"click", "rich"})

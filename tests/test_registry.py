@@ -1,0 +1,106 @@
+"""Names to objects: loaded when asked for, a suggestion when misspelt, an install line when a part is missing."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pytest
+
+from seasoned.errors import MissingExtraError, UnknownNameError
+from seasoned.registry import Registry, load_extra, suggest
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "expected"),
+    [
+        ("defualt", ["seed", "default"], "Did you mean 'default'?"),
+        ("paper-game", ["paper-web", "paper-games"], "Did you mean 'paper-games'?"),
+        ("zzz", ["seed", "default"], "Known are: default, seed."),
+        ("zzz", [], "Known are: none."),
+    ],
+)
+def test_the_next_step_names_the_closest_or_all(name, known, expected):
+    assert suggest(name, known) == expected
+
+
+def test_names_are_sorted():
+    assert Registry("codec", {"b": "json:dumps", "a": "json:loads"}).names() == ("a", "b")
+
+
+def test_a_name_loads_its_object():
+    codecs = Registry("codec", {"json": "json:dumps"})
+    codecs.register("back", "json:loads")
+    assert codecs.names() == ("back", "json")
+    assert codecs.load("json") is json.dumps
+    assert codecs.load("back") is json.loads
+
+
+def test_registering_again_replaces():
+    codecs = Registry("codec", {"json": "json:dumps"})
+    codecs.register("json", "json:loads")
+    assert codecs.load("json") is json.loads
+
+
+def test_the_callers_mapping_stays_the_callers():
+    paths = {"json": "json:dumps"}
+    codecs = Registry("codec", paths)
+    codecs.register("back", "json:loads")
+    paths["other"] = "json:load"
+    assert paths == {"json": "json:dumps", "other": "json:load"}
+    assert codecs.names() == ("back", "json")
+
+
+def test_nothing_is_imported_before_it_is_asked_for(tmp_path, monkeypatch):
+    (tmp_path / "seasoned_test_heavy.py").write_text("WEIGHT = 7\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    things = Registry("thing", {"heavy": "seasoned_test_heavy:WEIGHT"})
+    assert things.names() == ("heavy",)
+    assert "seasoned_test_heavy" not in sys.modules
+    assert things.load("heavy") == 7
+    assert sys.modules.pop("seasoned_test_heavy").WEIGHT == 7
+
+
+@pytest.mark.parametrize(
+    ("name", "next_step"), [("jsn", "Did you mean 'json'?"), ("zzz", "Known are: json."), ("", "Known are: json.")]
+)
+def test_an_unknown_name_is_refused_with_a_suggestion(name, next_step):
+    with pytest.raises(UnknownNameError) as caught:
+        Registry("codec", {"json": "json:dumps"}).load(name)
+    assert caught.value.seen == f"codec {name!r}"
+    assert caught.value.rule == "no codec has this name"
+    assert caught.value.next_step == next_step
+    assert isinstance(caught.value, LookupError)
+
+
+@pytest.mark.parametrize("module", ["json", "json.tool", "xml.etree.ElementTree"])
+def test_an_extra_that_is_there_loads(module):
+    assert load_extra(module, "none").__name__ == module
+
+
+@pytest.mark.parametrize(
+    ("install", "line"),
+    [(None, "Run: pip install 'seasoned[heavy]'"), ("pip install heavy==1", "Run: pip install heavy==1")],
+)
+def test_a_missing_extra_carries_its_install_line(install, line):
+    with pytest.raises(MissingExtraError) as caught:
+        load_extra("seasoned_test_missing", "heavy", install)
+    assert "'seasoned_test_missing'" in caught.value.seen
+    assert "'heavy'" in caught.value.rule
+    assert caught.value.next_step == line
+    assert isinstance(caught.value, ImportError)
+    assert isinstance(caught.value.__cause__, ModuleNotFoundError)
+
+
+def test_an_extra_that_lacks_something_itself_says_what(tmp_path, monkeypatch):
+    (tmp_path / "seasoned_test_half.py").write_text("import seasoned_test_other_half\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingExtraError, match=r"seasoned_test_other_half.*seasoned\[heavy\]"):
+        load_extra("seasoned_test_half", "heavy")
+
+
+def test_another_failure_of_an_extra_is_not_called_missing(tmp_path, monkeypatch):
+    (tmp_path / "seasoned_test_broken.py").write_text("1 / 0\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ZeroDivisionError):
+        load_extra("seasoned_test_broken", "heavy")
