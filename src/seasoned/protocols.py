@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol, runtime_checkable
 
-from seasoned.types import Decision, Episode, Evidence, Experience, Neighbor
+from seasoned.types import Decision, Episode, Evidence, Prior
 
 __all__ = [
     "Admissible",
@@ -22,6 +22,8 @@ __all__ = [
     "Message",
     "Observation",
     "Policy",
+    "PriorReader",
+    "PriorReading",
     "StateEncoder",
     "Sync",
     "TokenLogprob",
@@ -194,6 +196,28 @@ class Capabilities:
 
     def __str__(self) -> str:
         return f"logprobs, top {self.max_top_logprobs}" if self.logprobs else "no logprobs"
+
+
+@dataclass(frozen=True, slots=True)
+class PriorReading:
+    """A model's policy over named candidates, and what reading it cost."""
+
+    prior: Prior
+    usage: Usage
+
+
+@runtime_checkable
+class PriorReader(Protocol):
+    """Asks a model for its own policy over named candidates."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
+        """Return the model's policy over `candidates` in `state`."""
+        ...
 
 
 @runtime_checkable

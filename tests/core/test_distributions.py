@@ -177,6 +177,24 @@ def test_probability_0_is_never_drawn(probs, seed):
     assert all(probs[sample_index(probs, rng)] > 0 for _ in range(20))
 
 
+class Fixed(np.random.Generator):
+    """Always draws the same number: the first and the last of [0, 1) come up too rarely to wait for."""
+
+    def __init__(self, number):
+        super().__init__(np.random.PCG64(0))
+        self.number = number
+
+    def random(self):
+        return self.number
+
+
+@PROPERTY
+@given(st.integers(1, 8).flatmap(policies), st.sampled_from([0.0, 1.0 - 2.0**-53]))
+def test_probability_0_is_not_drawn_at_the_ends_either(probs, number):
+    possible = [i for i, p in enumerate(probs) if p > 0]
+    assert sample_index(probs, Fixed(number)) == (possible[0] if number == 0.0 else possible[-1])
+
+
 @PROPERTY
 @given(st.integers(1, 8).flatmap(policies), st.integers(0, 2**32 - 1))
 def test_the_same_seed_draws_the_same(probs, seed):

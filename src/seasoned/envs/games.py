@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+import warnings
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,7 @@ from seasoned.envs.turns import check_whole
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.registry import load_extra, suggest
 
-__all__ = ["CHALLENGES", "Option", "OptionValue", "game_file", "read_options"]
+__all__ = ["CHALLENGES", "Option", "OptionValue", "game_file", "quiet", "read_options"]
 
 OptionValue = int | bool | str | None
 
@@ -114,6 +116,14 @@ def read_options(challenge: str, given: Mapping[str, object]) -> dict[str, Optio
     return values
 
 
+@contextlib.contextmanager
+def quiet() -> Iterator[None]:
+    """Keep back what TextWorld warns of at every game of its own making: that Jericho does not know it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=r"Game '.*' is not fully supported")
+        yield
+
+
 def game_file(challenge: str, options: Mapping[str, OptionValue], seed: int, games_dir: Path | None = None) -> Path:
     """Return the game's `.z8` file, made now (2 to 5 seconds) or found from before.
 
@@ -157,21 +167,26 @@ def _make(textworld: Any, challenge: str, options: Mapping[str, OptionValue], se
     settings.path = str(file)
     settings.file_ext = file.suffix
     try:
-        if challenge == "custom":
-            settings.nb_rooms = options["world_size"]
-            settings.nb_objects = options["nb_objects"]
-            settings.nb_parallel_quests = options["nb_parallel_quests"]
-            chaining = settings.chaining
-            chaining.min_length = chaining.max_length = chaining.max_depth = options["quest_length"]
-            chaining.min_breadth = chaining.max_breadth = options["quest_breadth"]
-            textworld.make(settings)
-        else:
-            challenges = load_extra("textworld.challenges", "textworld").CHALLENGES
-            game = challenges[f"tw-{challenge}"][1](settings=dict(options), options=settings)
-            textworld.generator.compile_game(game, settings)
+        with quiet():
+            _generate(textworld, challenge, options, settings)
     except Exception as error:
         raise EnvError(
             f"textworld:{challenge} with {dict(options)}, seed {seed} ({type(error).__name__}: {excerpt(str(error))})",
             "TextWorld could not make a game with these options",
             "Try another seed, or options that ask for less.",
         ) from error
+
+
+def _generate(textworld: Any, challenge: str, options: Mapping[str, OptionValue], settings: Any) -> None:
+    if challenge == "custom":
+        settings.nb_rooms = options["world_size"]
+        settings.nb_objects = options["nb_objects"]
+        settings.nb_parallel_quests = options["nb_parallel_quests"]
+        chaining = settings.chaining
+        chaining.min_length = chaining.max_length = chaining.max_depth = options["quest_length"]
+        chaining.min_breadth = chaining.max_breadth = options["quest_breadth"]
+        textworld.make(settings)
+    else:
+        challenges = load_extra("textworld.challenges", "textworld").CHALLENGES
+        game = challenges[f"tw-{challenge}"][1](settings=dict(options), options=settings)
+        textworld.generator.compile_game(game, settings)

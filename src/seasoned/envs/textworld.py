@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from seasoned.envs.games import CHALLENGES, OptionValue, game_file, read_options
+from seasoned.envs.games import CHALLENGES, OptionValue, game_file, quiet, read_options
 from seasoned.envs.turns import Turns, check_whole
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
@@ -224,7 +224,8 @@ def _start(file: Path) -> Any:
         objective=True, feedback=True, extras=["recipe"],
     )  # fmt: skip
     try:
-        return textworld.start(str(file), infos)
+        with quiet():
+            return textworld.start(str(file), infos)
     except Exception as error:
         raise EnvError(
             f"game {str(file)!r} ({type(error).__name__}: {excerpt(str(error))})",

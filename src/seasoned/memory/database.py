@@ -175,6 +175,10 @@ class Database:
         """The live connection of this process."""
         if self._pid != os.getpid():
             # SQLite connections must not cross a fork; the parent's is dropped without being closed.
+            if self.path == ":memory:":
+                raise StoreError(
+                    "a memory in RAM, in a forked process", "it lives in the process that made it", "Name a file."
+                )
             self.lock = threading.RLock()
             self._connect()
         return self._connection
@@ -213,9 +217,10 @@ class Database:
                 if self._connection.in_transaction:
                     self._connection.execute("COMMIT")
 
-    def version(self) -> tuple[int, int]:
+    def version(self) -> tuple[int, int, int]:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
-        return self._connection.execute("PRAGMA data_version").fetchone()[0], self.writes
+        # SQLite counts per connection, and a forked process has its own.
+        return self.execute("PRAGMA data_version").fetchone()[0], self.writes, os.getpid()
 
     def close(self) -> None:
         """Close the connection; committed episodes are on disk already."""

@@ -5,17 +5,21 @@ A header, then episodes in commit order, then feedback in the order given.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seasoned.errors import InputError, SeasonedError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
 from seasoned.memory.canonical import canonical_json, episode_from_record, episode_record
 from seasoned.memory.events import Event
 from seasoned.memory.reader import Reader
-from seasoned.types import Episode, check_finite, check_text
+from seasoned.types import Episode, check_finite, check_reward, check_text
 
-__all__ = ["FORMAT", "MAX_LINE_BYTES", "export_lines", "parse_lines"]
+__all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "export_lines", "naming", "parse_lines"]
+
+Line = tuple[Episode, float | None] | Event
+"""What a line holds: an episode and when it was stored, or a feedback event."""
 
 FORMAT = "seasoned.memory/1"
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -36,27 +40,37 @@ def export_lines(reader: Reader, header: dict[str, Any]) -> Iterator[str]:
         yield canonical_json({"type": "feedback", **event.record(), **later})
 
 
-def parse_lines(lines: Iterable[str]) -> Iterator[tuple[Episode, float | None] | Event]:
-    """Yield what each line holds, checked.
+@contextlib.contextmanager
+def naming(number: int, line: object) -> Iterator[None]:
+    """Turn what is wrong with a line into an InputError that names it; a store that fails is not the line's fault."""
+    try:
+        yield
+    except (InputError, NotFoundError, EpisodeConflictError, ValueError, TypeError, KeyError, RecursionError) as error:
+        raise InputError(
+            f"line {number}: {excerpt(line.strip() if isinstance(line, str) else line)}",
+            f"each line is a header, an episode or a feedback event ({type(error).__name__}: {str(error)[:300]})",
+            "Mend or remove this line; nothing was imported.",
+        ) from error
+
+
+def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
+    """Yield what each line holds, checked, with its number.
 
     Raises:
         InputError: a line is not what `export_lines` writes; the message names the line.
     """
-    number = 0
     for number, line in enumerate(lines, start=1):
-        if not line.strip():
-            continue
-        try:
-            yield from _parse(line)
-        except (SeasonedError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-            raise InputError(
-                f"line {number}: {excerpt(line.strip())}",
-                f"each line is a header, an episode or a feedback event ({type(error).__name__}: {error})",
-                "Mend or remove this line; nothing was imported.",
-            ) from error
+        with naming(number, line):
+            item = _parse(line)
+        if item is not None:
+            yield number, item
 
 
-def _parse(line: str) -> Iterator[tuple[Episode, float | None] | Event]:
+def _parse(line: str) -> Line | None:
+    if not isinstance(line, str):
+        raise TypeError("a line is a str")
+    if not line.strip():
+        return None
     if len(line) > MAX_LINE_BYTES:
         raise ValueError(f"a line has at most {MAX_LINE_BYTES} characters")
     record = json.loads(line, parse_constant=_refuse_constant)
@@ -66,34 +80,44 @@ def _parse(line: str) -> Iterator[tuple[Episode, float | None] | Event]:
     if kind == "header":
         if record.get("format") != FORMAT:
             raise ValueError(f"the format is {record.get('format')!r}, expected {FORMAT!r}")
-    elif kind == "episode":
+        return None
+    if kind == "episode":
         created_at = record.pop("created_at", None)
         _refuse_unknown("episode", record, _EPISODE_FIELDS)
+        if not isinstance(record["steps"], list):
+            raise TypeError("the steps are a list")
         for step in record["steps"]:
             _refuse_unknown("step", step, _STEP_FIELDS)
-        yield episode_from_record(record), None if created_at is None else check_finite("created_at", created_at)
-    elif kind == "feedback":
+        return episode_from_record(record), None if created_at is None else check_finite("created_at", created_at)
+    if kind == "feedback":
         _refuse_unknown("feedback", record, _EVENT_FIELDS)
-        yield _event(record)
-    else:
-        raise ValueError(f"the type is {kind!r}")
+        return _event(record)
+    raise ValueError(f"the type is {kind!r}")
 
 
 def _event(record: dict[str, Any]) -> Event:
-    event = Event(**record)
     for name in ("id", "episode_id", "source"):
-        check_text(name, getattr(event, name))
-    for name in ("reward", "weight", "created_at"):
-        check_finite(name, getattr(event, name))
-    for name, checked in (("author", check_text), ("superseded_by", check_text), ("revoked_at", check_finite)):
-        if (value := getattr(event, name)) is not None:
-            checked(name, value)
-    if isinstance(event.step, bool) or not isinstance(event.step, int):
+        check_text(name, record[name])
+    record["reward"] = check_reward("reward", record["reward"])
+    # A hash is taken of what is said: 1 and 1.0 must be said alike.
+    for name in ("weight", "created_at"):
+        record[name] = check_finite(name, record[name])
+    check_reward("reward * weight", record["reward"] * record["weight"])
+    for name in ("author", "superseded_by"):
+        if record.get(name) is not None:
+            check_text(name, record[name])
+    if record.get("revoked_at") is not None:
+        record["revoked_at"] = check_finite("revoked_at", record["revoked_at"])
+    elif record.get("superseded_by") is not None:
+        raise ValueError("a superseded event says when, in revoked_at")
+    if isinstance(record["step"], bool) or not isinstance(record["step"], int):
         raise TypeError("the step is a whole number")
-    return event
+    return Event(**{"author": None, **record})
 
 
-def _refuse_unknown(kind: str, record: dict[str, Any], known: set[str]) -> None:
+def _refuse_unknown(kind: str, record: object, known: set[str]) -> None:
+    if not isinstance(record, dict):
+        raise TypeError(f"the {kind} is a JSON object")
     if unknown := set(record) - known:
         raise ValueError(f"unknown {kind} fields: {', '.join(sorted(unknown))}")
 

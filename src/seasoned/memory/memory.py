@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -179,7 +180,8 @@ class Memory:
             raise InputError(f"episode = {excerpt(episode)}", "add() takes an Episode", "Build it with Episode(...).")
         for step in episode.steps:
             check_size("state", step.state, self.max_text_bytes)
-            check_size("action", step.action, self.max_text_bytes)
+            for action in (step.action, *(step.prior or ())):
+                check_size("action", action, self.max_text_bytes)
         for name in ("task", "final_state", "id", "model", "policy", "arm", "subject"):
             check_size(name, getattr(episode, name) or "", self.max_text_bytes)
         return episode
@@ -228,6 +230,7 @@ class Memory:
             InputError: a value breaks a rule.
             NotFoundError: no such episode or step.
         """
+        check_text("episode id", episode_id)
         check_text("source", source)
         if author is not None:
             check_text("author", author)
@@ -254,6 +257,7 @@ class Memory:
         Raises:
             NotFoundError: no such event.
         """
+        check_text("event id", event_id)
         with self._db.transaction():
             self._writer.revoke(event_id, at=time.time())
 
@@ -326,6 +330,7 @@ class Memory:
         Raises:
             NotFoundError: no such episode.
         """
+        check_text("episode id", episode_id)
         with self._db.snapshot():
             for _, _, _, episode in self._reader.episodes("AND episode.id = ?", episode_id):
                 return episode
@@ -335,20 +340,24 @@ class Memory:
 
     def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
         """Return stored episodes in commit order: all, those of one task, or the last few."""
-        where, parameters = ("", ()) if task is None else ("AND task = ?", (task,))
+        where, parameters = ("", ()) if task is None else ("AND task = ?", (check_text("task", task),))
+        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
+            raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None lists all.")
         with self._db.snapshot():
             if last is not None:
                 row = self._db.execute(
                     f"SELECT min(ordinal) FROM (SELECT ordinal FROM episode WHERE namespace_id = ? {where} "
                     "ORDER BY ordinal DESC LIMIT ?)",
-                    (self._id, *parameters, last),
+                    (self._id, *parameters, min(last, sys.maxsize)),
                 ).fetchone()
                 where, parameters = f"{where} AND ordinal >= ?", (*parameters, row[0] if row[0] is not None else 0)
             return [episode for _, _, _, episode in self._reader.episodes(where, *parameters)]
 
     def events(self, episode_id: str | None = None) -> list[Event]:
         """Return feedback events in the order in which they were given, revoked ones included."""
-        where, parameters = ("", ()) if episode_id is None else ("AND episode.id = ?", (episode_id,))
+        where, parameters = (
+            ("", ()) if episode_id is None else ("AND episode.id = ?", (check_text("episode id", episode_id),))
+        )
         with self._db.snapshot():
             return [event for _, event in self._reader.events(where, *parameters)]
 
@@ -416,16 +425,20 @@ class Memory:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
         parsed = list(json_lines.parse_lines(lines))
-        before = self._counts()
-        known = {event.id: event for event in self.events()}
         with self._db.transaction():
-            for item in parsed:
-                if isinstance(item, Event):
-                    if item.id not in known or known[item.id].record() != item.record():
+            before = self._counts()
+            said: dict[str, int] = {}
+            for number, item in parsed:
+                with json_lines.naming(number, item):
+                    if isinstance(item, Event):
+                        said.setdefault(item.id, number)
                         self._writer.feedback(item)
-                else:
-                    self._writer.add(self._checked(item[0]), created_at=item[1])
-        after = self._counts()
+                    else:
+                        self._writer.add(self._checked(item[0]), created_at=item[1])
+            for event_id in self._reader.broken_supersessions():
+                with json_lines.naming(said.get(event_id, len(parsed)), event_id):
+                    raise ValueError("an event is superseded by a later one of its source, author and step")
+            after = self._counts()
         return after[0] - before[0], after[1] - before[1]
 
     def _counts(self) -> tuple[int, int]:

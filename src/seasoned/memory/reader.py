@@ -163,3 +163,15 @@ class Reader:
         )  # fmt: skip
         for content, id_, episode_id, visit, *rest in rows:
             yield content, Event(id_, episode_id, visit & (MAX_STEPS - 1), *rest)
+
+    def broken_supersessions(self) -> list[str]:
+        """Return the events that claim to be superseded, but not by a later one of their source, author and step."""
+        rows = self._rows(
+            "SELECT old.id FROM feedback AS old LEFT JOIN feedback AS new ON new.namespace_id = old.namespace_id "
+            "AND new.id = old.superseded_by AND new.seq > old.seq AND new.visit = old.visit "
+            "AND new.source = old.source AND new.author IS old.author "
+            "WHERE old.namespace_id = ? AND old.superseded_by IS NOT NULL "
+            "AND (new.id IS NULL OR old.revoked_at IS NOT new.created_at) ORDER BY old.seq",
+            self._ns,
+        )
+        return [row[0] for row in rows]

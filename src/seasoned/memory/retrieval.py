@@ -12,12 +12,12 @@ import numpy as np
 from seasoned.core import check_gamma
 from seasoned.errors import InputError
 from seasoned.memory.database import Database, store_errors
-from seasoned.memory.index import JaccardIndex
+from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, Neighbor, check_text
+from seasoned.types import Evidence, Neighbor, check_finite, check_text
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_size"]
 
@@ -57,7 +57,7 @@ class Retriever:
         self._index = JaccardIndex()
         self._token_of: dict[str, int] = {}
         self._seen_token = self._seen_visit = -1
-        self._seen_version: tuple[int, int] | None = None
+        self._seen_version: tuple[int, int, int] | None = None
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
 
@@ -142,13 +142,17 @@ class Retriever:
         # before it, each with a step that comes before all of its own.
         return self._visits_at(self._nearest_sets(state, k, threshold, exclude_task), k, exclude_task)
 
-    def _check_state(self, state: str) -> None:
+    def _checked(self, state: str, k: int, threshold: float, exclude_task: str | None) -> int:
+        """Refuse what cannot be asked; return k."""
         check_text("state", state)
         check_size("state", state, self._max_text_bytes)
+        if exclude_task is not None:
+            check_text("task", exclude_task)
+        return check_nearest(k, threshold)
 
     def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
-        self._check_state(state)
+        k = self._checked(state, k, threshold, exclude_task)
         with self.view(gamma, 1.0) as view_id:
             pairs = self._nearest_visits(state, k, threshold, exclude_task)
             found = self._reader.experiences(view_id, [visit for visit, _ in pairs])
@@ -169,13 +173,12 @@ class Retriever:
         exclude_task: str | None,
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
-        self._check_state(state)
+        k = self._checked(state, k, threshold, exclude_task)
         if unit not in ("steps", "states"):
             raise InputError(f"unit = {unit!r}", "evidence is counted in 'steps' or 'states'", "Choose one.")
-        if not 0.0 <= similarity_power < float("inf"):
-            raise InputError(
-                f"similarity_power = {similarity_power}", "it is finite and at least 0", "0 weighs all alike."
-            )
+        similarity_power, decay = check_finite("similarity_power", similarity_power), check_finite("decay", decay)
+        if similarity_power < 0.0:
+            raise InputError(f"similarity_power = {similarity_power}", "it is at least 0", "0 weighs all alike.")
         if not 0.0 < decay <= 1.0:
             raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
         with self.view(gamma, decay) as view_id:

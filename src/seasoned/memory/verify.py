@@ -55,6 +55,18 @@ class _Check:
 def verify(database: Database, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]) -> Verification:
     """Check one namespace inside one snapshot; see `Memory.verify`."""
     check = _Check(database.path)
+    try:
+        return _verify(check, database, namespace_id, name, features)
+    except (SeasonedError, ValueError, TypeError, LookupError, ArithmeticError) as error:
+        if isinstance(error, IntegrityError):
+            raise
+        check(False, f"what is stored breaks the rules ({type(error).__name__}: {str(error)[:300]})")
+        raise
+
+
+def _verify(
+    check: _Check, database: Database, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]
+) -> Verification:
 
     def rows(sql: str, *parameters: object) -> list[Any]:
         return database.execute(sql, (namespace_id, *parameters)).fetchall()
@@ -68,22 +80,20 @@ def verify(database: Database, namespace_id: int, name: str, features: Callable[
     running = hashlib.sha256(b"seasoned:namespace:v1\n")
     n_episodes = n_steps = 0
     live: dict[int, bool] = {}
-    try:
-        for ordinal, created_at, content, episode in reader.episodes():
-            n_episodes += 1
-            n_steps += len(episode.steps)
-            live[ordinal] = episode.ending != "aborted"
-            check(ordinal == n_episodes, f"episode {episode.id!r} has ordinal {ordinal}, expected {n_episodes}")
-            check(
-                digest("episode", episode_record(episode)) == content, f"episode {episode.id!r} differs from its hash"
-            )
-            running.update(content + repr(created_at).encode())
-        events = list(reader.events())
-    except (SeasonedError, ValueError, TypeError) as error:
-        if isinstance(error, IntegrityError):
-            raise
-        check(False, f"an episode or event breaks the rules ({error})")
-        raise
+    lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
+    for ordinal, created_at, content, episode in reader.episodes():
+        n_episodes += 1
+        n_steps += len(episode.steps)
+        live[ordinal] = episode.ending != "aborted"
+        check(ordinal == n_episodes, f"episode {episode.id!r} has ordinal {ordinal}, expected {n_episodes}")
+        check(lengths[ordinal] == len(episode.steps), f"episode {episode.id!r} counts {lengths[ordinal]} steps")
+        check(digest("episode", episode_record(episode)) == content, f"episode {episode.id!r} differs from its hash")
+        running.update(content + repr(created_at).encode())
+    events = list(reader.events())
+    numbers = [seq for (seq,) in rows("SELECT seq FROM feedback WHERE namespace_id = ? ORDER BY seq")]
+    check(numbers == list(range(1, len(events) + 1)), "feedback events are not numbered one after the other")
+    broken_events = reader.broken_supersessions()
+    check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
     for content, event in events:
         check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
         running.update(content + repr((event.revoked_at, event.superseded_by)).encode())

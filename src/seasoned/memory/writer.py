@@ -176,18 +176,24 @@ class Writer:
     # ------------------------------------------------------------------------------------------ feedback
 
     def feedback(self, event: Event) -> None:
-        """Append an event; the same source, author and step supersedes what it said before."""
+        """Append an event; the same source, author and step supersedes what it said before. A no-op if it is stored."""
         visit = self._visit(event.episode_id, event.step)
-        if self._row("SELECT 1 FROM feedback WHERE namespace_id = ? AND id = ?", event.id):
-            raise EpisodeConflictError(
-                f"event {excerpt(event.id)} exists already", "one id names one event", "Leave the id to the memory."
-            )
+        known = self._row("SELECT digest FROM feedback WHERE namespace_id = ? AND id = ?", event.id)
+        if known:
+            if known[0] != event.digest():
+                raise EpisodeConflictError(
+                    f"event {excerpt(event.id)} is stored with other content",
+                    "one id names one event",
+                    "Leave the id to the memory.",
+                )
+            return
         self._load_counters()
-        self._db.execute(
-            "UPDATE feedback SET revoked_at = ?, superseded_by = ? "
-            "WHERE namespace_id = ? AND visit = ? AND source = ? AND author IS ? AND revoked_at IS NULL",
-            (event.created_at, event.id, self._ns, visit, event.source, event.author),
-        )
+        if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
+            self._db.execute(
+                "UPDATE feedback SET revoked_at = ?, superseded_by = ? "
+                "WHERE namespace_id = ? AND visit = ? AND source = ? AND author IS ? AND revoked_at IS NULL",
+                (event.created_at, event.id, self._ns, visit, event.source, event.author),
+            )
         self._db.execute(
             "INSERT INTO feedback VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (self._ns, self._next("events"), event.id, visit, event.reward, event.weight, event.source, event.author,

@@ -78,6 +78,12 @@ def check_candidates(candidates: object, admissible: Admissible) -> Candidates:
         def admit(action: str) -> str | None:
             return action if passes(action) else None
 
+    elif not isinstance(admissible, Collection):
+        raise InputError(
+            f"admissible = {excerpt(admissible)}",
+            'admissible is None, "any", a collection or a predicate',
+            "Pass a list.",
+        )
     else:
         allowed = _spellings(admissible, "admissible action")
 

@@ -7,13 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from seasoned.core import kl_divergence, log_softmax, mix_in, modulate, sample_index
+from seasoned.core import log_softmax, mix_in, modulate, sample_index
 from seasoned.errors import InputError
 from seasoned.policies.alone import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.presets import PRESETS, JitRLSettings, preset
 from seasoned.protocols import Admissible, EvidenceSource
-from seasoned.types import Decision, Evidence, Floats, Prior, normalize_action
+from seasoned.types import Decision, Evidence, Floats, Prior, check_text, normalize_action
 
 __all__ = ["JitRL"]
 
@@ -93,7 +93,9 @@ class JitRL:
         settings = self.settings
         rng = generator(seed, step)
         checked = check_candidates(candidates, admissible)
-        if settings.exclude_same_task and task is None:
+        if task is not None:
+            check_text("task", task)
+        elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
         evidence = self.memory.evidence(
             state,
@@ -118,7 +120,8 @@ class JitRL:
             "seed": seed,
         }
         enough = evidence.n_steps >= settings.min_neighbors
-        added = checked.added(evidence.actions) if enough and settings.beta > 0 else ()
+        opens = enough and settings.beta > 0 and settings.memory_actions
+        added = checked.added(evidence.actions) if opens else ()
         if not checked.logits and not added:
             raise InputError(
                 f"{len(checked.dropped)} candidates, none admissible",
@@ -131,6 +134,11 @@ class JitRL:
             f"{evidence.n_steps} stored steps among the neighbours (similarity at least {settings.threshold:g}), "
             f"{settings.min_neighbors} are needed"
         )
+        counts, weights, totals = _aligned(tuple(checked.logits), evidence)
+        known = zip(checked.logits, counts.tolist(), weights.tolist(), totals.tolist(), strict=True)
+        table = {action: (int(n), total / weight if weight > 0 else None) for action, n, weight, total in known}
+        recorded["counts"] = {action: n for action, (n, _) in table.items()}
+        recorded["values"] = {action: q for action, (_, q) in table.items()}
         return base_decision(state, checked.logits, rng=rng, selection=settings.selection, reason=reason, **recorded)
 
     def _modulated(
@@ -158,7 +166,8 @@ class JitRL:
             spread=evidence.spread,
             rng=rng,
         )
-        probs = np.exp(modulate(logprobs, estimate.advantages, settings.beta))
+        shifted = modulate(logprobs, estimate.advantages, settings.beta)
+        probs = np.exp(shifted)
         chosen = int(np.argmax(probs)) if settings.selection == "argmax" else sample_index(probs, rng)
 
         def by_action(values: Floats) -> dict[str, float]:
@@ -176,7 +185,8 @@ class JitRL:
             counts={a: int(n) for a, n in by_action(counts).items()},
             baseline=estimate.baseline,
             scale=estimate.scale,
-            kl_nats=kl_divergence(probs, base),
+            # From the logprobs: a base probability that underflows to 0 would make it infinite.
+            kl_nats=max(0.0, float(probs @ (shifted - logprobs))),
             mode="memory",
             reason=f"{evidence.n_steps} stored steps at {evidence.n_states} similar states speak of {tried} of "
             f"{len(actions)} candidates",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -12,11 +13,20 @@ from seasoned.core import AdvantageEstimator, ExplorationBonus, check_beta, chec
 from seasoned.core.advantage import Baseline, Scale
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.registry import suggest
+from seasoned.types import check_finite
 
 __all__ = ["PRESETS", "JitRLSettings", "preset"]
 
 Unit = Literal["steps", "states"]
 Selection = Literal["sample", "argmax"]
+
+_RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
+    ("threshold", "a similarity threshold is in [0, 1]", lambda x: 0.0 <= x <= 1.0),
+    ("kappa", "it is at least 0 steps", lambda x: x >= 0.0),
+    ("memory_prior", "it is a probability in (0, 1)", lambda x: 0.0 < x < 1.0),
+    ("similarity_power", "it is at least 0; 0 weighs all alike", lambda x: x >= 0.0),
+    ("decay", "a decay per episode is in (0, 1]; 1 forgets nothing", lambda x: 0.0 < x <= 1.0),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +47,7 @@ class JitRLSettings:
         similarity_power: a neighbour's weight is `similarity^similarity_power`.
         decay: times `decay^age_in_episodes`, in (0, 1].
         exclude_same_task: the leave-one-task-out guard: ignore what was stored under the task being played.
+        memory_actions: whether memory may add actions that the model did not propose (where `admissible` lets it).
 
     Raises:
         InputError: a value breaks its rule.
@@ -57,6 +68,7 @@ class JitRLSettings:
     similarity_power: float = 0.0
     decay: float = 1.0
     exclude_same_task: bool = False
+    memory_actions: bool = True
 
     def __post_init__(self) -> None:
         for name, kind, least in (("k", "a number of neighbours", 1), ("min_neighbors", "a number of steps", 0)):
@@ -68,10 +80,18 @@ class JitRLSettings:
                 raise InputError(
                     f"{name} = {getattr(self, name)!r}", f"it is one of {', '.join(choices)}", "Choose one."
                 )
-        if not 0.0 <= self.threshold <= 1.0:
-            raise InputError(f"threshold = {self.threshold!r}", "a similarity threshold is in [0, 1]", "0.8 is usual.")
-        if not 0.0 < self.memory_prior < 1.0:
-            raise InputError(f"memory_prior = {self.memory_prior!r}", "it is a probability in (0, 1)", "0.1 is usual.")
+        for name in ("exclude_same_task", "memory_actions"):
+            if not isinstance(getattr(self, name), bool):
+                raise InputError(f"{name} = {excerpt(getattr(self, name))}", "it is True or False", "Choose one.")
+        for name, rule, holds in _RANGES:
+            if not holds(check_finite(name, value := getattr(self, name))):
+                raise InputError(f"{name} = {value!r}", rule, f"The default is {getattr(PRESETS['default'], name)}.")
+        if self.exploration is not None and not isinstance(self.exploration, ExplorationBonus):
+            raise InputError(
+                f"exploration = {excerpt(self.exploration)}",
+                "exploration is an ExplorationBonus or None",
+                "Pass seasoned.core.ExplorationBonus(alpha=..., rate=...).",
+            )
         if self.gamma is not None:
             check_gamma(self.gamma)
         check_beta(self.beta)
@@ -94,6 +114,7 @@ PRESETS: dict[str, JitRLSettings] = {
     "snippet": JitRLSettings(
         k=10, unit="steps", threshold=0.0, gamma=0.9, baseline="neighbors", scale="none", kappa=0.0,
         exploration=ExplorationBonus(alpha=5.0, rate=1.0), beta=1.0, min_neighbors=0, selection="argmax",
+        memory_actions=False,
     ),
 }  # fmt: skip
 """Preset name to settings. `paper-*` and `released-*` will join them."""
@@ -104,12 +125,14 @@ def preset(name: str, **overrides: Any) -> JitRLSettings:
 
     Raises:
         UnknownNameError: no preset has this name.
-        InputError: no setting has this name, or a value breaks its rule.
+        InputError: no setting has this name, a value breaks its rule, or the name is not a str.
 
     Example:
         >>> preset("seed", exploration=None).k
         10
     """
+    if not isinstance(name, str):
+        raise InputError(f"preset {excerpt(name)}", f"a preset's name is a str, not {type(name).__name__}", "Name one.")
     if name not in PRESETS:
         raise UnknownNameError(f"preset {excerpt(name)}", "no preset has this name", suggest(name, PRESETS))
     known = [field.name for field in dataclasses.fields(JitRLSettings)]

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+import dataclasses
 from collections.abc import Sequence
 from typing import Literal, Protocol
 
 import numpy as np
 
-from seasoned.core import discounted_returns, robust_spread
-from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Evidence, Neighbor, normalize_action
+from seasoned.errors import InputError
+from seasoned.protocols import EvidenceSource, StateEncoder
+from seasoned.types import Evidence, Neighbor, normalize_action
 
 __all__ = ["ShuffledReturns"]
 
 
-class _Searchable(Protocol):
+class _Searchable(EvidenceSource, Protocol):
     """What the placebo reads of a memory."""
 
     gamma: float
@@ -25,7 +25,7 @@ class _Searchable(Protocol):
         self, state: str, k: int, threshold: float, *, gamma: float | None, exclude_task: str | None
     ) -> list[Neighbor]: ...
 
-    def episodes(self) -> Sequence[Episode]: ...
+    def events(self) -> Sequence[object]: ...
 
     def __len__(self) -> int: ...
 
@@ -33,9 +33,9 @@ class _Searchable(Protocol):
 class ShuffledReturns:
     """Gives a policy evidence from a memory whose returns are permuted among all its stored steps.
 
-    Retrieval, counts, spread and cost stay as they are; only the link between an action and what followed is cut. What
-    a policy gains with this cannot come from having learned. Reshuffled after every commit, from the seed; reads the
-    whole memory, so it is for comparisons only. Weights other than 1 are not supported.
+    Retrieval, counts, spread and the listed neighbours stay as they are; only the link between an action and what
+    followed is cut. What a policy gains with this cannot come from having learned. Reshuffled after every commit, from
+    the seed; reads the whole memory, so it is for comparisons only. Weights other than 1 are refused.
 
     Args:
         memory: a `seasoned.Memory`.
@@ -45,8 +45,7 @@ class ShuffledReturns:
     def __init__(self, memory: _Searchable, seed: int) -> None:
         self._memory = memory
         self._seed = seed
-        self._n = -1
-        self._gamma: float | None = None
+        self._shuffled: tuple[object, ...] = ()
         self._returns: dict[tuple[str, int], float] = {}
 
     def evidence(
@@ -61,49 +60,43 @@ class ShuffledReturns:
         decay: float = 1.0,
         exclude_task: str | None = None,
     ) -> Evidence:
-        """Return evidence in which every neighbour carries another step's return; see `Memory.evidence`."""
+        """Return evidence in which every neighbour counts with another step's return; see `Memory.evidence`.
+
+        Raises:
+            InputError: as for `Memory.evidence`, or the neighbours would be weighted.
+        """
+        if similarity_power != 0.0 or decay != 1.0:
+            raise InputError(
+                f"similarity_power = {similarity_power}, decay = {decay}",
+                "the placebo counts every neighbour alike",
+                "Compare with similarity_power=0 and decay=1.",
+            )
         gamma = self._memory.gamma if gamma is None else gamma
+        real = self._memory.evidence(state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_task=exclude_task)
         self._shuffle(gamma)
+        row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}
+        sums = np.zeros((2, len(real.actions)))
+        distinct: set[frozenset[str]] = set()
         limit = k if unit == "steps" else max(1, len(self._memory))
-        neighbors = self._memory.search(state, limit, threshold, gamma=gamma, exclude_task=exclude_task)
-        distinct: dict[frozenset[str], None] = {}
-        sums: defaultdict[str, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
-        spelling: dict[str, str] = {}
-        kept = []
-        for neighbor in neighbors:
-            features = self._memory.encoder.features(neighbor.experience.state)
+        for neighbor in self._memory.search(state, limit, threshold, gamma=gamma, exclude_task=exclude_task):
+            seen = neighbor.experience
+            features = self._memory.encoder.features(seen.state)
             if unit == "states" and features not in distinct and len(distinct) == k:
                 continue
-            distinct[features] = None
-            kept.append(neighbor)
-            seen = neighbor.experience
+            distinct.add(features)
             return_ = self._returns[seen.episode_id, seen.step]
-            key = normalize_action(seen.action)
-            spelling.setdefault(key, seen.action)
-            for i, amount in enumerate((1.0, return_, return_**2)):
-                sums[key][i] += amount
-        table = np.array(list(sums.values()), dtype=np.float64).reshape(-1, 3)
-        values = list(self._returns.values())
-        return Evidence(
-            actions=tuple(spelling[key] for key in sums),
-            counts=table[:, 0],
-            weights=table[:, 0],
-            totals=table[:, 1],
-            squares=table[:, 2],
-            spread=robust_spread(values, np.ones(len(values))),
-            gamma=gamma,
-            n_states=len(distinct),
-            neighbors=tuple(kept[:50]),
-        )
+            sums[:, row_of[normalize_action(seen.action)]] += return_, return_**2
+        return dataclasses.replace(real, totals=sums[0], squares=sums[1])
 
     def _shuffle(self, gamma: float) -> None:
-        if (len(self._memory), gamma) == (self._n, self._gamma):
+        n = len(self._memory)
+        version = (n, gamma, tuple(self._memory.events()))
+        if version == self._shuffled or not n:
             return
-        self._n, self._gamma = len(self._memory), gamma
-        keys, returns = [], []
-        for episode in self._memory.episodes():
-            if episode.ending != "aborted" and episode.id is not None:
-                keys += [(episode.id, index) for index in range(len(episode.steps))]
-                returns += discounted_returns([step.reward for step in episode.steps], gamma).tolist()
-        order = np.random.default_rng([self._seed, self._n]).permutation(len(returns))
-        self._returns = {key: returns[i] for key, i in zip(keys, order.tolist(), strict=True)}
+        # At threshold 0 any query finds every step, feedback included in its return.
+        steps = [found.experience for found in self._memory.search("x", n, 0.0, gamma=gamma, exclude_task=None)]
+        order = np.random.default_rng([self._seed, n]).permutation(len(steps))
+        self._returns = {
+            (step.episode_id, step.step): steps[i].return_ for step, i in zip(steps, order.tolist(), strict=True)
+        }
+        self._shuffled = version

@@ -15,7 +15,7 @@ from seasoned.types import check_text
 __all__ = ["ALL_MASKS", "HASHES", "NUMBERS", "PLACEHOLDER", "TIMESTAMPS", "TOKENS", "UUIDS", "Mask", "apply_masks"]
 
 PLACEHOLDER = "<*>"
-"""What every ready mask writes. One for all, so that an id of digits today and of hexadecimals tomorrow is one feature."""
+"""What every ready mask writes. One for all, so that an id of digits today and hexadecimals tomorrow is one feature."""
 
 _EMPTY_MATCH_PROBES = ("", "a 1")
 
@@ -112,15 +112,18 @@ NUMBERS = Mask("numbers", rf"{_START}[-+]?{_DIGITS}(?:[.,]{_DIGITS})*+")
 UUIDS = Mask("uuids", rf"{_START}[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_END}")
 """UUIDs in five groups, in either case. Without their hyphens they are hashes."""
 
+# `0000002e+16` of `1.0000002e+16` is hexadecimal as well. A number with an exponent is a number.
+_NO_NUMBER = rf"(?!\d++e[-+]\d|(?<=[-+.,])\d++e\d++{_END})"
 HASHES = Mask(
     "hashes",
-    rf"{_START}(?:0x[0-9a-f]++|(?=[a-f]*+[0-9])(?=[0-9]*+[a-f])[0-9a-f]{{7,}}+|[0-9a-f]{{32,}}+){_END}",
+    rf"{_START}{_NO_NUMBER}(?:0x[0-9a-f]++|(?=[0-9]*+[a-f])(?:(?=[a-f]*+[0-9])[0-9a-f]{{7,}}+|[0-9a-f]{{32,}}+)){_END}",
 )
-"""Hexadecimal runs of 7 or more with a digit and a letter (`deadbeef` may be a word), of 32 or more, or after `0x`."""
+"""Hexadecimal runs of 7 or more with a digit and a letter (`deadbeef` may be a word, `1234567` a number), of 32 or more
+with a letter, or after `0x`."""
 
 _TIME = (
     r"(?<![.:])(?:[01]?\d|2[0-3]):[0-5]\d(?::[0-6]\d(?:[.,]\d{1,9})?)?(?!:)"
-    r"(?:\s?[ap]\.?m)?(?:\s?(?:z|utc|gmt|[-+]\d{2}:?\d{2}))?"
+    r"(?:[ \u202f]?[ap]\.?m)?(?:z| ?(?:utc|gmt|[-+]\d{2}:?\d{2}))?"
 )
 _MONTH = (
     r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
@@ -132,7 +135,8 @@ _DATE = (
     r"(?:\d{4}[-/.]\d{1,2}[-/.]\d{1,2}|\d{1,2}[-/.]\d{1,2}[-/.]\d{4}"
     rf"|{_WEEKDAY}(?:{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}))"
 )
-_EPOCH = r"1\d{9}(?:\d{3}|\d{6}|\.\d{1,9})?"
+# Not the digits of another number: `-1700000000`, `0.1700000000`, `1700000000.1234567890`.
+_EPOCH = rf"(?:(?<![-+.])|(?<=[{_LETTERS}][-+]))1\d{{9}}(?:\d{{3}}|\d{{6}}|\.\d{{1,9}})?(?!\.?\d)"
 TIMESTAMPS = Mask("timestamps", rf"{_START}(?:{_DATE}(?:(?:t|,? ){_TIME})?|{_TIME}|\d{{8}}t\d{{6}}z?|{_EPOCH}){_END}")
 """Dates, times of day, both together: ISO 8601, `31/01/2024`, `Jan 31, 2024`, HTTP dates, Unix time in s, ms or us."""
 
@@ -143,9 +147,9 @@ _KEY_PREFIX = "(?:sk|pk|rk|gh[oprsu]|github_pat|glpat|xox[abeprs]|hf|npm|pypi)[-
 _KEY = rf"{_ONCE_PER_RUN}{_KEY_PREFIX}(?=[a-z_-]*+[0-9]){_RUN}{{16,}}+"
 _MIXED = (
     rf"{_ONCE_PER_RUN}(?={_RUN}*?(?:[a-z][0-9]|[0-9][a-z]))(?={_RUN}*?(?-i:[a-z]))(?={_RUN}*?(?-i:[A-Z]))"
-    rf"{_RUN}{{24,}}+=*+"
+    rf"{_RUN}{{24,}}+"
 )
-_PLAIN = rf"{_START}(?=[a-z]*+[0-9])(?=[0-9]*+[a-z])[a-z0-9]{{20,}}+{_END}"
+_PLAIN = rf"{_START}{_NO_NUMBER}(?=[a-z]*+[0-9])(?=[0-9]*+[a-z])[a-z0-9]{{20,}}+{_END}"
 TOKENS = Mask("tokens", f"{_JWT}|{_KEY}|{_MIXED}|{_PLAIN}")
 """API keys by their prefix, JWTs, runs of 20 or more letters and digits with one of each, and base64url of 24 or more
 with both cases and a digit beside a letter. A slug such as `how-to-install-python-3` is none of these."""

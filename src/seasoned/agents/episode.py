@@ -1,0 +1,129 @@
+"""One episode: observe, ask the model, decide, act, record."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from seasoned.errors import EnvError
+from seasoned.protocols import Environment, Policy, PriorReader, Usage
+from seasoned.types import Decision, Ending, Step
+
+__all__ = ["EpisodeResult", "StepLog", "episode_seed", "play_episode"]
+
+
+@dataclass
+class StepLog:
+    """The executed steps so far; what a recorder of a memory also offers."""
+
+    ending: Ending = "terminated"
+    final_state: str | None = None
+    taken: list[Step] = field(default_factory=list)
+
+    def record(self, state: str, decision: Decision | str, reward: float = 0.0) -> None:
+        """Add an executed step."""
+        action = decision.action if isinstance(decision, Decision) else decision
+        self.taken.append(Step(state, action, reward))
+
+    @property
+    def steps(self) -> Sequence[Step]:
+        """What was recorded so far."""
+        return tuple(self.taken)
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeResult:
+    """How an episode went.
+
+    Args:
+        score: in the environment's points.
+        max_score: the best possible, where it is known.
+        steps: executed steps.
+        ending: terminated or truncated.
+        flips: steps at which the most likely action was another one with memory than without.
+        kl_nats: what memory spent, summed over the steps.
+        memory_steps: steps at which memory shifted the policy.
+        decision_s: time spent deciding (encode, retrieve, estimate, modulate), in seconds.
+        seconds: the whole episode.
+        usage: of the model.
+    """
+
+    score: float
+    max_score: float | None
+    steps: int
+    ending: Ending
+    flips: int
+    kl_nats: float
+    memory_steps: int
+    decision_s: float
+    seconds: float
+    usage: Usage
+
+
+def episode_seed(run_seed: int, episode: int) -> int:
+    """Return the seed of one episode of a run: different for each, the same every time.
+
+    Example:
+        >>> episode_seed(0, 1) == episode_seed(0, 1) != episode_seed(0, 2)
+        True
+    """
+    return int(np.random.SeedSequence([run_seed, episode]).generate_state(1)[0])
+
+
+async def play_episode(
+    environment: Environment,
+    policy: Policy,
+    reader: PriorReader,
+    log: StepLog,
+    *,
+    seed: int,
+) -> EpisodeResult:
+    """Play one episode to its end, recording each executed step in `log`.
+
+    The caller opens and commits the log: with a memory's recorder, what was played survives an exception as an aborted
+    episode, and nothing of the running episode can be retrieved.
+
+    Args:
+        environment: offers named actions.
+        policy: decides.
+        reader: gives the model's own policy over the admissible actions.
+        log: a memory's recorder, or a `StepLog`.
+        seed: of the environment and of every decision.
+
+    Raises:
+        EnvError: the environment does not name its actions.
+    """
+    began = time.perf_counter()
+    usage = Usage()
+    flips = memory_steps = step = 0
+    kl_nats = decision_s = 0.0
+    seen = await environment.reset(seed=seed)
+    while not (seen.terminated or seen.truncated):
+        if not seen.admissible:
+            raise EnvError(
+                f"{environment.name}: no admissible actions", "this loop chooses among named actions", "Name them."
+            )
+        reading = await reader.read(seen.state, environment.task, seen.admissible)
+        usage += reading.usage
+        asked = time.perf_counter()
+        decision = policy.decide(
+            seen.state, reading.prior, admissible=seen.admissible, task=environment.task, step=step, seed=seed
+        )
+        decision_s += time.perf_counter() - asked
+        following = await environment.step(decision.action)
+        log.record(seen.state, decision, following.reward)
+        flips += max(decision.probs, key=decision.probs.__getitem__) != max(
+            decision.base_probs, key=decision.base_probs.__getitem__
+        )
+        kl_nats += decision.kl_nats
+        memory_steps += decision.mode == "memory"
+        seen, step = following, step + 1
+    log.ending = "terminated" if seen.terminated else "truncated"
+    log.final_state = seen.state
+    return EpisodeResult(
+        seen.score, environment.max_score, step, log.ending, flips, kl_nats, memory_steps, decision_s,
+        time.perf_counter() - began, usage,
+    )  # fmt: skip

@@ -1,0 +1,142 @@
+"""A run leaves a record: configuration, seeds, versions, git revision, and every score."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import platform
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from seasoned.agents.episode import EpisodeResult
+from seasoned.errors import ConfigError, InputError
+from seasoned.protocols import Usage
+
+__all__ = ["RunRecord", "provenance"]
+
+_PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
+
+
+def provenance() -> dict[str, Any]:
+    """Return what a number depends on besides its settings: versions, machine, git revision where there is one."""
+    versions = {}
+    for package in _PACKAGES:
+        try:
+            versions[package] = metadata.version(package)
+        except metadata.PackageNotFoundError:
+            continue
+    return {
+        "versions": versions,
+        "python": sys.version.split()[0],
+        "machine": f"{platform.system()} {platform.machine()}, {os.cpu_count()} cores",
+        "revision": _git_revision(),
+    }
+
+
+def _git_revision() -> str | None:
+    """The commit of the working copy this package runs from, `+` if it was changed; None outside one."""
+    here = Path(__file__).parent
+
+    def git(*arguments: str) -> str:
+        done = subprocess.run(
+            ["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True, timeout=10
+        )  # fmt: skip
+        return done.stdout.strip()
+
+    try:
+        return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+class RunRecord:
+    """A folder with `run.json` (what was asked) and `episodes.jsonl` (what came out, a line an episode, on disk at once).
+
+    Opening an existing folder resumes it; it must have been made with the same settings.
+
+    Args:
+        folder: made if it does not exist.
+        settings: everything that the scores depend on.
+
+    Raises:
+        ConfigError: the folder holds a run with other settings.
+        InputError: the folder's record is damaged.
+    """
+
+    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+        self.folder = folder
+        self.settings = dict(settings)
+        self.results: dict[int, EpisodeResult] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+        self._run_file = folder / "run.json"
+        self._episodes_file = folder / "episodes.jsonl"
+        if self._run_file.exists():
+            self._resume()
+        else:
+            self._write(started_at=time.time(), **provenance())
+
+    def _resume(self) -> None:
+        try:
+            self._run = json.loads(self._run_file.read_text())
+            lines = self._episodes_file.read_bytes().split(b"\n") if self._episodes_file.exists() else []
+            # A line without its newline was cut off by a kill: that episode is played again.
+            for line in lines[:-1]:
+                record = json.loads(line)
+                usage = Usage(**record.pop("usage"))
+                self.results[record.pop("episode")] = EpisodeResult(**record, usage=usage)
+        except (ValueError, TypeError, KeyError) as error:
+            raise InputError(
+                f"{self.folder}: {error}", "a run's folder holds its own record", "Choose another folder."
+            ) from error
+        if self._run.get("settings") != json.loads(json.dumps(self.settings)):
+            raise ConfigError(
+                f"{self.folder} holds another run: {self._run.get('settings')}",
+                "a run is resumed with the settings that it began with",
+                "Choose another folder, or the same settings.",
+            )
+        if lines and lines[-1]:
+            kept = b"".join(line + b"\n" for line in lines[:-1])
+            _replace(self._episodes_file, kept)
+
+    def _write(self, **fields: Any) -> None:
+        self._run = {"settings": self.settings, **getattr(self, "_run", {}), **fields}
+        _replace(self._run_file, json.dumps(self._run, indent=2).encode())
+
+    def add(self, episode: int, result: EpisodeResult) -> None:
+        """Append one episode's result; on disk when this returns."""
+        line = json.dumps({"episode": episode, **dataclasses.asdict(result)})
+        with self._episodes_file.open("a") as file:
+            file.write(line + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        self.results[episode] = result
+
+    def finish(self) -> None:
+        """Write the totals."""
+        self._write(finished_at=time.time(), usage=dataclasses.asdict(self.usage), scores=self.scores)
+
+    @property
+    def usage(self) -> Usage:
+        """What the model's calls cost, over all episodes."""
+        return sum((result.usage for result in self.results.values()), Usage())
+
+    @property
+    def scores(self) -> list[float]:
+        """Every episode's score, in order."""
+        return [self.results[episode].score for episode in sorted(self.results)]
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(path.name + ".tmp")
+    with temporary.open("wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+    temporary.replace(path)

@@ -1,0 +1,265 @@
+"""Answers kept on disk, one SQLite file, by exact request: a repeated run costs nothing and says the same."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sqlite3
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from seasoned.errors import (
+    ForeignStoreError,
+    InputError,
+    IntegrityError,
+    ModelAnswerError,
+    NewerStoreError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreError,
+    StoreFullError,
+    excerpt,
+)
+from seasoned.llms.requests import canonical_json, check_request, request_digest
+from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenLogprob, Usage
+
+__all__ = ["CachedLLM"]
+
+_APPLICATION_ID = 0x5EA50CAC
+_VERSION = 1
+_BUSY_S = 30.0
+_SCHEMA = (
+    "CREATE TABLE IF NOT EXISTS answers (digest TEXT PRIMARY KEY, model TEXT NOT NULL, completion TEXT NOT NULL)"
+    " WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS capabilities (model TEXT PRIMARY KEY, capabilities TEXT NOT NULL) WITHOUT ROWID",
+)
+
+
+class CachedLLM:
+    """A model whose answers, and capabilities, are kept in a file.
+
+    The key is sha256 over canonical JSON of (the model's name, the request). A hit is the stored answer with
+    `Usage(cached_calls=1)`, which costs nothing. Errors are never stored. Many processes and threads may share
+    the file. Equal requests made at the same time on one event loop are asked once.
+
+    Args:
+        llm: a model, or a function without arguments that makes one; it is called only when an answer is missing.
+        path: the file; made if it is missing.
+        name: needed with a function: the name of the model that it makes.
+
+    Raises:
+        InputError: a function without a name.
+        ForeignStoreError: the file is something else; it is left untouched.
+        NewerStoreError: a newer seasoned wrote it.
+        StoreError: the file cannot be opened.
+    """
+
+    def __init__(self, llm: LLM | Callable[[], LLM], path: str | os.PathLike[str], name: str | None = None) -> None:
+        if isinstance(llm, LLM):
+            self._llm: LLM | None = llm
+            self._name = name or llm.name
+        elif callable(llm) and name:
+            self._llm = None
+            self._name = name
+        else:
+            raise InputError(
+                f"llm = {excerpt(llm)}, name = {excerpt(name)}",
+                "it is a model, or a function that makes one together with the model's name",
+                "Pass name=...",
+            )
+        self._make = llm
+        self._path = Path(path)
+        self._connection: sqlite3.Connection | None = None
+        self._pid = 0
+        self._lock = threading.Lock()
+        self._asking: dict[tuple[int, str], asyncio.Lock] = {}
+        with self._transaction():
+            pass
+
+    @property
+    def name(self) -> str:
+        """The wrapped model's name."""
+        return self._name
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the model can do, as it was found when it was first asked.
+
+        Raises:
+            ModelError: the model had to be asked, and failed.
+            StoreError: the file failed.
+        """
+        async with self._alone("capabilities"):
+            stored = self._read("SELECT capabilities FROM capabilities WHERE model = ?", self._name)
+            if stored is not None:
+                with _decoding(self._path):
+                    return Capabilities(**json.loads(stored))
+            found = await self._wrapped().capabilities()
+            self._write("INSERT OR IGNORE INTO capabilities VALUES (?, ?)", self._name, canonical_json(asdict(found)))
+            return found
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the stored answer, or ask and store.
+
+        Raises:
+            InputError: the request breaks a rule.
+            ModelError: the model had to be asked, and failed.
+            StoreError: the file failed.
+        """
+        check_request(request)
+        digest = request_digest(self._name, request)
+        async with self._alone(digest):
+            stored = self._read("SELECT completion FROM answers WHERE digest = ?", digest)
+            if stored is not None:
+                with _decoding(self._path):
+                    return _decode(stored)
+            answer = await self._wrapped().complete(request)
+            try:
+                text = canonical_json(asdict(answer))
+            except ValueError:
+                raise ModelAnswerError(
+                    f"{self._name} answered {excerpt(answer, 160)}", "a logprob is finite", "Check the endpoint."
+                ) from None
+            self._write("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", digest, self._name, text)
+            return answer
+
+    async def aclose(self) -> None:
+        """Close the file, and the model if it was used."""
+        with self._lock:
+            if self._connection is not None and self._pid == os.getpid():
+                self._connection.close()
+            self._connection = None
+        if self._llm is not None:
+            await self._llm.aclose()
+
+    def _wrapped(self) -> LLM:
+        if self._llm is None:
+            made = self._make()  # type: ignore[operator]
+            if made.name != self._name:
+                raise InputError(
+                    f"the function made {excerpt(made.name)}", f"it makes {self._name!r}", "Pass that model's name."
+                )
+            self._llm = made
+        return self._llm
+
+    def _alone(self, digest: str) -> _Alone:
+        return _Alone(self._asking, (id(asyncio.get_running_loop()), digest))
+
+    def _read(self, query: str, key: str) -> str | None:
+        with self._transaction() as connection:
+            row = connection.execute(query, (key,)).fetchone()
+        return None if row is None else str(row[0])
+
+    def _write(self, statement: str, *values: str) -> None:
+        with self._transaction() as connection:
+            connection.execute(statement, values)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sqlite3.Connection]:
+        with self._lock, _translated(self._path):
+            if self._connection is None or self._pid != os.getpid():
+                self._connection = _open(self._path)
+                self._pid = os.getpid()
+            yield self._connection
+
+
+class _Alone:
+    """Lets one caller per key through at a time; forgets the key when nobody holds it or waits for it."""
+
+    def __init__(self, locks: dict[tuple[int, str], asyncio.Lock], key: tuple[int, str]) -> None:
+        self._locks = locks
+        self._key = key
+        self._lock = locks.setdefault(key, asyncio.Lock())
+
+    async def __aenter__(self) -> None:
+        await self._lock.acquire()
+        self._locks.setdefault(self._key, self._lock)
+
+    async def __aexit__(self, *_: object) -> None:
+        self._lock.release()
+        self._locks.pop(self._key, None)
+
+
+def _open(path: Path) -> sqlite3.Connection:
+    try:
+        with path.open("rb") as file:
+            header = file.read(100)
+    except FileNotFoundError:
+        header = b""
+    except OSError as error:
+        raise StoreError(f"{path} ({error})", "the cache is a file that can be read", "Check the path.") from error
+    application_id = int.from_bytes(header[68:72], "big")
+    if header and (header[:15] != b"SQLite format 3" or application_id != _APPLICATION_ID):
+        raise ForeignStoreError(
+            f"{path} begins with {header[:16]!r}, application id {application_id}",
+            "an answer cache is a file that seasoned made; this one was left untouched",
+            "Pass another path.",
+        )
+    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
+    try:
+        if not header:
+            _create(connection)
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > _VERSION:
+            raise NewerStoreError(  # noqa: TRY301
+                f"{path} has version {version}", f"this seasoned reads up to {_VERSION}", "Upgrade seasoned."
+            )
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.execute("PRAGMA synchronous=NORMAL")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _create(connection: sqlite3.Connection) -> None:
+    """Schema and application id in one transaction: a file is ours or empty, never in between."""
+    connection.execute("BEGIN IMMEDIATE")
+    for statement in _SCHEMA:
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _decode(stored: str) -> Completion:
+    fields = json.loads(stored)
+    fields["usage"] = Usage(cached_calls=1)
+    fields["top_logprobs"] = tuple(
+        tuple(TokenLogprob(entry["token"], entry["logprob"]) for entry in position)
+        for position in fields["top_logprobs"]
+    )
+    return replace(Completion("", "", Usage()), **fields)
+
+
+@contextmanager
+def _decoding(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except (ValueError, KeyError, TypeError) as error:
+        raise IntegrityError(
+            f"{path}: {excerpt(str(error))}", "a stored answer can be read back", "Delete the cache."
+        ) from error
+
+
+@contextmanager
+def _translated(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except sqlite3.Error as error:
+        seen = f"{path} ({error})"
+        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+            raise StoreBusyError(seen, f"a lock is held for under {_BUSY_S:g} s", "Try again.") from error
+        if code == sqlite3.SQLITE_READONLY:
+            raise ReadOnlyStoreError(seen, "the cache can be written", "Check its permissions.") from error
+        if code == sqlite3.SQLITE_FULL:
+            raise StoreFullError(seen, "the disk has room", "Free some space.") from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+            raise IntegrityError(
+                seen, "the cache agrees with itself", "Delete it; answers will be asked anew."
+            ) from error
+        raise StoreError(seen, "the cache can be opened and used", "Check the path.") from error

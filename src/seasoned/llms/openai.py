@@ -1,0 +1,241 @@
+"""Any OpenAI-compatible endpoint, through the official client."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import json
+import math
+import os
+import random
+import time
+from typing import Any
+from urllib.parse import urlsplit
+
+from seasoned.errors import (
+    ConfigError,
+    InputError,
+    ModelAnswerError,
+    ModelError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    RateLimitError,
+    excerpt,
+)
+from seasoned.llms.requests import check_request, probe, read_completion, request_json
+from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
+from seasoned.registry import load_extra
+from seasoned.types import check_finite, check_text
+
+__all__ = ["OpenAILLM"]
+
+_OPENAI_URL = "https://api.openai.com/v1"
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
+_FIRST_WAIT_S = 0.5
+
+
+class OpenAILLM:
+    """A chat model behind an OpenAI-compatible endpoint.
+
+    Retried: refused connections, timeouts, 408, 409, 429 and 5xx. The wait before retry n (from 0) is drawn
+    uniformly from [w/2, w], w = min(retry_ceiling_s, 0.5 * 2^n) seconds; `Retry-After` replaces it, under the same
+    ceiling.
+
+    `max_tokens` is sent first. An endpoint that refuses it with a 400 that names `max_completion_tokens` is sent
+    that from then on; the change is visible in `token_limit_field`.
+
+    Args:
+        model: the endpoint's name for the model.
+        base_url: with the version path; None reads OPENAI_BASE_URL, then takes OpenAI's own.
+        api_key: None reads SEASONED_OPENAI_API_KEY, then OPENAI_API_KEY. A server on this machine needs none.
+        timeout_s: limit of one attempt, in seconds.
+        max_retries: attempts after the first.
+        retry_ceiling_s: the longest wait between two attempts, in seconds.
+        usd_per_million_prompt_tokens, usd_per_million_completion_tokens: prices; if one is None, `cost_usd` is None.
+
+    Raises:
+        InputError: a number is outside its range.
+        ConfigError: no key for a server that is not local, or the URL is not one.
+        MissingExtraError: the official client is not installed.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 30.0,
+        max_retries: int = 4,
+        retry_ceiling_s: float = 20.0,
+        usd_per_million_prompt_tokens: float | None = None,
+        usd_per_million_completion_tokens: float | None = None,
+    ) -> None:
+        self._model = check_text("model", model)
+        self._base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
+        self._timeout_s = _at_least("timeout_s", timeout_s, 0.001)
+        self._max_retries = int(_at_least("max_retries", max_retries, 0))
+        self._retry_ceiling_s = _at_least("retry_ceiling_s", retry_ceiling_s, 0)
+        self._prices = tuple(
+            None if price is None else _at_least("price in USD per million tokens", price, 0)
+            for price in (usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
+        )
+        self._openai = load_extra("openai", "openai")
+        self._client = self._openai.AsyncOpenAI(
+            base_url=self._base_url,
+            api_key=_find_key(self._base_url, api_key),
+            timeout=self._timeout_s,
+            max_retries=0,
+        )
+        self._capabilities: Capabilities | None = None
+        self.token_limit_field = "max_tokens"  # noqa: S105
+
+    @property
+    def name(self) -> str:
+        """`openai:MODEL@BASE_URL`."""
+        return f"openai:{self._model}@{self._base_url}"
+
+    async def capabilities(self) -> Capabilities:
+        """Return what the endpoint can do; probed with a tiny request, once.
+
+        Raises:
+            ModelError: the endpoint could not be asked.
+        """
+        if self._capabilities is None:
+            self._capabilities = await probe(self.complete)
+        return self._capabilities
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the answer; `latency_s` includes retries.
+
+        Raises:
+            InputError: the request breaks a rule.
+            ConfigError: the key is refused.
+            ModelUnavailableError: down, or failing after all retries.
+            ModelTimeoutError: every attempt took longer than `timeout_s`.
+            RateLimitError: 429 until the retries ran out.
+            ModelAnswerError: the answer cannot be used.
+            ModelError: the endpoint refuses the request.
+        """
+        check_request(request)
+        begin_s = time.perf_counter()
+        for attempt in range(self._max_retries + 1):
+            try:
+                text = await self._send(request)
+                break
+            except self._openai.APIError as error:
+                if not _may_pass(self._openai, error):
+                    raise self._translate(error, attempt + 1) from error
+                if attempt == self._max_retries:
+                    raise self._translate(error, attempt + 1) from error
+                await asyncio.sleep(self._wait_s(attempt, error))
+        try:
+            body = json.loads(text)
+        except ValueError:
+            raise ModelAnswerError(
+                f"{self.name} answered {excerpt(text, 120)}", "an answer is JSON", "Check the base URL; is /v1 missing?"
+            ) from None
+        answer, (prompt_tokens, completion_tokens) = read_completion(body, request, self.name)
+        usage = Usage(
+            calls=1,
+            prompt_tokens=prompt_tokens,
+            completion_tokens=completion_tokens,
+            latency_s=time.perf_counter() - begin_s,
+            cost_usd=self._cost_usd(prompt_tokens, completion_tokens),
+        )
+        return Completion(answer.text, answer.model, usage, answer.finish_reason, answer.top_logprobs)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _send(self, request: CompletionRequest) -> str:
+        """One attempt, and a second one if the endpoint names the other field for the token limit."""
+        body = request_json(request)
+        create = self._client.chat.completions.with_raw_response.create
+        try:
+            raw = await create(model=self._model, **body, **{self.token_limit_field: request.max_tokens})
+        except self._openai.BadRequestError as error:
+            other = "max_completion_tokens" if self.token_limit_field == "max_tokens" else "max_tokens"  # noqa: S105
+            if other not in str(error):
+                raise
+            raw = await create(model=self._model, **body, **{other: request.max_tokens})
+            self.token_limit_field = other
+        return str(raw.http_response.text)
+
+    def _wait_s(self, attempt: int, error: Exception) -> float:
+        response = getattr(error, "response", None)
+        asked_s = _retry_after_s(response.headers.get("retry-after")) if response is not None else None
+        if asked_s is not None:
+            return min(asked_s, self._retry_ceiling_s)
+        wait_s = min(self._retry_ceiling_s, _FIRST_WAIT_S * 2.0 ** min(attempt, 30))
+        return wait_s * random.uniform(0.5, 1.0)  # noqa: S311
+
+    def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        prompt_price, completion_price = self._prices
+        if prompt_price is None or completion_price is None:
+            return None
+        return (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
+
+    def _translate(self, error: Exception, attempts: int) -> ModelError | ConfigError:
+        seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
+        if isinstance(error, self._openai.APITimeoutError):
+            return ModelTimeoutError(seen, f"an attempt takes at most {self._timeout_s:g} s", "Raise timeout_s.")
+        if isinstance(error, self._openai.RateLimitError):
+            return RateLimitError(seen, "the endpoint allows fewer requests", "Send fewer, or raise max_retries.")
+        if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
+            return ConfigError(seen, "the endpoint accepts the key", "Set OPENAI_API_KEY to a key that it knows.")
+        status = getattr(error, "status_code", None)
+        if status is None or status >= 500 or status in (408, 409):
+            return ModelUnavailableError(seen, "the endpoint answers", "Check that it runs and is reachable.")
+        if status == 404:
+            return ConfigError(seen, "the endpoint knows the model and the path", "Check the model and the base URL.")
+        return ModelError(seen, "the endpoint accepts the request", "Read its message; a setting may be too large.")
+
+
+def _may_pass(openai: Any, error: Exception) -> bool:
+    """Whether trying again may help: no connection, no answer in time, busy, or a fault of the server."""
+    if isinstance(error, openai.APIConnectionError):
+        return True
+    status = getattr(error, "status_code", 0) or 0
+    return status in (408, 409, 429) or status >= 500
+
+
+def _retry_after_s(header: str | None) -> float | None:
+    """Seconds from a Retry-After header: a number, or a date; None if it is neither."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _find_key(base_url: str, api_key: str | None) -> str:
+    key = api_key or os.environ.get("SEASONED_OPENAI_API_KEY") or os.environ.get("OPENAI_API_KEY")
+    if key:
+        return key
+    if urlsplit(base_url).hostname in _LOCAL_HOSTS:
+        return "none"
+    raise ConfigError(
+        f"no key for {base_url}", "a server that is not on this machine needs a key", "Set OPENAI_API_KEY."
+    )
+
+
+def _check_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"base_url = {excerpt(url)}", "it is an http(s) URL", "Use one such as http://127.0.0.1:8080/v1."
+        )
+    return url.rstrip("/")
+
+
+def _at_least(name: str, value: object, least: float) -> float:
+    number = check_finite(name, value)
+    if number < least:
+        raise InputError(f"{name} = {value}", f"it is at least {least:g}", "Pass a larger number.")
+    return number

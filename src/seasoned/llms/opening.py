@@ -1,0 +1,46 @@
+"""A specification to a model: `local`, `local:/path/model.gguf`, `openai:gpt-4o-mini`."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from seasoned.errors import ConfigError, InputError, excerpt
+from seasoned.llms.cache import CachedLLM
+from seasoned.protocols import LLM
+from seasoned.registry import Registry
+from seasoned.types import check_text
+
+__all__ = ["LLMS", "open_llm"]
+
+LLMS = Registry("model kind", {"local": "seasoned.llms.local:LocalLLM", "openai": "seasoned.llms.openai:OpenAILLM"})
+"""Model kinds that a specification can name; each takes the text after the colon first."""
+
+
+def open_llm(spec: str, cache_path: str | os.PathLike[str] | None = None, **settings: Any) -> LLM:
+    """Return the model that `spec` names: a kind, then a colon and the model where the kind needs one.
+
+    Nothing heavy happens before the first call: the local model is not loaded, no connection is made.
+
+    Args:
+        spec: `local`, `local:PATH.gguf`, or `openai:MODEL`.
+        cache_path: keep answers in this file (see `CachedLLM`).
+        settings: passed to the model's class.
+
+    Raises:
+        UnknownNameError: no such kind.
+        ConfigError: the kind needs a model's name.
+        InputError: a setting that the kind does not have.
+        SeasonedError: what the model's class raises.
+    """
+    kind, _, model = check_text("model specification", spec).partition(":")
+    make = LLMS.load(kind)
+    if not model and kind != "local":
+        raise ConfigError(f"model specification {spec!r}", f"{kind} needs a model's name", f"Write {kind}:MODEL.")
+    try:
+        llm: LLM = make(*([model] if model else []), **settings)
+    except TypeError as error:
+        raise InputError(
+            f"settings {excerpt(settings)} ({error})", f"they are settings of {kind}", f"See {make.__name__}."
+        ) from error
+    return llm if cache_path is None else CachedLLM(llm, cache_path)

@@ -1,0 +1,183 @@
+"""One chat-completions dialect: requests checked and written, answers read and checked, for every endpoint alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from seasoned.errors import InputError, ModelAnswerError, ModelError, RateLimitError, excerpt
+from seasoned.protocols import Capabilities, Completion, CompletionRequest, Message, TokenLogprob, Usage
+from seasoned.types import check_finite, check_text
+
+__all__ = ["canonical_json", "check_request", "probe", "read_completion", "request_digest", "request_json"]
+
+_PROBED_TOP_LOGPROBS = (20, 5, 1)
+
+
+def check_request(request: CompletionRequest) -> None:
+    """Refuse a request that no endpoint could answer.
+
+    Raises:
+        InputError: no messages, an unknown role, text that UTF-8 cannot encode, or a number outside its range.
+
+    Example:
+        >>> check_request(CompletionRequest((Message("user", "Ready?"),)))
+    """
+    if not request.messages:
+        raise InputError("messages = ()", "a request has at least one message", "Pass a user message.")
+    for message in request.messages:
+        if message.role not in ("system", "user", "assistant"):
+            raise InputError(
+                f"role = {excerpt(message.role)}", "a role is system, user or assistant", "Use 'user' for input."
+            )
+        check_text("message", message.content)
+    if isinstance(request.max_tokens, bool) or not isinstance(request.max_tokens, int) or request.max_tokens < 1:
+        raise InputError(f"max_tokens = {excerpt(request.max_tokens)}", "it is a whole number >= 1", "Use 1 or more.")
+    if not isinstance(request.top_logprobs, int) or request.top_logprobs < 0:
+        raise InputError(f"top_logprobs = {excerpt(request.top_logprobs)}", "it is a whole number >= 0", "Use 0.")
+    if check_finite("temperature", request.temperature) < 0:
+        raise InputError(f"temperature = {request.temperature}", "a temperature is at least 0", "Use 0 for greedy.")
+    for token, bias in request.logit_bias.items():
+        check_finite(f"logit_bias[{token}]", bias)
+
+
+def canonical_json(value: object) -> str:
+    """Return JSON with sorted keys and no spaces: equal values, equal text.
+
+    Example:
+        >>> canonical_json({"b": 1, "a": (2,)})
+        '{"a":[2],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def request_digest(name: str, request: CompletionRequest) -> str:
+    """Return the sha256 of a model's name and one exact request.
+
+    Example:
+        >>> len(request_digest("m", CompletionRequest((Message("user", "Ready?"),))))
+        64
+    """
+    fields = asdict(request)
+    fields["logit_bias"] = {str(token): float(bias) for token, bias in request.logit_bias.items()}
+    fields["temperature"] = float(request.temperature)
+    return hashlib.sha256(canonical_json([name, fields]).encode()).hexdigest()
+
+
+def request_json(request: CompletionRequest) -> dict[str, Any]:
+    """Return the request in the chat-completions dialect, without the model and without the token limit.
+
+    Example:
+        >>> request_json(CompletionRequest((Message("user", "Ready?"),), top_logprobs=2))["top_logprobs"]
+        2
+    """
+    body: dict[str, Any] = {
+        "messages": [{"role": message.role, "content": message.content} for message in request.messages],
+        "temperature": request.temperature,
+    }
+    if request.top_logprobs:
+        body |= {"logprobs": True, "top_logprobs": request.top_logprobs}
+    if request.logit_bias:
+        body["logit_bias"] = {str(token): bias for token, bias in request.logit_bias.items()}
+    if request.seed is not None:
+        body["seed"] = request.seed
+    if request.stop:
+        body["stop"] = list(request.stop)
+    return body
+
+
+def read_completion(body: object, request: CompletionRequest, model: str) -> tuple[Completion, tuple[int, int]]:
+    """Read a chat-completions answer: the completion (usage empty) and its prompt and completion tokens.
+
+    Raises:
+        ModelAnswerError: it is not an object, has no choice, no text, no token counts, or logprobs that are missing
+            where they were asked for, NaN, or above 0.
+
+    Example:
+        >>> body = {"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
+        >>> read_completion(body, CompletionRequest((Message("user", "Ready?"),)), "m")[0].text
+        'yes'
+    """
+    if not isinstance(body, Mapping):
+        raise _nonsense(body, "an answer is a JSON object")
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
+        raise _nonsense(body, "an answer has at least one choice")
+    message = choices[0].get("message")
+    text = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(text, str):
+        raise _nonsense(choices[0], "a choice has a message with text")
+    reported = body.get("usage")
+    if not isinstance(reported, Mapping):
+        raise _nonsense(body, "an answer says how many tokens it used")
+    tokens = (reported.get("prompt_tokens"), reported.get("completion_tokens"))
+    if not all(isinstance(count, int) and count >= 0 for count in tokens):
+        raise _nonsense(reported, "token counts are whole numbers >= 0")
+    alternatives = _read_logprobs(choices[0], request) if request.top_logprobs else ()
+    reason = choices[0].get("finish_reason")
+    answer = Completion(text, model, Usage(), reason if isinstance(reason, str) else None, alternatives)
+    return answer, (int(tokens[0] or 0), int(tokens[1] or 0))
+
+
+def _read_logprobs(choice: Mapping[str, Any], request: CompletionRequest) -> tuple[tuple[TokenLogprob, ...], ...]:
+    logprobs = choice.get("logprobs")
+    content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
+    if not isinstance(content, list) or not content:
+        raise _nonsense(choice, f"logprobs were asked for (top_logprobs = {request.top_logprobs}) and are missing")
+    positions = []
+    for position in content:
+        shown = position.get("top_logprobs") if isinstance(position, Mapping) else None
+        if not isinstance(shown, list) or not shown:
+            raise _nonsense(position, "every new token carries its top logprobs")
+        positions.append(tuple(sorted((_read_token(entry) for entry in shown), key=lambda t: -t.logprob)))
+    return tuple(positions)
+
+
+def _read_token(entry: object) -> TokenLogprob:
+    token = entry.get("token") if isinstance(entry, Mapping) else None
+    logprob = entry.get("logprob") if isinstance(entry, Mapping) else None
+    if not isinstance(token, str) or isinstance(logprob, bool) or not isinstance(logprob, int | float):
+        raise _nonsense(entry, "an alternative has a token and a logprob")
+    if not math.isfinite(logprob) or logprob > 1e-3:
+        raise _nonsense(entry, "a logprob is finite and at most 0")
+    return TokenLogprob(token, min(0.0, float(logprob)))
+
+
+def _nonsense(seen: object, rule: str) -> ModelAnswerError:
+    return ModelAnswerError(
+        f"the endpoint answered {excerpt(seen, 200)}", rule, "Check the model name and that this is a chat endpoint."
+    )
+
+
+async def probe(complete: Callable[[CompletionRequest], Awaitable[Completion]]) -> Capabilities:
+    """Find out what an endpoint can do, with one tiny request for 20 top logprobs (then 5, then 1 where it refuses).
+
+    `complete` raises ModelError when the endpoint refuses the request, ModelAnswerError when logprobs are missing.
+    Other failures (down, slow, rate limited, no key) say nothing about what it can do: they pass through.
+
+    Example:
+        >>> from seasoned.llms import ScriptedLLM
+        >>> import asyncio
+        >>> llm = ScriptedLLM(lambda request: {"A": -0.1, "B": -2.4})
+        >>> str(asyncio.run(probe(llm.complete)))
+        'logprobs, top 2'
+    """
+    question = (Message("user", "Answer with one letter: A or B?"),)
+    for asked in _PROBED_TOP_LOGPROBS:
+        try:
+            answer = await complete(CompletionRequest(question, max_tokens=1, top_logprobs=asked))
+        except ModelAnswerError:
+            break
+        except ModelError as error:
+            if isinstance(error, RateLimitError) or type(error) is not ModelError:
+                raise
+            continue
+        if answer.top_logprobs:
+            return Capabilities(True, min(asked, len(answer.top_logprobs[0])))
+        break
+    await complete(CompletionRequest(question, max_tokens=1))
+    return Capabilities(False, 0)

@@ -1,0 +1,115 @@
+"""Answers on disk: a repeated run costs nothing, a foreign file is left alone."""
+
+import asyncio
+import sqlite3
+import subprocess
+import sys
+
+import pytest
+
+from seasoned import errors
+from seasoned.llms import CachedLLM, ScriptedLLM
+from seasoned.protocols import Capabilities, CompletionRequest, Message, Usage
+
+
+def ask(text, **settings):
+    return CompletionRequest((Message("user", text),), **settings)
+
+
+def test_a_repeated_run_makes_no_call_and_no_model(tmp_path):
+    path = tmp_path / "answers.db"
+    model = ScriptedLLM(lambda request: {"A": -0.1, "B": -2.5}, name="m")
+
+    async def first():
+        llm = CachedLLM(model, path)
+        assert await llm.capabilities() == Capabilities(True, 20)
+        found = await llm.complete(ask("x", top_logprobs=2))
+        await llm.complete(ask("x", top_logprobs=3))
+        await llm.aclose()
+        return found
+
+    def never():
+        raise AssertionError("a warm cache needs no model")
+
+    async def second():
+        llm = CachedLLM(never, path, name="m")
+        assert await llm.capabilities() == Capabilities(True, 20)
+        found = await llm.complete(ask("x", top_logprobs=2))
+        await llm.aclose()
+        return found
+
+    asked, cached = asyncio.run(first()), asyncio.run(second())
+    assert len(model.requests) == 2
+    assert cached.usage == Usage(cached_calls=1)
+    assert (cached.text, cached.model, cached.top_logprobs) == (asked.text, asked.model, asked.top_logprobs)
+
+
+def test_concurrent_equal_requests_are_asked_once(tmp_path):
+    model = ScriptedLLM(lambda request: "yes")
+
+    async def go():
+        llm = CachedLLM(model, tmp_path / "a.db")
+        return await asyncio.gather(*(llm.complete(ask("x")) for _ in range(8)))
+
+    usages = [answer.usage for answer in asyncio.run(go())]
+    assert len(model.requests) == 1
+    assert sorted(usage.calls for usage in usages) == [0] * 7 + [1]
+
+
+def test_errors_and_nan_are_not_kept(tmp_path):
+    script = [errors.RateLimitError("429", "slow down", "Wait."), {"A": float("nan")}, "fine"]
+    llm = CachedLLM(ScriptedLLM(script), tmp_path / "a.db")
+    for error in (errors.RateLimitError, errors.ModelAnswerError):
+        with pytest.raises(error):
+            asyncio.run(llm.complete(ask("x", top_logprobs=1)))
+    assert asyncio.run(llm.complete(ask("x", top_logprobs=1))).text == "fine"
+
+
+def test_two_processes_on_one_file(tmp_path):
+    program = """
+import asyncio, sys
+from seasoned.llms import CachedLLM, ScriptedLLM
+from seasoned.protocols import CompletionRequest, Message
+async def go():
+    llm = CachedLLM(ScriptedLLM(lambda r: r.messages[0].content.upper(), name="m"), sys.argv[1])
+    for i in range(50):
+        request = CompletionRequest((Message("user", f"q{i}"),))
+        assert (await llm.complete(request)).text == f"Q{i}"
+asyncio.run(go())
+"""
+    path = tmp_path / "a.db"
+    runs = [subprocess.Popen([sys.executable, "-c", program, str(path)]) for _ in range(2)]
+    assert [run.wait(60) for run in runs] == [0, 0]
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM answers").fetchone() == (50,)
+
+
+def foreign_database(path):
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE mine (x)")
+    connection.close()
+
+
+@pytest.mark.parametrize("make", [foreign_database, lambda path: path.write_text("my notes")])
+def test_a_foreign_file_is_refused_untouched(tmp_path, make):
+    path = tmp_path / "mine.db"
+    make(path)
+    before = path.read_bytes()
+    with pytest.raises(errors.ForeignStoreError):
+        CachedLLM(ScriptedLLM([]), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_newer_file_is_refused(tmp_path):
+    path = tmp_path / "a.db"
+    asyncio.run(CachedLLM(ScriptedLLM([]), path).aclose())
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 99")
+    with pytest.raises(errors.NewerStoreError):
+        CachedLLM(ScriptedLLM([]), path)
+
+
+def test_a_factory_needs_a_name(tmp_path):
+    with pytest.raises(errors.InputError):
+        CachedLLM(lambda: ScriptedLLM([]), tmp_path / "a.db")

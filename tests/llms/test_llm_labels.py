@@ -1,0 +1,95 @@
+"""The prior by label: softmax, bounds, groups, rotations, refusals."""
+
+import asyncio
+import math
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned import errors
+from seasoned.llms import ScriptedLLM, label_prior, label_prompt
+
+
+def menu(request):
+    return dict(re.findall(r"^([A-Z])\) (.*)$", request.messages[-1].content, re.MULTILINE))
+
+
+def luce(weights, bias=lambda letter: 0.0):
+    """A model that obeys Luce's axiom: the odds of two candidates are their weights', whatever the menu."""
+
+    def script(request):
+        logits = {letter: weights[name] + bias(letter) for letter, name in menu(request).items()}
+        logits = logits or {"A": 0.0, "B": 0.0}
+        total = math.log(sum(map(math.exp, logits.values())))
+        return {letter: logit - total for letter, logit in logits.items()}
+
+    return script
+
+
+def read(llm, candidates, **kwargs):
+    return asyncio.run(label_prior(llm, "a kitchen", candidates, **kwargs))
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(-8, 0), min_size=1, max_size=80), st.sampled_from([2, 5, 20, 40]), st.integers(1, 3))
+def test_groups_recover_a_luce_model_exactly(logits, top, debias):
+    weights = {f"action {i}": logit for i, logit in enumerate(logits)}
+    total = math.log(sum(map(math.exp, weights.values())))
+    prior = read(ScriptedLLM(luce(weights), max_top_logprobs=top), list(weights), debias=debias).prior
+    assert list(prior) == list(weights)
+    assert prior.bounded == ()
+    for name, logit in weights.items():
+        assert prior[name] == pytest.approx(logit - total, abs=1e-9)
+
+
+def test_all_rotations_cancel_a_position_bias():
+    weights = {"north": -0.2, "south": -1.0, "wait": -2.0}
+    llm = ScriptedLLM(luce(weights, bias=lambda letter: 3.0 if letter == "A" else 0.0))
+    total = math.log(sum(map(math.exp, weights.values())))
+    prior = read(llm, list(weights), debias=3).prior
+    assert {n: prior[n] for n in weights} == pytest.approx({n: w - total for n, w in weights.items()})
+
+
+def test_variants_are_summed_and_a_missing_label_is_bounded():
+    llm = ScriptedLLM(lambda r: {"A": math.log(0.2), " A": math.log(0.3), "a": math.log(0.2), "The": math.log(0.1)})
+    reading = read(llm, ["x", "y"])
+    assert reading.prior["x"] == pytest.approx(math.log(0.5 / 0.6))
+    assert reading.prior.bounded == ("y",)
+    assert (reading.prior.method, reading.prior.capabilities) == ("label", "logprobs, top 20")
+    assert reading.usage.calls == len(llm.requests) == 1
+
+
+def test_one_candidate_costs_nothing():
+    reading = read(ScriptedLLM([]), ["only"])
+    assert dict(reading.prior) == {"only": 0.0}
+    assert reading.usage.calls == 0
+
+
+def test_the_stable_part_comes_first():
+    assert label_prompt("S", "T", ["x"]).startswith("Task: T\nS\n")
+
+
+@pytest.mark.parametrize("answer", [{"The": -0.1}, {"A": float("nan")}, "A"])
+def test_nonsense_is_never_a_prior(answer):
+    with pytest.raises(errors.ModelAnswerError):
+        read(ScriptedLLM([answer]), ["x", "y"])
+
+
+def test_an_endpoint_without_logprobs_is_refused():
+    with pytest.raises(errors.ModelError, match="no logprobs"):
+        read(ScriptedLLM(["A"], max_top_logprobs=0), ["x", "y"])
+
+
+@pytest.mark.parametrize("candidates", [[], "north", ["x", " X "], ["x", " "], ["x", 3]])
+def test_bad_candidates(candidates):
+    with pytest.raises(errors.InputError) as raised:
+        read(ScriptedLLM([]), candidates)
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+@pytest.mark.parametrize("debias", [0, 1.5, True])
+def test_bad_debias(debias):
+    with pytest.raises(errors.InputError):
+        read(ScriptedLLM([]), ["x", "y"], debias=debias)

@@ -1,0 +1,171 @@
+"""Search equals brute force over Python sets and fractions, on every input."""
+
+from __future__ import annotations
+
+import random
+from fractions import Fraction
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from memory_by_definition import HashtagBlind, RawMemory, similarity
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import InputError
+from seasoned.memory.index import JaccardIndex
+
+PROPERTY = settings(max_examples=80, deadline=None, derandomize=True)
+FEW = settings(max_examples=25, deadline=None, derandomize=True)
+
+THRESHOLDS = st.one_of(
+    st.sampled_from([Fraction(0), Fraction(1), Fraction(4, 5), Fraction(1, 2), Fraction(1, 3), Fraction(2, 3)]),
+    st.fractions(0, 1, max_denominator=12),
+)
+SETS = st.frozensets(st.integers(0, 9), max_size=8)
+BATCHES = st.lists(st.lists(st.tuples(st.integers(0, 15), SETS), max_size=8), min_size=1, max_size=4)
+
+
+def brute_force(stored, query, k, threshold):
+    """`stored`: id -> (set, visit)."""
+    rows = [(similarity(query, members), visit, set_id) for set_id, (members, visit) in stored.items()]
+    rows = sorted((row for row in rows if row[0] >= threshold), reverse=True)[:k]
+    return [(set_id, float(near)) for near, _, set_id in rows]
+
+
+def fill(index, stored, batch, visit):
+    """Add a batch of (id, set); a known id is a revisit: its set stays, its visit moves."""
+    rows = []
+    for set_id, members in batch:
+        visit += 1
+        members = stored[set_id][0] if set_id in stored else members
+        stored[set_id] = (members, visit)
+        rows.append((set_id, sorted(members), visit))
+    index.add(rows)
+    return visit
+
+
+def check(index, stored, query, k, threshold):
+    found = index.search(sorted(query), n_features=len(query), k=k, threshold=float(threshold))
+    assert found == brute_force(stored, query, k, threshold)
+
+
+@PROPERTY
+@given(BATCHES, st.frozensets(st.integers(0, 11), max_size=8), st.integers(1, 20), THRESHOLDS)
+def test_equals_brute_force_between_additions(batches, query, k, threshold):
+    index, stored, visit = JaccardIndex(), {}, 0
+    for batch in batches:
+        visit = fill(index, stored, batch, visit)
+        check(index, stored, query, k, threshold)
+    assert len(index) == len(stored)
+
+
+@FEW
+@given(BATCHES, BATCHES, st.frozensets(st.integers(0, 11), max_size=8), st.integers(1, 40), THRESHOLDS)
+def test_equals_brute_force_with_postings_and_a_tail(posted, tail, query, k, threshold):
+    index, stored = JaccardIndex(), {}
+    huge = frozenset(range(5, 70_000))  # overlaps the others, and is large enough that postings are built
+    visit = fill(index, stored, [pair for batch in posted for pair in batch] + [(99, huge)], 0)
+    check(index, stored, query, k, threshold)
+    for batch in tail:
+        visit = fill(index, stored, [(set_id + 20, members | {80_000 + set_id % 2}) for set_id, members in batch], visit)
+        check(index, stored, query, k, threshold)
+        check(index, stored, query | {80_001}, k, threshold)
+    visit = fill(index, stored, [(99, frozenset())], visit)  # a posted set is visited again
+    check(index, stored, query, k, threshold)
+
+
+def test_equals_brute_force_on_a_heavy_tailed_vocabulary():
+    draw = random.Random(1)
+
+    def heavy_tailed(n):
+        return frozenset(min(int(draw.paretovariate(0.4)), 50_000) for _ in range(n))
+
+    index, stored, visit = JaccardIndex(), {}, 0
+    for start, stop in ((0, 2500), (2500, 2501), (2501, 2900)):
+        batch = [(i, heavy_tailed(draw.choice((0, 1, 5, 60, 150)))) for i in range(start, stop)]
+        batch += [(draw.randrange(start + 1), frozenset()) for _ in range(30)]  # revisits, anywhere
+        visit = fill(index, stored, batch, visit)
+        for _ in range(12):
+            seen = draw.choice(list(stored.values()))[0]
+            kept = [token for token in sorted(seen) if draw.random() < 0.9]
+            query = draw.choice([seen, frozenset(kept), heavy_tailed(20), frozenset()])
+            for threshold in (Fraction(0), Fraction(3, 10), Fraction(4, 5), Fraction(1)):
+                check(index, stored, query, draw.choice((1, 3, 10, 5000)), threshold)
+    assert sum(len(members) for members, _ in stored.values()) > 65_536
+
+
+@pytest.mark.parametrize("shared", range(1, 30))
+def test_a_threshold_that_is_exactly_the_similarity_is_reached(shared):
+    for size in range(shared, 31):
+        index = JaccardIndex()
+        index.add([(7, list(range(shared)), 1)])
+        assert index.search(range(size), n_features=size, k=1, threshold=shared / size) == [(7, shared / size)]
+
+
+def test_one_batch_may_visit_a_new_set_twice():
+    index = JaccardIndex()
+    index.add([(1, [1], 1), (2, [1], 2), (1, [1], 3)])
+    assert index.search([1], n_features=1, k=2, threshold=0.0) == [(1, 1.0), (2, 1.0)]
+
+
+@pytest.mark.parametrize("k", [0, -1, True, 1.5, None, "3"])
+def test_a_bad_k_is_refused_by_the_index(k):
+    with pytest.raises(InputError, match="at least 1"):
+        JaccardIndex().search([], n_features=0, k=k, threshold=0.0)
+
+
+# ------------------------------------------------------------------------------------------ through a memory
+
+WORDS = st.sampled_from(["a", "b", "c", "d", "e", "f", "#", "#x", "#y"])
+STATES = st.lists(WORDS, min_size=1, max_size=6).map(" ".join)
+STEPS = st.lists(st.builds(Step, STATES, st.sampled_from(["go", "stop"])), min_size=1, max_size=4)
+EPISODES = st.builds(
+    Episode,
+    task=st.sampled_from(["t1", "t2"]),
+    steps=STEPS,
+    ending=st.sampled_from(["terminated", "terminated", "truncated", "aborted"]),
+)
+
+
+@PROPERTY
+@given(
+    st.lists(EPISODES, min_size=1, max_size=6),
+    STATES,
+    st.integers(1, 12),
+    THRESHOLDS,
+    st.sampled_from([None, "t1", "t3"]),
+)
+def test_memory_search_equals_brute_force_between_episodes(episodes, state, k, threshold, exclude_task):
+    raw = RawMemory(HashtagBlind())
+    with Memory.open(":memory:", encoder=HashtagBlind()) as memory:
+        ids = []
+        for episode in episodes:
+            ids.append(memory.add(episode))
+            raw.episodes.append(episode)
+            found = memory.search(state, k=k, threshold=float(threshold), exclude_task=exclude_task)
+            expected = raw.live(state, threshold, exclude_task)[:k]
+            assert [(n.similarity, n.experience.episode_id, n.experience.step) for n in found] == [
+                (float(near), ids[at], index) for near, at, index in expected
+            ]
+            for neighbor, (_, at, index) in zip(found, expected, strict=True):
+                step = episodes[at].steps[index]
+                assert (neighbor.experience.state, neighbor.experience.action) == (step.state, step.action)
+                assert neighbor.experience.task == episodes[at].task
+
+
+def test_ties_go_to_the_later_episode_then_to_the_later_step():
+    with Memory.open(":memory:") as memory:
+        for name in ("first", "second"):
+            memory.add(Episode("t", [Step("same state", "a"), Step("state same", "b")], id=name))
+        memory.add(Episode("t", [Step("same state", "c")], id="aborted", ending="aborted"))
+        found = [(n.experience.episode_id, n.experience.step) for n in memory.search("same state", k=9)]
+        assert found == [("second", 1), ("second", 0), ("first", 1), ("first", 0)]
+
+
+def test_a_long_history_at_one_state_is_found_latest_first():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("x y z", str(i)) for i in range(300)]))
+        memory.add(Episode("t", [Step("x y", "near")]))
+        assert [n.experience.step for n in memory.search("x y z", k=20)] == list(range(299, 279, -1))
+        assert len(memory.search("x y z", k=1000)) == 301
+        assert memory.search("x y z", k=1000)[-1].experience.action == "near"

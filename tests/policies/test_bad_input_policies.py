@@ -1,0 +1,258 @@
+"""A policy refuses what makes no sense, before anything happens: the value seen, the rule, the next step."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from seasoned import JitRL, Memory, ModelAlone, SeasonedError
+from seasoned.core import ExplorationBonus
+from seasoned.errors import InputError, UnknownNameError
+from seasoned.policies import PRESETS, JitRLSettings
+
+TWO = {"pay": -0.3, "back": -1.4}
+NAN, INF = math.nan, math.inf
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:") as opened:
+        yield opened
+
+
+def refused(call, seen, rule, error=InputError):
+    with pytest.raises(SeasonedError) as caught:
+        call()
+    assert type(caught.value) is error
+    assert seen in caught.value.seen
+    assert rule in caught.value.rule
+    assert caught.value.next_step.strip()
+    assert len(str(caught.value)) < 1000
+    return caught.value
+
+
+def ids(value):
+    return ascii(value)[:20]
+
+
+# ------------------------------------------------------------------------------- decide
+
+STATES = [
+    ("", "''", "not empty"),
+    (" \n\t", "' \\n\\t'", "blank"),
+    (None, "None", "not NoneType"),
+    (b"page", "b'page'", "not bytes"),
+    (["page"], "['page']", "not list"),
+    ("page\ud800", "'\\ud800'", "UTF-8"),
+]
+CANDIDATES = [
+    ({}, "{}", "one action or more"),
+    (["pay", "back"], "['pay', 'back']", "map each action"),
+    ("pay", "'pay'", "map each action"),
+    (None, "None", "map each action"),
+    ({"pay": NAN}, "nan", "finite"),
+    ({"pay": 0.0, "back": INF}, "inf", "finite"),
+    ({"pay": -INF, "back": 0.0}, "-inf", "finite"),
+    ({"pay": True}, "True", "not bool"),
+    ({"pay": np.True_}, "True", "not bool"),
+    ({"pay": "-0.3"}, "'-0.3'", "not str"),
+    ({"pay": None}, "None", "not NoneType"),
+    ({"pay": [0.0]}, "[0.0]", "not list"),
+    ({"pay": 1j}, "1j", "not complex"),
+    ({"pay": 10**400}, "1000", "finite"),
+    ({"": 0.0}, "''", "not empty"),
+    ({" \n": 0.0}, "' \\n'", "blank"),
+    ({7: 0.0}, "7", "not int"),
+    ({None: 0.0}, "None", "not NoneType"),
+    ({"pay\udc00": 0.0}, "'\\udc00'", "UTF-8"),
+    ({"pay": 0.0, "PAY ": 0.0}, "'pay' and 'PAY '", "once"),
+    ({"go north": 0.0, "go\nnorth": 0.0}, "'go north' and 'go\\nnorth'", "once"),
+]
+ADMISSIBLE = [
+    ("pay", "'pay'", "a collection or a predicate"),
+    ("", "''", "a collection or a predicate"),
+    (7, "7", "a collection or a predicate"),
+    (True, "True", "a collection or a predicate"),
+    ([7], "7", "not int"),
+    ([None], "None", "not NoneType"),
+    ([""], "''", "not empty"),
+    (["pay", "Pay"], "'pay' and 'Pay'", "once"),
+    ([], "2 candidates", "admissible"),
+]
+COUNTS = [
+    ("seed", -1, "-1", "at least 0"),
+    ("seed", 1.5, "1.5", "whole"),
+    ("seed", True, "True", "whole"),
+    ("seed", "1", "'1'", "whole"),
+    ("seed", NAN, "nan", "whole"),
+    ("step", -1, "-1", "at least 0"),
+    ("step", 0.0, "0.0", "whole"),
+    ("step", False, "False", "whole"),
+    ("step", None, "None", "whole"),
+]
+
+
+def policies(memory):
+    return [ModelAlone(), *(JitRL.preset(name, memory) for name in sorted(PRESETS))]
+
+
+@pytest.mark.parametrize(("state", "seen", "rule"), STATES, ids=ids)
+def test_states(memory, state, seen, rule):
+    for policy in policies(memory):
+        refused(lambda policy=policy: policy.decide(state, TWO), seen, rule)
+
+
+def test_a_state_of_ten_megabytes_is_refused_by_its_size(memory):
+    for name in PRESETS:
+        policy = JitRL.preset(name, memory)
+        refused(
+            lambda policy=policy: policy.decide("word " * 2_000_000, TWO), "10000000 bytes", "at most 1048576 bytes"
+        )
+
+
+@pytest.mark.parametrize(("candidates", "seen", "rule"), CANDIDATES, ids=ids)
+def test_candidates(memory, candidates, seen, rule):
+    for policy in policies(memory):
+        refused(lambda policy=policy: policy.decide("page", candidates), seen, rule)
+
+
+@pytest.mark.parametrize(("admissible", "seen", "rule"), ADMISSIBLE, ids=ids)
+def test_admissible(memory, admissible, seen, rule):
+    for policy in policies(memory):
+        refused(lambda policy=policy: policy.decide("page", TWO, admissible=admissible), seen, rule)
+
+
+@pytest.mark.parametrize(("name", "value", "seen", "rule"), COUNTS, ids=ids)
+def test_seed_and_step(memory, name, value, seen, rule):
+    for policy in policies(memory):
+        error = refused(lambda policy=policy: policy.decide("page", TWO, **{name: value}), seen, rule)
+        assert name in error.seen
+
+
+@pytest.mark.parametrize(
+    ("task", "seen", "rule"), [("", "''", "not empty"), (7, "7", "not int"), (" ", "' '", "blank")], ids=ids
+)
+@pytest.mark.parametrize("guard", [True, False])
+def test_a_task_that_no_episode_could_have(memory, task, seen, rule, guard):
+    refused(lambda: JitRL(memory, exclude_same_task=guard).decide("page", TWO, task=task), seen, rule)
+
+
+def test_the_guard_needs_the_task(memory):
+    refused(lambda: JitRL(memory, exclude_same_task=True).decide("page", TWO), "task = None", "needs the task")
+
+
+def test_a_refusal_leaves_the_policy_as_it_was(memory):
+    policy = JitRL(memory)
+    before = policy.decide("page", TWO, seed=1)
+    for state, candidates in [("", TWO), ("page", {}), ("page", {"pay": NAN})]:
+        with pytest.raises(InputError):
+            policy.decide(state, candidates, seed=1)
+    assert policy.decide("page", TWO, seed=1) == before
+
+
+def test_what_is_unusual_but_right_is_taken(memory):
+    policy = JitRL(memory)
+    assert policy.decide("page", {"pay": np.float32(-1.0), "back": np.int64(0)}, seed=np.int64(3)).seed == 3
+    assert policy.decide("page", {"pay": 5000.0, "back": -5000.0}, seed=2**70).action == "pay"
+    assert policy.decide("стр", {"заплатить": 1, "退": 0}, seed=0).action in ("заплатить", "退")
+
+
+# ------------------------------------------------------------------------------- settings
+
+SETTINGS = [
+    ("k", 0, "0", "at least 1"),
+    ("k", -3, "-3", "at least 1"),
+    ("k", 2.5, "2.5", "whole"),
+    ("k", True, "True", "whole"),
+    ("k", "10", "'10'", "whole"),
+    ("k", None, "None", "whole"),
+    ("unit", "episodes", "'episodes'", "steps, states"),
+    ("unit", None, "None", "steps, states"),
+    ("threshold", -0.1, "-0.1", "in [0, 1]"),
+    ("threshold", 1.1, "1.1", "in [0, 1]"),
+    ("threshold", NAN, "nan", "finite"),
+    ("threshold", True, "True", "not bool"),
+    ("threshold", "0.8", "'0.8'", "not str"),
+    ("gamma", 1.01, "1.01", "in [0, 1]"),
+    ("gamma", -0.5, "-0.5", "in [0, 1]"),
+    ("gamma", NAN, "nan", "in [0, 1]"),
+    ("gamma", True, "True", "in [0, 1]"),
+    ("gamma", "0.9", "'0.9'", "in [0, 1]"),
+    ("baseline", "median", "'median'", "neighbors, base_policy"),
+    ("scale", "max", "'max'", "none, spread"),
+    ("kappa", -1.0, "-1.0", "at least 0"),
+    ("kappa", INF, "inf", "finite"),
+    ("kappa", "1", "'1'", "not str"),
+    ("exploration", 0.3, "0.3", "ExplorationBonus or None"),
+    ("exploration", True, "True", "ExplorationBonus or None"),
+    ("beta", -1.0, "-1.0", "at least 0"),
+    ("beta", NAN, "nan", "finite"),
+    ("beta", INF, "inf", "finite"),
+    ("beta", True, "True", "finite"),
+    ("beta", "4", "'4'", "finite"),
+    ("min_neighbors", -1, "-1", "at least 0"),
+    ("min_neighbors", 1.0, "1.0", "whole"),
+    ("selection", "greedy", "'greedy'", "sample, argmax"),
+    ("memory_prior", 0, "0", "in (0, 1)"),
+    ("memory_prior", 1, "1", "in (0, 1)"),
+    ("memory_prior", -0.1, "-0.1", "in (0, 1)"),
+    ("memory_prior", NAN, "nan", "finite"),
+    ("memory_prior", None, "None", "not NoneType"),
+    ("similarity_power", -1.0, "-1.0", "at least 0"),
+    ("similarity_power", INF, "inf", "finite"),
+    ("decay", 0.0, "0.0", "in (0, 1]"),
+    ("decay", 1.5, "1.5", "in (0, 1]"),
+    ("decay", NAN, "nan", "finite"),
+    ("exclude_same_task", "no", "'no'", "True or False"),
+    ("memory_actions", 0, "0", "True or False"),
+]
+
+
+@pytest.mark.parametrize(("name", "value", "seen", "rule"), SETTINGS, ids=ids)
+def test_settings(memory, name, value, seen, rule):
+    for call in (
+        lambda: JitRL(memory, **{name: value}),
+        lambda: JitRL.preset("seed", memory, **{name: value}),
+        lambda: JitRLSettings(**{name: value}),
+    ):
+        assert name in refused(call, seen, rule).seen
+
+
+def test_every_setting_has_its_row():
+    assert {name for name, *_ in SETTINGS} == set(JitRLSettings.__dataclass_fields__)
+
+
+@pytest.mark.parametrize(
+    ("call", "seen", "next_step"),
+    [
+        (lambda m: JitRL(m, bata=2.0), "'bata'", "Did you mean 'beta'?"),
+        (lambda m: JitRL.preset("seed", m, min_neighbours=2), "'min_neighbours'", "Did you mean 'min_neighbors'?"),
+        (lambda m: JitRL(m, zzz=2.0), "'zzz'", "Known are: "),
+    ],
+)
+def test_an_unknown_setting(memory, call, seen, next_step):
+    assert next_step in refused(lambda: call(memory), seen, "no such setting").next_step
+
+
+@pytest.mark.parametrize(
+    ("name", "next_step"),
+    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, seed, snippet")],
+)
+def test_an_unknown_preset(memory, name, next_step):
+    error = refused(lambda: JitRL.preset(name, memory), repr(name), "no preset", UnknownNameError)
+    assert next_step in error.next_step
+
+
+@pytest.mark.parametrize(("name", "kind"), [(None, "NoneType"), (7, "int"), (["seed"], "list")])
+def test_a_preset_is_named_by_text(memory, name, kind):
+    refused(lambda: JitRL.preset(name, memory), repr(name), f"not {kind}")
+
+
+@pytest.mark.parametrize(
+    ("settings", "seen"), [({"alpha": -1.0, "rate": 0.5}, "-1.0"), ({"alpha": 1.0, "rate": 1.5}, "1.5")]
+)
+def test_a_bonus_refuses_its_own_settings(settings, seen):
+    with pytest.raises(InputError, match=seen):
+        ExplorationBonus(**settings)

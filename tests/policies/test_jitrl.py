@@ -1,0 +1,339 @@
+"""What a memory-shifted decision is: the contract's equation, its limits, its seeds, and that it learns."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned import Episode, JitRL, Memory, ModelAlone, Step
+from seasoned.core import ExplorationBonus, kl_divergence, kl_objective, softmax
+from seasoned.policies import PRESETS
+
+PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
+
+CART = "page:cart total:12"
+THREE = {"pay": math.log(0.25), "back": math.log(0.25), "wait": math.log(0.5)}
+
+# States of five or six of seven words: many pairs are at 5/6 or 1, many below 0.8.
+words = st.lists(st.sampled_from("abcdefg"), min_size=5, max_size=6, unique=True)
+states = words.map(" ".join)
+rewards = st.floats(-3, 3, allow_nan=False).map(lambda r: round(r, 3))
+steps = st.builds(Step, states, st.sampled_from(["left", "right", "jump", "Wait"]), rewards)
+histories = st.lists(st.lists(steps, min_size=1, max_size=4), max_size=8)
+logits = st.dictionaries(
+    st.sampled_from(["left", "RIGHT", "jump", "dig"]), st.floats(-6, 6, allow_nan=False), min_size=1
+)
+
+
+def remember(memory, history, task="t"):
+    memory.add_many([Episode(task, played) for played in history])
+
+
+def singles(memory, *outcomes, state=CART, task="t"):
+    """One-step episodes: their return is their reward under every discount."""
+    remember(memory, [[Step(state, action, reward)] for action, reward in outcomes], task)
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:") as opened:
+        yield opened
+
+
+@pytest.fixture
+def shop(memory):
+    singles(memory, ("pay", 1.0), ("pay", 0.5), ("back", -1.0), ("help", 1.5))
+    return memory
+
+
+def by_definition(neighbors, candidates, beta):
+    """`softmax(logprobs + beta * (Q - V))` from the neighbours, one by one; None with fewer than three of them."""
+    if len(neighbors) < 3:
+        return None
+    returns = defaultdict(list)
+    for neighbor in neighbors:
+        returns[neighbor.experience.action.casefold()].append(neighbor.experience.return_)
+    everything = [g for gs in returns.values() for g in gs]
+    v = sum(everything) / len(everything)
+    seen = {a: returns[a.casefold()] for a in candidates}
+    z = {a: logit + beta * (sum(seen[a]) / len(seen[a]) - v if seen[a] else 0.0) for a, logit in candidates.items()}
+    total = sum(math.exp(value) for value in z.values())
+    return {a: math.exp(value) / total for a, value in z.items()}
+
+
+# ------------------------------------------------------------------------------- the contract
+
+
+@PROPERTY
+@given(histories, states, logits, st.sampled_from([0.0, 0.5, 0.95, 1.0]), st.sampled_from([0.0, 0.5, 1.0, 4.0]))
+def test_the_seed_preset_is_the_equation_of_the_contract(history, state, candidates, own_gamma, beta):
+    with Memory.open(":memory:", gamma=own_gamma) as memory:  # the policy's discount is its own, whatever the memory's
+        remember(memory, history)
+        decision = JitRL.preset("seed", memory, exploration=None, beta=beta).decide(state, candidates, seed=0)
+        neighbors = memory.search(state, k=10, threshold=0.8, gamma=0.95)
+        expected = by_definition(neighbors, candidates, beta)
+    base = dict(zip(candidates, softmax(list(candidates.values())), strict=True))
+    assert decision.mode == ("base" if expected is None else "memory")
+    assert decision.probs == pytest.approx(base if expected is None else expected, abs=1e-9, rel=1e-9)
+    assert decision.base_probs == pytest.approx(base, abs=1e-12)
+    assert list(decision.probs) == list(candidates)
+    assert decision.gamma == 0.95
+    assert decision.neighbors == tuple(neighbors)
+    for action in candidates:
+        if action.casefold() not in {n.experience.action.casefold() for n in neighbors}:
+            assert decision.advantages[action] == 0.0
+            assert decision.values[action] is None
+            assert decision.counts[action] == 0
+
+
+@PROPERTY
+@given(histories, states, logits, st.sampled_from([0.0, 0.3, 0.9, 1.0]))
+def test_a_policy_uses_its_own_discount(history, state, candidates, gamma):
+    with Memory.open(":memory:", gamma=0.6) as memory:
+        remember(memory, history)
+        policy = JitRL.preset("seed", memory, exploration=None, gamma=gamma)
+        decision = policy.decide(state, candidates, seed=0)
+        expected = by_definition(memory.search(state, k=10, threshold=0.8, gamma=gamma), candidates, 1.0)
+        if expected is not None:
+            assert decision.probs == pytest.approx(expected, abs=1e-9)
+        assert decision.gamma == gamma
+        assert JitRL(memory).decide(state, candidates, seed=0).gamma == 0.6  # the default asks for the memory's
+
+
+def test_feedback_moves_the_decision_by_the_same_equation(memory):
+    ids = memory.add_many([Episode("t", [Step(CART, action)]) for action in ("pay", "pay", "back")])
+    policy = JitRL.preset("seed", memory, exploration=None)
+    assert policy.decide(CART, {"pay": 0.0, "back": 0.0}).probs["pay"] == pytest.approx(0.5)
+    memory.feedback(ids[2], -3.0)  # V = -1, A(pay) = 1, A(back) = -2
+    decision = policy.decide(CART, {"pay": 0.0, "back": 0.0})
+    assert decision.probs["pay"] == pytest.approx(1 / (1 + math.exp(-3)))
+
+
+def test_neither_an_episode_being_played_nor_an_aborted_one_is_evidence(memory):
+    policy = JitRL.preset("seed", memory, exploration=None)
+    with memory.episode("t") as episode:
+        for _ in range(5):
+            episode.record(CART, policy.decide(CART, THREE), 1.0)
+            assert policy.decide(CART, THREE).n_steps == 0
+    assert policy.decide(CART, THREE).n_steps == 5
+    memory.add(Episode("t", [Step(CART, "pay", 9.0)] * 5, ending="aborted"))
+    assert policy.decide(CART, THREE).n_steps == 5
+
+
+# ------------------------------------------------------------------------------- where memory is silent
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_beta_zero_changes_nothing_and_adds_nothing(shop, name):
+    decision = JitRL.preset(name, shop, beta=0.0, min_neighbors=1).decide(CART, THREE, admissible="any", seed=1)
+    assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5}, abs=1e-12)
+    assert decision.probs == pytest.approx(dict(decision.base_probs), abs=1e-15)
+    assert decision.memory_only == ()
+    assert decision.kl_nats == pytest.approx(0.0, abs=1e-12)
+
+
+def test_at_beta_zero_the_same_seed_draws_what_the_model_alone_draws(shop):
+    silent, alone = JitRL(shop, beta=0.0), ModelAlone()
+    for seed in range(50):
+        assert silent.decide(CART, THREE, seed=seed).action == alone.decide(CART, THREE, seed=seed).action
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+@pytest.mark.parametrize("constant", [-700.0, 3.5, 1e6])
+def test_a_constant_added_to_all_logits_changes_nothing(shop, name, constant):
+    policy = JitRL.preset(name, shop)
+    moved = {action: logit + constant for action, logit in THREE.items()}
+    one, other = policy.decide(CART, THREE, seed=3), policy.decide(CART, moved, seed=3)
+    assert other.probs == pytest.approx(dict(one.probs), abs=1e-9)
+    assert other.logprobs == pytest.approx(dict(one.logprobs), abs=1e-9)
+    assert other.action == one.action
+
+
+@pytest.mark.parametrize("n_stored", [0, 1, 2])
+@pytest.mark.parametrize("name", ["default", "seed"])
+def test_too_little_evidence_leaves_the_model_as_it_is_and_says_why(memory, name, n_stored):
+    singles(memory, *[("pay", 5.0)] * n_stored)
+    decision = JitRL.preset(name, memory).decide(CART, {"pay": 1.0, "back": 3.0}, admissible="any", seed=0)
+    odds = math.exp(2.0)
+    assert decision.mode == "base"
+    assert decision.probs == pytest.approx({"pay": 1 / (1 + odds), "back": odds / (1 + odds)})
+    assert dict(decision.probs) == dict(decision.base_probs)
+    assert decision.advantages == {"pay": 0.0, "back": 0.0}
+    assert decision.kl_nats == 0.0
+    assert decision.baseline is None
+    assert f"{n_stored} stored steps" in decision.reason
+    assert "3 are needed" in decision.reason
+    # What is known is said, although nothing was made of it.
+    assert decision.n_steps == decision.counts["pay"] == n_stored
+    assert decision.values == {"pay": 5.0 if n_stored else None, "back": None}
+
+
+def test_the_third_step_is_enough(memory):
+    singles(memory, ("pay", 1.0), ("pay", 1.0), ("back", 0.0))
+    assert JitRL(memory).decide(CART, THREE).mode == "memory"
+    assert JitRL(memory, min_neighbors=4).decide(CART, THREE).mode == "base"
+
+
+@pytest.mark.parametrize("policy", [*sorted(PRESETS), "alone"])
+@pytest.mark.parametrize("logit", [-900.0, 0.0, 900.0])
+def test_one_candidate_has_probability_one(shop, policy, logit):
+    chosen = ModelAlone() if policy == "alone" else JitRL.preset(policy, shop)
+    decision = chosen.decide(CART, {"back": logit}, seed=0)
+    assert (decision.action, decision.propensity, decision.kl_nats) == ("back", 1.0, 0.0)
+    assert decision.probs == decision.base_probs == {"back": 1.0}
+
+
+# ------------------------------------------------------------------------------- seeds
+
+
+def test_the_same_seed_and_step_choose_the_same_action(shop):
+    policy = JitRL.preset("seed", shop)
+    assert policy.decide(CART, THREE, seed=7, step=2) == policy.decide(CART, THREE, seed=7, step=2)
+
+
+@pytest.mark.parametrize("varies", ["seed", "step"])
+def test_seeds_and_steps_draw_apart_and_by_the_probabilities(shop, varies):
+    policy = JitRL.preset("seed", shop, exploration=None)
+    draws = [policy.decide(CART, THREE, **{"seed": 5, "step": 5, varies: i}) for i in range(1500)]
+    seen = Counter(decision.action for decision in draws)
+    probs = draws[0].probs
+    chi_square = sum((seen[a] - 1500 * p) ** 2 / (1500 * p) for a, p in probs.items())
+    assert chi_square < 13.82  # two degrees of freedom, p = 0.001
+    assert all(d.propensity == d.probs[d.action] for d in draws)
+    assert (draws[4].seed, draws[4].step) == ((4, 5) if varies == "seed" else (5, 4))
+
+
+def test_without_a_seed_every_call_draws_anew(shop):
+    policy = JitRL(shop)
+    assert len({policy.decide(CART, THREE).action for _ in range(200)}) > 1
+
+
+def test_argmax_takes_the_best_action_whatever_the_seed(shop):
+    policy = JitRL.preset("seed", shop, selection="argmax", exploration=None)
+    for seed in range(20):
+        decision = policy.decide(CART, THREE, seed=seed)
+        assert (decision.action, decision.propensity) == ("wait", 1.0)  # 0.57 against 0.37 for pay
+
+
+# ------------------------------------------------------------------------------- what it spends, what it gains
+
+
+@PROPERTY
+@given(histories, states, logits, st.sampled_from(["default", "seed"]), st.integers(0, 9))
+def test_the_kl_is_of_the_two_policies_recorded(history, state, candidates, name, seed):
+    with Memory.open(":memory:") as memory:
+        remember(memory, history)
+        decision = JitRL.preset(name, memory).decide(state, candidates, admissible="any", seed=seed)
+    p, q = list(decision.probs.values()), list(decision.base_probs.values())
+    assert decision.kl_nats >= 0.0
+    assert decision.kl_nats == pytest.approx(kl_divergence(p, q), abs=1e-9)
+    assert sum(p) == pytest.approx(1.0)
+    assert sum(q) == pytest.approx(1.0)
+    assert {a: math.log(b) for a, b in decision.base_probs.items()} == pytest.approx(dict(decision.logprobs))
+    fields = (decision.base_probs, decision.logprobs, decision.advantages, decision.values, decision.counts)
+    assert all(list(field) == list(decision.probs) for field in fields)
+
+
+def test_the_kl_is_finite_where_a_base_probability_underflows(memory):
+    # base(pay) = e^-800 is 0 as a float; A(pay) - A(back) = 3000 lifts it to 1, which costs 800 nats.
+    singles(memory, ("pay", 3000.0), ("pay", 3000.0), ("back", 0.0))
+    decision = JitRL.preset("seed", memory, exploration=None).decide(CART, {"pay": -800.0, "back": 0.0}, seed=0)
+    assert decision.probs["pay"] == pytest.approx(1.0)
+    assert decision.kl_nats == pytest.approx(800.0)
+
+
+@pytest.mark.parametrize("name", ["default", "seed"])
+@pytest.mark.parametrize("beta", [0.3, 1.0, 4.0])
+def test_no_rival_policy_beats_the_objective(shop, name, beta):
+    decision = JitRL.preset(name, shop, beta=beta).decide(CART, THREE, admissible="any", seed=1)
+    shift, logprobs = list(decision.advantages.values()), list(decision.logprobs.values())
+    best = kl_objective(list(decision.probs.values()), shift, logprobs, beta)
+    rng = np.random.default_rng(0)
+    near = [np.array(list(decision.probs.values())) * rng.uniform(0.9, 1.1, len(shift)) for _ in range(200)]
+    rivals = [*rng.dirichlet(np.ones(len(shift)), 200), *(rival / rival.sum() for rival in near)]
+    assert all(kl_objective(rival, shift, logprobs, beta) <= best + 1e-12 for rival in rivals)
+
+
+# ------------------------------------------------------------------------------- the leave-one-task-out guard
+
+
+@pytest.mark.parametrize("name", sorted(PRESETS))
+def test_the_guard_decides_as_if_the_task_had_never_been_stored(memory, name):
+    singles(memory, ("pay", 9.0), ("pay", 9.0), ("pay", 9.0), task="mine")
+    singles(memory, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
+    singles(memory, ("pay", 9.0), ("dance", 9.0), task="mine")
+    guarded = JitRL.preset(name, memory, exclude_same_task=True, scale="none")
+    with Memory.open(":memory:") as without:
+        singles(without, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
+        expected = JitRL.preset(name, without, scale="none").decide(CART, THREE, admissible="any", seed=1)
+    decision = guarded.decide(CART, THREE, admissible="any", task="mine", seed=1)
+    assert decision.probs == pytest.approx(dict(expected.probs))
+    assert decision.n_steps == 3
+    assert {n.experience.task for n in decision.neighbors} == {"other"}
+    assert guarded.decide(CART, THREE, task="third", seed=1).n_steps == 8
+    assert JitRL.preset(name, memory).decide(CART, THREE, task="mine", seed=1).n_steps == 8
+
+
+# ------------------------------------------------------------------------------- it learns
+
+
+def test_it_learns_a_bandit_that_the_model_alone_never_does():
+    arms = {f"arm {i}": (1.0 if i == 3 else 0.0) for i in range(5)}
+    uniform = dict.fromkeys(arms, 0.0)
+    first, last = [], []
+    for run in range(5):
+        with Memory.open(":memory:") as memory:
+            policy, expected = JitRL(memory), []
+            for episode in range(40):
+                decision = policy.decide("five arms", uniform, seed=run, step=episode)
+                expected.append(sum(p * arms[a] for a, p in decision.probs.items()))
+                memory.add(Episode("bandit", [Step("five arms", decision.action, arms[decision.action])]))
+        first.append(expected[0])
+        last.append(expected[-1])
+    assert first == pytest.approx([0.2] * 5)
+    assert min(last) > 0.9
+    alone = ModelAlone().decide("five arms", uniform, seed=0, step=39)
+    assert sum(p * arms[a] for a, p in alone.probs.items()) == pytest.approx(0.2)
+
+
+def corridor(policy, memory, run, n_episodes, n_rooms=5, limit_steps=10):
+    """Walk right to the last room for 1 point; going left from the first room ends the walk with nothing."""
+    scores = []
+    for episode in range(n_episodes):
+        walked, room = [], 0
+        for step in range(limit_steps):
+            chosen = policy.decide(f"room:{room}", {"left": 0.0, "right": 0.0}, seed=run, step=100 * episode + step)
+            state, room = f"room:{room}", room + (1 if chosen.action == "right" else -1)
+            walked.append(Step(state, chosen.action, float(room == n_rooms)))
+            if room < 0 or room == n_rooms:
+                break
+        scores.append(sum(step.reward for step in walked))
+        memory.add(Episode("corridor", walked))
+    return scores
+
+
+def test_it_learns_a_corridor_that_the_model_alone_walks_at_random():
+    learned, alone = [], []
+    for run in range(4):
+        with Memory.open(":memory:") as memory:
+            learned.append(corridor(JitRL(memory), memory, run, 40))
+        with Memory.open(":memory:") as memory:
+            alone.append(corridor(ModelAlone(), memory, run, 40))
+    learned, alone = np.array(learned), np.array(alone)
+    # Alone: the gambler's ruin, less than 1 in 6 whatever came before.
+    assert alone.mean() < 1 / 6 + 0.1
+    assert learned[:, -10:].mean() > 0.8
+    assert learned[:, -10:].mean() > alone[:, -10:].mean() + 0.5
+
+
+def test_a_configured_policy_names_itself(memory):
+    assert [JitRL.preset(name, memory).name for name in sorted(PRESETS)] == sorted(PRESETS)
+    assert JitRL(memory, beta=2.0).name == "default+"
+    assert JitRL(memory, beta=4.0).name == "default"
+    bonus = ExplorationBonus(alpha=0.1, rate=0.3)
+    assert JitRL.preset("seed", memory, exploration=bonus).name == "seed"

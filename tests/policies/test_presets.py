@@ -1,0 +1,228 @@
+"""Each preset on a memory small enough to work out by hand, every recorded field included."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.core import ExplorationBonus
+from seasoned.policies import PRESETS, JitRLSettings
+
+CART = "page:cart total:12"
+THREE = {"pay": math.log(0.25), "back": math.log(0.25), "wait": math.log(0.5)}
+ALWAYS = ExplorationBonus(alpha=0.1, rate=1.0)
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:", gamma=1.0) as opened:
+        yield opened
+
+
+def singles(memory, *outcomes, state=CART):
+    memory.add_many([Episode("t", [Step(state, action, reward)]) for action, reward in outcomes])
+
+
+def recorded(decision):
+    return dict(decision.values), dict(decision.counts), dict(decision.advantages)
+
+
+# ------------------------------------------------------------------------------- the table of sources
+
+
+@pytest.mark.parametrize(
+    ("name", "k", "unit", "threshold", "gamma", "baseline", "scale", "beta", "min_neighbors", "selection", "bonus"),
+    [
+        ("seed", 10, "steps", 0.8, 0.95, "neighbors", "none", 1.0, 3, "sample", (0.1, 0.3)),
+        ("snippet", 10, "steps", 0.0, 0.9, "neighbors", "none", 1.0, 0, "argmax", (5.0, 1.0)),
+        ("default", 5, "states", 0.8, None, "base_policy", "spread", 4.0, 3, "sample", None),
+    ],
+)
+def test_the_presets_are_what_their_sources_say(
+    name, k, unit, threshold, gamma, baseline, scale, beta, min_neighbors, selection, bonus
+):
+    preset = PRESETS[name]
+    assert (preset.k, preset.unit, preset.threshold, preset.gamma) == (k, unit, threshold, gamma)
+    assert (preset.baseline, preset.scale, preset.beta) == (baseline, scale, beta)
+    assert (preset.min_neighbors, preset.selection) == (min_neighbors, selection)
+    assert preset.exploration == (None if bonus is None else ExplorationBonus(*bonus))
+    assert (preset.memory_prior, preset.similarity_power, preset.decay) == (0.1, 0.0, 1.0)
+    assert not preset.exclude_same_task
+
+
+def test_the_default_policy_is_the_default_preset(memory):
+    assert JitRL(memory).settings == PRESETS["default"] == JitRLSettings()
+    assert JitRL(memory, k=2).settings == JitRL.preset("default", memory, k=2).settings == JitRLSettings(k=2)
+
+
+# ------------------------------------------------------------------------------- seed
+
+
+@pytest.fixture
+def shop(memory):
+    """Returns at the cart, gamma 0.95: pay 0.95 * 1 and 0.55, back -1, help 1.5."""
+    memory.add(Episode("t", [Step(CART, "pay", 0.0), Step("page:receipt number:7", "close", 1.0)]))
+    singles(memory, ("pay", 0.55), ("back", -1.0), ("help", 1.5))
+    return memory
+
+
+def test_seed_without_a_bonus(shop):
+    decision = JitRL.preset("seed", shop, exploration=None).decide(CART, THREE, seed=0)
+    # V = (0.95 + 0.55 - 1 + 1.5) / 4 = 0.5; Q(pay) = 0.75, Q(back) = -1; wait was never tried, help is no candidate.
+    assert decision.baseline == pytest.approx(0.5)
+    values, counts, advantages = recorded(decision)
+    assert values == {"pay": pytest.approx(0.75), "back": pytest.approx(-1.0), "wait": None}
+    assert counts == {"pay": 2, "back": 1, "wait": 0}
+    assert advantages == pytest.approx({"pay": 0.25, "back": -1.5, "wait": 0.0})
+    # Weights 0.25 e^0.25 = 0.3210064, 0.25 e^-1.5 = 0.0557825, 0.5: in all 0.8767889.
+    assert decision.probs == pytest.approx({"pay": 0.366116, "back": 0.063621, "wait": 0.570263}, abs=1e-6)
+    # KL = E_p[beta A] - log 0.8767889 = 0.25 * 0.366116 - 1.5 * 0.063621 + 0.131489 = 0.127586.
+    assert decision.kl_nats == pytest.approx(0.127586, abs=2e-6)
+    assert (decision.beta, decision.scale, decision.gamma) == (1.0, 1.0, 0.95)
+    assert (decision.n_steps, decision.n_states, len(decision.neighbors)) == (4, 1, 4)
+    assert (decision.mode, decision.explored, decision.memory_only) == ("memory", {}, ())
+    assert "4 stored steps" in decision.reason
+    assert "2 of 3" in decision.reason
+
+
+def test_seed_with_the_bonus(shop):
+    decision = JitRL.preset("seed", shop, exploration=ALWAYS).decide(CART, THREE, seed=0)
+    # Four neighbours: A(wait) = 0.1 / 4. Weights as above, but 0.5 e^0.025 = 0.5126576 for wait: in all 0.8894464.
+    assert decision.explored == pytest.approx({"wait": 0.025})
+    assert decision.advantages == pytest.approx({"pay": 0.25, "back": -1.5, "wait": 0.025})
+    assert decision.values["wait"] is None
+    assert decision.probs == pytest.approx({"pay": 0.360906, "back": 0.062716, "wait": 0.576378}, abs=1e-6)
+    # KL = 0.25 * 0.360906 - 1.5 * 0.062716 + 0.025 * 0.576378 - log 0.8894464 = 0.127718.
+    assert decision.kl_nats == pytest.approx(0.127718, abs=2e-6)
+
+
+def test_the_bonus_of_seed_fires_three_times_in_ten(shop):
+    policy = JitRL.preset("seed", shop)
+    fired = sum("wait" in policy.decide(CART, THREE, seed=seed).explored for seed in range(1000))
+    assert abs(fired - 300) < 4 * math.sqrt(1000 * 0.3 * 0.7)
+
+
+def test_seed_sees_the_ten_latest_steps_only(memory):
+    singles(memory, *[("back", 5.0)] * 7, *[("pay", 1.0)] * 6, *[("wait", 0.0)] * 4)
+    decision = JitRL.preset("seed", memory, exploration=None).decide(CART, THREE, seed=0)
+    assert dict(decision.counts) == {"pay": 6, "back": 0, "wait": 4}
+    assert decision.baseline == pytest.approx(0.6)  # six of ten brought 1
+
+
+def test_seed_sees_states_at_the_threshold_and_none_below(memory):
+    singles(memory, ("pay", 1.0), state="a b c d")  # 4 words of 5 in common: 0.8
+    singles(memory, ("back", 1.0), state="a b c")  # 0.6
+    singles(memory, ("wait", 1.0), state="a b c d e")
+    decision = JitRL.preset("seed", memory, min_neighbors=1).decide("a b c d e", THREE, seed=0)
+    assert dict(decision.counts) == {"pay": 1, "back": 0, "wait": 1}
+    assert [n.similarity for n in decision.neighbors] == [1.0, 0.8]
+
+
+# ------------------------------------------------------------------------------- snippet
+
+
+def test_snippet(memory):
+    memory.add(Episode("t", [Step(CART, "pay", 0.0), Step("another world", "close", 1.0)]))
+    singles(memory, ("back", -1.0))
+    decision = JitRL.preset("snippet", memory).decide(CART, dict.fromkeys(THREE, 7.0), admissible="any", seed=0)
+    # Without a threshold all three steps are neighbours, gamma 0.9: pay 0.9, close 1, back -1, so that V = 0.3.
+    # A(pay) = 0.6, A(back) = -1.3, and the untried wait gets 5 / 3. Memory adds no action here.
+    assert decision.baseline == pytest.approx(0.3)
+    values, counts, advantages = recorded(decision)
+    assert values == {"pay": pytest.approx(0.9), "back": pytest.approx(-1.0), "wait": None}
+    assert counts == {"pay": 1, "back": 1, "wait": 0}
+    assert advantages == pytest.approx({"pay": 0.6, "back": -1.3, "wait": 5 / 3})
+    assert decision.explored == pytest.approx({"wait": 5 / 3})
+    # e^0.6 = 1.822119, e^-1.3 = 0.272532, e^(5/3) = 5.294490: in all 7.389141.
+    assert decision.probs == pytest.approx({"pay": 0.246594, "back": 0.036883, "wait": 0.716523}, abs=1e-6)
+    # KL = 0.6 * 0.246594 - 1.3 * 0.036883 + 5/3 * 0.716523 - log(7.389141 / 3) = 0.392815.
+    assert decision.kl_nats == pytest.approx(0.392815, abs=2e-6)
+    assert (decision.action, decision.propensity) == ("wait", 1.0)
+    assert (decision.n_steps, decision.n_states) == (3, 2)
+    assert decision.memory_only == ()
+
+
+def test_snippet_without_memories_takes_what_the_model_likes_best(memory):
+    decision = JitRL.preset("snippet", memory).decide(CART, THREE, seed=0)
+    assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})
+    assert (decision.action, decision.baseline, decision.n_steps) == ("wait", None, 0)
+    assert decision.kl_nats == pytest.approx(0.0, abs=1e-12)
+
+
+# ------------------------------------------------------------------------------- default
+
+
+@pytest.mark.parametrize("visits", [2, 50])
+def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(memory, visits):
+    prior = {"pay": math.log(0.2), "back": math.log(0.3), "wait": math.log(0.5)}
+    singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
+    decision = JitRL(memory).decide(CART, prior, seed=0)
+    # Half of the returns are 1, half 0: spread 0.5. The base policy's value over what was tried is
+    # (0.2 * 1 + 0.3 * 0) / 0.5 = 0.4. A(pay) = n/(n+1) * (1 - 0.4) / 0.5, A(back) = n/(n+1) * (0 - 0.4) / 0.5.
+    shrink = visits / (visits + 1)
+    assert (decision.baseline, decision.scale, decision.beta) == (pytest.approx(0.4), pytest.approx(0.5), 4.0)
+    values, counts, advantages = recorded(decision)
+    assert values == {"pay": 1.0, "back": 0.0, "wait": None}
+    assert counts == {"pay": visits, "back": visits, "wait": 0}
+    assert advantages == pytest.approx({"pay": 1.2 * shrink, "back": -0.8 * shrink, "wait": 0.0})
+    pay, back = 0.2 * math.exp(4.8 * shrink), 0.3 * math.exp(-3.2 * shrink)
+    total = pay + back + 0.5
+    assert decision.probs == pytest.approx({"pay": pay / total, "back": back / total, "wait": 0.5 / total})
+    assert decision.kl_nats == pytest.approx((4.8 * pay - 3.2 * back) * shrink / total - math.log(total))
+    assert (decision.n_steps, decision.n_states, decision.gamma) == (2 * visits, 1, 1.0)
+    assert len(decision.neighbors) == min(2 * visits, 50)
+    assert decision.explored == {}
+    # In numbers, for 2 visits: shrink 2/3, weights 0.2 e^3.2 = 4.906506, 0.3 e^-2.1333 = 0.035533, 0.5.
+    if visits == 2:
+        assert decision.probs["pay"] == pytest.approx(0.901593, abs=1e-6)
+
+
+def test_default_reads_every_step_at_the_five_nearest_distinct_states(memory):
+    query = "a b c d e f g h i j"
+    for extra in range(6):  # each is 10/11 from the query; the two oldest are one state too many
+        singles(memory, ("pay", 10.0 * (extra < 2)), state=f"{query} x{extra}")
+    singles(memory, *[("back", 0.0)] * 30, state=query)
+    singles(memory, ("wait", 1.0), state="j i h g f e d c b a")  # other text, the same words
+    decision = JitRL(memory).decide(query, THREE, seed=0)
+    assert dict(decision.counts) == {"pay": 4, "back": 30, "wait": 1}
+    assert decision.values == {"pay": 0.0, "back": 0.0, "wait": 1.0}
+    assert (decision.n_states, decision.n_steps) == (5, 35)
+
+
+def test_a_weighted_neighbor_counts_by_its_similarity(memory):
+    singles(memory, ("pay", 1.0), state="a b c d")  # 0.8 from the query, weight 0.64
+    singles(memory, ("pay", 0.0), ("back", 0.0), state="a b c d e")
+    policy = JitRL.preset("seed", memory, similarity_power=2.0, exploration=None)
+    decision = policy.decide("a b c d e", THREE, seed=0)
+    assert decision.values["pay"] == pytest.approx(0.64 / 1.64)
+    assert decision.baseline == pytest.approx(0.64 / 2.64)
+    assert dict(decision.counts) == {"pay": 2, "back": 1, "wait": 0}
+
+
+def test_default_without_a_spread_shifts_nothing(memory):
+    singles(memory, ("pay", 2.0), ("pay", 2.0), ("back", 2.0))
+    decision = JitRL(memory).decide(CART, THREE, seed=0)
+    assert (decision.mode, decision.scale, decision.baseline) == ("memory", 1.0, pytest.approx(2.0))
+    assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})
+
+
+def test_default_does_not_care_about_the_unit_of_reward(memory):
+    outcomes = [("pay", 1.0), ("pay", 0.25), ("back", -0.5), ("back", 0.0), ("wait", 0.5)]
+    singles(memory, *outcomes)
+    one = JitRL(memory).decide(CART, THREE, seed=0)
+    with Memory.open(":memory:") as cents:
+        singles(cents, *((action, 100 * reward) for action, reward in outcomes))
+        other = JitRL(cents).decide(CART, THREE, seed=0)
+    assert other.probs == pytest.approx(dict(one.probs))
+    assert other.scale == pytest.approx(100 * one.scale)
+
+
+def test_default_does_not_forget_what_it_learned_as_visits_agree(memory):
+    """With a baseline weighted by visits the advantage of an action always taken vanishes; ours stays."""
+    singles(memory, ("back", 0.0), ("back", 0.0), *[("pay", 1.0)] * 98)
+    even = {"pay": 0.0, "back": 0.0}
+    assert JitRL(memory).decide(CART, even).probs["pay"] > 0.99
+    by_visits = JitRL(memory, baseline="neighbors").decide(CART, even)
+    assert by_visits.advantages["pay"] < 0.2 < 2.0 < JitRL(memory).decide(CART, even).advantages["pay"]

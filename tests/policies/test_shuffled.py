@@ -1,0 +1,192 @@
+"""The placebo keeps everything of a memory but the link between an action and what followed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.core import discounted_returns
+from seasoned.errors import InputError
+from seasoned.policies import ShuffledReturns
+from seasoned.protocols import EvidenceSource
+
+PROPERTY = settings(max_examples=30, deadline=None, derandomize=True)
+
+words = st.lists(st.sampled_from("abcdef"), min_size=4, max_size=6, unique=True)
+states = words.map(" ".join)
+steps = st.builds(Step, states, st.sampled_from(["left", "Right", "RIGHT", "jump"]), st.integers(-9, 9))
+histories = st.lists(
+    st.builds(
+        Episode,
+        st.sampled_from(["t", "u"]),
+        st.lists(steps, min_size=1, max_size=4),
+        ending=st.sampled_from(["terminated", "truncated", "aborted"]),
+    ),
+    max_size=8,
+)
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:", gamma=0.5) as opened:
+        yield opened
+
+
+@pytest.fixture
+def distinct(memory):
+    """Twelve steps, each of an action and a return of its own, over three episodes, with feedback on one of them."""
+    for episode in range(3):
+        played = [Step(f"room {episode}", f"act {episode}.{i}", 10.0**episode + i) for i in range(4)]
+        memory.add(Episode("t", played, id=f"e{episode}"))
+    memory.feedback("e1", 1000.0, step=2)
+    return memory
+
+
+def everything(source, **changed):
+    asked = {"k": 1000, "unit": "steps", "threshold": 0.0, "gamma": None, **changed}
+    return source.evidence("room", **asked)
+
+
+def total_by_action(evidence):
+    return dict(zip(evidence.actions, evidence.totals.tolist(), strict=True))
+
+
+# ------------------------------------------------------------------------------- what stays
+
+
+@PROPERTY
+@given(
+    histories,
+    states,
+    st.sampled_from([1, 3, 10]),
+    st.sampled_from(["steps", "states"]),
+    st.sampled_from([0.0, 0.6, 0.8]),
+    st.sampled_from([None, "t"]),
+)
+def test_all_but_the_returns_is_as_in_the_memory(history, state, k, unit, threshold, exclude_task):
+    asked = {"k": k, "unit": unit, "threshold": threshold, "gamma": 0.9, "exclude_task": exclude_task}
+    with Memory.open(":memory:") as memory:
+        memory.add_many(history)
+        real, placebo = memory.evidence(state, **asked), ShuffledReturns(memory, seed=0).evidence(state, **asked)
+    assert placebo.actions == real.actions
+    assert placebo.counts.tolist() == real.counts.tolist()
+    assert placebo.weights.tolist() == real.weights.tolist()
+    assert (placebo.spread, placebo.gamma, placebo.n_states) == (real.spread, 0.9, real.n_states)
+    assert placebo.neighbors == real.neighbors
+    assert placebo.totals.shape == placebo.squares.shape == real.totals.shape
+
+
+@PROPERTY
+@given(histories, st.sampled_from([0.0, 0.7, 1.0]), st.integers(0, 5))
+def test_over_the_whole_memory_the_returns_are_the_same(history, gamma, seed):
+    with Memory.open(":memory:") as memory:
+        memory.add_many(history)
+        for unit in ("steps", "states"):
+            real = everything(memory, gamma=gamma, unit=unit)
+            placebo = everything(ShuffledReturns(memory, seed), gamma=gamma, unit=unit)
+            assert placebo.totals.sum() == pytest.approx(real.totals.sum(), abs=1e-9)
+            assert placebo.squares.sum() == pytest.approx(real.squares.sum(), abs=1e-9)
+
+
+@pytest.mark.parametrize("unit", ["steps", "states"])
+def test_each_step_carries_one_return_of_the_memory_and_each_is_used_once(distinct, unit):
+    # Gamma 0.5, from the rewards by the definition; 1000 of feedback lands on step 2 of the second episode.
+    rewards = [[10.0**e + i for i in range(4)] for e in range(3)]
+    rewards[1][2] += 1000.0
+    expected = sorted(g for episode in rewards for g in discounted_returns(episode, 0.5).tolist())
+    assert sorted(everything(distinct, unit=unit).totals.tolist()) == pytest.approx(expected)
+    placebo = everything(ShuffledReturns(distinct, seed=1), unit=unit)
+    assert sorted(placebo.totals.tolist()) == pytest.approx(expected)
+    assert placebo.squares.tolist() == pytest.approx((placebo.totals**2).tolist())
+    assert total_by_action(placebo) != pytest.approx(total_by_action(everything(distinct, unit=unit)))
+
+
+# ------------------------------------------------------------------------------- what changes, and when
+
+
+def test_a_step_keeps_its_wrong_return_whatever_is_asked(distinct):
+    placebo = ShuffledReturns(distinct, seed=1)
+    whole = total_by_action(everything(placebo))
+    for room in range(3):
+        near = placebo.evidence(f"room {room}", k=1, unit="states", threshold=0.0, gamma=None)
+        assert total_by_action(near) == {a: whole[a] for a in (f"act {room}.{i}" for i in range(4))}
+
+
+def test_the_seed_decides_the_permutation(distinct):
+    one, again = (total_by_action(everything(ShuffledReturns(distinct, seed=4))) for _ in range(2))
+    assert one == again
+    others = [total_by_action(everything(ShuffledReturns(distinct, seed=seed))) for seed in range(5, 9)]
+    assert all(other != one for other in others)
+
+
+def test_equal_memories_are_shuffled_alike(distinct):
+    with Memory.open(":memory:", gamma=0.5) as copy:
+        copy.import_lines(distinct.export())
+        assert total_by_action(everything(ShuffledReturns(copy, 4))) == total_by_action(
+            everything(ShuffledReturns(distinct, 4))
+        )
+
+
+def test_it_follows_commits_feedback_and_discounts(distinct):
+    placebo = ShuffledReturns(distinct, seed=2)
+
+    def agrees(**changed):
+        real, shuffled = everything(distinct, **changed), everything(placebo, **changed)
+        return sorted(shuffled.totals.tolist()) == pytest.approx(sorted(real.totals.tolist()))
+
+    assert agrees()
+    distinct.add(Episode("t", [Step("room 9", "act 9.0", -77.0)]))
+    assert agrees()
+    event = distinct.feedback("e0", 555.0, step=3)
+    assert agrees()
+    distinct.revoke(event)
+    assert agrees()
+    assert agrees(gamma=0.9)
+    assert agrees(gamma=0.5)
+
+
+def test_over_seeds_a_strong_signal_averages_to_nothing(memory):
+    memory.add_many([Episode("t", [Step("two arms", arm, reward)]) for arm, reward in [("a", 1.0), ("b", 0.0)] * 15])
+    even = {"a": 0.0, "b": 0.0}
+
+    def advantage(source):
+        return JitRL(source).decide("two arms", even, seed=0).advantages["a"]
+
+    # Q(a) - V = 1 - 0.5, spread 0.5, 15 of 16 after shrinkage.
+    assert advantage(memory) == pytest.approx(15 / 16)
+    placebo = np.array([advantage(ShuffledReturns(memory, seed)) for seed in range(200)])
+    assert abs(placebo.mean()) < 4 * placebo.std(ddof=1) / math.sqrt(200)
+    assert placebo.std() > 0.05  # each single placebo still says something
+    assert abs(placebo.mean()) < 0.1 < advantage(memory)
+
+
+# ------------------------------------------------------------------------------- its edges
+
+
+def test_it_is_evidence_that_every_policy_takes(memory):
+    placebo = ShuffledReturns(memory, seed=0)
+    assert isinstance(placebo, EvidenceSource)
+    decision = JitRL(placebo).decide("room", {"a": 0.0})
+    assert (decision.mode, decision.n_steps, decision.gamma) == ("base", 0, 0.5)
+
+
+def test_an_aborted_episode_lends_no_return(memory):
+    memory.add(Episode("t", [Step("room", "a", 1.0), Step("room", "b", 2.0)]))
+    memory.add(Episode("t", [Step("room", "a", 1e6)], ending="aborted"))
+    for seed in range(20):
+        assert everything(ShuffledReturns(memory, seed)).totals.sum() == pytest.approx(1 + 0.5 * 2 + 2)
+
+
+@pytest.mark.parametrize("weights", [{"similarity_power": 1.0}, {"decay": 0.9}])
+def test_weights_are_refused(distinct, weights):
+    policy = JitRL(ShuffledReturns(distinct, seed=0), **weights)
+    with pytest.raises(InputError) as caught:
+        policy.decide("room 1", {"act 1.0": 0.0})
+    assert str(next(iter(weights.values()))) in caught.value.seen
+    assert "alike" in caught.value.rule
+    assert caught.value.next_step
