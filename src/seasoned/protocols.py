@@ -11,6 +11,7 @@ from typing import Any, Literal, Protocol, runtime_checkable
 from seasoned.types import Decision, Episode, Evidence, Prior
 
 __all__ = [
+    "LLM",
     "Admissible",
     "Capabilities",
     "Completion",
@@ -18,7 +19,6 @@ __all__ = [
     "Environment",
     "EvidenceSource",
     "Judge",
-    "LLM",
     "Message",
     "Observation",
     "Policy",

@@ -153,7 +153,9 @@ def test_where_a_memory_cannot_be(tmp_path):
         (tmp_path / "no" / "folder" / "m.db", SeasonedError),
         ("postgresql://host/db", ConfigError),
         ("", SeasonedError),
-        ("a\0b", SeasonedError),
+        ("a\0b", InputError),
+        (None, InputError),
+        (3, InputError),
     ):
         with pytest.raises(kind) as caught:
             Memory.open(path)

@@ -37,9 +37,9 @@ def fill(index, stored, batch, visit):
     rows = []
     for set_id, members in batch:
         visit += 1
-        members = stored[set_id][0] if set_id in stored else members
-        stored[set_id] = (members, visit)
-        rows.append((set_id, sorted(members), visit))
+        kept = stored[set_id][0] if set_id in stored else members
+        stored[set_id] = (kept, visit)
+        rows.append((set_id, sorted(kept), visit))
     index.add(rows)
     return visit
 
@@ -67,7 +67,9 @@ def test_equals_brute_force_with_postings_and_a_tail(posted, tail, query, k, thr
     visit = fill(index, stored, [pair for batch in posted for pair in batch] + [(99, huge)], 0)
     check(index, stored, query, k, threshold)
     for batch in tail:
-        visit = fill(index, stored, [(set_id + 20, members | {80_000 + set_id % 2}) for set_id, members in batch], visit)
+        visit = fill(
+            index, stored, [(set_id + 20, members | {80_000 + set_id % 2}) for set_id, members in batch], visit
+        )
         check(index, stored, query, k, threshold)
         check(index, stored, query | {80_001}, k, threshold)
     visit = fill(index, stored, [(99, frozenset())], visit)  # a posted set is visited again
@@ -82,7 +84,7 @@ def test_equals_brute_force_on_a_heavy_tailed_vocabulary():
 
     index, stored, visit = JaccardIndex(), {}, 0
     for start, stop in ((0, 2500), (2500, 2501), (2501, 2900)):
-        batch = [(i, heavy_tailed(draw.choice((0, 1, 5, 60, 150)))) for i in range(start, stop)]
+        batch = [(i, heavy_tailed(draw.choice((0, 1, 60, 150, 250)))) for i in range(start, stop)]
         batch += [(draw.randrange(start + 1), frozenset()) for _ in range(30)]  # revisits, anywhere
         visit = fill(index, stored, batch, visit)
         for _ in range(12):
@@ -91,7 +93,7 @@ def test_equals_brute_force_on_a_heavy_tailed_vocabulary():
             query = draw.choice([seen, frozenset(kept), heavy_tailed(20), frozenset()])
             for threshold in (Fraction(0), Fraction(3, 10), Fraction(4, 5), Fraction(1)):
                 check(index, stored, query, draw.choice((1, 3, 10, 5000)), threshold)
-    assert sum(len(members) for members, _ in stored.values()) > 65_536
+    assert sum(len(members) for members, _ in stored.values()) > 1.3 * 65_536
 
 
 @pytest.mark.parametrize("shared", range(1, 30))

@@ -19,7 +19,7 @@ EPISODES = st.builds(
     task=TEXTS,
     steps=st.lists(
         st.builds(
-            Step, TEXTS, TEXTS, st.floats(-1e100, 1e100), st.none() | st.dictionaries(TEXTS, st.floats(-50, 0)),
+            Step, TEXTS, TEXTS, st.floats(-1e100, 1e100), st.none() | st.dictionaries(TEXTS, st.floats(-50, 0), min_size=1),
             st.none() | st.floats(0, 1, exclude_min=True),
         ),
         min_size=1, max_size=3,
@@ -31,7 +31,9 @@ EPISODES = st.builds(
 
 def filled():
     memory = Memory.open(":memory:", gamma=0.5)
-    memory.add(Episode("t", [Step("x y", "a", 1.5, {"a": -0.1}, 0.9), Step("z", "b", -2.0)], id="e1", final_state="end"))
+    memory.add(
+        Episode("t", [Step("x y", "a", 1.5, {"a": -0.1}, 0.9), Step("z", "b", -2.0)], id="e1", final_state="end")
+    )
     memory.add(Episode("t", [Step("x\ny", "A", 0.1)], id="e2", ending="aborted", model="m", subject="s"))
     memory.add(Episode("t", [Step("x", "é✓", 0.3)], id="e3", ending="truncated"))
     memory.feedback("e1", 1.0, 0)
@@ -223,3 +225,14 @@ def test_two_lines_that_disagree_are_refused():
                 memory.import_lines([json.dumps(EVENT), second])
         assert memory.verify() == before
         assert memory.import_lines([json.dumps(EPISODE)] * 2 + [json.dumps(EVENT)] * 2) == (1, 1)
+
+
+def test_an_event_that_comes_in_revoked_silences_nobody():
+    with filled() as memory:
+        before = memory.search("x y", k=1)[0].experience.reward
+        revoked = with_(EVENT, revoked_at=2.0)  # of the same source, author and step as what was said here
+        assert memory.import_lines([revoked]) == (0, 1)
+        assert memory.search("x y", k=1)[0].experience.reward == before
+        assert memory.import_lines([with_(EVENT, id="f2", reward=10.0)]) == (0, 1)
+        assert memory.search("x y", k=1)[0].experience.reward == 1.5 + 10.0
+        memory.verify()

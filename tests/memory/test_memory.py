@@ -201,8 +201,9 @@ def test_a_namespace_that_does_not_exist_is_not_made_unasked(tmp_path):
 def test_another_encoder_is_refused_or_encodes_again(tmp_path):
     path = tmp_path / "agent.db"
     states = ["apple beta", "axe bear", "cat #dog", "#only", "beta"]
-    episodes = [Episode("t", [Step(s, f"act {i}", float(i)) for i, s in enumerate(states)], id=f"e{n}",
-                        final_state="end of it", ending="aborted" if n == 2 else "terminated") for n in range(4)]  # fmt: skip
+    steps = [Step(s, f"act {i}", float(i)) for i, s in enumerate(states)]
+    endings = ("terminated", "terminated", "aborted", "truncated")
+    episodes = [Episode("t", steps, f"e{n}", "end of it", ending) for n, ending in enumerate(endings)]
     with Memory.open(path, encoder=HashtagBlind()) as memory:
         memory.add_many(episodes)
         memory.feedback("e1", 3.0, step=2)

@@ -125,9 +125,6 @@ def test_a_long_action_takes_one_row(memory):
     assert len(table[0]) < 200
 
 
-@pytest.mark.xfail(
-    reason="the headline of Decision.explain prints the action as it is, over several lines", strict=True
-)
 def test_the_text_cannot_break_the_table(memory):
     action = "write(first\nsecond\n* third)"
     remember(memory, (action, 1.0), (action, 0.5), ("back", 0.0))

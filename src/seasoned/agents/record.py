@@ -41,22 +41,22 @@ def provenance() -> dict[str, Any]:
 
 def _git_revision() -> str | None:
     """The commit of the working copy this package runs from, `+` if it was changed; None outside one."""
-    here = Path(__file__).parent
+    here = Path(__file__)
 
     def git(*arguments: str) -> str:
-        done = subprocess.run(
-            ["git", "-C", str(here), *arguments], capture_output=True, text=True, check=True, timeout=10
-        )  # fmt: skip
+        command = ["git", "-C", str(here.parent), *arguments]
+        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
         return done.stdout.strip()
 
     try:
+        git("ls-files", "--error-unmatch", here.name)  # installed inside somebody else's repository, it is not ours
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.SubprocessError):
         return None
 
 
 class RunRecord:
-    """A folder with `run.json` (what was asked) and `episodes.jsonl` (what came out, a line an episode, on disk at once).
+    """A folder with `run.json` (what was asked) and `episodes.jsonl` (what came out, a line an episode).
 
     Opening an existing folder resumes it; it must have been made with the same settings.
 

@@ -16,15 +16,27 @@ __all__ = ["EpisodeMemory", "play_run"]
 
 
 class EpisodeMemory(Protocol):
-    """What a run asks of a memory."""
+    """What a run asks of a memory; see `seasoned.Memory` for what each does."""
 
     def episode(
-        self, task: str, *, id: str | None, model: str | None, policy: str | None, arm: str | None
-    ) -> AbstractContextManager[object]: ...  # noqa: A002
+        self,
+        task: str,
+        *,
+        id: str | None,  # noqa: A002
+        model: str | None,
+        policy: str | None,
+        arm: str | None,
+    ) -> AbstractContextManager[object]:
+        """Return a recorder that commits the episode on exit."""
+        ...
 
-    def get(self, episode_id: str) -> Episode: ...
+    def get(self, episode_id: str) -> Episode:
+        """Return a stored episode."""
+        ...
 
-    def feedback(self, episode_id: str, reward: float, step: int | None, source: str) -> str: ...
+    def feedback(self, episode_id: str, reward: float, step: int | None, source: str) -> str:
+        """Add a reward to a step."""
+        ...
 
 
 async def play_run(
@@ -43,9 +55,9 @@ async def play_run(
 ) -> list[EpisodeResult]:
     """Play episodes one after the other, and return how each went.
 
-    Episode e has the id `run_id-e` and the seed `episode_seed(seed, e)`, so that a run that was broken off goes on where
-    it stopped: what the record or the memory holds is not played again. After Ctrl-C the episode in flight is in memory,
-    marked aborted.
+    Episode e has the id `run_id-e` and the seed `episode_seed(seed, e)`, so that a run that was broken off goes on
+    where it stopped: what the record or the memory holds is not played again. After Ctrl-C the episode in flight is in
+    memory, marked aborted.
 
     Args:
         environment, policy, reader: see `play_episode`.

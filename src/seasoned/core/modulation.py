@@ -31,7 +31,7 @@ def check_beta(beta: float) -> float:
         >>> check_beta(4.0)
         4.0
     """
-    if isinstance(beta, bool) or not isinstance(beta, int | float) or not 0.0 <= beta < float("inf"):
+    if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0.0 <= beta < float("inf"):
         raise InputError(
             f"beta = {beta!r}", "beta is finite and at least 0 nats", "0 switches memory off; 1 to 5 is usual."
         )

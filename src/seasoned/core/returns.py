@@ -20,7 +20,7 @@ def check_gamma(gamma: float) -> float:
         >>> check_gamma(0.95)
         0.95
     """
-    if isinstance(gamma, bool) or not isinstance(gamma, int | float) or not 0.0 <= gamma <= 1.0:
+    if isinstance(gamma, bool) or not isinstance(gamma, int | float | np.number) or not 0.0 <= gamma <= 1.0:
         raise InputError(f"gamma = {gamma!r}", "a discount is in [0, 1]", "Try 0.95, or 1 - 1/horizon.")
     return float(gamma)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from seasoned.errors import (
     ForeignStoreError,
+    InputError,
     IntegrityError,
     NewerStoreError,
     NotFoundError,
@@ -20,6 +21,7 @@ from seasoned.errors import (
     StoreBusyError,
     StoreError,
     StoreFullError,
+    excerpt,
 )
 from seasoned.memory.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 
@@ -33,6 +35,10 @@ def store_errors(path: str) -> Iterator[None]:
     """Turn SQLite's errors into ours."""
     try:
         yield
+    except UnicodeDecodeError as error:  # Python fails so where SQLite quotes a damaged name
+        raise IntegrityError(
+            f"{path}: {error}", "the file is damaged", "Restore a backup, or export what `sqlite3 .recover` saves."
+        ) from error
     except sqlite3.Error as error:
         code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
         seen = f"{path}: {error}"
@@ -74,7 +80,9 @@ class Database:
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool, read_only: bool, synchronous: str = "FULL"
     ) -> None:
-        self.path = os.fspath(path)
+        if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+            raise InputError(f"path = {excerpt(path)}", "a path is a str or a Path, without NUL", "Name a file.")
+        self.path = str(os.fspath(path))
         self.read_only = read_only
         self.lock = threading.RLock()
         self.writes = 0

@@ -10,7 +10,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.canonical import canonical_json, episode_from_record, episode_record
 from seasoned.memory.events import Event
 from seasoned.memory.reader import Reader
@@ -45,7 +45,7 @@ def naming(number: int, line: object) -> Iterator[None]:
     """Turn what is wrong with a line into an InputError that names it; a store that fails is not the line's fault."""
     try:
         yield
-    except (InputError, NotFoundError, EpisodeConflictError, ValueError, TypeError, KeyError, RecursionError) as error:
+    except (EpisodeConflictError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
         raise InputError(
             f"line {number}: {excerpt(line.strip() if isinstance(line, str) else line)}",
             f"each line is a header, an episode or a feedback event ({type(error).__name__}: {str(error)[:300]})",

@@ -127,6 +127,20 @@ class Memory:
             database.close()
             raise
 
+    @staticmethod
+    def namespaces(path: str | os.PathLike[str]) -> dict[str, str]:
+        """Return the namespaces of a store, each with the identity of its encoder.
+
+        Raises:
+            NotFoundError, ForeignStoreError, NewerStoreError: as for `open`.
+        """
+        database = Database(path, create=False, read_only=True)
+        try:
+            with store_errors(database.path):
+                return dict(database.execute("SELECT name, encoder FROM namespace ORDER BY name").fetchall())
+        finally:
+            database.close()
+
     def _enter_namespace(self, gamma: float | None, *, create: bool, reindex: bool) -> tuple[int, float]:
         find = "SELECT id, encoder, gamma FROM namespace WHERE name = ?"
         row = self._db.execute(find, (self.namespace,)).fetchone()

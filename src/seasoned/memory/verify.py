@@ -134,7 +134,7 @@ def _check_steps(check: _Check, rows: Rows, n_episodes: int, n_steps: int, live:
             feedback == math.fsum(given[visit]),
             f"{where} carries feedback {feedback}, its events add up to {math.fsum(given[visit])}",
         )
-        check(bool(is_live) == live[visit >> STEP_BITS], f"{where} is live where its episode is not")
+        check(is_live == int(live[visit >> STEP_BITS]), f"{where} is live where its episode is not")
         if is_live:
             last[set_id] = max(last.get(set_id, -1), visit)
     stored = dict(rows("SELECT id, last_visit FROM feature_set WHERE namespace_id = ? AND last_visit IS NOT NULL"))

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seasoned.types.experience import Neighbor
+from seasoned.types.experience import Neighbor, check_logprobs
 
 __all__ = ["Decision", "Mode", "Prior"]
 
@@ -17,7 +17,7 @@ Mode = Literal["memory", "base", "holdout"]
 """Whether memory shifted the policy, or why not. `holdout` is reserved."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Prior(Mapping[str, float]):
     """A model's own policy over named candidates, with how it was read. A mapping from action to logprob (nats).
 
@@ -27,6 +27,9 @@ class Prior(Mapping[str, float]):
         model: the model's name.
         bounded: actions whose label was outside the returned top logprobs: their value is an upper bound.
         capabilities: what the endpoint was found to be able to do, in words.
+
+    Raises:
+        InputError: it is empty, or a value is not a logprob.
     """
 
     logprobs: Mapping[str, float]
@@ -34,6 +37,9 @@ class Prior(Mapping[str, float]):
     model: str | None = None
     bounded: tuple[str, ...] = ()
     capabilities: str | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "logprobs", check_logprobs("prior", self.logprobs))
 
     def __getitem__(self, action: str) -> float:
         return self.logprobs[action]
@@ -112,7 +118,7 @@ class Decision:
         )
         lines = [
             f"state     {_shorten(self.state, 100)}",
-            f"action    {self.action}",
+            f"action    {_shorten(self.action, 100)}",
             f"mode      {self.mode}: {shift}",
         ]
         lines.append(f"because   {self.reason}")
@@ -126,7 +132,9 @@ class Decision:
             if self.prior.capabilities:
                 lines[-1] += f" ({self.prior.capabilities})"
             if self.prior.bounded:
-                lines.append(f"          only bounded from above: {', '.join(self.prior.bounded)}")
+                lines.append(f"          only bounded from above: {_shorten(', '.join(self.prior.bounded), 100)}")
+        if self.dropped:
+            lines.append(f"dropped   not admissible: {_shorten(', '.join(self.dropped), 100)}")
         return lines
 
     def _table(self) -> list[str]:
@@ -159,6 +167,7 @@ class Decision:
 
 
 def _shorten(text: str, limit_chars: int) -> str:
-    """The text on one line, cut to `limit_chars` characters."""
-    line = " ".join(text[: 4 * limit_chars].split())
+    """The text on one line, cut to `limit_chars` characters, without anything that could steer a terminal."""
+    line = " ".join(text.split())
+    line = "".join(char if char.isprintable() else "\ufffd" for char in line[: limit_chars + 1])
     return line if len(line) <= limit_chars else line[: limit_chars - 3] + "..."

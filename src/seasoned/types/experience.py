@@ -24,6 +24,7 @@ __all__ = [
     "Neighbor",
     "Step",
     "check_finite",
+    "check_logprobs",
     "check_reward",
     "check_text",
     "normalize_action",
@@ -106,6 +107,32 @@ def check_reward(name: str, value: object) -> float:
     return number
 
 
+def check_logprobs(name: str, logprobs: object) -> dict[str, float]:
+    """Return a copy of `logprobs` if it maps one action or more to logprobs: finite, at most 0, in nats.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_logprobs("prior", {"click(pay)": -0.5})
+        {'click(pay)': -0.5}
+    """
+    if not isinstance(logprobs, Mapping) or not logprobs:
+        raise InputError(f"{name} = {excerpt(logprobs)}", f"a {name} maps actions to logprobs", "Pass a dict, or None.")
+    checked = {
+        check_text(f"action in the {name}", action): check_finite(f"{name}[{action!r}]", logprob)
+        for action, logprob in logprobs.items()
+    }
+    for action, logprob in checked.items():
+        if logprob > _LOGPROB_ROUNDING_NATS:
+            raise InputError(
+                f"{name}[{action!r}] = {logprob}",
+                "a logprob is at most 0",
+                "Turn logits into logprobs first: seasoned.core.log_softmax.",
+            )
+    return checked
+
+
 def normalize_action(text: str) -> str:
     """Return the key under which two spellings of an action are the same action: blanks collapsed, case folded.
 
@@ -146,18 +173,7 @@ class Step:
         check_text("action", self.action)
         object.__setattr__(self, "reward", check_reward("reward", self.reward))
         if self.prior is not None:
-            prior = {
-                check_text("action in the prior", action): check_finite(f"prior[{action!r}]", logprob)
-                for action, logprob in self.prior.items()
-            }
-            for action, logprob in prior.items():
-                if logprob > _LOGPROB_ROUNDING_NATS:
-                    raise InputError(
-                        f"prior[{action!r}] = {logprob}",
-                        "a logprob is at most 0",
-                        "Turn logits into logprobs first: seasoned.core.log_softmax.",
-                    )
-            object.__setattr__(self, "prior", prior)
+            object.__setattr__(self, "prior", check_logprobs("prior", self.prior))
         if self.propensity is not None:
             propensity = check_finite("propensity", self.propensity)
             if not 0.0 < propensity <= 1.0:

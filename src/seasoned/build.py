@@ -1,0 +1,82 @@
+"""Names to objects: the one place where a specification becomes a memory, a model, a policy or an environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from seasoned.agents import UniformReader
+from seasoned.envs import open_env
+from seasoned.errors import InputError, NotFoundError, UnknownNameError, excerpt
+from seasoned.llms import LabelReader, open_llm
+from seasoned.memory import Memory
+from seasoned.policies import PRESETS, JitRL, ModelAlone
+from seasoned.protocols import EvidenceSource, Policy, PriorReader
+from seasoned.registry import suggest
+from seasoned.states import encoder_from_identity
+
+__all__ = ["make_policy", "make_reader", "open_env", "open_memory"]
+
+ALONE = "base"
+
+
+def make_policy(name: str, memory: EvidenceSource | None, **overrides: Any) -> Policy:
+    """Return the policy called `name`: `base` (the model alone), or a preset of `JitRL` over `memory`.
+
+    Raises:
+        UnknownNameError: no policy has this name.
+        InputError: a preset without a memory, or settings for `base`.
+    """
+    if name == ALONE:
+        if overrides:
+            raise InputError(f"settings {sorted(overrides)}", "the policy 'base' has none", "Leave them out.")
+        return ModelAlone()
+    if name not in PRESETS:
+        names = [ALONE, *PRESETS]
+        raise UnknownNameError(f"policy {excerpt(name)}", "no policy has this name", suggest(name, names))
+    if memory is None:
+        raise InputError(f"policy {name!r} without a memory", "a preset asks a memory", "Name a memory file.")
+    return JitRL.preset(name, memory, **overrides)
+
+
+def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True, **settings: Any) -> PriorReader:
+    """Return a reader of a model's own policy: `uniform` (no model), or a model that `open_llm` knows, read by label.
+
+    Args:
+        spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`.
+        cache: keep the model's answers in this file.
+        calibrate: divide out the model's preference for letters.
+        settings: of the model.
+    """
+    if spec == UniformReader.name:
+        return UniformReader()
+    return LabelReader(open_llm(spec, cache, **settings), calibrate=calibrate)
+
+
+def open_memory(
+    path: str, *, namespace: str | None = None, create: bool = False, read_only: bool = False, **settings: Any
+) -> Memory:
+    """Open a memory with the encoder that made it.
+
+    Args:
+        path: its file.
+        namespace: None: the only one there is, or `default`.
+        create: make it if it does not exist.
+        read_only: refuse every write.
+        settings: of `Memory.open`.
+
+    Raises:
+        NotFoundError: no such memory or namespace, or several namespaces and none was named.
+    """
+    known = Memory.namespaces(path) if Path(path).exists() else {}
+    if namespace is None:
+        if len(known) > 1:
+            raise NotFoundError(
+                f"{path} has {len(known)} namespaces",
+                "one is opened at a time",
+                f"Name one of: {', '.join(sorted(known))}.",
+            )
+        namespace = next(iter(known), "default")
+    if namespace in known and "encoder" not in settings:
+        settings["encoder"] = encoder_from_identity(known[namespace])
+    return Memory.open(path, namespace=namespace, create=create, read_only=read_only, **settings)

@@ -1,0 +1,129 @@
+"""`seasoned demo`: the same frozen model plays the same game, with memory and without."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from seasoned.agents import EpisodeResult, compare, play_run, provenance
+from seasoned.build import make_policy, make_reader, open_env
+from seasoned.cli import show
+from seasoned.errors import InputError
+from seasoned.memory import Memory
+from seasoned.policies import ShuffledReturns
+from seasoned.protocols import Environment, PriorReader, Usage
+
+__all__ = ["DEMO_ENV", "demo"]
+
+DEMO_ENV = (
+    "textworld:cooking?take=1&open=1&cut=1&seed=11&max_steps=20&exclude=close,drop,examine,insert,inventory,look,put"
+)
+MIN_SEEDS = 10
+MIN_EPISODES = 20
+
+
+@click.command(epilog="Example: seasoned demo --placebo")
+@click.option("--placebo", is_flag=True, help="Shuffle the stored returns: the gain must vanish.")
+@click.option("--env", "spec", default=DEMO_ENV, help="The game.")
+@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf or openai:MODEL.")
+@click.option("--policy", default="default", show_default=True, help="default, seed or snippet.")
+@click.option(
+    "--seeds", default=MIN_SEEDS, show_default=True, type=click.IntRange(2), help="Independent learning runs."
+)
+@click.option("--episodes", default=24, show_default=True, type=click.IntRange(4), help="Per run; a multiple of four.")
+@click.option("--out", default="demo", show_default=True, type=click.Path(path_type=Path), help="Folder for results.")
+def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path) -> None:
+    """Watch a language model with frozen weights get better at a game.
+
+    Plays a TextWorld game on several seeds, with memory and without; each episode is scored before it is stored.
+    Prints mean scores by block of episodes with intervals over seeds, and writes OUT/result.json (OUT/placebo.json with
+    --placebo), a plot, and the memory, which `seasoned memory explain` reads. The model's answers are kept in
+    OUT/answers.db: a second run asks nothing twice.
+    """
+    if episodes % 4:
+        raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 24.")
+    out.mkdir(parents=True, exist_ok=True)
+    console = Console()
+    kind = "placebo" if placebo else "memory"
+    environment = open_env(spec)
+    reader = make_reader(model, cache=out / "answers.db")
+    console.print(show.heading(f"{reader.name}\nplays {environment.name}\n{environment.task}"))
+    began = time.perf_counter()
+    scores, usage = asyncio.run(
+        _play(environment, reader, console, policy, placebo, seeds, episodes, out / f"{kind}.db")
+    )
+    comparison = compare(scores[kind], scores["alone"])
+    console.print(show.comparison_table(comparison, kind, environment.max_score, episodes))
+    console.print(show.learning_curve({kind: scores[kind], "alone": scores["alone"]}))
+    console.print(show.usage_line(usage, time.perf_counter() - began))
+    name = "placebo" if placebo else "result"
+    result = {
+        "model": reader.name,
+        "env": environment.name,
+        "policy": policy,
+        "seeds": seeds,
+        "episodes": episodes,
+        "with_minus_without": show.interval_json(comparison.with_minus_without),
+        "last_minus_first_quarter": show.interval_json(comparison.last_minus_first),
+        "max_score": environment.max_score,
+        "placebo": placebo,
+        "scores": scores,
+        **provenance(),
+    }
+    (out / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
+    picture = show.save_plot(scores, kind, environment.max_score, out / f"{name}.png")
+    console.print(f"wrote {out / f'{name}.json'}" + (f" and {picture}" if picture else ""))
+    if not placebo:
+        console.print(f"look inside: seasoned memory explain {out / 'memory.db'} --namespace seed-0")
+
+
+async def _play(
+    environment: Environment,
+    reader: PriorReader,
+    console: Console,
+    policy: str,
+    placebo: bool,
+    seeds: int,
+    episodes: int,
+    path: Path,
+) -> tuple[dict[str, list[list[float]]], Usage]:
+    """Scores by arm, seed and episode. Each run starts with an empty memory of its own, a namespace of one file."""
+    kind = "placebo" if placebo else "memory"
+    for old in path.parent.glob(path.name + "*"):
+        old.unlink()
+    scores: dict[str, list[list[float]]] = {"alone": [], kind: []}
+    usage = Usage()
+    with show.progress(console, 2 * seeds * episodes) as advance:
+        for seed in range(seeds):
+            for arm, table in scores.items():
+                with Memory.open(path, namespace=f"seed-{seed}") as memory:
+                    source: Any = ShuffledReturns(memory, seed) if placebo else memory
+                    results = await play_run(
+                        environment,
+                        make_policy("base" if arm == "alone" else policy, source),
+                        reader,
+                        memory=None if arm == "alone" else memory,
+                        episodes=episodes,
+                        seed=seed,
+                        run_id=f"demo-{seed}",
+                        arm=arm,
+                        progress=_report(advance, arm, seed),
+                    )
+                table.append([result.score for result in results])
+                usage = sum((result.usage for result in results), usage)
+    await environment.aclose()
+    return scores, usage
+
+
+def _report(advance: Callable[[str], None], arm: str, seed: int) -> Callable[[int, EpisodeResult], None]:
+    def report(episode: int, result: EpisodeResult) -> None:
+        advance(f"seed {seed}, {arm:<7} episode {episode + 1}: {result.score:g} points in {result.steps} steps")
+
+    return report

@@ -1,0 +1,108 @@
+"""The root of the command line: `seasoned`."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import importlib.util
+import io
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+import seasoned
+from seasoned.cli.errors import closed_pipe_ends, exit_codes_help, finish
+from seasoned.registry import suggest
+
+__all__ = ["LazyGroup", "cli", "main"]
+
+COMMANDS = {
+    "demo": "seasoned.cli.demo:demo",
+    "memory": "seasoned.cli.memory:memory",
+    "run": "seasoned.cli.run:run",
+}
+
+
+class LazyGroup(click.Group):
+    """A group that imports a command when it is called, or when `--help` lists it; ends with our exit codes.
+
+    Args:
+        paths: command name to `package.module:attribute`. A name whose module is not installed is no command.
+    """
+
+    def __init__(self, *args: Any, paths: dict[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._paths = paths
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands that are there."""
+        del ctx
+        return sorted(name for name in self._paths if self._module_is_there(name))
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import the command and return it; None if there is none of this name."""
+        del ctx
+        if cmd_name not in self._paths or not self._module_is_there(cmd_name):
+            return None
+        module, _, attribute = self._paths[cmd_name].partition(":")
+        command: click.Command = getattr(importlib.import_module(module), attribute)
+        return command
+
+    def _module_is_there(self, name: str) -> bool:
+        return importlib.util.find_spec(self._paths[name].partition(":")[0]) is not None
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; a name that is not known gets the closest one as advice."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.exceptions.NoSuchCommand:
+            known = self.list_commands(ctx)
+            raise click.UsageError(f"no command {args[0]!r}. {suggest(args[0], known)}", ctx) from None
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        """Parse; a closed pipe (`--help | head -1`) ends quietly."""
+        with closed_pipe_ends():
+            return super().make_context(info_name, args, parent, **extra)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run; a closed pipe ends quietly."""
+        with closed_pipe_ends():
+            return super().invoke(ctx)
+
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:
+        """Run and exit with a code that says how it went; see `seasoned --help`."""
+        sys.exit(finish(lambda: self._run(args, prog_name, extra)))
+
+    def _run(self, args: Sequence[str] | None, prog_name: str | None, extra: dict[str, Any]) -> Any:
+        extra.pop("standalone_mode", None)
+        return super().main(args, prog_name, standalone_mode=False, **extra)
+
+
+@click.command(
+    cls=LazyGroup,
+    paths=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=exit_codes_help(),
+)
+@click.version_option(seasoned.__version__, prog_name="seasoned", message="%(prog)s %(version)s")
+def cli() -> None:
+    """Agents that learn from their own episodes at inference time, with no gradient update.
+
+    Example: seasoned memory stats agent.db
+    """
+
+
+def main() -> None:
+    """Run the `seasoned` command of the shell."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            # A terminal that cannot show a character gets its number, not a traceback.
+            with contextlib.suppress(io.UnsupportedOperation):
+                stream.reconfigure(errors="backslashreplace")
+    cli.main(prog_name="seasoned")

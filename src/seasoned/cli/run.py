@@ -1,0 +1,128 @@
+"""`seasoned run`: play an environment for some episodes, learning or not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from seasoned.agents import EpisodeResult, RunRecord, play_run
+from seasoned.build import ALONE, make_policy, make_reader, open_env, open_memory
+from seasoned.cli import show
+from seasoned.memory import Memory
+from seasoned.policies import PRESETS
+from seasoned.protocols import Environment, PriorReader
+
+__all__ = ["run"]
+
+_POLICIES = (ALONE, *sorted(PRESETS))
+
+
+@click.command(
+    epilog="Example: seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db"
+)
+@click.option("--env", "spec", required=True, help="textworld:..., grid:... or bandit:...")
+@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf, openai:MODEL or uniform.")
+@click.option("--policy", default="default", show_default=True, type=click.Choice(_POLICIES), help="base: no memory.")
+@click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="How many in all.")
+@click.option("--memory", "path", type=click.Path(), help="Memory file; without it nothing is kept between runs.")
+@click.option("--namespace", default=None, help="Namespace in the memory.  [default: the only one, or default]")
+@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the run.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder of the run's record.  [default: runs/NAME]")
+@click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]")
+@click.option("--calibrate/--no-calibrate", default=True, show_default=True, help="Divide out letter preference.")
+@click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+def run(
+    spec: str,
+    model: str,
+    policy: str,
+    episodes: int,
+    path: str | None,
+    namespace: str | None,
+    seed: int,
+    out: Path | None,
+    cache: Path | None,
+    calibrate: bool,
+    as_json: bool,
+) -> None:
+    """Play an environment, and learn from each finished episode.
+
+    Every episode is scored before it is stored. The record (settings, versions, every score, what the model cost) goes
+    to OUT. The same command again resumes a run that was broken off: what is recorded is not played again. After Ctrl-C
+    the episode in flight is kept in memory, marked aborted.
+    """
+    environment = open_env(spec)
+    name = re.sub(r"[^A-Za-z0-9.=-]+", "_", f"{environment.name}-{model}-{policy}-{seed}")[:150]
+    folder = out or Path("runs") / name
+    settings = {
+        "env": environment.name,
+        "model": model,
+        "policy": policy,
+        "seed": seed,
+        "memory": path,
+        "namespace": namespace,
+        "calibrate": calibrate,
+    }
+    reader = make_reader(model, cache=cache or folder / "answers.db", calibrate=calibrate)
+    record = RunRecord(folder, settings)
+    console = Console(stderr=as_json)
+    with open_memory(path or ":memory:", namespace=namespace, create=True) as memory:
+        try:
+            asyncio.run(_play(environment, reader, memory, policy, episodes, seed, name, record, console))
+        except KeyboardInterrupt:
+            console.print(f"interrupted after {len(record.results)} episodes; the same command goes on")
+            raise
+    if as_json:
+        click.echo(json.dumps({"settings": settings, "scores": record.scores, "folder": str(folder)}))
+    else:
+        _report(record, environment, console, folder)
+
+
+async def _play(
+    environment: Environment,
+    reader: PriorReader,
+    memory: Memory,
+    policy: str,
+    episodes: int,
+    seed: int,
+    name: str,
+    record: RunRecord,
+    console: Console,
+) -> None:
+    try:
+        with show.progress(console, episodes) as advance:
+
+            def report(number: int, result: EpisodeResult) -> None:
+                advance(f"episode {number + 1}: {result.score:g} points in {result.steps} steps, {result.flips} flips")
+
+            await play_run(
+                environment,
+                make_policy(policy, memory),
+                reader,
+                memory=memory,
+                episodes=episodes,
+                seed=seed,
+                run_id=name,
+                record=record,
+                arm=policy,
+                progress=report,
+            )
+    finally:
+        await environment.aclose()
+
+
+def _report(record: RunRecord, environment: Environment, console: Console, folder: Path) -> None:
+    results = [record.results[number] for number in sorted(record.results)]
+    top = f" of {environment.max_score:g}" if environment.max_score else ""
+    console.print(show.learning_curve({"score": [record.scores]}))
+    mean = sum(record.scores) / len(results)
+    console.print(f"mean score {mean:.2f}{top} over {len(results)} episodes; last {results[-1].score:g}")
+    seconds = sum(result.seconds for result in results)
+    decided = sum(result.decision_s for result in results)
+    console.print(show.usage_line(record.usage, seconds) + f"; deciding took {decided:.1f} s of it")
+    picture = show.save_plot({"score": [record.scores]}, "score", environment.max_score, folder / "scores.png")
+    console.print(f"record in {folder}" + (f", plot in {picture}" if picture else ""))

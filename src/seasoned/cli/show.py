@@ -1,0 +1,147 @@
+"""What runs look like in a terminal and in a picture."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from rich.console import Console
+from rich.panel import Panel
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+from seasoned.agents.curves import Comparison
+from seasoned.core import Interval
+from seasoned.errors import MissingExtraError
+from seasoned.protocols import Usage
+from seasoned.registry import load_extra
+
+__all__ = [
+    "comparison_table",
+    "heading",
+    "interval_json",
+    "learning_curve",
+    "progress",
+    "save_plot",
+    "usage_line",
+]
+
+_CURVE_ROWS = 10
+_PLAIN_EVERY = 20
+
+
+def heading(text: str) -> Panel:
+    """Return a framed text."""
+    return Panel(Text(text), expand=False)
+
+
+@contextlib.contextmanager
+def progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
+    """A bar with the time left, in a terminal; a line now and then elsewhere. Gives a function that advances it."""
+    if not console.is_terminal:
+        done = 0
+
+        def plain(what: str) -> None:
+            nonlocal done
+            done += 1
+            if done % _PLAIN_EVERY == 0 or done == total:
+                console.print(f"{done}/{total} episodes; {what}", highlight=False)
+
+        yield plain
+        return
+    columns = (
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.description}"),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task("", total=total)
+        yield lambda what: bar.update(task, advance=1, description=what)
+
+
+def interval_json(interval: Interval) -> dict[str, float]:
+    """Return an interval as a program reads it."""
+    return {"mean": interval.mean, "low": interval.low, "high": interval.high}
+
+
+def _cell(interval: Interval) -> str:
+    return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+
+
+def comparison_table(comparison: Comparison, kind: str, max_score: float | None, episodes: int) -> Table:
+    """Return mean scores by block of episodes, and the two differences that matter."""
+    blocks = len(comparison.with_blocks)
+    size = episodes // blocks
+    n = comparison.with_minus_without.n
+    top = f", of {max_score:g} points" if max_score else ""
+    table = Table(title=f"mean score{top}; 95 % intervals over {n} seeds", title_justify="left")
+    table.add_column("episodes")
+    table.add_column(f"with {kind}", justify="right")
+    table.add_column("model alone", justify="right")
+    for block in range(blocks):
+        table.add_row(
+            f"{block * size + 1} to {(block + 1) * size}",
+            _cell(comparison.with_blocks[block]),
+            _cell(comparison.without_blocks[block]),
+        )
+    table.add_section()
+    table.add_row("last minus first quarter", _signed(comparison.last_minus_first), "")
+    table.add_row(f"with {kind} minus alone, last quarter", _signed(comparison.with_minus_without), "")
+    return table
+
+
+def _signed(interval: Interval) -> str:
+    verdict = "above zero" if interval.low > 0 else "below zero" if interval.high < 0 else "not told apart from zero"
+    return f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]\n{verdict}"
+
+
+def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
+    """Return the mean score by episode, as a chart of characters: `#` for the first arm, `.` for the second."""
+    means = {arm: np.asarray(table, dtype=np.float64).mean(axis=0) for arm, table in scores.items()}
+    top = max(float(curve.max()) for curve in means.values()) or 1.0
+    width = 2
+    text = Text("mean score by episode   ")
+    marks = list(zip(means, "#.", ("green", "yellow"), strict=False))
+    for arm, mark, style in marks:
+        text.append(f"{mark} {arm}   ", style=style)
+    text.append("\n")
+    for row in range(_CURVE_ROWS, -1, -1):
+        text.append(f"{top * row / _CURVE_ROWS:6.2f} |")
+        for episode in range(len(next(iter(means.values())))):
+            cell, style = " " * width, ""
+            for arm, mark, colour in reversed(marks):
+                if round(means[arm][episode] / top * _CURVE_ROWS) == row:
+                    cell, style = mark.ljust(width), colour
+            text.append(cell, style=style)
+        text.append("\n")
+    return text
+
+
+def usage_line(usage: Usage, seconds: float) -> str:
+    """Return what the model cost."""
+    cost = "at an unknown price" if usage.cost_usd is None else f"for {usage.cost_usd:.4f} USD"
+    return (
+        f"{usage.calls} model calls {cost} ({usage.prompt_tokens:,} prompt tokens), {usage.cached_calls:,} answers from "
+        f"the cache, {seconds:.0f} s"
+    )
+
+
+def save_plot(
+    scores: Mapping[str, Sequence[Sequence[float]]], kind: str, max_score: float | None, path: Path
+) -> Path | None:
+    """Save learning curves with 95 % bands over seeds; None, saying so, where the extra `plot` is missing."""
+    try:
+        load_extra("matplotlib", "plot").use("Agg")
+    except MissingExtraError as error:
+        click_echo = Console(stderr=True).print
+        click_echo(f"no plot: {error.next_step}", highlight=False, markup=False)
+        return None
+    from seasoned.cli.plot import draw_curves
+
+    draw_curves(scores, kind, max_score, path)
+    return path

@@ -1,0 +1,193 @@
+"""The documentation is executed, complete and up to date."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import importlib.util
+import inspect
+import os
+import pkgutil
+import re
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import seasoned
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
+WRITTEN = [page for page in PAGES if page.parent != DOCS / "reference"]
+FENCE = re.compile(r"^```(?P<language>\w*)(?P<marks>[^\n]*)\n(?P<body>.*?)^```[ \t]*$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"!?\[[^\]\n]*\]\((?P<target>[^)\s]+)\)")
+MODULES = sorted(
+    info.name
+    for info in pkgutil.walk_packages(seasoned.__path__, "seasoned.")
+    if not info.name.endswith(".__main__")  # importing it runs it
+)
+
+
+def name_of(page):
+    return page.relative_to(ROOT).as_posix()
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block, the line at which its body begins, and the last line of text before it."""
+
+    language: str
+    marks: str
+    body: str
+    line: int
+    before: str
+
+
+def blocks_of(page):
+    text = page.read_text(encoding="utf-8")
+    for match in FENCE.finditer(text):
+        before = text[: match.start()].rstrip().rpartition("\n")[2]
+        line = text.count("\n", 0, match.start()) + 2
+        yield Block(match["language"], match["marks"].strip(), match["body"], line, before)
+
+
+def script_of(page):
+    """The page's Python, each line where it is on the page, so that a traceback names the page's lines."""
+    lines = []
+    for block in blocks_of(page):
+        if block.language == "python" and block.marks != "no-run":
+            lines += [""] * (block.line - 1 - len(lines)) + block.body.splitlines()
+    return "\n".join(lines)
+
+
+def commands_of(page):
+    """The `seasoned` and `python` commands that a reader would type, continued lines joined."""
+    for block in blocks_of(page):
+        if block.language == "console" and block.marks != "no-run":
+            for line in block.body.replace("\\\n", " ").splitlines():
+                if line.startswith(("$ seasoned ", "$ python ")):
+                    yield line.removeprefix("$ ")
+
+
+def run(command, folder):
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=230, check=False
+    )
+
+
+def texts_outside_code(page):
+    return FENCE.sub("", page.read_text(encoding="utf-8"))
+
+
+def slugs(page):
+    headings = re.findall(r"^#+ (.+)$", texts_outside_code(page), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+# ------------------------------------------------------------------------------------------------ what a reader runs
+
+
+@pytest.mark.parametrize("page", [page for page in WRITTEN if script_of(page).strip()], ids=name_of)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
+    script = tmp_path / page.name.replace(".md", ".py")
+    script.write_text(script_of(page), encoding="utf-8")
+    done = run([sys.executable, str(script)], tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("page", [page for page in WRITTEN if list(commands_of(page))], ids=name_of)
+def test_the_commands_of_a_page_succeed_one_after_the_other(page, tmp_path):
+    """After the page's Python, in the same folder: a command may read what that wrote."""
+    if script := script_of(page):
+        assert run([sys.executable, "-c", script], tmp_path).returncode == 0
+    for command in commands_of(page):
+        done = run(["sh", "-c", command], tmp_path)
+        assert done.returncode == 0, f"$ {command}\n{done.stdout}\n{done.stderr}"
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_a_block_is_run_unless_the_text_says_why_not(page):
+    for block in blocks_of(page):
+        if block.language in {"python", "console"}:
+            assert block.marks in {"", "no-run"}, f"line {block.line}: {block.marks}"
+        if block.marks == "no-run":
+            assert block.before, f"line {block.line} has no reason"
+            assert not block.before.startswith(("#", "```")), f"line {block.line} has no reason"
+
+
+def test_every_make_command_that_is_named_exists():
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    for page in WRITTEN:
+        text = page.read_text(encoding="utf-8")
+        named = set(re.findall(r"(?:^\$ |`)make ([a-z-]+)", text, re.MULTILINE))
+        assert named <= targets, name_of(page)
+
+
+# ------------------------------------------------------------------------------------------------ where it leads
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_relative_link_leads_somewhere(page):
+    for match in LINK.finditer(texts_outside_code(page)):
+        target, _, anchor = match["target"].partition("#")
+        if "://" in target or target.startswith("mailto:"):
+            continue
+        file = (page.parent / target).resolve() if target else page
+        assert file.exists(), f"{match[0]} leads nowhere"
+        assert file.is_relative_to(ROOT), f"{match[0]} leaves the project"
+        if anchor and file.suffix == ".md":
+            assert anchor in slugs(file), f"{match[0]}: no such heading"
+
+
+def test_the_index_lists_every_page():
+    index = DOCS / "README.md"
+    linked = {(DOCS / match["target"]).resolve() for match in LINK.finditer(index.read_text(encoding="utf-8"))}
+    assert {name_of(page) for page in DOCS.rglob("*.md")} - {name_of(p) for p in linked if p.is_relative_to(ROOT)} == {
+        "docs/README.md"
+    }
+
+
+# ------------------------------------------------------------------------------------------------ what is generated
+
+
+def load_generator():
+    spec = importlib.util.spec_from_file_location("generate_docs", DOCS / "generate.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("name", ["api.md", "cli.md", "errors.md", "presets.md"])
+def test_a_generated_page_is_up_to_date(name):
+    assert (DOCS / "reference" / name).read_text(encoding="utf-8") == load_generator().page(name), "run: make docs"
+
+
+def test_every_generated_page_is_tested_and_kept():
+    generated = set(load_generator().PAGES)
+    assert generated == {"api.md", "cli.md", "errors.md", "presets.md"}
+    assert {page.name for page in (DOCS / "reference").glob("*.md")} == generated
+
+
+# ------------------------------------------------------------------------------------------------ docstrings
+
+
+@pytest.mark.parametrize("name", ["seasoned", *MODULES])
+def test_the_examples_in_docstrings_hold(name, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module)
+    assert failed == 0
+
+
+def test_there_are_examples_to_run():
+    found = [test for name in MODULES for test in doctest.DocTestFinder().find(importlib.import_module(name))]
+    assert sum(bool(test.examples) for test in found) > 50
+
+
+@pytest.mark.parametrize("name", [n for n in seasoned.__all__ if not n.startswith("_")])
+def test_every_public_name_shows_an_example(name):
+    assert ">>>" in (inspect.getdoc(getattr(seasoned, name)) or ""), f"seasoned.{name} has no Example"
