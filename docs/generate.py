@@ -178,9 +178,7 @@ def errors() -> str:
 
 def cli() -> str:
     """Every command with its arguments and options; written here, since click's own layout changes with its version."""
-    command = importlib.import_module("seasoned.cli").main
-    if not isinstance(command, click.Command):
-        raise TypeError("seasoned.cli.main is a click command")
+    command: click.Command = importlib.import_module("seasoned.cli.main").cli
     return "\n".join(["# Command line", "", *command_lines("seasoned", command)])
 
 
@@ -198,9 +196,11 @@ def command_lines(path: str, command: click.Command) -> Iterator[str]:
         yield from (option_row(option) for option in options)
         yield ""
     if isinstance(command, click.Group):
-        for name in sorted(command.commands):
-            if not command.commands[name].hidden:
-                yield from command_lines(f"{path} {name}", command.commands[name])
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            found = command.get_command(context, name)
+            if found is not None and not found.hidden:
+                yield from command_lines(f"{path} {name}", found)
 
 
 def spelled(argument: click.Argument) -> str:

@@ -2,10 +2,10 @@
 
 The cluster is a small one, simulated below: incidents described by their symptoms, in words and in numbers that are
 never the same twice; five remedies, each with a hidden rate of success for each kind of incident. What the dashboards
-say at once is the first reward, and it can be wrong: a restart hides a memory leak until the night. The engineer on call
-says so some incidents later, and that feedback corrects the stored reward. The model is a script that restarts first and
-asks later; it is read by label, as a real one is. A run in which nobody gives feedback shows what the corrections are
-worth.
+say at once is the first reward, and it can be wrong: a restart hides a memory leak until the night. The engineer on
+call says so some incidents later, and that feedback corrects the stored reward. The model is a script that restarts
+first and asks later; it is read by label, as a real one is. A run in which nobody gives feedback shows what the
+corrections are worth.
 
 Run: python examples/rollback.py [--seed 0] [--seeds 10] [--incidents 100]
 """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Iterable
 from types import ModuleType
@@ -20,6 +19,8 @@ def suggest(name: str, known: Iterable[str]) -> str:
         >>> suggest("defualt", ["default", "seed"])
         "Did you mean 'default'?"
     """
+    import difflib  # for misspellings only
+
     names = sorted(known)
     close = difflib.get_close_matches(name, names, n=1)
     return f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(names) or 'none'}."

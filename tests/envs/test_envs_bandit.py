@@ -9,7 +9,7 @@ import pytest
 
 from seasoned.envs import ContextualBandit
 from seasoned.errors import EnvError, InputError
-from seasoned.protocols import Sync
+from seasoned.sync import Sync
 from seasoned.testing import check_environment
 
 MEANS = {"red light": {"go": 0.1, "stop": 0.9}, "green light": {"go": 0.8, "stop": 0.3}}

@@ -19,7 +19,8 @@ EPISODES = st.builds(
     task=TEXTS,
     steps=st.lists(
         st.builds(
-            Step, TEXTS, TEXTS, st.floats(-1e100, 1e100), st.none() | st.dictionaries(TEXTS, st.floats(-50, 0), min_size=1),
+            Step, TEXTS, TEXTS, st.floats(-1e100, 1e100),
+            st.none() | st.dictionaries(TEXTS, st.floats(-50, 0), min_size=1),
             st.none() | st.floats(0, 1, exclude_min=True),
         ),
         min_size=1, max_size=3,

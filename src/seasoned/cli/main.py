@@ -70,10 +70,10 @@ class LazyGroup(click.Group):
         with closed_pipe_ends():
             return super().make_context(info_name, args, parent, **extra)
 
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run; a closed pipe ends quietly."""
+    def invoke(self, ctx: click.Context) -> None:
+        """Run; a closed pipe ends quietly. What a command returns is no exit code."""
         with closed_pipe_ends():
-            return super().invoke(ctx)
+            super().invoke(ctx)
 
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:
         """Run and exit with a code that says how it went; see `seasoned --help`."""

@@ -35,7 +35,7 @@ class ContextualBandit:
         InputError: a value breaks one of these rules.
 
     Example:
-        >>> from seasoned.protocols import Sync
+        >>> from seasoned.sync import Sync
         >>> with Sync(ContextualBandit({"red": {"left": 0.0, "right": 1.0}})) as bandit:
         ...     bandit.reset().state, bandit.step("right").reward
         ('red', 1.0)

@@ -34,7 +34,8 @@ class ScriptedLLM:
         InputError: the script is neither, or `max_top_logprobs` is negative.
 
     Example:
-        >>> from seasoned.protocols import CompletionRequest, Message, Sync
+        >>> from seasoned.protocols import CompletionRequest, Message
+        >>> from seasoned.sync import Sync
         >>> llm = ScriptedLLM(["yes", "no"])
         >>> request = CompletionRequest((Message("user", "Ready?"),))
         >>> with Sync(llm) as model:

@@ -25,7 +25,6 @@ from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.states import TokenEncoder
 from seasoned.types import Episode, Evidence, Neighbor, check_finite, check_reward, check_text
 
 __all__ = ["Memory", "MemoryStats"]
@@ -119,9 +118,13 @@ class Memory:
             check_gamma(gamma)
         if str(path).startswith(("postgresql://", "postgres://")):
             raise ConfigError(excerpt(str(path)), "this version stores memories in SQLite files", "Name a file.")
+        if encoder is None:
+            from seasoned.states import TokenEncoder  # a quarter of the package's import time
+
+            encoder = TokenEncoder()
         database = Database(path, create=create, read_only=read_only)
         try:
-            return cls(database, namespace, gamma, encoder or TokenEncoder(), create=create and not read_only,
+            return cls(database, namespace, gamma, encoder, create=create and not read_only,
                        reindex=reindex, max_text_bytes=max_text_bytes)  # fmt: skip
         except BaseException:
             database.close()

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from seasoned.errors import EnvError, excerpt
-from seasoned.protocols import Environment, Observation, Sync
+from seasoned.protocols import Environment, Observation
+from seasoned.sync import Sync
 from seasoned.testing.demands import name_of
 from seasoned.types import normalize_action
 

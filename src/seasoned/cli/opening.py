@@ -1,0 +1,90 @@
+"""What every `seasoned memory` command shares: the file, the namespace, the episode that an id means."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+import click
+
+from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, excerpt
+from seasoned.memory import Memory
+from seasoned.types import Episode
+
+__all__ = ["find_episode", "json_option", "memory_argument", "namespace_option", "reading", "state_text", "writing"]
+
+Answer = TypeVar("Answer")
+
+memory_argument = click.argument("path", metavar="MEMORY")
+namespace_option = click.option(
+    "--namespace", "-n", metavar="NAME", help="Which namespace of the file; needed if it has several."
+)
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for a program.")
+
+_LISTED_MATCHES = 10
+
+
+def writing(path: str, namespace: str | None) -> Memory:
+    """Open a memory that is there, to change it; nothing is made by a misspelt name."""
+    from seasoned.build import open_memory
+
+    return open_memory(path, namespace=namespace)
+
+
+def reading(path: str, namespace: str | None, ask: Callable[[Memory], Answer]) -> Answer:
+    """Return what `ask` says about a memory that is there.
+
+    Opened read-only. Returns at a discount that nobody asked for before are gathered once, which writes: only where that
+    is needed, `ask` is put again to the memory opened for writing.
+    """
+    from seasoned.build import open_memory
+
+    try:
+        with open_memory(path, namespace=namespace, read_only=True) as memory:
+            return ask(memory)
+    except ReadOnlyStoreError:
+        with writing(path, namespace) as memory:
+            return ask(memory)
+
+
+def find_episode(memory: Memory, id_or_prefix: str) -> Episode:
+    """Return the episode with this id, or the only one whose id begins like this.
+
+    Raises:
+        NotFoundError: none does.
+        InputError: several do; the message lists them.
+    """
+    try:
+        return memory.get(id_or_prefix)
+    except NotFoundError:
+        found = [e for e in memory.episodes() if e.id is not None and e.id.startswith(id_or_prefix)]
+    if not found:
+        raise NotFoundError(
+            f"episode {excerpt(id_or_prefix)}",
+            f"no episode of namespace {memory.namespace!r} has an id that begins like this",
+            "See: seasoned memory list",
+        )
+    if len(found) > 1:
+        listed = ", ".join(str(episode.id) for episode in found[:_LISTED_MATCHES])
+        more = f" and {len(found) - _LISTED_MATCHES} more" if len(found) > _LISTED_MATCHES else ""
+        raise InputError(
+            f"episode {excerpt(id_or_prefix)}",
+            f"a short id means one episode, and {len(found)} begin like this: {listed}{more}",
+            "Write more of it.",
+        )
+    return found[0]
+
+
+def state_text(argument: str) -> str:
+    """Return the state that an argument gives; `-` reads stdin, less the last line break.
+
+    Raises:
+        InputError: stdin is not UTF-8.
+    """
+    if argument != "-":
+        return argument
+    read = click.get_binary_stream("stdin").read()
+    try:
+        return read.decode().removesuffix("\n").removesuffix("\r")
+    except UnicodeDecodeError as error:
+        raise InputError(f"stdin: {error}", "a state is text in UTF-8", "Convert it first.") from None
