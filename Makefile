@@ -42,7 +42,7 @@ docs: $(VENV)/dev.stamp ## write docs/reference again
 	@$(BIN)/python docs/generate.py
 
 bench: $(VENV)/dev.stamp ## run every benchmark
-	@set -e; for script in benchmarks/*.py; do echo "$$script"; $(BIN)/python "$$script"; done
+	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do echo "$$script"; $(BIN)/python "$$script"; done
 
 clean: ## remove the virtual environment, builds and caches; results and memories stay
 	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache

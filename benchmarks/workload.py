@@ -77,9 +77,9 @@ def timed_s(call: Any, *arguments: Any, **settings: Any) -> tuple[float, Any]:
 
 
 def percentiles(seconds: Sequence[float]) -> dict[str, float]:
-    """Return n, and the 50th, 95th and 99th percentile, in seconds."""
+    """Return n, the 50th, 95th and 99th percentile, the least and the most, in seconds."""
     p50, p95, p99 = np.quantile(seconds, [0.5, 0.95, 0.99]).tolist()
-    return {"n": len(seconds), "p50_s": p50, "p95_s": p95, "p99_s": p99, "max_s": max(seconds)}
+    return {"n": len(seconds), "p50_s": p50, "p95_s": p95, "p99_s": p99, "min_s": min(seconds), "max_s": max(seconds)}
 
 
 def row(name: str, figures: dict[str, float]) -> str:

@@ -22,7 +22,7 @@ HEADER = "<!-- Written by docs/generate.py; do not edit. -->\n\n"
 MODULES = (
     "seasoned", "seasoned.types", "seasoned.memory", "seasoned.policies", "seasoned.states", "seasoned.llms",
     "seasoned.envs", "seasoned.judges", "seasoned.agents", "seasoned.protocols", "seasoned.testing", "seasoned.core",
-    "seasoned.registry", "seasoned.build",
+    "seasoned.sync", "seasoned.registry", "seasoned.build",
 )  # fmt: skip
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 
@@ -67,7 +67,7 @@ def signature(value: object) -> str:
     if getattr(value, "_is_protocol", False) or (isinstance(value, type) and issubclass(value, BaseException)):
         return ""
     found = inspect.signature(value)  # type: ignore[arg-type]
-    shown = []
+    shown: list[inspect.Parameter] = []
     for parameter in found.parameters.values():
         if parameter.name in {"self", "cls"} and not shown:
             continue
@@ -140,13 +140,13 @@ def constant(module_name: str, name: str, value: object) -> str:
 
 def presets() -> str:
     """Every preset's settings side by side."""
-    from seasoned.policies import PRESETS, JitRLSettings  # noqa: PLC0415
+    from seasoned.policies import PRESETS, JitRLSettings
 
     fields = [field.name for field in dataclasses.fields(JitRLSettings)]
     rows = [f"| `{name}` | " + " | ".join(f"`{getattr(p, name)}`" for p in PRESETS.values()) + " |" for name in fields]
     return "\n".join([
         "# Presets", "",
-        "Configurations of one estimator: `JitRL(memory)` is `default`, `JitRL.preset(name, memory, **overrides)` is any.",
+        "Configurations of one estimator. `JitRL(memory)` is `default`; `JitRL.preset(name, memory)` is any of them.",
         "Why they differ: [the method](../explanation/method.md).", "",
         "| setting | " + " | ".join(f"`{name}`" for name in PRESETS) + " |",
         "|---" * (len(PRESETS) + 1) + "|", *rows, "", "## What the settings mean", "",
@@ -167,8 +167,8 @@ def errors() -> str:
             rows.append(f"| `{name}` | {also} | {(error.__doc__ or '').splitlines()[0]} |")
     return "\n".join([
         "# Errors", "",
-        "Whatever seasoned raises on purpose is a `SeasonedError`. Its message says the value seen, the rule, and the next",
-        "step; they are also its attributes `seen`, `rule` and `next_step`.", "",
+        "Whatever seasoned raises on purpose is a `SeasonedError`. Its message says the value seen, the rule, and the",
+        "next step; they are also its attributes `seen`, `rule` and `next_step`.", "",
         "```text", inspect.cleandoc(tree), "```", "", "| error | also a | when |", "|---|---|---|", *rows,
     ])  # fmt: skip
 
@@ -189,12 +189,13 @@ def command_lines(path: str, command: click.Command) -> Iterator[str]:
     usage = [path, *(["[OPTIONS]"] if options else []), *(spelled(argument) for argument in arguments)]
     group = isinstance(command, click.Group)
     yield from [f"## `{path}`", "", "```text", " ".join([*usage, *(["COMMAND ..."] if group else [])]), "```", ""]
-    yield inspect.cleandoc((command.help or "").partition("\f")[0].replace("\b\n", ""))
-    yield ""
+    yield from [paragraphs(command.help or command.short_help or ""), ""]
     if options:
         yield from ["| option | | |", "|---|---|---|"]
         yield from (option_row(option) for option in options)
         yield ""
+    if command.epilog:
+        yield from [paragraphs(command.epilog), ""]
     if isinstance(command, click.Group):
         context = click.Context(command)
         for name in command.list_commands(context):
@@ -203,9 +204,16 @@ def command_lines(path: str, command: click.Command) -> Iterator[str]:
                 yield from command_lines(f"{path} {name}", found)
 
 
+def paragraphs(text: str) -> str:
+    r"""A command's help as Markdown; what it marks as preformatted (with \b) is shown as it is."""
+    parts = inspect.cleandoc(text.partition("\f")[0]).split("\n\n")
+    shown = [f"```text\n{part[2:]}\n```" if part.startswith("\b\n") else part for part in parts]
+    return "\n\n".join(shown)
+
+
 def spelled(argument: click.Argument) -> str:
     """An argument as the usage line shows it."""
-    name = (argument.name or "").upper() + ("..." if argument.nargs == -1 else "")
+    name = (argument.metavar or (argument.name or "").upper()) + ("..." if argument.nargs == -1 else "")
     return name if argument.required else f"[{name}]"
 
 
@@ -220,8 +228,8 @@ def option_row(option: click.Option) -> str:
         if isinstance(option.default, str | int | float):
             value += f", default `{option.default}`"
     notes = ["required"] * option.required + ["may be repeated"] * option.multiple
-    meaning = " ".join((option.help or "").split())
-    return f"| {names} | {', '.join([value, *notes])} | {meaning} |".replace("|.", "\\|.")
+    cells = [names, ", ".join([value, *notes]), " ".join((option.help or "").split())]
+    return f"| {' | '.join(cell.replace('|', '&#124;') for cell in cells)} |"
 
 
 PAGES: dict[str, Callable[[], str]] = {"api.md": api, "cli.md": cli, "errors.md": errors, "presets.md": presets}

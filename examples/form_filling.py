@@ -18,8 +18,9 @@ import numpy as np
 from seasoned import Decision, JitRL, Memory, ModelAlone
 from seasoned.core import mean_interval
 from seasoned.llms import LabelReader, ScriptedLLM
-from seasoned.protocols import CompletionRequest, Sync
+from seasoned.protocols import CompletionRequest
 from seasoned.states import ALL_MASKS, TokenEncoder, UrlRules
+from seasoned.sync import Sync
 
 TASK = "Fill in the insurance claim so that it is accepted."
 PATIENCE_STEPS = 8  # then the site's session expires

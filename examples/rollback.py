@@ -20,8 +20,9 @@ import numpy as np
 from seasoned import Decision, JitRL, Memory, ModelAlone
 from seasoned.core import mean_interval
 from seasoned.llms import LabelReader, ScriptedLLM
-from seasoned.protocols import CompletionRequest, Sync
+from seasoned.protocols import CompletionRequest
 from seasoned.states import ALL_MASKS, TokenEncoder
+from seasoned.sync import Sync
 
 TASK = "Bring the service back."
 REMEDIES = ("restart the pods", "roll back the release", "roll back the config", "turn off the flag", "scale out")

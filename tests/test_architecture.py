@@ -20,12 +20,13 @@ DYNAMIC = {"import_module", "__import__", "load_extra"}
 HEAVY = {"matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
 SCREEN = {"click", "rich"}
 
-FLOOR = {"errors", "types", "protocols", "config", "registry", "settings"}
+FLOOR = {"errors", "types", "protocols", "config", "registry", "settings", "sync"}
 TOP = {"build", "lab", "service", "integrations"}
 MAY_IMPORT = {
     "errors": set(),
     "types": {"errors"},
     "protocols": {"errors", "types"},
+    "sync": set(),
     "config": {"errors", "types", "protocols", "registry", "settings"},
     "registry": {"errors", "types", "protocols", "config", "settings"},
     "settings": {"errors", "types", "protocols", "config", "registry"},
@@ -37,7 +38,7 @@ MAY_IMPORT = {
     "judges": {"errors", "types", "protocols", "config", "registry", "core"},
     "policies": {"errors", "types", "protocols", "config", "registry", "core", "states"},
     "agents": FLOOR | {"core", "states", "judges", "policies"},
-    "testing": {"errors", "types", "protocols", "core"},
+    "testing": {"errors", "types", "protocols", "core", "sync"},
 }
 EVERYTHING_ABOVE = set(MAY_IMPORT)
 MAY_IMPORT |= {part: EVERYTHING_ABOVE | TOP | {"seasoned"} for part in TOP}

@@ -143,6 +143,12 @@ def test_every_relative_link_leads_somewhere(page):
             assert anchor in slugs(file), f"{match[0]}: no such heading"
 
 
+@pytest.mark.parametrize("page", WRITTEN, ids=name_of)
+def test_every_file_of_ours_that_is_named_exists(page):
+    named = re.findall(r"`((?:src|tests|docs|examples|benchmarks)/[\w./-]+)`", page.read_text(encoding="utf-8"))
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
 def test_the_index_lists_every_page():
     index = DOCS / "README.md"
     linked = {(DOCS / match["target"]).resolve() for match in LINK.finditer(index.read_text(encoding="utf-8"))}

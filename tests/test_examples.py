@@ -80,4 +80,7 @@ def test_readable(script: str) -> None:
     assert text.count("\n") < MAX_LINES
     assert f"Run: python examples/{script}" in text.split('"""')[1]
     imported = re.findall(r"^(?:from|import) (seasoned[\w.]*)", text, re.MULTILINE)
-    assert set(imported) <= {"seasoned", *(f"seasoned.{part}" for part in ("core", "llms", "protocols", "states"))}
+    assert set(imported) <= {
+        "seasoned",
+        *(f"seasoned.{part}" for part in ("core", "llms", "protocols", "states", "sync")),
+    }

@@ -37,7 +37,7 @@ def recorded(decision):
     [
         ("seed", 10, "steps", 0.8, 0.95, "neighbors", "none", 1.0, 3, "sample", (0.1, 0.3)),
         ("snippet", 10, "steps", 0.0, 0.9, "neighbors", "none", 1.0, 0, "argmax", (5.0, 1.0)),
-        ("default", 5, "states", 0.8, None, "base_policy", "spread", 4.0, 3, "sample", None),
+        ("default", 10, "states", 0.8, None, "base_policy", "spread", 4.0, 3, "sample", None),
     ],
 )
 def test_the_presets_are_what_their_sources_say(
@@ -179,13 +179,13 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
         assert decision.probs["pay"] == pytest.approx(0.901593, abs=1e-6)
 
 
-def test_default_reads_every_step_at_the_five_nearest_distinct_states(memory):
+def test_default_reads_every_step_at_the_k_nearest_distinct_states(memory):
     query = "a b c d e f g h i j"
     for extra in range(6):  # each is 10/11 from the query; the two oldest are one state too many
         singles(memory, ("pay", 10.0 * (extra < 2)), state=f"{query} x{extra}")
     singles(memory, *[("back", 0.0)] * 30, state=query)
     singles(memory, ("wait", 1.0), state="j i h g f e d c b a")  # other text, the same words
-    decision = JitRL(memory).decide(query, THREE, seed=0)
+    decision = JitRL(memory, k=5).decide(query, THREE, seed=0)
     assert dict(decision.counts) == {"pay": 4, "back": 30, "wait": 1}
     assert decision.values == {"pay": 0.0, "back": 0.0, "wait": 1.0}
     assert (decision.n_states, decision.n_steps) == (5, 35)

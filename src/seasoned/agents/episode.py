@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -102,6 +103,7 @@ async def play_episode(
     kl_nats = decision_s = 0.0
     seen = await environment.reset(seed=seed)
     while not (seen.terminated or seen.truncated):
+        await asyncio.sleep(0)  # so that Ctrl-C is heard even where no model or environment makes us wait
         if not seen.admissible:
             raise EnvError(
                 f"{environment.name}: no admissible actions", "this loop chooses among named actions", "Name them."

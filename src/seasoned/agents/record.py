@@ -66,14 +66,17 @@ class RunRecord:
 
     Raises:
         ConfigError: the folder holds a run with other settings.
-        InputError: the folder's record is damaged.
+        InputError: the folder's record is damaged, or the folder is a file.
     """
 
     def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
         self.folder = folder
         self.settings = dict(settings)
         self.results: dict[int, EpisodeResult] = {}
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: {error}", "a run is recorded in a folder", "Choose another folder.") from error
         self._run_file = folder / "run.json"
         self._episodes_file = folder / "episodes.jsonl"
         if self._run_file.exists():
@@ -90,13 +93,14 @@ class RunRecord:
                 record = json.loads(line)
                 usage = Usage(**record.pop("usage"))
                 self.results[record.pop("episode")] = EpisodeResult(**record, usage=usage)
-        except (ValueError, TypeError, KeyError) as error:
+            settings = self._run["settings"]
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise InputError(
                 f"{self.folder}: {error}", "a run's folder holds its own record", "Choose another folder."
             ) from error
-        if self._run.get("settings") != json.loads(json.dumps(self.settings)):
+        if settings != json.loads(json.dumps(self.settings)):
             raise ConfigError(
-                f"{self.folder} holds another run: {self._run.get('settings')}",
+                f"{self.folder} holds another run: {settings}",
                 "a run is resumed with the settings that it began with",
                 "Choose another folder, or the same settings.",
             )

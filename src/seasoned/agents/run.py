@@ -75,7 +75,7 @@ async def play_run(
         known = record.results.get(number) if record else None
         episode_id = f"{run_id}-{number:05d}"
         if known is None and memory is not None:
-            known = _stored(memory, episode_id, environment)
+            known = _stored(memory, episode_id, environment, judges)
             if known is not None and record is not None:
                 record.add(number, known)
         if known is None:
@@ -110,11 +110,15 @@ async def _play_one(
     recorder = memory.episode(environment.task, id=attempt, model=reader.name, policy=policy.name, arm=arm)
     with recorder as log:
         result = await play_episode(environment, policy, reader, cast(StepLog, log), seed=seed)
-    finished = memory.get(attempt) if judges else None
-    for judge in judges:
-        for step, reward in judge.score(cast(Episode, finished)).items():
-            memory.feedback(attempt, reward, step, judge.source)
+    _judge(memory, attempt, judges)
     return result
+
+
+def _judge(memory: EpisodeMemory, episode_id: str, judges: tuple[Judge, ...]) -> None:
+    """Judging again supersedes what the same judges said before."""
+    for judge in judges:
+        for step, reward in judge.score(memory.get(episode_id)).items():
+            memory.feedback(episode_id, reward, step, judge.source)
 
 
 def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
@@ -125,11 +129,14 @@ def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
     return True
 
 
-def _stored(memory: EpisodeMemory, episode_id: str, environment: Environment) -> EpisodeResult | None:
-    """An episode that was committed just before the run was killed, from what memory holds of it."""
+def _stored(
+    memory: EpisodeMemory, episode_id: str, environment: Environment, judges: tuple[Judge, ...]
+) -> EpisodeResult | None:
+    """An episode that was committed just before the run was killed, perhaps unjudged, from what memory holds of it."""
     while _is_stored(memory, episode_id):
         episode = memory.get(episode_id)
         if episode.ending != "aborted":
+            _judge(memory, episode_id, judges)
             score = sum(step.reward for step in episode.steps)
             return EpisodeResult(
                 score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0,

@@ -17,11 +17,13 @@ from seasoned.build import make_policy, make_reader, open_env
 from seasoned.cli import show
 from seasoned.errors import InputError
 from seasoned.memory import Memory
-from seasoned.policies import ShuffledReturns
+from seasoned.policies import PRESETS, ShuffledReturns
 from seasoned.protocols import Environment, PriorReader, Usage
 
 __all__ = ["DEMO_ENV", "demo"]
 
+# Of TextWorld's cooking games with a fridge and a knife, seeds 11 to 20, the one that asks the model the least: fewest words
+# over the situations that 60 episodes of uniform random play reach. No model played it before it was chosen.
 DEMO_ENV = (
     "textworld:cooking?take=1&open=1&cut=1&seed=11&max_steps=20&exclude=close,drop,examine,insert,inventory,look,put"
 )
@@ -32,13 +34,19 @@ MIN_EPISODES = 20
 @click.command(epilog="Example: seasoned demo --placebo")
 @click.option("--placebo", is_flag=True, help="Shuffle the stored returns: the gain must vanish.")
 @click.option("--env", "spec", default=DEMO_ENV, help="The game.")
-@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf or openai:MODEL.")
-@click.option("--policy", default="default", show_default=True, help="default, seed or snippet.")
+@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf, openai:MODEL or uniform.")
+@click.option("--policy", default="default", show_default=True, type=click.Choice(sorted(PRESETS)), help="The method.")
 @click.option(
     "--seeds", default=MIN_SEEDS, show_default=True, type=click.IntRange(2), help="Independent learning runs."
 )
 @click.option("--episodes", default=24, show_default=True, type=click.IntRange(4), help="Per run; a multiple of four.")
-@click.option("--out", default="demo", show_default=True, type=click.Path(path_type=Path), help="Folder for results.")
+@click.option(
+    "--out",
+    default="demo",
+    show_default=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Folder for results.",
+)
 def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path) -> None:
     """Watch a language model with frozen weights get better at a game.
 
@@ -50,7 +58,7 @@ def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes
     if episodes % 4:
         raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 24.")
     out.mkdir(parents=True, exist_ok=True)
-    console = Console()
+    console = Console(markup=False)
     kind = "placebo" if placebo else "memory"
     environment = open_env(spec)
     reader = make_reader(model, cache=out / "answers.db")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import select
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -87,8 +88,11 @@ def closed_pipe_ends() -> Iterator[None]:
 
 
 def _stdout_is_closed() -> bool:
+    """Whether nobody reads stdout any more; without a descriptor there is no pipe that could have closed."""
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        return True
-    return False
+        descriptor = sys.stdout.fileno()
+    except (AttributeError, OSError, ValueError):
+        return False
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))

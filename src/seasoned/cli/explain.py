@@ -8,7 +8,15 @@ from typing import Any, Literal
 
 import click
 
-from seasoned.cli.opening import find_episode, json_option, memory_argument, namespace_option, reading, state_text
+from seasoned.cli.opening import (
+    example,
+    find_episode,
+    json_option,
+    memory_argument,
+    namespace_option,
+    reading,
+    state_text,
+)
 from seasoned.cli.records import decision_record
 from seasoned.cli.screen import echo_json, echo_text, one_line
 from seasoned.errors import InputError, NotFoundError, excerpt
@@ -37,7 +45,9 @@ def _parse_candidates(pairs: tuple[str, ...]) -> dict[str, float]:
             value = None
         if value is None:
             raise InputError(
-                f"candidate {excerpt(pair)}", "a candidate is ACTION=LOGPROB, in nats", "For example: 'click(pay)=-0.3'."
+                f"candidate {excerpt(pair)}",
+                "a candidate is ACTION=LOGPROB, in nats",
+                "For example: 'click(pay)=-0.3'.",
             )
         if action in candidates:
             raise InputError(f"candidate {excerpt(action)}", "each candidate is given once", "Merge them.")
@@ -81,9 +91,7 @@ def _latest(memory: Memory) -> Episode:
     )
 
 
-def _most_shifted(
-    memory: Memory, policy: JitRL, episode: Episode, given: Mapping[str, float], seed: int
-) -> _Explained:
+def _most_shifted(memory: Memory, policy: JitRL, episode: Episode, given: Mapping[str, float], seed: int) -> _Explained:
     explained: list[_Explained] = []
     nothing_known: NotFoundError | None = None
     for index, step in enumerate(episode.steps):
@@ -109,15 +117,22 @@ def _note(found: _Explained, searched: bool) -> str:
     said = {
         "given": "the candidates on the command line",
         "stored": "as it was stored with the step",
-        "uniform": f"uniform over the {len(found.decision.probs)} actions that memory has seen here; no model was asked",
+        "uniform": f"uniform over the {len(found.decision.probs)} actions memory has seen here; no model was asked",
     }
     return "\n".join([*lines, f"prior     {said[found.prior]}"])
 
 
-@click.command()
+@click.command(
+    epilog=example(
+        'seasoned memory explain agent.db "page:cart total:12" -c "click(pay)=-1.4" -c "click(back)=-0.3"',
+        "seasoned memory explain agent.db --episode 4f2a --step 3",
+    )
+)
 @memory_argument
 @click.argument("state", required=False)
-@click.option("--candidates", "-c", multiple=True, metavar="ACTION=LOGPROB", help="A proposal of the model; repeatable.")
+@click.option(
+    "--candidates", "-c", multiple=True, metavar="ACTION=LOGPROB", help="A proposal of the model; repeatable."
+)
 @click.option("--episode", metavar="ID", help="Explain a step of this episode; the start of its id is enough.")
 @click.option("--step", type=int, metavar="N", help="Which step, from 0. Default: where memory shifts the policy most.")
 @click.option("--policy", "preset", default="default", show_default=True, type=click.Choice(sorted(PRESETS)))
@@ -130,15 +145,10 @@ def explain(
 ) -> None:  # fmt: skip
     """Show the decision that memory would make now, and why.
 
-    In STATE (`-` reads it from stdin), in a stored step, or, with neither, in the step of the latest episode where memory
-    would shift the policy most. Without candidates the prior is the one stored with the step; where there is none, it is
-    uniform over the actions that memory has seen in such states.
-
-    \b
-    Example:
-      seasoned memory explain agent.db "page:cart total:12" -c "click(pay)=-1.4" -c "click(back)=-0.3"
-      seasoned memory explain agent.db --episode 4f2a --step 3
-    """  # noqa: D301  (click's mark for lines that are not to be joined)
+    In STATE (`-` reads it from stdin), in a stored step, or, with neither, in the step of the latest episode where
+    memory would shift the policy most. Without candidates the prior is the one stored with the step; where there is
+    none, it is uniform over the actions that memory has seen in such states.
+    """
     if state is not None and (episode is not None or step is not None):
         raise InputError("a STATE and an episode's step", "one state is explained at a time", "Leave one out.")
     given = _parse_candidates(candidates)

@@ -7,7 +7,6 @@ import importlib
 import importlib.util
 import io
 import sys
-from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -75,13 +74,10 @@ class LazyGroup(click.Group):
         with closed_pipe_ends():
             super().invoke(ctx)
 
-    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, **extra: Any) -> Any:
+    def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run and exit with a code that says how it went; see `seasoned --help`."""
-        sys.exit(finish(lambda: self._run(args, prog_name, extra)))
-
-    def _run(self, args: Sequence[str] | None, prog_name: str | None, extra: dict[str, Any]) -> Any:
-        extra.pop("standalone_mode", None)
-        return super().main(args, prog_name, standalone_mode=False, **extra)
+        run = super().main
+        sys.exit(finish(lambda: run(*args, **{**kwargs, "standalone_mode": False})))
 
 
 @click.command(

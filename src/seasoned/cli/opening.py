@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -11,7 +12,16 @@ from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, excer
 from seasoned.memory import Memory
 from seasoned.types import Episode
 
-__all__ = ["find_episode", "json_option", "memory_argument", "namespace_option", "reading", "state_text", "writing"]
+__all__ = [
+    "example",
+    "find_episode",
+    "json_option",
+    "memory_argument",
+    "namespace_option",
+    "reading",
+    "state_text",
+    "writing",
+]
 
 Answer = TypeVar("Answer")
 
@@ -24,6 +34,11 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 _LISTED_MATCHES = 10
 
 
+def example(*lines: str) -> str:
+    """Return the end of a command's help: how it is called, each line kept as it is."""
+    return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
+
+
 def writing(path: str, namespace: str | None) -> Memory:
     """Open a memory that is there, to change it; nothing is made by a misspelt name."""
     from seasoned.build import open_memory
@@ -34,8 +49,8 @@ def writing(path: str, namespace: str | None) -> Memory:
 def reading(path: str, namespace: str | None, ask: Callable[[Memory], Answer]) -> Answer:
     """Return what `ask` says about a memory that is there.
 
-    Opened read-only. Returns at a discount that nobody asked for before are gathered once, which writes: only where that
-    is needed, `ask` is put again to the memory opened for writing.
+    Opened read-only. Returns at a discount that nobody asked for before are gathered once, which writes: only where
+    that is needed, `ask` is put again to the memory opened for writing.
     """
     from seasoned.build import open_memory
 
@@ -83,7 +98,7 @@ def state_text(argument: str) -> str:
     """
     if argument != "-":
         return argument
-    read = click.get_binary_stream("stdin").read()
+    read = sys.stdin.buffer.read()
     try:
         return read.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:

@@ -37,7 +37,8 @@ def draw_curves(
     seeds = len(scores[kind])
     title = f"The same frozen model on the same game, {seeds} seeds, 95 % bands" if seeds > 1 else "One run"
     axes.set_title(title, fontsize=11)
-    axes.set_ylim(bottom=0)
+    if all(np.min(table) >= 0 for table in scores.values()):
+        axes.set_ylim(bottom=0)
     axes.spines[["top", "right"]].set_visible(False)
     if len(scores) > 1:
         axes.legend(frameon=False, loc="upper left")

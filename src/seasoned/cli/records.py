@@ -15,9 +15,7 @@ __all__ = ["decision_record", "episode_detail", "episode_summary", "neighbor_rec
 
 def _feedback(events: Sequence[Event], step: int | None = None) -> float:
     """The sum of what the events that still speak add, to one step or to all, in reward units."""
-    return math.fsum(
-        e.reward * e.weight for e in events if e.revoked_at is None and (step is None or e.step == step)
-    )
+    return math.fsum(e.reward * e.weight for e in events if e.revoked_at is None and (step is None or e.step == step))
 
 
 def episode_summary(episode: Episode, events: Sequence[Event]) -> dict[str, Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import click
@@ -29,10 +31,12 @@ _POLICIES = (ALONE, *sorted(PRESETS))
 @click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf, openai:MODEL or uniform.")
 @click.option("--policy", default="default", show_default=True, type=click.Choice(_POLICIES), help="base: no memory.")
 @click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="How many in all.")
-@click.option("--memory", "path", type=click.Path(), help="Memory file; without it nothing is kept between runs.")
+@click.option("--memory", "path", type=click.Path(), help="Memory file.  [default: OUT/memory.db]")
 @click.option("--namespace", default=None, help="Namespace in the memory.  [default: the only one, or default]")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the run.")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder of the run's record.  [default: runs/NAME]")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the run's record.  [default: runs/NAME]"
+)
 @click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]")
 @click.option("--calibrate/--no-calibrate", default=True, show_default=True, help="Divide out letter preference.")
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
@@ -56,8 +60,6 @@ def run(
     the episode in flight is kept in memory, marked aborted.
     """
     environment = open_env(spec)
-    name = re.sub(r"[^A-Za-z0-9.=-]+", "_", f"{environment.name}-{model}-{policy}-{seed}")[:150]
-    folder = out or Path("runs") / name
     settings = {
         "env": environment.name,
         "model": model,
@@ -67,10 +69,13 @@ def run(
         "namespace": namespace,
         "calibrate": calibrate,
     }
+    name = _name(settings)
+    folder = out or Path("runs") / name
     reader = make_reader(model, cache=cache or folder / "answers.db", calibrate=calibrate)
-    record = RunRecord(folder, settings)
-    console = Console(stderr=as_json)
-    with open_memory(path or ":memory:", namespace=namespace, create=True) as memory:
+    console = Console(stderr=as_json, markup=False)
+    folder.mkdir(parents=True, exist_ok=True)
+    with open_memory(path or str(folder / "memory.db"), namespace=namespace, create=True) as memory:
+        record = RunRecord(folder, settings)
         try:
             asyncio.run(_play(environment, reader, memory, policy, episodes, seed, name, record, console))
         except KeyboardInterrupt:
@@ -80,6 +85,13 @@ def run(
         click.echo(json.dumps({"settings": settings, "scores": record.scores, "folder": str(folder)}))
     else:
         _report(record, environment, console, folder)
+
+
+def _name(settings: Mapping[str, object]) -> str:
+    """Names the run's folder and its episodes in memory: other settings, another name, whatever is cut off."""
+    digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
+    parts = (settings[key] for key in ("env", "model", "policy", "seed"))
+    return re.sub(r"[^A-Za-z0-9.=-]+", "_", "-".join(map(str, parts)))[:100] + f"-{digest}"
 
 
 async def _play(

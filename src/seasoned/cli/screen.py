@@ -5,18 +5,28 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import click
 
-__all__ = ["echo_json", "echo_table", "echo_text", "number", "one_line", "printable"]
+__all__ = ["echo_fields", "echo_json", "echo_table", "echo_text", "number", "one_line", "printable"]
 
 PIPE_WIDTH = 80
+FIELD_WIDTH = 1000
+
+_GAP = 3
+_COLUMN_WIDTHS = {"action": 24, "task": 24}
+_OVERFLOWS: dict[str, Literal["fold", "crop", "ellipsis"]] = {
+    "episode": "crop",
+    "event": "fold",
+    "hash": "fold",
+    "id": "crop",
+}
 
 
 def printable(text: str) -> str:
-    r"""Return the text with control characters, other than line breaks, made visible: a stored state cannot move the cursor.
+    r"""Return the text with control characters made visible (line breaks stay): a stored state cannot move the cursor.
 
     Example:
         >>> printable("a\x1b[31mb")
@@ -28,10 +38,10 @@ def printable(text: str) -> str:
 
 
 def one_line(text: str, limit_chars: int = PIPE_WIDTH) -> str:
-    """Return the text on one line of at most `limit_chars` characters.
+    r"""Return the text on one line of at most `limit_chars` characters.
 
     Example:
-        >>> one_line("page:cart\\n  total:12", 15)
+        >>> one_line("page:cart\n  total:12", 15)
         'page:cart to...'
     """
     line = printable(" ".join(text[: 4 * limit_chars].split()))
@@ -58,6 +68,13 @@ def echo_text(text: str) -> None:
     click.echo(printable(text))
 
 
+def echo_fields(fields: Mapping[str, Any]) -> None:
+    """Print names and values, one a line."""
+    width = max(map(len, fields))
+    for name, value in fields.items():
+        click.echo(f"{name.replace('_', ' '):<{width}}  {'-' if value is None else one_line(str(value), FIELD_WIDTH)}")
+
+
 def echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Print rows under column names: drawn to the width of a terminal; aligned plain text, uncut, in a pipe.
 
@@ -66,6 +83,7 @@ def echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
         rows: cells, one line each.
         right: the columns that are aligned to the right.
     """
+    rows = [[one_line(cell, FIELD_WIDTH) for cell in row] for row in rows]
     if sys.stdout.isatty():
         _draw(columns, rows, right)
         return
@@ -84,16 +102,33 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     from rich.table import Table
     from rich.text import Text
 
-    width = shutil.get_terminal_size().columns
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for name in columns:
+    screen_width = shutil.get_terminal_size().columns
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    room = screen_width
+    for position, (name, *cells) in enumerate(zip(columns, *rows, strict=True)):
+        width = max(map(len, (name, *cells)))
+        if position < len(columns) - 1:
+            is_id = _OVERFLOWS.get(name) == "crop"
+            width = _distinct_width(cells) if is_id else min(width, _COLUMN_WIDTHS.get(name, 16))
+            room -= width + _GAP
+        else:
+            width = max(min(width, room), len(name))
         # An id that is cut is still a prefix, and the commands take prefixes: no ellipsis there.
-        is_id = name in ("id", "episode")
+        overflow: Literal["fold", "crop", "ellipsis"] = _OVERFLOWS.get(name, "ellipsis")
         table.add_column(
-            name, justify="right" if name in right else "left", no_wrap=True,
-            overflow="crop" if is_id else "ellipsis", min_width=min(8, width // 8) if is_id else None,
-            max_width=12 if is_id and width < 140 else None,
-        )  # fmt: skip
+            name,
+            justify="right" if name in right else "left",
+            width=width,
+            overflow=overflow,
+            no_wrap=overflow != "fold",
+        )
     for row in rows:
         table.add_row(*(Text(cell) for cell in row))
-    Console(width=width).print(table)
+    Console(width=screen_width).print(table)
+
+
+def _distinct_width(ids: Sequence[str]) -> int:
+    """How many characters, 8 or more, tell these ids apart."""
+    different = set(ids)
+    longest = max(map(len, ids), default=0)
+    return next((n for n in range(8, longest) if len({i[:n] for i in different}) == len(different)), max(8, longest))

@@ -103,7 +103,9 @@ def _signed(interval: Interval) -> str:
 def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
     """Return the mean score by episode, as a chart of characters: `#` for the first arm, `.` for the second."""
     means = {arm: np.asarray(table, dtype=np.float64).mean(axis=0) for arm, table in scores.items()}
-    top = max(float(curve.max()) for curve in means.values()) or 1.0
+    points = np.concatenate([[0.0], *means.values()])
+    low, top = float(points.min()), float(points.max())
+    size = (top - low) or 1.0
     width = 2
     text = Text("mean score by episode   ")
     marks = list(zip(means, "#.", ("green", "yellow"), strict=False))
@@ -111,11 +113,11 @@ def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
         text.append(f"{mark} {arm}   ", style=style)
     text.append("\n")
     for row in range(_CURVE_ROWS, -1, -1):
-        text.append(f"{top * row / _CURVE_ROWS:6.2f} |")
+        text.append(f"{low + size * row / _CURVE_ROWS:6.2f} |")
         for episode in range(len(next(iter(means.values())))):
             cell, style = " " * width, ""
             for arm, mark, colour in reversed(marks):
-                if round(means[arm][episode] / top * _CURVE_ROWS) == row:
+                if round((means[arm][episode] - low) / size * _CURVE_ROWS) == row:
                     cell, style = mark.ljust(width), colour
             text.append(cell, style=style)
         text.append("\n")
@@ -126,8 +128,8 @@ def usage_line(usage: Usage, seconds: float) -> str:
     """Return what the model cost."""
     cost = "at an unknown price" if usage.cost_usd is None else f"for {usage.cost_usd:.4f} USD"
     return (
-        f"{usage.calls} model calls {cost} ({usage.prompt_tokens:,} prompt tokens), {usage.cached_calls:,} answers from "
-        f"the cache, {seconds:.0f} s"
+        f"{usage.calls} model calls {cost} ({usage.prompt_tokens:,} prompt tokens), "
+        f"{usage.cached_calls:,} answers from the cache, {seconds:.0f} s"
     )
 
 

@@ -20,7 +20,7 @@ Scale = Literal["none", "spread"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """Values for C candidates: `values` (NaN where untried), `advantages`, `bonuses`, all shape (C,); V and the scale."""
+    """For C candidates: `values` (NaN where untried), `advantages`, `bonuses`, of shape (C,); V and the scale."""
 
     values: Floats
     advantages: Floats
@@ -36,7 +36,7 @@ class AdvantageEstimator:
     `Q(a) = totals[a] / weights[a]`, the weighted mean return of the neighbours that took `a`.
 
     `V`, by `baseline`:
-        `neighbors`: the weighted mean return of all neighbours, candidates or not (JitRL, arXiv 2601.18510, value estimate);
+        `neighbors`: the weighted mean return of all neighbours, candidates or not (JitRL, arXiv 2601.18510);
         `base_policy`: `sum pi(a) Q(a) / sum pi(a)` over the tried candidates, pi being the model's own policy. Ours: as
         the policy improves, neighbours agree, a visit-weighted mean approaches Q of the best action, and the advantage
         that made the policy good vanishes. The value of the *base* policy does not move with the visits.

@@ -85,8 +85,8 @@ def softmax(logits: npt.ArrayLike) -> Floats:
 def modulate(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float) -> Floats:
     """Return the improved policy's logprobs: `z'(a) = z(a) + beta * A(a)`, normalised.
 
-    The exact maximiser of `E_p[A] - KL(p || softmax(z)) / beta`. Source: JitRL, arXiv 2601.18510, the closed-form update.
-    It departs from the paper's published code, which adds advantages to probabilities.
+    The exact maximiser of `E_p[A] - KL(p || softmax(z)) / beta`. Source: JitRL, arXiv 2601.18510, the closed-form
+    update. It departs from the paper's published code, which adds advantages to probabilities.
 
     Args:
         logits: shape (C,), the model's own, in nats.
@@ -152,7 +152,7 @@ def kl_objective(p: npt.ArrayLike, advantages: npt.ArrayLike, logits: npt.ArrayL
 
 
 def mix_in(logprobs: npt.ArrayLike, n_added: int, mass: float) -> Floats:
-    """Return logprobs over C + `n_added` candidates: the added ones share `mass` equally, the rest keep their proportions.
+    """Return logprobs over C + `n_added` candidates: the added ones share `mass`, the rest keep their proportions.
 
     Where it departs from JitRL, arXiv 2601.18510: the paper gives an action that only memory proposes the base logit 0,
     which is sane on a probability scale only; with true logprobs, 0 beats every action of the model.

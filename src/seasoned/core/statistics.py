@@ -68,9 +68,9 @@ def _central_area(theta: float, degrees: int) -> float:
 def mean_interval(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0, resamples: int = 20_000) -> Interval:
     """Return an interval for the mean of independent runs; for paired arms pass the differences.
 
-    From 10 runs on, the expanded percentile bootstrap: percentiles of resampled means, moved outwards so that they do not
-    undercover at small n (`alpha' = Phi(-sqrt(n/(n-1)) * t)`; Hesterberg 2015, "What Teachers Should Know About the
-    Bootstrap", section 4.3). Below 10 runs, Student's t interval. Seeded: the same values give the same interval.
+    From 10 runs on, the expanded percentile bootstrap: percentiles of resampled means, moved outwards so that they do
+    not undercover at small n (`alpha' = Phi(-sqrt(n/(n-1)) * t)`; Hesterberg 2015, "What Teachers Should Know About the
+    Bootstrap"). Below 10 runs, Student's t interval. Seeded: the same values give the same interval.
 
     Args:
         values: shape (n,), one number per independent run, n >= 2.

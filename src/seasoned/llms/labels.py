@@ -11,10 +11,10 @@ choice axiom (R. D. Luce, Individual Choice Behavior, 1959): odds between two ca
 
 The result is exact for a model that obeys the axiom; a real model obeys it approximately.
 
-A small model prefers some letters whatever they stand for. Calibration divides that preference out: the same question is
-asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` takes the place of `l(c)` (Zhao, Wallace,
-Feng, Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more call for each
-number of candidates, which the answer cache keeps.
+A small model prefers some letters whatever they stand for. Calibration divides that preference out: the same question
+is asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` takes the place of `l(c)` (Zhao,
+Wallace, Feng, Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more
+call for each number of candidates, which the answer cache keeps.
 """
 
 from __future__ import annotations

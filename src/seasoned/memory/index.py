@@ -62,7 +62,8 @@ class JaccardIndex:
 
     A set that reaches the threshold t shares at least `ceil(t |q|)` features with the query. So it holds one of the
     query's `|q| - ceil(t |q|) + 1` rarest features, and only sets in those postings are counted (prefix filter;
-    Chaudhuri, Ganti and Kaushik 2006, "A Primitive Operator for Similarity Joins"). Sets added since the postings were last built are counted one by one; they are few.
+    Chaudhuri, Ganti and Kaushik 2006, "A Primitive Operator for Similarity Joins"). Sets added since the postings were
+    last built are counted one by one; they are few.
 
     Example:
         >>> index = JaccardIndex()

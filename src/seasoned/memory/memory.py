@@ -7,51 +7,29 @@ import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Literal, Self
 
 import numpy as np
 
 from seasoned.core import check_gamma
-from seasoned.errors import ConfigError, EncoderMismatchError, InputError, NotFoundError, excerpt
+from seasoned.errors import ConfigError, InputError, NotFoundError, excerpt
 from seasoned.memory import lines as json_lines
-from seasoned.memory.database import Database, store_errors
+from seasoned.memory.database import Database
 from seasoned.memory.events import Event
+from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.reader import Reader
 from seasoned.memory.recorder import EpisodeRecorder
 from seasoned.memory.retrieval import Retriever, check_size
-from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Evidence, Neighbor, check_finite, check_reward, check_text
 
-__all__ = ["Memory", "MemoryStats"]
+__all__ = ["Memory"]
 
-DEFAULT_GAMMA = 0.95
 MAX_TEXT_BYTES = 1024 * 1024
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryStats:
-    """What a namespace holds. `spread` is the robust spread of its returns at `gamma`, in reward units."""
-
-    path: str
-    namespace: str
-    encoder: str
-    gamma: float
-    episodes: int
-    aborted: int
-    steps: int
-    states: int
-    distinct_states: int
-    actions: int
-    tasks: int
-    feedback: int
-    mean_episode_reward: float | None
-    spread: float
-    file_bytes: int | None
 
 
 class Memory:
@@ -70,17 +48,16 @@ class Memory:
         0.5
     """
 
-    def __init__(self, database: Database, namespace: str, gamma: float | None, encoder: StateEncoder, *, create: bool,
-                 reindex: bool, max_text_bytes: int) -> None:  # fmt: skip
+    def __init__(self, database: Database, entered: Namespace, encoder: StateEncoder, max_text_bytes: int) -> None:
+        self.namespace = entered.name
+        self.gamma = entered.gamma
         self.encoder = encoder
-        self.namespace = namespace
         self.max_text_bytes = max_text_bytes
         self._db = database
-        with store_errors(database.path):
-            self._id, self.gamma = self._enter_namespace(gamma, create=create, reindex=reindex)
-        self._reader = Reader(database, self._id)
-        self._writer = Writer(database, self._id, encoder)
-        self._retriever = Retriever(database, self._id, encoder, self._writer, max_text_bytes)
+        self._id = entered.id
+        self._reader = Reader(database, entered.id)
+        self._writer = Writer(database, entered.id, encoder)
+        self._retriever = Retriever(database, entered.id, encoder, self._writer, max_text_bytes)
 
     @classmethod
     def open(
@@ -124,8 +101,9 @@ class Memory:
             encoder = TokenEncoder()
         database = Database(path, create=create, read_only=read_only)
         try:
-            return cls(database, namespace, gamma, encoder, create=create and not read_only,
-                       reindex=reindex, max_text_bytes=max_text_bytes)  # fmt: skip
+            writes = create and not read_only
+            entered = enter_namespace(database, namespace, gamma, encoder, create=writes, reindex=reindex)
+            return cls(database, entered, encoder, max_text_bytes)
         except BaseException:
             database.close()
             raise
@@ -137,40 +115,7 @@ class Memory:
         Raises:
             NotFoundError, ForeignStoreError, NewerStoreError: as for `open`.
         """
-        database = Database(path, create=False, read_only=True)
-        try:
-            with store_errors(database.path):
-                return dict(database.execute("SELECT name, encoder FROM namespace ORDER BY name").fetchall())
-        finally:
-            database.close()
-
-    def _enter_namespace(self, gamma: float | None, *, create: bool, reindex: bool) -> tuple[int, float]:
-        find = "SELECT id, encoder, gamma FROM namespace WHERE name = ?"
-        row = self._db.execute(find, (self.namespace,)).fetchone()
-        if row is None:
-            if not create:
-                known = [name for (name,) in self._db.execute("SELECT name FROM namespace ORDER BY name")]
-                raise NotFoundError(
-                    f"namespace {excerpt(self.namespace)}",
-                    f"this memory has {', '.join(map(repr, known)) or 'none'}",
-                    "Choose one.",
-                )
-            with self._db.transaction():
-                self._db.execute(
-                    "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) ON CONFLICT (name) DO NOTHING",
-                    (self.namespace, self.encoder.identity, DEFAULT_GAMMA if gamma is None else gamma, time.time()),
-                )
-            row = self._db.execute(find, (self.namespace,)).fetchone()
-        if row[1] != self.encoder.identity:
-            if not reindex:
-                raise EncoderMismatchError(
-                    f"encoder {self.encoder.identity!r}",
-                    f"namespace {self.namespace!r} was encoded by {row[1]!r}, and features of two encoders are never mixed",
-                    "Open it with that encoder, or pass reindex=True to encode it again.",
-                )
-            with self._db.transaction():
-                Writer(self._db, row[0], self.encoder).reindex()
-        return row[0], row[2] if gamma is None else gamma
+        return list_namespaces(path)
 
     # ------------------------------------------------------------------------------------------ writing
 
@@ -291,8 +236,8 @@ class Memory:
     ) -> list[Neighbor]:
         """Return the k stored steps whose states are most like `state`, best first; exact.
 
-        At or above `threshold` (Jaccard, in [0, 1]); ties by recency, the later step first. Steps of aborted episodes are
-        never found, nor is anything of an episode that has not ended, nor steps of `exclude_task`.
+        At or above `threshold` (Jaccard, in [0, 1]); ties by recency, the later step first. Steps of aborted episodes
+        are never found, nor is anything of an episode that has not ended, nor steps of `exclude_task`.
 
         Raises:
             InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
@@ -315,9 +260,10 @@ class Memory:
     ) -> Evidence:
         """Return what is known about the moments most like `state`, per action.
 
-        `unit="steps"`: the k most similar stored steps. `unit="states"`: all steps at the k most similar distinct states,
-        read from aggregates, so that the cost does not grow with how often a state was visited (with `exclude_task` the
-        steps are read one by one). A step's weight is `similarity^similarity_power * decay^age_in_episodes`.
+        `unit="steps"`: the k most similar stored steps. `unit="states"`: all steps at the k most similar distinct
+        states, read from aggregates, so that the cost does not grow with how often a state was visited (with
+        `exclude_task` the steps are read one by one). A step's weight is
+        `similarity^similarity_power * decay^age_in_episodes`.
 
         Raises:
             InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1].
@@ -393,38 +339,8 @@ class Memory:
     def stats(self) -> MemoryStats:
         """Return what this namespace holds."""
         with self._retriever.view(self.gamma, 1.0) as view_id:
-            row = self._db.execute(
-                "SELECT count(*), coalesce(sum(ending = 'aborted'), 0), coalesce(sum(steps), 0), count(DISTINCT task) "
-                "FROM episode WHERE namespace_id = ?",
-                (self._id,),
-            ).fetchone()
-            counts = self._db.execute(
-                "SELECT states, feature_sets, actions, events FROM namespace WHERE id = ?", (self._id,)
-            ).fetchone()
-            rewards = self._db.execute(
-                f"SELECT sum(reward + feedback), count(DISTINCT visit >> {STEP_BITS}) FROM step WHERE namespace_id = ? AND live",
-                (self._id,),
-            ).fetchone()
-            pages = self._db.execute(
-                "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size"
-            ).fetchone()
-            return MemoryStats(
-                path=self._db.path,
-                namespace=self.namespace,
-                encoder=self.encoder.identity,
-                gamma=self.gamma,
-                episodes=row[0],
-                aborted=row[1],
-                steps=row[2],
-                states=counts[0],
-                distinct_states=counts[1],
-                actions=counts[2],
-                tasks=row[3],
-                feedback=counts[3],
-                mean_episode_reward=rewards[0] / rewards[1] if rewards[1] else None,
-                spread=self._retriever.spread(view_id),
-                file_bytes=pages[0],
-            )
+            spread = self._retriever.spread(view_id)
+            return gather_stats(self._db, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
 
     def export(self) -> Iterator[str]:
         """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback in the order given."""

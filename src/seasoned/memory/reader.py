@@ -25,6 +25,12 @@ def _marks(values: Sequence[object]) -> str:
     return ", ".join("?" * len(values))
 
 
+def _chunks(values: Sequence[int]) -> Iterator[Sequence[int]]:
+    """SQLite binds a limited number of values to one statement."""
+    for start in range(0, len(values), 500):
+        yield values[start : start + 500]
+
+
 class Reader:
     """Reads one namespace of one store."""
 
@@ -78,8 +84,7 @@ class Reader:
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""
         found: dict[int, tuple[Experience, int]] = {}
-        for start in range(0, len(visits), 500):
-            chunk = visits[start : start + 500]
+        for chunk in _chunks(visits):
             rows = self._rows(
                 "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
                 "FROM step "
@@ -99,18 +104,25 @@ class Reader:
 
     def evidence(self, view_id: int, set_ids: Sequence[int]) -> list[EvidenceRow]:
         """Return the aggregated evidence at some distinct states."""
-        return self._rows(
-            "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
-            f"WHERE namespace_id = ? AND view_id = ? AND set_id IN ({_marks(set_ids)}) ORDER BY set_id, key_id",
-            self._ns, view_id, *set_ids,
-        )  # fmt: skip
+        return [
+            row
+            for chunk in _chunks(set_ids)
+            for row in self._rows(
+                "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
+                f"WHERE namespace_id = ? AND view_id = ? AND set_id IN ({_marks(chunk)}) ORDER BY set_id, key_id",
+                *(self._ns, view_id, *chunk),
+            )
+        ]
 
     def action_texts(self, key_ids: Sequence[int]) -> dict[int, str]:
         """Return the first spelling of each action."""
-        rows = self._rows(
-            f"SELECT id, text FROM action WHERE namespace_id = ? AND id IN ({_marks(key_ids)})", self._ns, *key_ids
-        )
-        return dict(rows)
+        return {
+            key_id: text
+            for chunk in _chunks(key_ids)
+            for key_id, text in self._rows(
+                f"SELECT id, text FROM action WHERE namespace_id = ? AND id IN ({_marks(chunk)})", self._ns, *chunk
+            )
+        }
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the namespace's returns, in reward units."""
@@ -135,22 +147,20 @@ class Reader:
             self._ns, *parameters,
         )  # fmt: skip
         for ordinal, id_, task, ending, _, final, model, policy, arm, subject, created_at, content in rows:
+            taken = self._rows(
+                "SELECT state.text, action.text, reward, logprobs, propensity FROM step "
+                "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "LEFT JOIN prior ON prior.namespace_id = step.namespace_id AND prior.id = prior_id "
+                "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
+                *(self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
+            )
             steps = [
                 Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
-                for state, action, reward, prior, propensity in self._rows(
-                    "SELECT state.text, action.text, reward, logprobs, propensity FROM step "
-                    "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
-                    "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-                    "LEFT JOIN prior ON prior.namespace_id = step.namespace_id AND prior.id = prior_id "
-                    "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
-                    self._ns,
-                    ordinal << STEP_BITS,
-                    (ordinal + 1 << STEP_BITS) - 1,
-                )  # fmt: skip
+                for state, action, reward, prior, propensity in taken
             ]
-            yield ordinal, created_at, content, Episode(
-                task, steps, id_, final, ending, model, policy, arm, subject
-            )  # fmt: skip
+            episode = Episode(task, steps, id_, final, ending, model, policy, arm, subject)
+            yield ordinal, created_at, content, episode
 
     def events(self, where: str = "", *parameters: object) -> Iterator[tuple[bytes, Event]]:
         """Yield (digest, feedback event) in the order in which they were given."""

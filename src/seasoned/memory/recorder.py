@@ -87,6 +87,4 @@ class EpisodeRecorder:
         self._done = True
         if kind is not None:
             self.ending = "aborted"
-        self.id = self._add(
-            Episode(self._task, self._steps, self.id, self.final_state, self.ending, **self._fields)
-        )
+        self.id = self._add(Episode(self._task, self._steps, self.id, self.final_state, self.ending, **self._fields))

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 
 from seasoned.core import check_gamma
-from seasoned.errors import InputError
+from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.database import Database, store_errors
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import Reader
@@ -80,6 +80,12 @@ class Retriever:
                 "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", (self._ns, gamma, decay)
             ).fetchone()
             if row is None:
+                if self._db.read_only:
+                    raise ReadOnlyStoreError(
+                        f"gamma = {gamma}, decay = {decay}, in a memory opened read-only",
+                        "returns at a discount that nobody asked for before are gathered once, by writing",
+                        "Open the memory for writing, or ask at its own gamma.",
+                    )
                 with self._db.transaction():
                     row = (self._writer.ensure_view(gamma, decay),)
             self._views[gamma, decay] = row[0]

@@ -367,7 +367,7 @@ class Writer:
 
 
 def summed(rows: Iterable[tuple[int, float]], decay: float) -> tuple[int, float, float, float, int]:
-    """Return count, weight, total, squares and ordinal of (visit, return) rows in order, as of the last one's episode."""
+    """Return count, weight, total, squares and ordinal of (visit, return) rows, as of the last one's episode."""
     rows = list(rows)
     last = rows[-1][0] >> STEP_BITS
     weights = [decay ** (last - (visit >> STEP_BITS)) for visit, _ in rows]

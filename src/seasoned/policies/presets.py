@@ -53,7 +53,7 @@ class JitRLSettings:
         InputError: a value breaks its rule.
     """
 
-    k: int = 5
+    k: int = 10
     unit: Unit = "states"
     threshold: float = 0.8
     gamma: float | None = None

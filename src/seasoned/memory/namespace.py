@@ -1,0 +1,81 @@
+"""Namespaces of a store: the caller's key, filtered in every query."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+
+from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
+from seasoned.memory.database import Database, store_errors
+from seasoned.memory.writer import Writer
+from seasoned.protocols import StateEncoder
+
+__all__ = ["DEFAULT_GAMMA", "Namespace", "enter_namespace", "list_namespaces"]
+
+DEFAULT_GAMMA = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """An entered namespace: its number in the store, its name, and the discount to use."""
+
+    id: int
+    name: str
+    gamma: float
+
+
+def list_namespaces(path: str | os.PathLike[str]) -> dict[str, str]:
+    """Return each namespace of a store with the identity of its encoder; see `Memory.namespaces`."""
+    database = Database(path, create=False, read_only=True)
+    try:
+        with store_errors(database.path):
+            return dict(database.execute("SELECT name, encoder FROM namespace ORDER BY name").fetchall())
+    finally:
+        database.close()
+
+
+def enter_namespace(
+    database: Database, name: str, gamma: float | None, encoder: StateEncoder, *, create: bool, reindex: bool
+) -> Namespace:
+    """Find a namespace, or make it; encode it again if that was asked for.
+
+    Raises:
+        NotFoundError: it does not exist, and `create` is False.
+        EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
+    """
+    find = "SELECT id, encoder, gamma FROM namespace WHERE name = ?"
+    with store_errors(database.path):
+        row = database.execute(find, (name,)).fetchone()
+        if row is None:
+            if not create:
+                known = [known for (known,) in database.execute("SELECT name FROM namespace ORDER BY name")]
+                raise NotFoundError(
+                    f"namespace {excerpt(name)}",
+                    f"this memory has {', '.join(map(repr, known)) or 'none'}",
+                    "Choose one.",
+                )
+            _make(database, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
+            row = database.execute(find, (name,)).fetchone()
+        if row[1] != encoder.identity:
+            if not reindex:
+                raise EncoderMismatchError(
+                    f"encoder {encoder.identity!r}",
+                    f"namespace {name!r} was encoded by {row[1]!r}; features of two encoders are never mixed",
+                    "Open it with that encoder, or pass reindex=True to encode it again.",
+                )
+            with database.transaction():
+                Writer(database, row[0], encoder).reindex()
+    return Namespace(row[0], name, row[2] if gamma is None else gamma)
+
+
+def _make(database: Database, name: str, gamma: float, encoder: StateEncoder) -> None:
+    """Make a namespace with the view that it will be asked for, so that a read-only reader finds it."""
+    with database.transaction():
+        made = database.execute(
+            "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "
+            "ON CONFLICT (name) DO NOTHING RETURNING id",
+            (name, encoder.identity, gamma, time.time()),
+        ).fetchone()
+        if made:  # else another process was quicker
+            Writer(database, made[0], encoder).ensure_view(gamma, 1.0)

@@ -1,0 +1,147 @@
+"""The root of the command line: names, lazy loading, and one exit code for every kind of error."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import click
+import pytest
+from click.testing import CliRunner
+
+import seasoned
+from seasoned import errors
+from seasoned.cli.errors import EXIT_CODES, exit_code
+from seasoned.cli.main import COMMANDS, LazyGroup, cli
+
+# The documented table, written out once more: a program may depend on it.
+DOCUMENTED = {
+    errors.InputError: 2,
+    errors.ConfigError: 2,
+    errors.NotFoundError: 3,
+    errors.StoreError: 4,
+    errors.ModelError: 5,
+    errors.EnvError: 6,
+}
+SEASONED_ERRORS = [
+    kind
+    for kind in vars(errors).values()
+    if isinstance(kind, type) and issubclass(kind, errors.SeasonedError) and kind is not errors.SeasonedError
+]
+
+
+def run(*args):
+    return CliRunner().invoke(cli, list(args))
+
+
+def fails_with(error):
+    """A root group with one command, which raises."""
+
+    @click.command()
+    def fail():
+        """Fail."""
+        raise error
+
+    group = LazyGroup("root", paths={})
+    group.get_command = lambda ctx, name: fail
+    return CliRunner().invoke(group, ["fail"])
+
+
+@pytest.mark.parametrize("kind", SEASONED_ERRORS, ids=lambda kind: kind.__name__)
+def test_every_error_of_the_tree_has_the_documented_code(kind):
+    [expected] = {DOCUMENTED[parent] for parent in kind.__mro__ if parent in DOCUMENTED}
+    done = fails_with(kind("k = 0", "k is at least 1", "Ask for one."))
+    assert done.exit_code == expected
+    assert done.stderr == "error: k = 0: k is at least 1. Ask for one.\n"
+    assert done.stdout == ""
+
+
+def test_a_bug_shows_its_traceback():
+    done = fails_with(ZeroDivisionError("division by zero"))
+    assert done.exit_code == 1
+    assert "Traceback" in done.stderr
+    assert done.stderr.endswith("ZeroDivisionError: division by zero\n")
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
+def test_an_interrupt_says_so(error):
+    done = fails_with(error)
+    assert done.exit_code == 130
+    assert done.stderr.endswith("interrupted\n")
+
+
+@pytest.mark.parametrize("error", [click.UsageError("no"), click.BadParameter("no"), click.ClickException("no")])
+def test_wrong_usage_is_2(error):
+    done = fails_with(error)
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: ")
+
+
+def test_a_broken_pipe_that_is_not_stdout_is_an_error():
+    assert fails_with(BrokenPipeError(32, "some socket")).exit_code == 1
+
+
+def test_an_error_cannot_move_the_cursor():
+    done = fails_with(errors.InputError("state = \x1b[2J", "a rule", "A step."))
+    assert "\x1b" not in done.stderr
+
+
+def test_what_help_documents_is_what_is_implemented():
+    text = run("--help").stdout
+    listed = text.partition("Exit codes:\n")[2].splitlines()
+    documented = {int(line.split()[0]): line.split(maxsplit=1)[1] for line in listed if line.strip()}
+    assert documented == {code: meaning for code, meaning, _ in EXIT_CODES}
+    assert set(documented) == {0, 1, 2, 3, 4, 5, 6, 130}
+    for code, _, kinds in EXIT_CODES:
+        for kind in kinds:
+            if issubclass(kind, errors.SeasonedError):
+                assert exit_code(kind("seen", "rule", "step")) == code == DOCUMENTED[kind]
+
+
+def test_version():
+    done = run("--version")
+    assert (done.exit_code, done.stdout) == (0, f"seasoned {seasoned.__version__}\n")
+
+
+def test_an_unknown_command_gets_advice():
+    done = run("memroy", "stats")
+    assert done.exit_code == 2
+    assert "Did you mean 'memory'?" in done.stderr
+
+
+def test_help_lists_every_command_with_what_it_does():
+    text = run("--help").stdout
+    for name in cli.list_commands(click.Context(cli)):
+        command = cli.get_command(click.Context(cli), name)
+        assert command.name == name
+        assert f"  {name}" in text
+        assert command.get_short_help_str(60).rstrip(".") in text
+
+
+def test_a_command_that_is_not_installed_breaks_no_other():
+    group = LazyGroup("root", paths={**COMMANDS, "absent": "seasoned.cli.no_such_module:absent"})
+    assert "absent" not in group.list_commands(click.Context(group))
+    done = CliRunner().invoke(group, ["memory", "--help"])
+    assert done.exit_code == 0
+    assert CliRunner().invoke(group, ["absent"]).exit_code == 2
+
+
+def test_a_command_is_loaded_when_it_is_called():
+    script = (
+        "import sys; from seasoned.cli.main import cli\n"
+        "assert not any(name in sys.modules for name in ('seasoned.cli.memory', 'seasoned.build', 'rich'))\n"
+        "cli(['memory', '--help'])"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_a_command_returns_is_no_exit_code():
+    @click.command()
+    def seven():
+        """Return a number."""
+        return 7
+
+    group = LazyGroup("root", paths={})
+    group.get_command = lambda ctx, name: seven
+    assert CliRunner().invoke(group, ["seven"]).exit_code == 0
