@@ -37,14 +37,12 @@ class LazyGroup(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands that are there."""
-        del ctx
-        return sorted(name for name in self._paths if self._module_is_there(name))
+        return sorted({*super().list_commands(ctx), *filter(self._module_is_there, self._paths)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import the command and return it; None if there is none of this name."""
-        del ctx
+        """Return the command, imported now; None if there is none of this name."""
         if cmd_name not in self._paths or not self._module_is_there(cmd_name):
-            return None
+            return super().get_command(ctx, cmd_name)
         module, _, attribute = self._paths[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
         return command
@@ -81,6 +79,7 @@ class LazyGroup(click.Group):
 
 
 @click.command(
+    "seasoned",
     cls=LazyGroup,
     paths=COMMANDS,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},

@@ -30,6 +30,10 @@ class Prior(Mapping[str, float]):
 
     Raises:
         InputError: it is empty, or a value is not a logprob.
+
+    Example:
+        >>> Prior({"click(pay)": -0.1, "click(back)": -2.4})["click(pay)"]
+        -0.1
     """
 
     logprobs: Mapping[str, float]
@@ -79,6 +83,12 @@ class Decision:
         policy: the policy's name.
         propensity: probability with which `action` was chosen (1.0 under argmax).
         step, seed: which draw this was.
+
+    Example:
+        >>> from seasoned import ModelAlone
+        >>> decision = ModelAlone().decide("page:cart", {"click(pay)": -0.1, "click(back)": -2.4}, seed=0)
+        >>> decision.mode, decision.kl_nats
+        ('base', 0.0)
     """
 
     state: str

@@ -248,6 +248,10 @@ class Experience:
 
     `reward` is the environment's reward plus the weighted sum of the unrevoked feedback on the step; `return_` is the
     discounted sum of such rewards from this step to the end of its episode.
+
+    Example:
+        >>> Experience("page:pay", "click(confirm)", 1.0, 1.0, "e1", 0, "checkout").return_
+        1.0
     """
 
     state: str
@@ -261,7 +265,13 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A stored step and how similar its state is to the query: Jaccard, in [0, 1]."""
+    """A stored step and how similar its state is to the query: Jaccard, in [0, 1].
+
+    Example:
+        >>> seen = Experience("page:pay", "click(confirm)", 1.0, 1.0, "e1", 0, "checkout")
+        >>> Neighbor(seen, similarity=0.8).similarity
+        0.8
+    """
 
     experience: Experience
     similarity: float
@@ -281,6 +291,14 @@ class Evidence:
         gamma: the discount of the returns.
         n_states: distinct states among the neighbours.
         neighbors: at most 50 of the steps, best first, for a person to read.
+
+    Example:
+        >>> from seasoned import Memory
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.add(Episode("checkout", [Step("page:pay", "click(confirm)", 1.0)]))
+        ...     evidence = memory.evidence("page:pay", k=5, unit="states", threshold=0.8)
+        >>> evidence.actions, evidence.n_steps
+        (('click(confirm)',), 1)
     """
 
     actions: tuple[str, ...]

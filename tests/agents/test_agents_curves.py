@@ -1,0 +1,83 @@
+"""Blocks and differences, against numbers worked out by hand."""
+
+from __future__ import annotations
+
+import math
+from statistics import mean, stdev
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from seasoned.agents import block_means, compare
+from seasoned.errors import InputError
+
+WITH = [[0, 2, 1, 3, 4, 4, 6, 8], [1, 1, 2, 2, 5, 3, 4, 4], [0, 0, 0, 2, 3, 3, 2, 4]]
+ALONE = [[1, 1, 1, 1, 2, 0, 1, 3], [0, 0, 2, 0, 1, 1, 3, 3], [2, 0, 1, 1, 0, 0, 0, 2]]
+T_975_2 = 4.302652729911275  # Student's t, 97.5 %, 2 degrees of freedom: a table's value
+
+
+def by_t(values):
+    """The t interval of three values, by its formula."""
+    half = T_975_2 * stdev(values) / math.sqrt(3)
+    return mean(values), mean(values) - half, mean(values) + half
+
+
+def test_block_means_by_hand():
+    assert block_means(WITH).tolist() == [[1, 2, 4, 7], [1, 2, 4, 4], [0, 1, 3, 3]]
+    assert block_means(WITH, blocks=2).tolist() == [[1.5, 5.5], [1.5, 4.0], [0.5, 3.0]]
+    assert block_means(WITH, blocks=8).tolist() == WITH
+
+
+def test_compare_by_hand():
+    found = compare(WITH, ALONE)
+    assert [block.mean for block in found.with_blocks] == pytest.approx([2 / 3, 5 / 3, 11 / 3, 14 / 3])
+    assert [block.mean for block in found.without_blocks] == pytest.approx([2 / 3, 1, 2 / 3, 2])
+    # The last block: 7 - 2, 4 - 3, 3 - 1. Last minus first, with memory: 7 - 1, 4 - 1, 3 - 0.
+    for interval, differences in ((found.with_minus_without, [5, 1, 2]), (found.last_minus_first, [6, 3, 3])):
+        assert (interval.mean, interval.low, interval.high) == pytest.approx(by_t(differences))
+        assert (interval.n, interval.level) == (3, 0.95)
+
+
+def test_pairs_are_kept_together():
+    """Seeds differ by far more than the arms do: only the pairs show the difference."""
+    luck = np.arange(12.0)[:, None] * 100.0
+    found = compare(luck + np.ones((12, 4)), luck + np.zeros((12, 4)))
+    interval = found.with_minus_without
+    assert (interval.mean, interval.low, interval.high) == (1.0, 1.0, 1.0)
+
+
+TABLES = arrays(np.float64, (5, 8), elements=st.floats(-100, 100))
+
+
+@given(TABLES, TABLES)
+def test_an_interval_holds_its_mean_and_swapping_the_arms_turns_it_around(ours, alone):
+    found, turned = compare(ours, alone), compare(alone, ours)
+    there, back = found.with_minus_without, turned.with_minus_without
+    assert there.low <= there.mean <= there.high
+    assert (there.mean, there.low, there.high) == pytest.approx((-back.mean, -back.high, -back.low), abs=1e-9)
+    assert found.with_blocks == turned.without_blocks
+    assert block_means(ours).mean() == pytest.approx(ours.mean(), abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: block_means([[1, 2, 3]]),
+        lambda: block_means([[1, 2, 3, 4, 5]]),
+        lambda: block_means([[]]),
+        lambda: block_means([1, 2, 3, 4]),
+        lambda: block_means([[[1, 2, 3, 4]]]),
+        lambda: block_means([[1, 2, 3, 4]], blocks=3),
+        lambda: compare(WITH, ALONE[:2]),
+        lambda: compare(WITH, [row[:4] for row in ALONE][:1]),
+        lambda: compare(WITH[:1], ALONE[:1]),
+        lambda: compare([[0, 0, 0, math.nan]] * 3, [[0, 0, 0, 0]] * 3),
+    ],
+)
+def test_tables_that_do_not_fit_are_refused(call):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert caught.value.seen and caught.value.rule and caught.value.next_step
