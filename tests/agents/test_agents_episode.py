@@ -62,7 +62,7 @@ def play(environment, policy=None, log=None, seed=0, reader=None):
 
 
 def fed(memory, episodes=8):
-    """A memory of the colours in which right is good at red and left at blue."""
+    """A memory in which right is better than left at red; at blue only left was ever tried."""
     for n in range(episodes):
         for colour, action, reward in (("red", "right", 1.0), ("red", "left", 0.0), ("blue", "left", 1.0)):
             memory.add(Episode("t", [Step(colour, action, reward)], id=f"{colour}-{action}-{n}"))
@@ -110,7 +110,7 @@ def test_the_stored_steps_carry_what_was_decided():
         assert step.reward == COLOURS[step.state][step.action]
         assert dict(step.prior) == pytest.approx({"left": math.log(0.5), "right": math.log(0.5)})
         assert step.propensity == pytest.approx(decision.probs[step.action])
-        assert step.propensity != 0.5
+        assert (step.propensity != 0.5) == (step.state == "red")
     assert result.kl_nats == pytest.approx(
         sum(sum(p * math.log(p / 0.5) for p in decision.probs.values()) for decision in policy.decisions)
     )
@@ -119,7 +119,7 @@ def test_the_stored_steps_carry_what_was_decided():
 
 
 def test_flips_count_the_steps_at_which_memory_changed_the_most_likely_action():
-    """The model prefers left everywhere; memory says right at red, and left at blue."""
+    """The model prefers left everywhere; memory says right at red, and nothing at blue."""
     bandit = ContextualBandit(COLOURS, rounds=20)
     llm = ScriptedLLM(lambda request: {"A": math.log(0.6), "B": math.log(0.4)})
     with Memory.open(":memory:") as memory:

@@ -51,7 +51,9 @@ def test_it_says_what_was_asked_by_which_versions_and_what_came_out(tmp_path):
 
 def test_the_revision_is_a_commit_or_unknown():
     revision = provenance()["revision"]
-    assert revision is None or (len(revision.rstrip("+")) == 40 and set(revision.rstrip("+")) <= set("0123456789abcdef"))
+    assert revision is None or (
+        len(revision.rstrip("+")) == 40 and set(revision.rstrip("+")) <= set("0123456789abcdef")
+    )
 
 
 def test_an_unknown_price_makes_the_sum_unknown(tmp_path):

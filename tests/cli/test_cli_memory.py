@@ -157,6 +157,32 @@ def test_reading_writes_nothing_where_nothing_must_be_gathered(path):
     assert written(path) == before
 
 
+class Letters:
+    """An encoder of somebody else's."""
+
+    identity = "letters/v1"
+
+    def features(self, state):
+        return frozenset(state)
+
+
+def test_a_memory_of_a_foreign_encoder_shows_all_that_needs_no_features(tmp_path):
+    path = str(tmp_path / "letters.db")
+    with Memory.open(path, namespace="l", encoder=Letters()) as memory:
+        memory.add(episode(0, "click(back)", 0.0))
+    answer("feedback", path, "run-0", "-1")
+    assert answer("stats", path)["encoder"] == "letters/v1"
+    assert answer("list", path)["episodes"][0]["total_reward"] == -1.0
+    assert answer("show", path, "run")["id"] == "run-0"
+    assert seasoned("memory", "export", path).exit_code == 0
+    for command in (["search", path, CART], ["explain", path, CART], ["verify", path]):
+        done = seasoned("memory", *command)
+        assert done.exit_code == 2
+        assert "no built-in encoder has this identity" in done.stderr
+    with Memory.open(path, namespace="l", encoder=Letters()) as memory:
+        assert memory.verify().feedback == 1
+
+
 # ------------------------------------------------------------------------------- explain
 
 

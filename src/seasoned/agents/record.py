@@ -91,8 +91,8 @@ class RunRecord:
             # A line without its newline was cut off by a kill: that episode is played again.
             for line in lines[:-1]:
                 record = json.loads(line)
-                usage = Usage(**record.pop("usage"))
-                self.results[record.pop("episode")] = EpisodeResult(**record, usage=usage)
+                episode, usage = record.pop("episode"), Usage(**record.pop("usage"))
+                self.results[episode] = EpisodeResult(**record, usage=usage)
             settings = self._run["settings"]
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise InputError(

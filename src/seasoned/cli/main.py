@@ -7,12 +7,14 @@ import importlib
 import importlib.util
 import io
 import sys
+from collections.abc import Mapping
 from typing import Any
 
 import click
 
 import seasoned
 from seasoned.cli.errors import closed_pipe_ends, exit_codes_help, finish
+from seasoned.config import ENV_PREFIX, check_names, load_settings
 from seasoned.registry import suggest
 
 __all__ = ["LazyGroup", "cli", "main"]
@@ -45,6 +47,7 @@ class LazyGroup(click.Group):
             return super().get_command(ctx, cmd_name)
         module, _, attribute = self._paths[cmd_name].partition(":")
         command: click.Command = getattr(importlib.import_module(module), attribute)
+        check_settings(cmd_name, command, (ctx.default_map or {}).get(cmd_name, {}))
         return command
 
     def _module_is_there(self, name: str) -> bool:
@@ -64,6 +67,9 @@ class LazyGroup(click.Group):
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
         """Parse; a closed pipe (`--help | head -1`) ends quietly."""
+        if parent is None:
+            extra["default_map"] = load_settings()
+            check_names("", extra["default_map"], self._paths)
         with closed_pipe_ends():
             return super().make_context(info_name, args, parent, **extra)
 
@@ -78,16 +84,33 @@ class LazyGroup(click.Group):
         sys.exit(finish(lambda: run(*args, **{**kwargs, "standalone_mode": False})))
 
 
+def check_settings(section: str, command: click.Command, given: object) -> None:
+    """Refuse settings that no option of `command` reads; ConfigError names the closest one."""
+    commands = command.commands if isinstance(command, click.Group) else {}
+    options = [option.name for option in command.params if isinstance(option, click.Option) and option.name]
+    check_names(section, given, [*commands, *options])
+    for name, inner in commands.items():
+        if isinstance(given, Mapping) and name in given:
+            check_settings(f"{section}.{name}", inner, given[name])
+
+
 @click.command(
     "seasoned",
     cls=LazyGroup,
     paths=COMMANDS,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": 100,
+        "auto_envvar_prefix": ENV_PREFIX,
+    },
     epilog=exit_codes_help(),
 )
 @click.version_option(seasoned.__version__, prog_name="seasoned", message="%(prog)s %(version)s")
 def cli() -> None:
     """Agents that learn from their own episodes at inference time, with no gradient update.
+
+    Every option can also be set by an environment variable (SEASONED_RUN_MODEL) or in seasoned.toml (a table [run] with
+    a key model).
 
     Example: seasoned memory stats agent.db
     """

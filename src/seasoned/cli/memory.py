@@ -245,7 +245,7 @@ def verify(path: str, namespace: str | None, as_json: bool) -> None:
     def ask(memory: Memory) -> Verification:
         return memory.verify()
 
-    found = [reading(path, name, ask) for name in names]
+    found = [reading(path, name, ask, needs_encoder=True) for name in names]
     if as_json:
         echo_json({"namespaces": [dataclasses.asdict(one) for one in found]})
         return

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 import click
 
-from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, excerpt
+from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
 from seasoned.memory import Memory
 from seasoned.types import Episode
 
@@ -39,26 +39,56 @@ def example(*lines: str) -> str:
     return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
 
 
-def writing(path: str, namespace: str | None) -> Memory:
-    """Open a memory that is there, to change it; nothing is made by a misspelt name."""
+class _AbsentEncoder:
+    """Stands in for an encoder of somebody else's: what needs no features (list, show, export, feedback) works."""
+
+    def __init__(self, identity: str, error: UnknownNameError) -> None:
+        self.identity = identity
+        self._error = error
+
+    def features(self, state: str) -> frozenset[str]:
+        del state
+        raise self._error
+
+
+def _open(path: str, namespace: str | None, *, read_only: bool, needs_encoder: bool = False) -> Memory:
     from seasoned.build import open_memory
 
-    return open_memory(path, namespace=namespace)
+    try:
+        return open_memory(path, namespace=namespace, read_only=read_only)
+    except UnknownNameError as error:
+        if needs_encoder:
+            raise
+        known = Memory.namespaces(path)
+        name = next(iter(known)) if namespace is None else namespace
+        return Memory.open(
+            path, namespace=name, create=False, read_only=read_only, encoder=_AbsentEncoder(known[name], error)
+        )
 
 
-def reading(path: str, namespace: str | None, ask: Callable[[Memory], Answer]) -> Answer:
+def writing(path: str, namespace: str | None) -> Memory:
+    """Open a memory that is there, to change it; nothing is made by a misspelt name."""
+    return _open(path, namespace, read_only=False)
+
+
+def reading(
+    path: str, namespace: str | None, ask: Callable[[Memory], Answer], *, needs_encoder: bool = False
+) -> Answer:
     """Return what `ask` says about a memory that is there.
 
     Opened read-only. Returns at a discount that nobody asked for before are gathered once, which writes: only where
     that is needed, `ask` is put again to the memory opened for writing.
-    """
-    from seasoned.build import open_memory
 
+    Args:
+        path, namespace: as on the command line.
+        ask: may be called twice.
+        needs_encoder: refuse a namespace whose encoder is not ours before anything is asked.
+    """
     try:
-        with open_memory(path, namespace=namespace, read_only=True) as memory:
+        with _open(path, namespace, read_only=True, needs_encoder=needs_encoder) as memory:
             return ask(memory)
     except ReadOnlyStoreError:
-        with writing(path, namespace) as memory:
+        with _open(path, namespace, read_only=False, needs_encoder=needs_encoder) as memory:
             return ask(memory)
 
 

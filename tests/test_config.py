@@ -1,0 +1,82 @@
+"""Settings: argument > environment > TOML > default; a misspelt one is refused."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from seasoned import Episode, Memory, Step
+
+
+@pytest.fixture
+def folder(tmp_path):
+    with Memory.open(tmp_path / "a.db") as memory:
+        for number in range(4):
+            memory.add(Episode("t", [Step(f"page {number}", "go", float(number))]))
+    return tmp_path
+
+
+def found(folder, *arguments, **env):
+    command = [
+        sys.executable,
+        "-c",
+        "from seasoned.cli import main; main()",
+        "memory",
+        "search",
+        "a.db",
+        "page 1",
+        "--threshold",
+        "0",
+    ]
+    done = subprocess.run(
+        [*command, "--json", *arguments], cwd=folder, env={**os.environ, **env}, capture_output=True, text=True
+    )
+    return done.returncode, done.stdout, done.stderr
+
+
+def count(folder, *arguments, **env):
+    code, out, err = found(folder, *arguments, **env)
+    assert code == 0, err
+    answer = json.loads(out)
+    return len(answer if isinstance(answer, list) else answer["neighbors"])
+
+
+def test_argument_beats_environment_beats_toml_beats_default(folder):
+    assert count(folder) == 4
+    (folder / "seasoned.toml").write_text("[memory.search]\nk = 3\n")
+    assert count(folder) == 3
+    assert count(folder, SEASONED_MEMORY_SEARCH_K="2") == 2
+    assert count(folder, "-k", "1", SEASONED_MEMORY_SEARCH_K="2") == 1
+
+
+def test_another_file_can_be_named(folder):
+    (folder / "other.toml").write_text("[memory.search]\nk = 2\n")
+    assert count(folder, SEASONED_CONFIG="other.toml") == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("[memory.serach]\nk = 3\n", "memory.serach"),
+        ("[memory.search]\nkk = 3\n", "memory.search.kk"),
+        ("[memroy]\n", "memroy"),
+        ("memory = 3\n", "memory is a table"),
+        ("[memory", "settings are TOML"),
+    ],
+)
+def test_settings_that_nothing_reads_are_refused(folder, text, said):
+    (folder / "seasoned.toml").write_text(text)
+    code, out, err = found(folder)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert "Traceback" not in err
+
+
+def test_a_named_file_that_is_not_there_is_refused(folder):
+    code, _, err = found(folder, SEASONED_CONFIG="nowhere.toml")
+    assert code == 2
+    assert "nowhere.toml" in err
