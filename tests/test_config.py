@@ -21,19 +21,11 @@ def folder(tmp_path):
 
 
 def found(folder, *arguments, **env):
-    command = [
-        sys.executable,
-        "-c",
-        "from seasoned.cli import main; main()",
-        "memory",
-        "search",
-        "a.db",
-        "page 1",
-        "--threshold",
-        "0",
-    ]
+    main = "from seasoned.cli import main; main()"
+    command = [sys.executable, "-c", main, "memory", "search", "a.db", "page 1", "--threshold", "0", "--json"]
+    environment = {**os.environ, **env}
     done = subprocess.run(
-        [*command, "--json", *arguments], cwd=folder, env={**os.environ, **env}, capture_output=True, text=True
+        [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
     )
     return done.returncode, done.stdout, done.stderr
 

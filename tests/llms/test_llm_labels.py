@@ -93,3 +93,35 @@ def test_bad_candidates(candidates):
 def test_bad_debias(debias):
     with pytest.raises(errors.InputError):
         read(ScriptedLLM([]), ["x", "y"], debias=debias)
+
+
+LETTER_BIAS = {letter: 2.5 * math.sin(7 * i) for i, letter in enumerate("ABCDEFGHIJKLMNOPQRSTUVWXYZ")}
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(st.floats(-6, 0), min_size=2, max_size=45))
+def test_calibration_divides_out_any_preference_for_letters(logits):
+    """l(c) = u(c) + bias(letter), and u("N/A") is the same for all: the calibrated policy is softmax(u), exactly."""
+    weights = {f"action {i}": logit for i, logit in enumerate(logits)} | {"N/A": -1.0}
+    llm = ScriptedLLM(luce(weights, bias=LETTER_BIAS.__getitem__))
+    names = [name for name in weights if name != "N/A"]
+    total = math.log(sum(math.exp(weights[name]) for name in names))
+    reading = read(llm, names, calibrate=True)
+    assert reading.prior.method == "label, calibrated"
+    for name in names:
+        assert reading.prior[name] == pytest.approx(weights[name] - total, abs=1e-9)
+
+
+def test_calibration_asks_a_question_without_the_state_but_with_the_task():
+    llm = ScriptedLLM(luce({"north": -0.2, "south": -1.0, "N/A": -1.0}))
+    plain = read(llm, ["north", "south"], task="Leave.")
+    asked_before = len(llm.requests)
+    calibrated = read(llm, ["north", "south"], task="Leave.", calibrate=True)
+    texts = [request.messages[-1].content for request in llm.requests[asked_before:]]
+    free = [text for text in texts if "north" not in text]
+    assert len(texts) == 2
+    assert len(free) == 1
+    assert "Leave." in free[0]
+    assert "kitchen" not in free[0]
+    assert calibrated.usage.calls == 2 * plain.usage.calls
+    assert plain.prior.method == "label"

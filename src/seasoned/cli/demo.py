@@ -22,8 +22,8 @@ from seasoned.protocols import Environment, PriorReader, Usage
 
 __all__ = ["DEMO_ENV", "demo"]
 
-# Of TextWorld's cooking games with these options, seeds 11 to 20, the one that asks the model the least: the fewest words
-# over the situations that 60 episodes of random play reach. No model had played it when it was chosen.
+# Of TextWorld's cooking games with these options and seeds 11 to 20, the one that asks the model the least: the fewest
+# words over the situations that 60 episodes of random play reach. No model had played it when it was chosen.
 DEMO_ENV = (
     "textworld:cooking?take=1&open=1&cut=1&seed=11&max_steps=20&exclude=close,drop,examine,insert,inventory,look,put"
 )
