@@ -7,9 +7,9 @@ model (the prior over 8 candidates, read by label, about 150 prompt tokens, neve
 after it, when the processor's caches are the model's, and a block of decisions for each case, so that all see the same
 machine. A decision is `JitRL.decide`: encode, retrieve, estimate, modulate, choose.
 
-The ratio of a round is the median decision of its block over its model call; the table gives its mean over rounds with a
-95 % interval, and the worst round. A busy machine slows the call, which has threads, more than the decision, which has
-none; so the last column sets the slowest 1 % of all decisions against the fastest call of all.
+The ratio of a round is the median decision of its block over its model call; the table gives its mean over rounds with
+a 95 % interval, and the worst round. A busy machine slows the call, which has threads, more than the decision, which
+has none; so the last column sets the 99th percentile of all decisions against the fastest call of all.
 Writes `benchmarks/results/decision.json`.
 """
 
@@ -67,10 +67,8 @@ def measure(memory: Memory, maker: StateMaker, options: argparse.Namespace) -> d
     hot = states[len(states) // 2]
     build_s, _ = timed_s(build, memory, maker, states, hot, options.visits)
     stats = memory.stats()
-    print(
-        f"{stats.distinct_states} distinct states, {stats.steps} steps, {options.visits} of them at one state, ", end=""
-    )
-    print(f"{(stats.file_bytes or 0) / 1e6:.0f} MB, built in {build_s:.1f} s")
+    print(f"{stats.distinct_states} distinct states, {stats.steps} steps, {options.visits} of them at one state")
+    print(f"{(stats.file_bytes or 0) / 1e6:.0f} MB on disk, built in {build_s:.1f} s")
     policies = {name: JitRL.preset(name, memory) for name in PRESETS}
     first_s, _ = timed_s(policies["default"].decide, states[0], PRIOR, seed=0)
     print(f"first decision after opening (reads the index): {1e3 * first_s:.0f} ms\n")

@@ -23,7 +23,7 @@ class StateMaker:
     """Families of near-duplicates: a family is 48 to 60 distinct words, a member of it has 1 to 3 of them replaced.
 
     Words are drawn by Zipf's law (`p ~ 1/rank`) from 20,000, so that a few occur in most states, as on real pages. Two
-    members of a family share 0.79 to 0.97 of their words (Jaccard), two families far less.
+    members of a family share 0.78 to 0.97 of their words (Jaccard), two families far less.
     """
 
     def __init__(self, seed: int) -> None:

@@ -47,8 +47,14 @@ def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True,
         cache: keep the model's answers in this file.
         calibrate: divide out the model's preference for letters.
         settings: of the model.
+
+    Raises:
+        UnknownNameError, ConfigError: no such model.
+        InputError: a setting that the model does not have; `uniform` has none.
     """
     if spec == UniformReader.name:
+        if settings:
+            raise InputError(f"settings {sorted(settings)}", "the model 'uniform' has none", "Leave them out.")
         return UniformReader()
     return LabelReader(open_llm(spec, cache, **settings), calibrate=calibrate)
 

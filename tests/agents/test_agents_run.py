@@ -289,7 +289,6 @@ def test_on_a_bandit_the_value_rises_to_the_kl_optimum(noise, tolerance):
             assert bandit_value(policy_of(policy, states)) == pytest.approx(alone)
             run(memory, 40, environment=bandit, policy=policy, seed=seed)
             finals.append(bandit_value(policy_of(policy, states)))
-        print(finals, optimum)
     assert sum(finals) / len(finals) == pytest.approx(optimum, abs=tolerance)
     if noise == "none":
         assert finals == pytest.approx([optimum] * 4, abs=tolerance)
@@ -304,7 +303,6 @@ def test_by_default_too_a_bandit_is_learned():
         with Memory.open(":memory:", gamma=0.0) as memory:
             environment = ContextualBandit(BANDIT, noise="bernoulli", rounds=10)
             run(memory, 40, environment=environment, seed=seed)
-            print(bandit_value(policy_of(JitRL(memory), states)))
             assert bandit_value(policy_of(JitRL(memory), states)) > alone + 0.75 * (best - alone)
 
 
@@ -332,7 +330,6 @@ def test_on_a_grid_the_value_rises_to_the_neighbourhood_of_the_kl_optimum(settin
         assert curve[0] == pytest.approx(alone)
         assert all(value <= best + 1e-9 for value in curve)
         curves.append(curve)
-    print(curves, optimum)
     first, early, late = (sum(column) / 3 for column in zip(*curves, strict=True))
     assert first < early
     assert late > first + 0.85 * (optimum - first)

@@ -90,8 +90,8 @@ def comparison_table(comparison: Comparison, kind: str, max_score: float | None,
             _cell(comparison.without_blocks[block]),
         )
     table.add_section()
-    table.add_row("last minus first quarter", _signed(comparison.last_minus_first), "")
-    table.add_row(f"with {kind} minus alone, last quarter", _signed(comparison.with_minus_without), "")
+    table.add_row("last - first quarter", _signed(comparison.last_minus_first), "")
+    table.add_row(f"{kind} - alone, last quarter", _signed(comparison.with_minus_without), "")
     return table
 
 
@@ -126,7 +126,10 @@ def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
 
 def usage_line(usage: Usage, seconds: float) -> str:
     """Return what the model cost."""
-    cost = "at an unknown price" if usage.cost_usd is None else f"for {usage.cost_usd:.4f} USD"
+    if usage.cost_usd is None:
+        cost = "at an unknown price"
+    else:
+        cost = f"for {usage.cost_usd:.4f} USD" if usage.cost_usd else "free of charge"
     return (
         f"{usage.calls} model calls {cost} ({usage.prompt_tokens:,} prompt tokens), "
         f"{usage.cached_calls:,} answers from the cache, {seconds:.0f} s"

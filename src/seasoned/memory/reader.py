@@ -71,11 +71,15 @@ class Reader:
 
     def recent_visits(self, set_id: int, limit: int, exclude_task: str | None) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
+        # Without statistics SQLite prefers the primary key, and reads every step of the namespace.
         if exclude_task is None:
-            sql = "SELECT visit FROM step WHERE namespace_id = ? AND set_id = ? AND live ORDER BY visit DESC LIMIT ?"
+            sql = (
+                "SELECT visit FROM step INDEXED BY step_by_set WHERE namespace_id = ? AND set_id = ? AND live "
+                "ORDER BY visit DESC LIMIT ?"
+            )
             return [row[0] for row in self._rows(sql, self._ns, set_id, limit)]
         sql = (
-            "SELECT visit FROM step JOIN episode "
+            "SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
             f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
             "WHERE step.namespace_id = ? AND set_id = ? AND live AND task <> ? ORDER BY visit DESC LIMIT ?"
         )

@@ -266,7 +266,7 @@ class Writer:
     def _regather(self, view_id: int, decay: float, set_id: int, key_id: int) -> None:
         """Sum one row of evidence anew; adding a difference would leave the rounding of a huge reward behind."""
         rows = self._rows(
-            "SELECT value.visit, return_ FROM step "
+            "SELECT value.visit, return_ FROM step INDEXED BY step_by_set "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "JOIN value ON value.namespace_id = step.namespace_id AND value.visit = step.visit AND view_id = ? "
             "WHERE step.namespace_id = ? AND set_id = ? AND key_id = ? AND live ORDER BY value.visit",
@@ -321,13 +321,16 @@ class Writer:
         self._load_counters()
         for state_id, text in self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id"):
             set_id = self._feature_set(self._encoder.features(text))
-            for table, column in (("state", "id"), ("step", "state_id")):
-                self._db.execute(
-                    f"UPDATE {table} SET set_id = ? WHERE namespace_id = ? AND {column} = ?",
-                    (set_id, self._ns, state_id),
-                )
+            self._db.execute(
+                "UPDATE state SET set_id = ? WHERE namespace_id = ? AND id = ?", (set_id, self._ns, state_id)
+            )
         self._db.execute(
-            "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step WHERE live "
+            "UPDATE step SET set_id = (SELECT state.set_id FROM state WHERE state.namespace_id = step.namespace_id "
+            "AND state.id = state_id) WHERE namespace_id = ?",
+            (self._ns,),
+        )
+        self._db.execute(
+            "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
             "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) WHERE namespace_id = ?",
             (self._ns,),
         )

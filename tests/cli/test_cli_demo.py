@@ -1,0 +1,272 @@
+"""`seasoned demo`: the file it promises, the picture, the table; the real thing, with the model, is marked slow."""
+
+from __future__ import annotations
+
+import json
+import struct
+import subprocess
+import sys
+import zlib
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from rich.console import Console
+
+from seasoned import Memory
+from seasoned.agents import compare
+from seasoned.cli import show
+from seasoned.cli.demo import demo
+from seasoned.errors import SeasonedError
+from seasoned.protocols import Usage
+
+GRID = "grid:S..../...../....G?max_steps=30"
+SEEDS, EPISODES = 3, 8
+PROMISED = {
+    "model": str,
+    "env": str,
+    "seeds": int,
+    "episodes": int,
+    "with_minus_without": dict,
+    "last_minus_first_quarter": dict,
+}
+BOUNDS = ("mean", "low", "high")
+MAIN = "from seasoned.cli import main; main()"
+
+
+def play(out, *more, env=GRID, seeds=SEEDS, episodes=EPISODES):
+    """The command in this process; errors are raised."""
+    fixed = ["--model", "uniform", "--env", env, "--seeds", str(seeds), "--episodes", str(episodes)]
+    done = CliRunner().invoke(demo, [*fixed, "--out", str(out), *more], catch_exceptions=False, standalone_mode=False)
+    return done.output
+
+
+def result(out, name="result"):
+    return json.loads((out / f"{name}.json").read_text())
+
+
+def check_png(path):
+    """The picture's size, if it is a whole PNG with more than one colour in it."""
+    data = path.read_bytes()
+    assert data.startswith(b"\x89PNG\r\n\x1a\n")
+    at, size, pixels, kinds = 8, None, b"", []
+    while at < len(data):
+        (length,), kind = struct.unpack(">I", data[at : at + 4]), data[at + 4 : at + 8]
+        body = data[at + 8 : at + 8 + length]
+        assert struct.unpack(">I", data[at + 8 + length : at + 12 + length])[0] == zlib.crc32(kind + body)
+        size = struct.unpack(">II", body[:8]) if kind == b"IHDR" else size
+        pixels += body if kind == b"IDAT" else b""
+        kinds.append(kind)
+        at += 12 + length
+    assert kinds[-1] == b"IEND" and at == len(data)
+    assert len(set(zlib.decompress(pixels))) > 16
+    return size
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """The folder and output of a demo and of its placebo."""
+    out = tmp_path_factory.mktemp("demo") / "deep" / "demo"
+    return out, {"result": play(out), "placebo": play(out, "--placebo")}
+
+
+@pytest.mark.parametrize("name", ["result", "placebo"])
+def test_it_writes_what_it_promises(played, name):
+    out, _ = played
+    found = result(out, name)
+    assert {key: type(found[key]) for key in PROMISED} == PROMISED
+    assert (found["model"], found["env"]) == ("uniform", GRID)
+    assert (found["seeds"], found["episodes"]) == (SEEDS, EPISODES)
+    for key in ("with_minus_without", "last_minus_first_quarter"):
+        interval = found[key]
+        assert tuple(interval) == BOUNDS and all(type(interval[bound]) is float for bound in BOUNDS)
+        assert interval["low"] <= interval["mean"] <= interval["high"]
+    assert found["placebo"] == (name == "placebo")
+    assert {"versions", "revision", "python", "machine"} <= set(found)
+
+
+@pytest.mark.parametrize(("name", "arm"), [("result", "memory"), ("placebo", "placebo")])
+def test_the_intervals_are_those_of_the_scores_it_played(played, name, arm):
+    found = result(played[0], name)
+    ours, alone = (np.array(found["scores"][key], dtype=float) for key in (arm, "alone"))
+    assert ours.shape == alone.shape == (SEEDS, EPISODES)
+    assert set(ours.ravel()) | set(alone.ravel()) <= {0.0, 1.0}  # a grid's goal was reached, or not
+    last, quarter = slice(EPISODES * 3 // 4, None), slice(0, EPISODES // 4)
+    for key, differences in (
+        ("with_minus_without", ours[:, last].mean(axis=1) - alone[:, last].mean(axis=1)),
+        ("last_minus_first_quarter", ours[:, last].mean(axis=1) - ours[:, quarter].mean(axis=1)),
+    ):
+        half = 4.302652729911275 * differences.std(ddof=1) / np.sqrt(SEEDS)  # Student's t, 2 degrees of freedom
+        wanted = (differences.mean(), differences.mean() - half, differences.mean() + half)
+        assert tuple(found[key].values()) == pytest.approx(wanted)
+
+
+def test_the_model_alone_plays_the_same_beside_memory_and_beside_the_placebo(played):
+    out, _ = played
+    assert result(out)["scores"]["alone"] == result(out, "placebo")["scores"]["alone"]
+    first = [seed[0] for seed in result(out)["scores"]["memory"]]
+    assert first == [seed[0] for seed in result(out)["scores"]["alone"]]  # nothing was known yet
+
+
+def test_the_picture_is_a_picture(played):
+    for name in ("result", "placebo"):
+        width, height = check_png(played[0] / f"{name}.png")
+        assert width > 400 and height > 200
+
+
+@pytest.mark.parametrize(("name", "arm"), [("result", "memory"), ("placebo", "placebo")])
+def test_it_prints_a_table_with_intervals_and_n_and_a_curve_without_colour(played, name, arm):
+    output = played[1][name]
+    assert "\x1b" not in output
+    assert f"95 % intervals over {SEEDS} seeds" in output
+    assert "1 to 2" in output and "7 to 8" in output and "quarter" in output
+    found = result(played[0], name)["with_minus_without"]
+    assert f"{found['mean']:+.2f} [{found['low']:+.2f}, {found['high']:+.2f}]" in output
+    assert "mean score by episode" in output and f"# {arm}" in output and ". alone" in output
+    assert "uniform" in output and GRID in output
+    assert f"{2 * SEEDS * EPISODES}/{2 * SEEDS * EPISODES} episodes" in output
+    assert output.count("\n") < 60
+
+
+def test_the_memory_it_leaves_holds_what_it_played(played):
+    for seed in range(SEEDS):
+        with Memory.open(played[0] / "memory.db", namespace=f"seed-{seed}", create=False) as memory:
+            memory.verify()
+            episodes = memory.episodes()
+        assert [sum(step.reward for step in e.steps) for e in episodes] == result(played[0])["scores"]["memory"][seed]
+        assert {e.arm for e in episodes} == {"memory"}
+
+
+def test_twice_is_the_same(tmp_path, played):
+    for name, more in (("result", []), ("placebo", ["--placebo"])):
+        for _ in range(2):  # into the same folder too
+            play(tmp_path, *more)
+            assert result(tmp_path, name)["scores"] == result(played[0], name)["scores"]
+            for key in PROMISED:
+                assert result(tmp_path, name)[key] == result(played[0], name)[key]
+
+
+def test_other_methods_and_games_play_too(tmp_path):
+    bandit = 'bandit:{"red":{"a":0.0,"b":-1.0},"blue":{"a":-1.0,"b":0.0}}?rounds=5'
+    output = play(tmp_path, "--policy", "seed", env=bandit, seeds=2, episodes=4)
+    assert result(tmp_path)["policy"] == "seed"
+    assert min(map(min, result(tmp_path)["scores"]["alone"])) < 0.0
+    curve = output[output.index("mean score by episode") :]
+    assert curve.count("#") >= 5  # negative scores are on the chart
+
+
+def test_learning_shows_in_the_demo_and_not_in_its_placebo(tmp_path):
+    """Ten seeds on a grid where the model alone finds the goal about every other time."""
+    play(tmp_path, seeds=10, episodes=12)
+    play(tmp_path, "--placebo", seeds=10, episodes=12)
+    for key in ("with_minus_without", "last_minus_first_quarter"):
+        assert result(tmp_path)[key]["low"] > 0.0
+        assert result(tmp_path, "placebo")[key]["low"] <= 0.0
+
+
+def test_piped_in_a_shell_it_ends_well_and_without_colour(tmp_path):
+    arguments = ["demo", "--model", "uniform", "--env", GRID, "--seeds", "2", "--episodes", "4", "--out", "d"]
+    done = subprocess.run(
+        [sys.executable, "-c", MAIN, *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "\x1b" not in done.stdout + done.stderr
+    assert result(tmp_path / "d")["seeds"] == 2
+
+
+# ------------------------------------------------------------------------------------------ bad input
+
+BAD = [
+    ("environment", ["--env", "gird:S.G"], "grid"),
+    ("model", ["--model", "locl"], "local"),
+    ("episodes", ["--episodes", "10"], "24"),
+    ("option", ["--env", "grid:S.G?slipp=1"], "slip"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "advice"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_bad_input_is_refused_with_advice_and_an_earlier_memory_is_kept(tmp_path, played, arguments, advice):
+    (tmp_path / "memory.db").write_bytes(b"an earlier one")
+    with pytest.raises(SeasonedError) as caught:
+        play(tmp_path, *arguments)
+    assert caught.value.seen and caught.value.rule and advice in caught.value.rule + caught.value.next_step
+    assert (tmp_path / "memory.db").read_bytes() == b"an earlier one"
+    assert not (tmp_path / "result.json").exists()
+
+
+USAGE = [["--policy", "defualt"], ["--seeds", "1"], ["--seeds", "x"], ["--episodes", "0"], ["--out", __file__]]
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=lambda pair: pair[0] + pair[1][-8:])
+def test_wrong_usage_is_exit_code_2(tmp_path, arguments):
+    (tmp_path / "memory.db").write_bytes(b"an earlier one")
+    done = CliRunner().invoke(demo, ["--model", "uniform", "--env", GRID, "--out", str(tmp_path), *arguments])
+    assert done.exit_code == 2
+    assert arguments[0] in done.output
+    assert (tmp_path / "memory.db").read_bytes() == b"an earlier one"
+
+
+# ------------------------------------------------------------------------------------------ on the screen
+
+
+def printed(thing):
+    console = Console(width=100, file=None, record=True, force_terminal=False)
+    with console.capture() as capture:
+        console.print(thing)
+    return capture.get()
+
+
+@pytest.mark.parametrize(
+    ("scores", "top", "bottom"),
+    [
+        ([[0.0, 1.0, 2.0]], "2.00", "0.00"),
+        ([[0.0, 0.0, 0.0]], "1.00", "0.00"),
+        ([[-4.0, -3.0, -2.0]], "0.00", "-4.00"),
+        ([[-1.0, 0.0, 3.0]], "3.00", "-1.00"),
+    ],
+)
+def test_the_curve_shows_every_episode_whatever_the_scores(scores, top, bottom):
+    lines = show.learning_curve({"score": scores}).plain.splitlines()[1:]
+    assert lines[0].split("|")[0].strip() == top
+    assert lines[-1].split("|")[0].strip() == bottom
+    assert sum(line.count("#") for line in lines) == 3
+    heights = [next(row for row, line in enumerate(lines) if line.split("|")[1][2 * e] == "#") for e in range(3)]
+    assert heights == sorted(heights, reverse=True)
+
+
+def test_the_table_says_whether_zero_is_inside():
+    ones = np.ones((3, 4)) * [[0, 0, 0, 1]]
+    for ours, alone, verdict in (
+        (ones, 0 * ones, "above zero"),
+        (0 * ones, ones, "below zero"),
+        (ones, ones, "not told apart from zero"),
+    ):
+        text = printed(show.comparison_table(compare(ours, alone), "memory", 4.0, 4))
+        assert verdict in text and "of 4 points" in text
+
+
+def test_an_unknown_price_is_called_unknown():
+    assert "unknown price" in show.usage_line(Usage(calls=3, cost_usd=None), 1.0)
+    assert "0.2500 USD" in show.usage_line(Usage(calls=3, cost_usd=0.25), 1.0)
+
+
+# ------------------------------------------------------------------------------------------ the real thing
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(3600)
+def test_the_demo_keeps_both_of_its_promises(tmp_path):
+    pytest.importorskip("textworld")
+    pytest.importorskip("xllamacpp")
+    for more in ([], ["--placebo"]):
+        done = subprocess.run(
+            [sys.executable, "-c", MAIN, "demo", *more], capture_output=True, text=True, cwd=tmp_path, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        assert "\x1b" not in done.stdout
+    found, placebo = result(tmp_path / "demo"), result(tmp_path / "demo", "placebo")
+    assert found["seeds"] >= 10 and found["episodes"] >= 20
+    assert found["with_minus_without"]["low"] > 0.0
+    assert found["last_minus_first_quarter"]["low"] > 0.0
+    assert placebo["with_minus_without"]["low"] <= 0.0
+    check_png(tmp_path / "demo" / "result.png")

@@ -1,0 +1,242 @@
+"""`seasoned run`: interrupted, killed and resumed for real; refusing what it cannot play; recording what it did."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from seasoned import Episode, Memory, Step
+from seasoned.cli.run import run
+from seasoned.errors import SeasonedError
+
+GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
+GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
+MAIN = "from seasoned.cli import main; main()"
+
+
+def command(folder, *more, env=GRID, episodes=24):
+    fixed = ["--model", "uniform", "--episodes", str(episodes), "--out", str(folder / "run")]
+    return ["--env", env, *fixed, *more]
+
+
+def in_process(folder, *more, **options):
+    """The command in this process; errors are raised."""
+    done = CliRunner().invoke(run, command(folder, *more, **options), catch_exceptions=False, standalone_mode=False)
+    return done.output
+
+
+def shell(folder, *more, **options):
+    """The command as a process of its own, in the folder."""
+    return subprocess.Popen(
+        [sys.executable, "-c", MAIN, "run", *command(folder, *more, **options)],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
+    )  # fmt: skip
+
+
+def lines(folder):
+    file = folder / "run" / "episodes.jsonl"
+    return file.read_bytes().count(b"\n") if file.exists() else 0
+
+
+def record(folder):
+    return json.loads((folder / "run" / "run.json").read_text())
+
+
+def broken_off(folder, sign, at_episode, **options):
+    """Send the signal once so many episodes are recorded; returns the exit code and what was said."""
+    process = shell(folder, **options)
+    while lines(folder) < at_episode and process.poll() is None:
+        time.sleep(0.002)
+    process.send_signal(sign)
+    said = "".join(process.communicate(timeout=120))
+    return process.returncode, said
+
+
+def stored(folder):
+    with Memory.open(folder / "run" / "memory.db", create=False) as memory:
+        memory.verify()
+        return memory.episodes()
+
+
+@pytest.fixture(scope="module", autouse=True)
+def games(tmp_path_factory):
+    """Games are made once, away from the user's own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
+@pytest.fixture(scope="module", params=[GRID, GAME], ids=["grid", "textworld"])
+def unbroken(request, tmp_path_factory):
+    """A spec, how many episodes, and the scores of a run that nothing broke off."""
+    if request.param == GAME:
+        pytest.importorskip("textworld")
+    episodes = 100 if request.param == GRID else 12
+    folder = tmp_path_factory.mktemp("unbroken")
+    in_process(folder, env=request.param, episodes=episodes)
+    return request.param, episodes, record(folder)["scores"]
+
+
+# ------------------------------------------------------------------------------------------ breaking off
+
+
+def test_ctrl_c_keeps_the_episode_in_flight_and_the_same_command_goes_on(tmp_path, unbroken):
+    env, episodes, scores = unbroken
+    code, said = broken_off(tmp_path, signal.SIGINT, 2, env=env, episodes=episodes)
+    assert code == 130, said
+    assert "interrupted" in said and "Traceback" not in said
+    found = stored(tmp_path)
+    assert [episode.ending == "aborted" for episode in found] == [False] * (len(found) - 1) + [True]
+    assert 2 <= lines(tmp_path) == len(found) - 1 < episodes
+    in_process(tmp_path, env=env, episodes=episodes)
+    assert record(tmp_path)["scores"] == scores
+    assert sum(episode.ending == "aborted" for episode in stored(tmp_path)) == 1
+
+
+def test_kill_9_twice_and_the_same_command_ends_as_if_nothing_had_been(tmp_path, unbroken):
+    env, episodes, scores = unbroken
+    for at in (1, 4):
+        code, _ = broken_off(tmp_path, signal.SIGKILL, at, env=env, episodes=episodes)
+        assert code == -signal.SIGKILL
+        assert at <= lines(tmp_path) < episodes
+    in_process(tmp_path, env=env, episodes=episodes)
+    assert record(tmp_path)["scores"] == scores
+    finished = stored(tmp_path)
+    assert len(finished) == episodes and all(episode.ending != "aborted" for episode in finished)
+    assert [sum(step.reward for step in episode.steps) for episode in finished] == pytest.approx(scores)
+
+
+# ------------------------------------------------------------------------------------------ what it writes
+
+
+def test_the_record_says_everything_that_the_scores_depend_on(tmp_path):
+    in_process(tmp_path, "--seed", "4", "--policy", "seed", episodes=8)
+    found = record(tmp_path)
+    assert found["settings"] == {
+        "env": GRID, "model": "uniform", "policy": "seed", "seed": 4, "memory": None, "namespace": None,
+        "calibrate": True,
+    }  # fmt: skip
+    assert {"numpy", "seasoned"} <= set(found["versions"])
+    assert {"revision", "python", "machine", "started_at", "finished_at"} <= set(found)
+    assert len(found["scores"]) == 8
+    assert found["usage"]["calls"] == 0 and found["usage"]["cost_usd"] == 0.0
+    episodes = stored(tmp_path)
+    assert [sum(step.reward for step in e.steps) for e in episodes] == pytest.approx(found["scores"])
+    assert {(e.model, e.policy, e.arm) for e in episodes} == {("uniform", "seed", "seed")}
+    ids = [episode.id for episode in episodes]
+    assert ids == sorted(ids) and len(set(ids)) == 8 and all(id_.endswith(f"-{n:05d}") for n, id_ in enumerate(ids))
+
+
+def test_it_prints_a_curve_and_a_summary_without_colour_when_piped(tmp_path):
+    output = in_process(tmp_path, episodes=20)
+    assert "\x1b" not in output
+    scores = record(tmp_path)["scores"]
+    assert f"mean score {sum(scores) / 20:.2f} of 1 over 20 episodes" in output
+    assert "0 model calls" in output and "20/20 episodes" in output
+    assert output.count("#") == 21  # one mark an episode, and the legend's
+
+
+def test_as_json_stdout_holds_json_only(tmp_path):
+    process = shell(tmp_path, "--json", episodes=5)
+    out, err = process.communicate(timeout=120)
+    assert process.returncode == 0, err
+    printed = json.loads(out)
+    assert printed["scores"] == record(tmp_path)["scores"]
+    assert printed["settings"]["seed"] == 0 and Path(printed["folder"]) == tmp_path / "run"
+
+
+def test_a_memory_named_is_used_and_goes_on_learning_in_another_run(tmp_path):
+    path = tmp_path / "shop.db"
+    with Memory.open(path, namespace="shop") as memory:
+        memory.add(Episode("t", [Step("page", "click", 1.0)], id="mine"))
+    for seed in ("1", "2"):
+        in_process(tmp_path / seed, "--memory", str(path), "--seed", seed, episodes=4)
+    with Memory.open(path, namespace="shop") as memory:
+        ids = [episode.id for episode in memory.episodes()]
+        assert ids[0] == "mine" and len(ids) == len(set(ids)) == 9
+    assert not (tmp_path / "1" / "run" / "memory.db").exists()
+
+
+LONG = "bandit:" + json.dumps({f"context {n}": {"left": 0.0, "right": 1.0} for n in range(12)})
+
+
+@pytest.mark.parametrize("changed", [["--seed", "1"], ["--policy", "base"], ["--no-calibrate"]])
+def test_runs_with_other_settings_are_other_runs_in_one_memory_however_long_their_names(tmp_path, changed):
+    path = tmp_path / "m.db"
+    in_process(tmp_path / "a", "--memory", str(path), env=LONG, episodes=2)
+    in_process(tmp_path / "b", "--memory", str(path), *changed, env=LONG, episodes=2)
+    with Memory.open(path) as memory:
+        assert len(memory.episodes()) == 4
+
+
+def test_without_a_folder_the_record_goes_to_one_of_its_own(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for seed in ("0", "1", "0"):
+        arguments = ["--env", GRID, "--model", "uniform", "--episodes", "2", "--seed", seed]
+        CliRunner().invoke(run, arguments, catch_exceptions=False, standalone_mode=False)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+# ------------------------------------------------------------------------------------------ bad input
+
+BAD = [
+    ("environment", ["--env", "gird:S.G"], "grid"),
+    ("environment without a colon", ["--env", "grid"], "grid"),
+    ("option of an environment", ["--env", "grid:S.G?max_step=3"], "max_steps"),
+    ("challenge", ["--env", "textworld:coking"], "cooking"),
+    ("grid without a way", ["--env", "grid:S#G"], "goal"),
+    ("model", ["--model", "locl"], "local"),
+    ("model without a name", ["--model", "openai"], "openai:MODEL"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "advice"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
+def test_names_that_nobody_knows_are_refused_with_advice_before_anything_happens(tmp_path, arguments, advice):
+    with pytest.raises(SeasonedError) as caught:
+        in_process(tmp_path, *arguments)
+    assert caught.value.seen and caught.value.rule and advice in caught.value.rule + caught.value.next_step
+    assert list(tmp_path.iterdir()) == []
+
+
+USAGE = [["--policy", "defualt"], ["--episodes", "0"], ["--episodes", "x"], ["--seed", "-1"], ["--no-such-option"]]
+
+
+@pytest.mark.parametrize("arguments", USAGE, ids=" ".join)
+def test_wrong_usage_is_exit_code_2(tmp_path, arguments):
+    done = CliRunner().invoke(run, command(tmp_path, *arguments))
+    assert done.exit_code == 2
+    assert arguments[0] in done.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_settings_in_the_same_folder_are_refused(tmp_path):
+    in_process(tmp_path, episodes=2)
+    before = record(tmp_path)
+    with pytest.raises(SeasonedError, match="another run") as caught:
+        in_process(tmp_path, "--seed", "1", episodes=2)
+    assert caught.value.next_step
+    assert record(tmp_path) == before
+
+
+def test_a_refused_memory_does_not_take_the_folder(tmp_path):
+    foreign = tmp_path / "notes.txt"
+    foreign.write_text("not a memory " * 100)
+    with pytest.raises(SeasonedError):
+        in_process(tmp_path, "--memory", str(foreign), episodes=2)
+    assert foreign.read_text() == "not a memory " * 100
+    in_process(tmp_path, episodes=2)  # the same folder, another memory
+    assert len(record(tmp_path)["scores"]) == 2
+
+
+def test_a_refusal_in_a_shell_is_one_line_and_an_exit_code(tmp_path):
+    process = shell(tmp_path, env="gird:S.G")
+    out, err = process.communicate(timeout=120)
+    assert (process.returncode, out) == (2, "")
+    assert "'grid'" in err and "Traceback" not in err

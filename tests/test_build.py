@@ -1,0 +1,162 @@
+"""Names to objects: what a specification makes, and what is refused."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.agents import UniformReader
+from seasoned.build import ALONE, make_policy, make_reader, open_env, open_memory
+from seasoned.errors import (
+    ConfigError,
+    EncoderMismatchError,
+    InputError,
+    MissingExtraError,
+    NotFoundError,
+    ReadOnlyStoreError,
+    SeasonedError,
+    UnknownNameError,
+)
+from seasoned.llms import LabelReader
+from seasoned.policies import PRESETS, ModelAlone
+from seasoned.protocols import PriorReader
+from seasoned.states import NUMBERS, TokenEncoder
+from seasoned.testing import check_environment, check_policy
+
+
+def refused(error, advice, call):
+    with pytest.raises(error) as caught:
+        call()
+    assert caught.value.seen and caught.value.rule
+    assert advice in caught.value.next_step or advice in caught.value.rule
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:") as opened:
+        yield opened
+
+
+# ------------------------------------------------------------------------------------------ policies
+
+
+@pytest.mark.parametrize("name", [ALONE, *PRESETS])
+def test_every_policy_that_has_a_name_keeps_its_promises(memory, name):
+    for n in range(6):
+        memory.add(Episode("t", [Step("page:cart total:12", ["click(checkout)", "click(back)"][n % 2], float(n % 2))]))
+    policy = make_policy(name, memory)
+    assert policy.name == name
+    check_policy(policy)
+
+
+def test_a_preset_is_made_with_its_settings_and_those_given(memory):
+    policy = make_policy("seed", memory, beta=2.5, exploration=None)
+    assert isinstance(policy, JitRL) and policy.name == "seed+"
+    assert (policy.settings.beta, policy.settings.exploration, policy.settings.k) == (2.5, None, PRESETS["seed"].k)
+    assert make_policy("default", memory).settings == PRESETS["default"]
+    assert isinstance(make_policy(ALONE, None), ModelAlone)
+
+
+def test_policies_that_cannot_be_made(memory):
+    refused(UnknownNameError, "'default'", lambda: make_policy("defualt", memory))
+    refused(UnknownNameError, "'base'", lambda: make_policy("bas", memory))
+    refused(UnknownNameError, "seed", lambda: make_policy("", memory))
+    refused(InputError, "memory", lambda: make_policy("default", None))
+    refused(InputError, "none", lambda: make_policy(ALONE, memory, beta=1.0))
+    refused(InputError, "'beta'", lambda: make_policy("default", memory, betta=1.0))
+    refused(InputError, "beta", lambda: make_policy("default", memory, beta=-1.0))
+
+
+# ------------------------------------------------------------------------------------------ readers
+
+
+def test_a_reader_needs_no_model_to_be_uniform():
+    reader = make_reader("uniform")
+    assert isinstance(reader, UniformReader) and isinstance(reader, PriorReader)
+    assert dict(asyncio.run(reader.read("s", "t", ["a"])).prior) == {"a": 0.0}
+
+
+def test_a_model_is_read_by_label_and_its_answers_kept_where_asked(tmp_path):
+    pytest.importorskip("openai")
+    settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
+    reader = make_reader("openai:m", cache=tmp_path / "answers.db", calibrate=False, **settings)
+    assert isinstance(reader, LabelReader) and isinstance(reader, PriorReader)
+    assert not reader.calibrate and "m" in reader.name
+    assert (tmp_path / "answers.db").exists()
+    assert make_reader("openai:m", **settings).calibrate
+
+
+def test_readers_that_cannot_be_made(tmp_path):
+    refused(UnknownNameError, "'local'", lambda: make_reader("locl"))
+    refused(UnknownNameError, "'openai'", lambda: make_reader("openia:gpt"))
+    refused(ConfigError, "openai:MODEL", lambda: make_reader("openai"))
+    refused(InputError, "model specification", lambda: make_reader(""))
+    refused(InputError, "uniform", lambda: make_reader("uniform", temperature=1.0))
+    with pytest.raises((InputError, MissingExtraError)):
+        make_reader("openai:m", no_such_setting=1)
+    (tmp_path / "notes.txt").write_text("mine " * 100)
+    with pytest.raises(SeasonedError):
+        make_reader("local", cache=tmp_path / "notes.txt")
+    assert (tmp_path / "notes.txt").read_text() == "mine " * 100
+
+
+# ------------------------------------------------------------------------------------------ environments
+
+
+def test_an_environments_name_makes_it_again():
+    for spec in ("grid:S.T/..G?slip=0.1&max_steps=9", 'bandit:{"a":{"x":0.0,"y":1.0}}?rounds=3'):
+        name = open_env(spec).name
+        assert open_env(name).name == name
+        check_environment(lambda name=name: open_env(name))
+
+
+# ------------------------------------------------------------------------------------------ memories
+
+
+def namespaces(path, *names, encoder=None):
+    for name in names:
+        with Memory.open(path, namespace=name, encoder=encoder) as memory:
+            memory.add(Episode("t", [Step(f"page {name} 7", "click", 1.0)]))
+
+
+def test_a_memory_is_opened_with_the_encoder_that_made_it(tmp_path):
+    path = tmp_path / "m.db"
+    namespaces(path, "shop", encoder=TokenEncoder(masks=[NUMBERS]))
+    with pytest.raises(EncoderMismatchError):
+        Memory.open(path, namespace="shop")
+    with open_memory(str(path)) as memory:  # the only namespace there is
+        assert memory.namespace == "shop"
+        assert memory.search("page shop 8")[0].similarity == 1.0  # the number is masked, as it was when it was stored
+        memory.verify()
+    with pytest.raises(EncoderMismatchError):
+        open_memory(str(path), encoder=TokenEncoder())
+
+
+def test_one_of_several_namespaces_has_to_be_named(tmp_path):
+    path = tmp_path / "m.db"
+    namespaces(path, "shop", "desk")
+    refused(NotFoundError, "desk, shop", lambda: open_memory(str(path)))
+    with open_memory(str(path), namespace="desk") as memory:
+        assert len(memory) == 1
+    refused(NotFoundError, "", lambda: open_memory(str(path), namespace="dsk"))
+    assert set(Memory.namespaces(path)) == {"desk", "shop"}
+
+
+def test_nothing_is_made_unless_asked(tmp_path):
+    path = tmp_path / "m.db"
+    with pytest.raises(NotFoundError):
+        open_memory(str(path))
+    assert not path.exists()
+    with open_memory(str(path), create=True, gamma=0.25) as memory:
+        assert (memory.namespace, memory.gamma, len(memory)) == ("default", 0.25, 0)
+    with open_memory(str(path), read_only=True) as memory, pytest.raises(ReadOnlyStoreError):
+        memory.add(Episode("t", [Step("page", "click")]))
+
+
+def test_a_memory_without_a_file_is_new_every_time():
+    for _ in range(2):
+        with open_memory(":memory:", create=True) as memory:
+            assert len(memory) == 0
+            memory.add(Episode("t", [Step("page", "click")]))
