@@ -138,13 +138,11 @@ def test_what_is_stored_says_where_it_came_from(memory):
 
 def resumed(folder, breaks, episodes=10, **options):
     """Play a run that breaks off at these steps, each time going on with what is on disk."""
-    attempts = 0
     for at in breaks:
         with Memory.open(folder / "m.db") as memory:
             record = RunRecord(folder / "run", {"seed": 0})
             with pytest.raises(EnvError):
                 run(memory, episodes, environment=Counting(fail_at=[at]), record=record, **options)
-        attempts += 1
     with Memory.open(folder / "m.db") as memory:
         record = RunRecord(folder / "run", {"seed": 0})
         done = run(memory, episodes, record=record, **options)
