@@ -64,11 +64,11 @@ def script_of(page):
 
 
 def commands_of(page):
-    """The `seasoned` and `python` commands that a reader would type, continued lines joined."""
+    """The commands that a reader would type, continued lines joined; `make` is for `make`'s own tests."""
     for block in blocks_of(page):
         if block.language == "console" and block.marks != "no-run":
             for line in block.body.replace("\\\n", " ").splitlines():
-                if line.startswith(("$ seasoned ", "$ python ")):
+                if line.startswith("$ ") and not line.startswith("$ make "):
                     yield line.removeprefix("$ ")
 
 
@@ -104,9 +104,9 @@ def test_the_commands_of_a_page_succeed_one_after_the_other(page, tmp_path):
     """After the page's Python, in the same folder: a command may read what that wrote."""
     if script := script_of(page):
         assert run([sys.executable, "-c", script], tmp_path).returncode == 0
-    for command in commands_of(page):
-        done = run(["sh", "-c", command], tmp_path)
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}\n{done.stderr}"
+    script = "\n".join(["set -x", *commands_of(page)])
+    done = run(["bash", "-euo", "pipefail", "-c", script], tmp_path)
+    assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=name_of)

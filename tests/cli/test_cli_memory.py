@@ -464,20 +464,6 @@ def test_every_command_teaches(name):
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "command-line.md"
 
 
-def test_the_page_runs_as_it_is_written(tmp_path):
-    with Memory.open(tmp_path / "agent.db", namespace="shop") as memory:
-        for number in range(4):
-            memory.add(Episode("checkout", [Step(CART, "click(pay)", float(number))], f"{number + 1}f2a9c"))
-    lines = re.findall(r"^\$ (.*)$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(lines) > 10
-    env = {**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(
-        ["bash", "-euo", "pipefail", "-c", "\n".join(lines)], cwd=tmp_path, env=env, capture_output=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, b"")
-    assert {"agent.jsonl", "copy.db", "episodes.json"} <= {file.name for file in tmp_path.iterdir()}
-
-
 def test_the_page_lists_the_exit_codes():
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(str(code), meaning) for code, meaning, _ in EXIT_CODES]

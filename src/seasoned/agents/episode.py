@@ -44,7 +44,7 @@ class EpisodeResult:
         max_score: the best possible, where it is known.
         steps: executed steps.
         ending: terminated or truncated.
-        flips: steps at which the most likely action was another one with memory than without.
+        flips: steps at which the action most likely with memory was not (among) the most likely without.
         kl_nats: what memory spent, summed over the steps.
         memory_steps: steps at which memory shifted the policy.
         decision_s: time spent deciding (encode, retrieve, estimate, modulate), in seconds.
@@ -117,9 +117,8 @@ async def play_episode(
         decision_s += time.perf_counter() - asked
         following = await environment.step(decision.action)
         log.record(seen.state, decision, following.reward)
-        flips += max(decision.probs, key=decision.probs.__getitem__) != max(
-            decision.base_probs, key=decision.base_probs.__getitem__
-        )
+        likeliest = max(decision.probs, key=decision.probs.__getitem__)
+        flips += decision.base_probs[likeliest] < max(decision.base_probs.values())
         kl_nats += decision.kl_nats
         memory_steps += decision.mode == "memory"
         seen, step = following, step + 1

@@ -104,8 +104,8 @@ async def _play(
 ) -> tuple[dict[str, list[list[float]]], Usage]:
     """Scores by arm, seed and episode. Each run starts with an empty memory of its own, a namespace of one file."""
     kind = "placebo" if placebo else "memory"
-    for old in path.parent.glob(path.name + "*"):
-        old.unlink()
+    for suffix in ("", "-wal", "-shm"):
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
     scores: dict[str, list[list[float]]] = {"alone": [], kind: []}
     usage = Usage()
     with show.progress(console, 2 * seeds * episodes) as advance:
