@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from seasoned.envs import Grid
 from seasoned.errors import EnvError, InputError
-from seasoned.protocols import Sync
+from seasoned.sync import Sync
 from seasoned.testing import check_environment
 
 MAZE = ["S.#G", "....", "..#T"]

@@ -12,7 +12,7 @@ import pytest
 from seasoned.envs import TextWorldEnv, open_env
 from seasoned.envs.games import game_file, read_options
 from seasoned.errors import EnvError, InputError
-from seasoned.protocols import Sync
+from seasoned.sync import Sync
 from seasoned.testing import check_environment
 
 pytest.importorskip("textworld")
