@@ -20,20 +20,21 @@ DYNAMIC = {"import_module", "__import__", "load_extra"}
 HEAVY = {"matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
 SCREEN = {"click", "rich"}
 
-FLOOR = {"errors", "types", "protocols", "config", "registry", "settings", "sync"}
+FLOOR = {"errors", "types", "protocols", "config", "registry", "settings", "sync", "canonical"}
 TOP = {"build", "lab", "service", "integrations"}
 MAY_IMPORT = {
     "errors": set(),
     "types": {"errors"},
     "protocols": {"errors", "types"},
     "sync": set(),
+    "canonical": set(),
     "config": {"errors", "types", "protocols", "registry", "settings"},
     "registry": {"errors", "types", "protocols", "config", "settings"},
     "settings": {"errors", "types", "protocols", "config", "registry"},
     "core": {"errors"},
     "states": FLOOR | {"core"},
     "memory": FLOOR | {"core", "states"},
-    "llms": {"errors", "types", "protocols", "config", "registry", "core"},
+    "llms": {"canonical", "errors", "types", "protocols", "config", "registry", "core"},
     "envs": {"errors", "types", "protocols", "config", "registry", "states"},
     "judges": {"errors", "types", "protocols", "config", "registry", "core"},
     "policies": {"errors", "types", "protocols", "config", "registry", "core", "states"},

@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.core.arrays import as_floats
 from seasoned.core.exploration import ExplorationBonus
 from seasoned.errors import InputError
 
@@ -63,6 +64,7 @@ class AdvantageEstimator:
         for name, value, kind in (("baseline", self.baseline, Baseline), ("scale", self.scale, Scale)):
             if value not in get_args(kind):
                 raise InputError(f"{name} = {value!r}", f"{name} is one of {', '.join(get_args(kind))}", "Choose one.")
+        as_floats("kappa", [self.kappa])
         if not 0.0 <= self.kappa < float("inf"):
             raise InputError(
                 f"kappa = {self.kappa}", "kappa is finite and at least 0 steps", "0 switches shrinkage off."

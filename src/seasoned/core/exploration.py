@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 
 __all__ = ["ExplorationBonus"]
@@ -32,6 +33,7 @@ class ExplorationBonus:
     rate: float
 
     def __post_init__(self) -> None:
+        as_floats("alpha and rate", [self.alpha, self.rate])
         if not 0.0 <= self.alpha < float("inf"):
             raise InputError(f"alpha = {self.alpha}", "alpha is finite and at least 0", "The paper's games use 5.")
         if not 0.0 <= self.rate <= 1.0:

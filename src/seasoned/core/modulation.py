@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 
 __all__ = [
@@ -39,7 +40,7 @@ def check_beta(beta: float) -> float:
 
 
 def _vector(name: str, values: npt.ArrayLike) -> Floats:
-    array = np.asarray(values, dtype=np.float64)
+    array = as_floats(name, values)
     if array.ndim != 1 or not len(array):
         raise InputError(
             f"{name} of shape {array.shape}", f"{name} have shape (C,) with C >= 1", "Pass at least one candidate."
@@ -47,6 +48,13 @@ def _vector(name: str, values: npt.ArrayLike) -> Floats:
     if not np.isfinite(array).all():
         at = int(np.flatnonzero(~np.isfinite(array))[0])
         raise InputError(f"{name}[{at}] = {array[at]}", f"{name} are finite", "Bound what the model did not return.")
+    return array
+
+
+def _probabilities(values: npt.ArrayLike) -> Floats:
+    array = _vector("probabilities", values)
+    if (array < 0).any() or not array.sum() > 0:
+        raise InputError(f"probabilities {array}", "none is negative, their sum is positive", "Take a softmax first.")
     return array
 
 
@@ -127,7 +135,7 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
         >>> round(kl_divergence([0.5, 0.5], [0.25, 0.75]), 4)
         0.1438
     """
-    p_, q_ = _vector("probabilities", p), _vector("probabilities", q)
+    p_, q_ = _probabilities(p), _probabilities(q)
     if p_.shape != q_.shape:
         raise InputError(
             f"{len(p_)} and {len(q_)} probabilities", "both policies are over the same candidates", "Align them."
@@ -166,7 +174,9 @@ def mix_in(logprobs: npt.ArrayLike, n_added: int, mass: float) -> Floats:
         >>> np.exp(mix_in([0.0], n_added=2, mass=0.1)).round(3).tolist()
         [0.9, 0.05, 0.05]
     """
-    own = np.asarray(logprobs, dtype=np.float64)
+    own = as_floats("logprobs", logprobs)
+    if n_added < 0:
+        raise InputError(f"n_added = {n_added}", "a number of candidates is at least 0", "Pass 0 to add none.")
     if not n_added:
         return own
     if not len(own):
@@ -183,6 +193,6 @@ def sample_index(probs: npt.ArrayLike, rng: np.random.Generator) -> int:
         >>> sample_index([0.0, 1.0], np.random.default_rng(0))
         1
     """
-    cumulative = np.cumsum(_vector("probabilities", probs))
+    cumulative = np.cumsum(_probabilities(probs))
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     return min(index, len(cumulative) - 1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 
 __all__ = ["check_gamma", "discounted_returns", "gamma_for_horizon"]
@@ -47,7 +48,7 @@ def discounted_returns(rewards: npt.ArrayLike, gamma: float) -> npt.NDArray[np.f
         [0.25, 0.5, 1.0]
     """
     check_gamma(gamma)
-    values = np.asarray(rewards, dtype=np.float64)
+    values = as_floats("rewards", rewards)
     if values.ndim != 1:
         raise InputError(f"rewards of shape {values.shape}", "rewards have shape (T,)", "Pass one episode at a time.")
     if not np.isfinite(values).all():
@@ -56,8 +57,10 @@ def discounted_returns(rewards: npt.ArrayLike, gamma: float) -> npt.NDArray[np.f
     returns = np.empty_like(values)
     following = 0.0
     for t in range(len(values) - 1, -1, -1):
-        following = values[t] + gamma * following
+        following = float(values[t]) + gamma * following
         returns[t] = following
+    if not np.isfinite(returns).all():
+        raise InputError(f"returns up to {np.abs(values).max()} a step", "a return is finite", "Scale the rewards.")
     return returns
 
 

@@ -9,6 +9,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 
 __all__ = ["Interval", "mean_interval", "robust_spread", "t_quantile"]
@@ -85,11 +86,13 @@ def mean_interval(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0, 
         >>> print(mean_interval([1.0, 2.0, 3.0]))
         +2.000 [-0.484, +4.484] (n=3, 95% t)
     """
-    x = np.asarray(values, dtype=np.float64)
+    x = as_floats("runs", values)
     if x.ndim != 1 or len(x) < 2 or not np.isfinite(x).all():
         raise InputError(f"runs of shape {x.shape}", "an interval needs two or more finite runs", "Run more seeds.")
     if not 0.0 < level < 1.0:
         raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
+    if seed < 0 or resamples < 1:
+        raise InputError(f"seed = {seed}, resamples = {resamples}", "seed >= 0, resamples >= 1", "Keep the defaults.")
     n, mean = len(x), float(x.mean())
     t = t_quantile(0.5 + level / 2, n - 1)
     if n < BOOTSTRAP_MIN_RUNS:
@@ -116,7 +119,9 @@ def robust_spread(values: npt.ArrayLike, counts: npt.ArrayLike) -> float:
         >>> robust_spread([0.0, 1.0], [50, 50])
         0.5
     """
-    x, n = np.asarray(values, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    x, n = as_floats("values", values), as_floats("counts", counts)
+    if x.shape != n.shape:
+        raise InputError(f"{len(x)} values and {len(n)} counts", "each value has a count", "Align them.")
     if not n.sum() > 0:
         return 0.0
     order = np.argsort(x, kind="stable")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import InputError, excerpt
 from seasoned.registry import suggest
-from seasoned.types import Episode, Step, check_finite, check_text
+from seasoned.types import Episode, Step, check_reward, check_text
 
 __all__ = ["Moment", "Rule", "RuleJudge"]
 
@@ -66,7 +66,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         check_text("rule name", self.name)
-        object.__setattr__(self, "reward", check_finite(f"reward of rule {self.name!r}", self.reward))
+        object.__setattr__(self, "reward", check_reward(f"reward of rule {self.name!r}", self.reward))
         if isinstance(self.when, Mapping):
             if not self.when:
                 raise InputError(
@@ -145,7 +145,7 @@ class RuleJudge:
         for moment in _moments(episode):
             applying = [rule.reward for rule in self._rules if rule.applies(moment)]
             if applying:
-                rewards[moment.index] = check_finite(f"summed reward of step {moment.index}", sum(applying))
+                rewards[moment.index] = check_reward(f"summed reward of step {moment.index}", sum(applying))
         return rewards
 
     def explain(self, episode: Episode) -> dict[int, tuple[str, ...]]:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import asdict
 from typing import Any
 
+from seasoned.canonical import canonical_json
 from seasoned.errors import InputError, ModelAnswerError, ModelError, RateLimitError, excerpt
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Message, TokenLogprob, Usage
 from seasoned.types import check_finite, check_text
 
-__all__ = ["canonical_json", "check_request", "probe", "read_completion", "request_digest", "request_json"]
+__all__ = ["check_request", "probe", "read_completion", "request_digest", "request_json"]
 
 _PROBED_TOP_LOGPROBS = (20, 5, 1)
 
@@ -43,16 +43,6 @@ def check_request(request: CompletionRequest) -> None:
         raise InputError(f"temperature = {request.temperature}", "a temperature is at least 0", "Use 0 for greedy.")
     for token, bias in request.logit_bias.items():
         check_finite(f"logit_bias[{token}]", bias)
-
-
-def canonical_json(value: object) -> str:
-    """Return JSON with sorted keys and no spaces: equal values, equal text.
-
-    Example:
-        >>> canonical_json({"b": 1, "a": (2,)})
-        '{"a":[2],"b":1}'
-    """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def request_digest(name: str, request: CompletionRequest) -> str:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from typing import Any
 
+from seasoned.canonical import canonical_json
 from seasoned.types import Episode, Step
 
-__all__ = ["canonical_json", "digest", "episode_from_record", "episode_record", "text_digest"]
+__all__ = ["digest", "episode_from_record", "episode_record", "text_digest"]
 
 Record = dict[str, Any]
-
-
-def canonical_json(record: object) -> str:
-    """Return JSON with sorted keys and no spare blanks; floats in their shortest exact form."""
-    return json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def digest(tag: str, record: object) -> bytes:

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
+from seasoned.canonical import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.states.buckets import Buckets, as_run
 from seasoned.states.recent import check_count, split_recent
-from seasoned.states.tokens import canonical_json
 from seasoned.states.words import NOT_NOUNS
 from seasoned.types import check_text
 

@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from seasoned.canonical import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.states.masks import Mask, apply_masks
 from seasoned.states.urls import UrlRules
 
-__all__ = ["MAX_NGRAM", "MAX_STATE_CHARS", "TokenEncoder", "canonical_json", "check_state"]
+__all__ = ["MAX_NGRAM", "MAX_STATE_CHARS", "TokenEncoder", "check_state"]
 
 MAX_NGRAM = 8
 MAX_STATE_CHARS = 10_000_000
-
-
-def canonical_json(settings: object) -> str:
-    r"""Return the one way to write `settings` as JSON: sorted keys, no blanks, ASCII.
-
-    Example:
-        >>> canonical_json({"b": 1, "a": "é"})
-        '{"a":"\\u00e9","b":1}'
-    """
-    return json.dumps(settings, sort_keys=True, separators=(",", ":"))
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,7 @@ class Prior(Mapping[str, float]):
         logprobs: action to logprob; normalised over the candidates.
         method: how it was read (`label`, `given`, ...).
         model: the model's name.
-        bounded: actions whose label was outside the returned top logprobs: their value is an upper bound.
+        bounded: actions whose label was outside the returned top logprobs: their value is a bound, not a reading.
         capabilities: what the endpoint was found to be able to do, in words.
 
     Raises:
@@ -138,11 +138,12 @@ class Decision:
                 f"gamma = {self.gamma:g}"
             )
         if self.prior is not None:
-            lines.append(f"prior     read by {self.prior.method} from {self.prior.model or 'an unnamed model'}")
+            how = f"read by {self.prior.method} from {self.prior.model or 'an unnamed model'}"
             if self.prior.capabilities:
-                lines[-1] += f" ({self.prior.capabilities})"
+                how += f" ({self.prior.capabilities})"
+            lines.append(f"prior     {_shorten(how, 200)}")
             if self.prior.bounded:
-                lines.append(f"          only bounded from above: {_shorten(', '.join(self.prior.bounded), 100)}")
+                lines.append(f"          not read, only bounded: {_shorten(', '.join(self.prior.bounded), 100)}")
         if self.dropped:
             lines.append(f"dropped   not admissible: {_shorten(', '.join(self.dropped), 100)}")
         return lines
@@ -171,7 +172,8 @@ class Decision:
             seen = neighbor.experience
             lines.append(
                 f"  similarity {neighbor.similarity:.3f}  return {seen.return_:+.4g}  "
-                f"{_shorten(seen.action, 30)}  [{seen.episode_id} step {seen.step}]  {_shorten(seen.state, 50)}"
+                f"{_shorten(seen.action, 30)}  [{_shorten(seen.episode_id, 40)} step {seen.step}]  "
+                f"{_shorten(seen.state, 50)}"
             )
         return lines
 

@@ -1,0 +1,20 @@
+"""One text for one content: what hashes and keys are taken of."""
+
+from __future__ import annotations
+
+import json
+
+__all__ = ["canonical_json"]
+
+
+def canonical_json(value: object) -> str:
+    """Return JSON with sorted keys, no spare blanks, and floats in their shortest exact form: equal values, equal text.
+
+    Raises:
+        ValueError: it holds NaN or an infinity.
+
+    Example:
+        >>> canonical_json({"b": 1, "a": (2,)})
+        '{"a":[2],"b":1}'
+    """
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
