@@ -1,4 +1,4 @@
-"""What is no number, or no distribution, is refused by every function of the core, with the value, the rule, the next step."""
+"""What is no number, or no distribution, is refused by the core: the value seen, the rule, the next step."""
 
 import math
 
