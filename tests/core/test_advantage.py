@@ -1,4 +1,4 @@
-"""Advantages from `A(a) = n_a / (n_a + kappa) * (Q(a) - V) / scale`: by hand, then as theorems."""
+"""Advantages from `A(a) = (Q(a) - V) / scale`, Q shrunk towards the neighbours' mean: by hand, then as theorems."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ def estimate(estimator, *, weights, totals, base_probs, elsewhere=(0.0, 0.0), n_
 
 # Three candidates: the first taken twice (returns 0 and 2), the second once (return -1), the third never; one neighbour
 # did something else and got 2. Q = 1, -1, unknown. V over neighbours = (2 - 1 + 2) / 4 = 0.75. The base policy tries
-# the first two with 0.2 and 0.3, so that its V = (0.2 * 1 + 0.3 * -1) / 0.5 = -0.2.
+# the first two with 0.2 and 0.3, so that its V = (0.2 * 1 + 0.3 * -1) / 0.5 = -0.2. Shrunk towards the mean 0.75 by
+# kappa = 1: Q = (2 + 0.75) / 3 = 11/12 and (-1 + 0.75) / 2 = -1/8, V = (0.2 * 11/12 - 0.3 / 8) / 0.5 = 7/24; by kappa = 2:
+# Q = 7/8 and 1/6, V = 0.45.
 SEEN = {"weights": [2, 1, 0], "totals": [2, -1, 0], "base_probs": [0.2, 0.3, 0.5], "elsewhere": (1, 2)}
 
 
@@ -41,9 +43,9 @@ SEEN = {"weights": [2, 1, 0], "totals": [2, -1, 0], "base_probs": [0.2, 0.3, 0.5
         ("neighbors", 0.0, "none", 0.75, [0.25, -1.75, 0.0]),
         ("neighbors", 1.0, "none", 0.75, [0.25 * 2 / 3, -1.75 / 2, 0.0]),
         ("base_policy", 0.0, "none", -0.2, [1.2, -0.8, 0.0]),
-        ("base_policy", 1.0, "none", -0.2, [0.8, -0.4, 0.0]),
-        ("base_policy", 2.0, "none", -0.2, [0.6, -0.8 / 3, 0.0]),
-        ("base_policy", 1.0, "spread", -0.2, [1.6, -0.8, 0.0]),
+        ("base_policy", 1.0, "none", 7 / 24, [15 / 24, -10 / 24, 0.0]),
+        ("base_policy", 2.0, "none", 0.45, [0.425, 1 / 6 - 0.45, 0.0]),
+        ("base_policy", 1.0, "spread", 7 / 24, [15 / 12, -10 / 12, 0.0]),
     ],
 )
 def test_by_hand(baseline, kappa, scale, v, advantages):
@@ -114,10 +116,10 @@ estimators = st.builds(
 
 
 @PROPERTY
-@given(candidates)
-def test_the_base_policy_has_no_advantage_over_itself(seen):
+@given(candidates, st.floats(0, 5))
+def test_the_base_policy_has_no_advantage_over_itself(seen, kappa):
     """`sum pi(a) A(a) = 0` over the tried: that is what V as the base policy's value means."""
-    advantages = estimate(AdvantageEstimator("base_policy", "none", 0.0), **seen).advantages
+    advantages = estimate(AdvantageEstimator("base_policy", "none", kappa), **seen).advantages
     assert math.fsum(p * a for p, a in zip(seen["base_probs"], advantages, strict=True)) == pytest.approx(0.0, abs=1e-9)
 
 
@@ -179,12 +181,25 @@ def test_the_baseline_lies_among_the_values(seen, baseline):
 
 
 @PROPERTY
-@given(candidates, st.floats(0, 5), st.floats(0.1, 5))
-def test_more_shrinkage_never_means_more_advantage(seen, kappa, more):
-    loose = estimate(AdvantageEstimator(kappa=kappa), **seen).advantages
-    tight = estimate(AdvantageEstimator(kappa=kappa + more), **seen).advantages
-    assert (np.abs(tight) <= np.abs(loose) + 1e-12).all()
-    assert (np.sign(tight) * np.sign(loose) >= 0).all()
+@given(candidates, st.floats(0, 5), st.tuples(st.integers(0, 5), st.floats(-10, 10)))
+def test_a_shrunk_value_lies_between_the_mean_and_its_own(seen, kappa, other):
+    """`Q - mu` shrinks by exactly `n / (n + kappa)`, so that one observation moves a value by `1 / (1 + kappa)` of it."""
+    elsewhere = (other[0], other[0] * other[1])
+    if not sum(seen["weights"]):
+        return
+    mu = (sum(seen["totals"]) + elsewhere[1]) / (sum(seen["weights"]) + elsewhere[0])
+    result = estimate(AdvantageEstimator("base_policy", "none", kappa), **seen, elsewhere=elsewhere)
+    for n, total, advantage in zip(seen["weights"], seen["totals"], result.advantages, strict=True):
+        if n:
+            moved = advantage + result.baseline - mu
+            assert moved == pytest.approx(n / (n + kappa) * (total / n - mu), abs=1e-9)
+
+
+def test_one_bad_return_does_not_turn_a_policy_around():
+    """Fifty times 0 for one action, once -1 for another that the model likes: V moves by half of it, not by all."""
+    seen = {"weights": [50, 1], "totals": [0.0, -1.0], "base_probs": [0.05, 0.95]}
+    advantages = estimate(AdvantageEstimator("base_policy", "none", 1.0), **seen).advantages
+    assert advantages[0] - advantages[1] == pytest.approx(0.5, abs=0.01)
 
 
 def test_shrinkage_halves_at_kappa_and_fades_with_evidence():

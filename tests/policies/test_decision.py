@@ -153,7 +153,7 @@ def test_a_prior_is_recorded_and_explained(memory, n_stored):
         text = decision.explain()
         assert "label from tiny-1" in text
         assert "logprobs, top 20" in text
-        assert "bounded from above: back" in text
+        assert "not read, only bounded: back" in text
         assert policy.decide(CART, dict(prior), seed=0).probs == decision.probs
         assert policy.decide(CART, dict(prior), seed=0).prior is None
 

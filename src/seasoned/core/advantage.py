@@ -21,7 +21,7 @@ Scale = Literal["none", "spread"]
 
 @dataclass(frozen=True)
 class Estimate:
-    """For C candidates: `values` (NaN where untried), `advantages`, `bonuses`, of shape (C,); V and the scale."""
+    """For C candidates: `values` (plain means, NaN where untried), `advantages`, `bonuses`; V and the scale."""
 
     values: Floats
     advantages: Floats
@@ -32,9 +32,12 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class AdvantageEstimator:
-    """Turns evidence into advantages: `A(a) = n_a / (n_a + kappa) * (Q(a) - V) / scale`, and 0 for an untried action.
+    """Turns evidence into advantages: `A(a) = (Q(a) - V) / scale`, and 0 for an untried action.
 
-    `Q(a) = totals[a] / weights[a]`, the weighted mean return of the neighbours that took `a`.
+    `Q(a) = (totals[a] + kappa * mu) / (weights[a] + kappa)`: the weighted mean return of the neighbours that took `a`,
+    shrunk towards the mean return `mu` of all neighbours. It is the posterior mean of an action's value where values
+    scatter around `mu` with variance t2 and returns around values with variance s2, for `kappa = s2 / t2`. At kappa = 0
+    it is the plain mean of JitRL, arXiv 2601.18510. An action seen once moves neither itself nor V very far.
 
     `V`, by `baseline`:
         `neighbors`: the weighted mean return of all neighbours, candidates or not (JitRL, arXiv 2601.18510);
@@ -43,7 +46,7 @@ class AdvantageEstimator:
         that made the policy good vanishes. The value of the *base* policy does not move with the visits.
 
     `scale`: `none`, or `spread`: the namespace's robust return spread, so that beta means the same in every task.
-    `kappa`: evidence (in steps) at which half of the difference counts. n_a is the summed weight.
+    `kappa`: in steps; the evidence at which half of an action's difference from `mu` counts.
 
     The presets of `seasoned.JitRL` are configurations of this one estimator.
 
@@ -99,24 +102,23 @@ class AdvantageEstimator:
         tried = weights > 0
         values = np.full(len(weights), np.nan)
         np.divide(totals, weights, out=values, where=tried)
-        baseline = self._baseline(values, tried, base_probs, neighbor_weight, neighbor_total)
+        mu = neighbor_total / neighbor_weight if neighbor_weight > 0 else 0.0
+        shrunk = (totals[tried] + self.kappa * mu) / (weights[tried] + self.kappa)
+        baseline = self._baseline(shrunk, base_probs[tried], neighbor_weight, mu)
         scale = spread if self.scale == "spread" and spread > 0 else 1.0
         advantages = np.zeros(len(weights))
         if baseline is not None:
-            raw = (values[tried] - baseline) / scale
-            advantages[tried] = raw * (weights[tried] / (weights[tried] + self.kappa))
+            advantages[tried] = (shrunk - baseline) / scale
         bonuses = np.zeros(len(weights))
         if self.exploration is not None:
             bonuses[~tried] = self.exploration.draw(int((~tried).sum()), n_neighbors=n_neighbors, rng=rng) / scale
         return Estimate(values, advantages + bonuses, bonuses, baseline, scale)
 
-    def _baseline(
-        self, values: Floats, tried: npt.NDArray[np.bool_], base_probs: Floats, weight: float, total: float
-    ) -> float | None:
+    def _baseline(self, shrunk: Floats, base_probs: Floats, neighbor_weight: float, mu: float) -> float | None:
         if self.baseline == "neighbors":
-            return total / weight if weight > 0 else None
-        if not tried.any():
+            return mu if neighbor_weight > 0 else None
+        if not len(shrunk):
             return None
         # A prior may be so sharp that the tried actions' probabilities underflow; their ratios still mean something.
-        pi = np.maximum(base_probs[tried], np.finfo(np.float64).tiny)
-        return float(pi @ values[tried] / pi.sum())
+        pi = np.maximum(base_probs, np.finfo(np.float64).tiny)
+        return float(pi @ shrunk / pi.sum())
