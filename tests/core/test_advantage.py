@@ -32,8 +32,8 @@ def estimate(estimator, *, weights, totals, base_probs, elsewhere=(0.0, 0.0), n_
 # Three candidates: the first taken twice (returns 0 and 2), the second once (return -1), the third never; one neighbour
 # did something else and got 2. Q = 1, -1, unknown. V over neighbours = (2 - 1 + 2) / 4 = 0.75. The base policy tries
 # the first two with 0.2 and 0.3, so that its V = (0.2 * 1 + 0.3 * -1) / 0.5 = -0.2. Shrunk towards the mean 0.75 by
-# kappa = 1: Q = (2 + 0.75) / 3 = 11/12 and (-1 + 0.75) / 2 = -1/8, V = (0.2 * 11/12 - 0.3 / 8) / 0.5 = 7/24; by kappa = 2:
-# Q = 7/8 and 1/6, V = 0.45.
+# kappa = 1: Q = (2 + 0.75) / 3 = 11/12 and (-1 + 0.75) / 2 = -1/8, V = (0.2 * 11/12 - 0.3 / 8) / 0.5 = 7/24; by
+# kappa = 2: Q = 7/8 and 1/6, V = 0.45.
 SEEN = {"weights": [2, 1, 0], "totals": [2, -1, 0], "base_probs": [0.2, 0.3, 0.5], "elsewhere": (1, 2)}
 
 
@@ -183,7 +183,7 @@ def test_the_baseline_lies_among_the_values(seen, baseline):
 @PROPERTY
 @given(candidates, st.floats(0, 5), st.tuples(st.integers(0, 5), st.floats(-10, 10)))
 def test_a_shrunk_value_lies_between_the_mean_and_its_own(seen, kappa, other):
-    """`Q - mu` shrinks by exactly `n / (n + kappa)`, so that one observation moves a value by `1 / (1 + kappa)` of it."""
+    """`Q - mu` shrinks by exactly `n / (n + kappa)`: one observation moves a value by `1 / (1 + kappa)` of it."""
     elsewhere = (other[0], other[0] * other[1])
     if not sum(seen["weights"]):
         return

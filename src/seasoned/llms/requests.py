@@ -18,6 +18,10 @@ __all__ = ["check_request", "probe", "read_completion", "request_digest", "reque
 _PROBED_TOP_LOGPROBS = (20, 5, 1)
 
 
+class _NoLogprobsError(ModelAnswerError):
+    """A good answer, without the logprobs that were asked for."""
+
+
 def check_request(request: CompletionRequest) -> None:
     """Refuse a request that no endpoint could answer.
 
@@ -117,7 +121,9 @@ def _read_logprobs(choice: Mapping[str, Any], request: CompletionRequest) -> tup
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not isinstance(content, list) or not content:
-        raise _nonsense(choice, f"logprobs were asked for (top_logprobs = {request.top_logprobs}) and are missing")
+        raise _NoLogprobsError(
+            *_nonsense(choice, f"top_logprobs = {request.top_logprobs} were asked for, and none came").args
+        )
     positions = []
     for position in content:
         shown = position.get("top_logprobs") if isinstance(position, Mapping) else None
@@ -146,8 +152,8 @@ def _nonsense(seen: object, rule: str) -> ModelAnswerError:
 async def probe(complete: Callable[[CompletionRequest], Awaitable[Completion]]) -> Capabilities:
     """Find out what an endpoint can do, with one tiny request for 20 top logprobs (then 5, then 1 where it refuses).
 
-    `complete` raises ModelError when the endpoint refuses the request, ModelAnswerError when logprobs are missing.
-    Other failures (down, slow, rate limited, no key) say nothing about what it can do: they pass through.
+    `complete` raises ModelError when the endpoint refuses the request. Other failures (down, slow, rate limited, no key,
+    nonsense) say nothing about what it can do: they pass through.
 
     Example:
         >>> from seasoned.llms import ScriptedLLM
@@ -160,7 +166,7 @@ async def probe(complete: Callable[[CompletionRequest], Awaitable[Completion]]) 
     for asked in _PROBED_TOP_LOGPROBS:
         try:
             answer = await complete(CompletionRequest(question, max_tokens=1, top_logprobs=asked))
-        except ModelAnswerError:
+        except _NoLogprobsError:
             break
         except ModelError as error:
             if isinstance(error, RateLimitError) or type(error) is not ModelError:

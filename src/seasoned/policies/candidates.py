@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Admissible
-from seasoned.types import check_finite, check_text, normalize_action
+from seasoned.types import check_reward, check_text, normalize_action
 
 __all__ = ["Candidates", "check_candidates"]
 
@@ -63,7 +63,7 @@ def check_candidates(candidates: object, admissible: Admissible) -> Candidates:
     if not candidates:
         raise InputError("candidates = {}", "a decision is between one action or more", "Pass the model's proposals.")
     spelling = _spellings(candidates, "candidate")
-    logits = {action: check_finite(f"logit of {action!r}", candidates[action]) for action in spelling.values()}
+    logits = {action: check_reward(f"logit of {action!r}", candidates[action]) for action in spelling.values()}
     if admissible is None:
         return Candidates(logits, (), frozenset(spelling), lambda _: None)
     if isinstance(admissible, str):

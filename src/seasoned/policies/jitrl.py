@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from seasoned.core import log_softmax, mix_in, modulate, sample_index
-from seasoned.errors import InputError
+from seasoned.errors import InputError, excerpt
 from seasoned.policies.alone import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.presets import PRESETS, JitRLSettings, preset
@@ -57,6 +57,10 @@ class JitRL:
         return policy
 
     def _configure(self, name: str, memory: EvidenceSource, overrides: Mapping[str, Any]) -> None:
+        if not isinstance(memory, EvidenceSource):
+            raise InputError(
+                f"memory = {excerpt(memory)}", "a policy asks a memory for evidence", "Pass a seasoned.Memory."
+            )
         self.memory = memory
         self.settings: JitRLSettings = preset(name, **overrides)
         changed = self.settings != PRESETS[name]
@@ -174,6 +178,7 @@ class JitRL:
             return dict(zip(actions, values.tolist(), strict=True))
 
         tried = int((counts > 0).sum())
+        states = "state" if evidence.n_states == 1 else "states"
         return Decision(
             state=state,
             action=actions[chosen],
@@ -188,7 +193,7 @@ class JitRL:
             # From the logprobs: a base probability that underflows to 0 would make it infinite.
             kl_nats=max(0.0, float(probs @ (shifted - logprobs))),
             mode="memory",
-            reason=f"{evidence.n_steps} stored steps at {evidence.n_states} similar states speak of {tried} of "
+            reason=f"{evidence.n_steps} stored steps at {evidence.n_states} similar {states} speak of {tried} of "
             f"{len(actions)} candidates",
             propensity=1.0 if settings.selection == "argmax" else float(probs[chosen]),
             explored={a: bonus for a, bonus in by_action(estimate.bonuses).items() if bonus},

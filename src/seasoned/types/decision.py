@@ -124,7 +124,9 @@ class Decision:
 
     def _headline(self) -> list[str]:
         shift = (
-            f"memory spent {self.kl_nats:.3f} nats" if self.mode == "memory" else "the model's own policy, unchanged"
+            f"memory spent {self.kl_nats:.3f} nats of KL"
+            if self.mode == "memory"
+            else "the model's own policy, unchanged"
         )
         lines = [
             f"state     {_shorten(self.state, 100)}",

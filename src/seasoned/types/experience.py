@@ -39,6 +39,11 @@ _LOGPROB_ROUNDING_NATS = 1e-9
 _MAX_REWARD = 1e100
 
 
+def _a(name: str) -> str:
+    """The name with its article."""
+    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
+
+
 def check_text(name: str, text: object) -> str:
     """Return `text` if it can be stored and compared: a str, not blank, encodable as UTF-8.
 
@@ -51,18 +56,16 @@ def check_text(name: str, text: object) -> str:
     """
     if not isinstance(text, str):
         raise InputError(
-            f"{name} = {excerpt(text)}", f"a {name} is a str, not {type(text).__name__}", "Convert it first."
+            f"{name} = {excerpt(text)}", f"{_a(name)} is a str, not {type(text).__name__}", "Convert it first."
         )
     if not text or text.isspace():
-        raise InputError(
-            f"{name} = {excerpt(text)}", f"a {name} is not empty or blank", f"Describe the {name} in words."
-        )
+        raise InputError(f"{name} = {excerpt(text)}", f"{_a(name)} is not empty or blank", f"Say what the {name} is.")
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
             f"{name} has a lone surrogate {text[error.start]!r} at character {error.start}",
-            f"a {name} is text that UTF-8 can encode",
+            f"{_a(name)} is text that UTF-8 can encode",
             "Decode the bytes it came from with errors='replace'.",
         ) from None
     return text
@@ -80,14 +83,14 @@ def check_finite(name: str, value: object) -> float:
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
         raise InputError(
-            f"{name} = {excerpt(value)}", f"a {name} is a number, not {type(value).__name__}", "Convert it."
+            f"{name} = {excerpt(value)}", f"{_a(name)} is a number, not {type(value).__name__}", "Convert it."
         )
     try:
         number = float(value) + 0.0
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{name} = {excerpt(value)}", f"a {name} is finite", "Find out where it was computed.")
+        raise InputError(f"{name} = {excerpt(value)}", f"{_a(name)} is finite", "Find out where it was computed.")
     return number
 
 
@@ -103,7 +106,9 @@ def check_reward(name: str, value: object) -> float:
     """
     number = check_finite(name, value)
     if abs(number) > _MAX_REWARD:
-        raise InputError(f"{name} = {number}", f"a {name} is between -{_MAX_REWARD:g} and {_MAX_REWARD:g}", "Scale it.")
+        raise InputError(
+            f"{name} = {number}", f"{_a(name)} is between -{_MAX_REWARD:g} and {_MAX_REWARD:g}", "Scale it."
+        )
     return number
 
 
@@ -118,7 +123,9 @@ def check_logprobs(name: str, logprobs: object) -> dict[str, float]:
         {'click(pay)': -0.5}
     """
     if not isinstance(logprobs, Mapping) or not logprobs:
-        raise InputError(f"{name} = {excerpt(logprobs)}", f"a {name} maps actions to logprobs", "Pass a dict, or None.")
+        raise InputError(
+            f"{name} = {excerpt(logprobs)}", f"{_a(name)} maps actions to logprobs", "Pass a dict, or None."
+        )
     checked = {
         check_text(f"action in the {name}", action): check_finite(f"{name}[{action!r}]", logprob)
         for action, logprob in logprobs.items()
