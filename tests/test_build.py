@@ -8,7 +8,7 @@ import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
 from seasoned.agents import UniformReader
-from seasoned.build import ALONE, make_policy, make_reader, open_env, open_memory
+from seasoned.build import ALONE, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.errors import (
     ConfigError,
     EncoderMismatchError,
@@ -86,6 +86,21 @@ def test_a_model_is_read_by_label_and_its_answers_kept_where_asked(tmp_path):
     assert not reader.calibrate and "m" in reader.name
     assert (tmp_path / "answers.db").exists()
     assert make_reader("openai:m", **settings).calibrate
+
+
+def test_the_folder_of_the_answers_is_made_and_a_reader_is_closed(tmp_path):
+    pytest.importorskip("openai")
+    settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
+    reader = make_reader("openai:m", cache=tmp_path / "deep" / "run" / "answers.db", **settings)
+    assert (tmp_path / "deep" / "run" / "answers.db").exists()
+    asyncio.run(close_reader(reader))
+    assert [file.name for file in (tmp_path / "deep" / "run").iterdir()] == ["answers.db"]  # no journal is left open
+    asyncio.run(close_reader(make_reader("uniform")))
+    (tmp_path / "taken").write_text("mine")
+    refused(InputError, "path", lambda: make_reader("openai:m", cache=tmp_path / "taken" / "answers.db", **settings))
+    with pytest.raises(ConfigError):
+        make_reader("openai", cache=tmp_path / "new" / "answers.db")
+    assert not (tmp_path / "new").exists()
 
 
 def test_readers_that_cannot_be_made(tmp_path):

@@ -8,14 +8,14 @@ from typing import Any
 from seasoned.agents import UniformReader
 from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, UnknownNameError, excerpt
-from seasoned.llms import LabelReader, open_llm
+from seasoned.llms import CachedLLM, LabelReader, open_llm
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import EvidenceSource, Policy, PriorReader
 from seasoned.registry import suggest
 from seasoned.states import encoder_from_identity
 
-__all__ = ["make_policy", "make_reader", "open_env", "open_memory"]
+__all__ = ["close_reader", "make_policy", "make_reader", "open_env", "open_memory"]
 
 ALONE = "base"
 
@@ -44,19 +44,32 @@ def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True,
 
     Args:
         spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`.
-        cache: keep the model's answers in this file.
+        cache: keep the model's answers in this file; its folder is made if it does not exist.
         calibrate: divide out the model's preference for letters.
         settings: of the model.
 
     Raises:
         UnknownNameError, ConfigError: no such model.
-        InputError: a setting that the model does not have; `uniform` has none.
+        InputError: a setting that the model does not have; `uniform` has none. Or the cache's folder cannot be made.
     """
     if spec == UniformReader.name:
         if settings:
             raise InputError(f"settings {sorted(settings)}", "the model 'uniform' has none", "Leave them out.")
         return UniformReader()
-    return LabelReader(open_llm(spec, cache, **settings), calibrate=calibrate)
+    llm = open_llm(spec, **settings)  # a specification that is wrong leaves no folder behind
+    if cache is not None:
+        try:
+            cache.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{cache}: {error}", "answers are kept in a file", "Choose another path.") from error
+        llm = CachedLLM(llm, cache)
+    return LabelReader(llm, calibrate=calibrate)
+
+
+async def close_reader(reader: PriorReader) -> None:
+    """Release the model behind a reader that `make_reader` made."""
+    if isinstance(reader, LabelReader):
+        await reader.llm.aclose()
 
 
 def open_memory(

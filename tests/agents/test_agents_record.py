@@ -49,6 +49,14 @@ def test_it_says_what_was_asked_by_which_versions_and_what_came_out(tmp_path):
     assert {key: done[key] for key in begun} == begun
 
 
+def test_it_draws_an_id_and_keeps_it(tmp_path):
+    records = [RunRecord(tmp_path / name, SETTINGS) for name in "ab"]
+    assert records[0].run_id != records[1].run_id
+    for record in records:
+        assert saved(record.folder)["run_id"] == record.run_id == RunRecord(record.folder, SETTINGS).run_id
+    assert RunRecord.is_in(tmp_path / "a") and not RunRecord.is_in(tmp_path)
+
+
 def test_the_revision_is_a_commit_or_unknown():
     revision = provenance()["revision"]
     assert revision is None or (
@@ -116,6 +124,9 @@ DAMAGE = [
     ("run.json", b"[]"),
     ("run.json", b"null"),
     ("run.json", b"{}"),
+    ("run.json", json.dumps({"settings": SETTINGS}).encode()),
+    ("run.json", json.dumps({"settings": SETTINGS, "run_id": ""}).encode()),
+    ("run.json", json.dumps({"settings": SETTINGS, "run_id": 7}).encode()),
     ("run.json", b"\xff\xfe"),
     ("episodes.jsonl", b"not json\n"),
     ("episodes.jsonl", b"[1, 2]\n"),

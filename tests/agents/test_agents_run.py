@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import math
 
 import pytest
@@ -12,7 +13,7 @@ from seasoned import JitRL, Memory
 from seasoned.agents import RunRecord, UniformReader, play_run
 from seasoned.core import discounted_returns
 from seasoned.envs import ContextualBandit, Grid
-from seasoned.errors import EnvError
+from seasoned.errors import ConfigError, EnvError, InputError
 from seasoned.judges import Rule, RuleJudge
 from seasoned.policies import ModelAlone
 from seasoned.protocols import Usage
@@ -57,7 +58,8 @@ class Watched:
 def run(memory, episodes, *, environment=None, policy=None, seed=0, **options):
     environment = environment or Counting()
     policy = policy or (ModelAlone() if memory is None else JitRL(memory))
-    options = {"run_id": "r", **options}
+    if "record" not in options:  # a record has an id of its own
+        options = {"run_id": "r", **options}
     return asyncio.run(
         play_run(environment, policy, UniformReader(), memory=memory, episodes=episodes, seed=seed, **options)
     )
@@ -66,6 +68,11 @@ def run(memory, episodes, *, environment=None, policy=None, seed=0, **options):
 def facts(results):
     """All but times: what must be the same."""
     return [dataclasses.replace(result, seconds=0.0, decision_s=0.0) for result in results]
+
+
+def anonymous(episodes):
+    """Episodes without the run's id and the marks of attempts: what two runs of one seed share."""
+    return [dataclasses.replace(e, id=e.id.rstrip("'").rpartition("-")[2]) for e in episodes]
 
 
 def scores(results):
@@ -157,10 +164,10 @@ def test_a_run_that_breaks_off_ends_as_an_unbroken_one(tmp_path):
     assert record.scores == scores(expected)
     broken = [episode for episode in found if episode.ending == "aborted"]
     assert len(broken) == 3
-    finished = [dataclasses.replace(e, id=e.id.rstrip("'")) for e in found if e.ending != "aborted"]
-    assert finished == stored
-    for episode in broken:  # what was played of it is what would have been played
-        whole = next(e for e in stored if e.id == episode.id.rstrip("'"))
+    assert {episode.id.partition("-")[0] for episode in found} == {record.run_id}
+    assert anonymous(e for e in found if e.ending != "aborted") == anonymous(stored)
+    for episode in anonymous(broken):  # what was played of it is what would have been played
+        whole = next(e for e in anonymous(stored) if e.id == episode.id)
         assert list(episode.steps) == list(whole.steps[: len(episode.steps)])
 
 
@@ -189,6 +196,69 @@ def test_a_finished_run_is_not_played_again_and_more_episodes_go_on_from_it(tmp_
             results = run(memory, episodes, environment=environment, record=RunRecord(tmp_path / "run", {}))
             assert (environment.steps > 0) == played
             assert scores(results) == expected[:episodes]
+
+
+def test_a_run_of_another_record_is_played_and_learns_from_the_first_one(tmp_path):
+    """The same settings and the same memory: nothing of it is taken from what the other run stored."""
+    with Memory.open(tmp_path / "m.db") as memory:
+        first = run(memory, 4, record=RunRecord(tmp_path / "a", {}))
+        environment, record = Counting(), RunRecord(tmp_path / "b", {})
+        second = run(memory, 4, environment=environment, record=record)
+        assert environment.steps == sum(result.steps for result in second) > 0
+        assert first[0].memory_steps < second[0].memory_steps  # it knows what the first one found
+        ids = [episode.id for episode in memory.episodes()]
+        assert len(set(ids)) == 8 and ids[4:] == [f"{record.run_id}-{n:05d}" for n in range(4)]
+
+
+@pytest.mark.parametrize("lost", [[0, 1, 2, 3], [2]])
+def test_a_memory_without_a_recorded_episode_is_refused_and_nothing_is_played(tmp_path, lost):
+    with Memory.open(tmp_path / "m.db") as memory:
+        run(memory, 4, record=RunRecord(tmp_path / "run", {}))
+        kept = [episode for number, episode in enumerate(memory.episodes()) if number not in lost]
+    before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    with Memory.open(tmp_path / "other.db") as other:
+        other.add_many(kept)
+        environment, record = Counting(), RunRecord(tmp_path / "run", {})
+        with pytest.raises(ConfigError) as caught:
+            run(other, 8, environment=environment, record=record)
+        assert f"{record.run_id}-{lost[0]:05d}" in caught.value.seen
+        assert "memory" in caught.value.rule and "another folder" in caught.value.next_step
+        assert environment.seeds == [] and len(other.episodes()) == len(kept)
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+
+
+def test_an_aborted_episode_does_not_stand_for_a_recorded_one(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory:
+        run(memory, 1, record=RunRecord(tmp_path / "run", {}))
+        aborted = dataclasses.replace(memory.episodes()[0], ending="aborted")
+    with Memory.open(tmp_path / "other.db") as other:
+        other.add(aborted)
+        with pytest.raises(ConfigError):
+            run(other, 1, record=RunRecord(tmp_path / "run", {}))
+
+
+def test_a_record_names_its_run_itself(tmp_path, memory):
+    with pytest.raises(InputError, match="run_id") as caught:
+        run(memory, 1, run_id="r", record=RunRecord(tmp_path / "run", {}))
+    assert caught.value.rule and caught.value.next_step and memory.episodes() == []
+
+
+def test_without_a_record_or_a_name_every_run_is_a_new_one(memory):
+    for _ in range(2):
+        run(memory, 2, run_id=None)
+    assert len(memory.episodes()) == 4
+
+
+def test_the_record_lists_every_session_that_went_on(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory:
+        for count in (0, 1, 2):
+            record = RunRecord(tmp_path / "run", {})
+            run(memory, 2 + count, record=record)
+            found = json.loads((tmp_path / "run" / "run.json").read_text())
+            assert len(found.get("sessions", [])) == count and found["run_id"] == record.run_id
+    first, second = found["sessions"]
+    assert found["started_at"] <= first["at"] <= second["at"] <= found["finished_at"]
+    assert all({"versions", "revision", "python", "machine"} <= set(session) for session in (first, second))
 
 
 def test_the_record_sums_up_what_the_run_cost(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
 import sys
@@ -13,11 +14,11 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from seasoned import Memory
+from seasoned import Episode, Memory, Step
 from seasoned.agents import compare
 from seasoned.cli import show
 from seasoned.cli.demo import demo
-from seasoned.errors import SeasonedError
+from seasoned.errors import ConfigError, ForeignStoreError, InputError, SeasonedError
 from seasoned.protocols import Usage
 
 GRID = "grid:S..../...../....G?max_steps=30"
@@ -83,6 +84,8 @@ def test_it_writes_what_it_promises(played, name):
         assert interval["low"] <= interval["mean"] <= interval["high"]
     assert found["placebo"] == (name == "placebo")
     assert {"versions", "revision", "python", "machine"} <= set(found)
+    assert found["calibrate"] is True
+    assert found["usage"]["calls"] == 0 and found["usage"]["cost_usd"] == 0.0
 
 
 @pytest.mark.parametrize(("name", "arm"), [("result", "memory"), ("placebo", "placebo")])
@@ -174,6 +177,61 @@ def test_piped_in_a_shell_it_ends_well_and_without_colour(tmp_path):
     assert result(tmp_path / "d")["seeds"] == 2
 
 
+@pytest.mark.parametrize("lines_read", [0, 3])
+def test_a_reader_that_leaves_early_is_no_error(tmp_path, lines_read):
+    arguments = ["demo", "--model", "uniform", "--env", GRID, "--seeds", "8", "--episodes", "40", "--out", "d"]
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as head:
+        process = subprocess.Popen(
+            [sys.executable, "-c", MAIN, *arguments], stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path
+        )
+        os.close(writing)
+        for _ in range(lines_read):
+            assert head.readline()
+    _, said = process.communicate(timeout=120)
+    assert (process.returncode, said) == (0, b"")
+
+
+# ------------------------------------------------------------------------------------------ the user's own files
+
+
+def files(folder):
+    """What is in the folder; reading a memory leaves an index and an empty log beside it, which hold nothing."""
+    found = {file.name: file.read_bytes() for file in folder.iterdir()}
+    return {name: data for name, data in found.items() if not name.endswith("-shm") and (data or name[-4:] != "-wal")}
+
+
+def left_alone(folder, error, *more):
+    """The demo is refused, and nothing in the folder is other than before."""
+    before = files(folder)
+    with pytest.raises(error) as caught:
+        play(folder, *more)
+    assert files(folder) == before
+    return caught.value
+
+
+@pytest.mark.parametrize(("kind", "more"), [("memory", []), ("placebo", ["--placebo"])])
+@pytest.mark.parametrize("names", [["default"], ["seed-0", "shop"], ["seed-x"], ["seed-1 "]])
+def test_a_memory_that_no_demo_wrote_is_not_touched(tmp_path, kind, more, names):
+    for name in names:
+        with Memory.open(tmp_path / f"{kind}.db", namespace=name) as memory:
+            memory.add(Episode("t", [Step("page", "click", 1.0)]))
+    refused = left_alone(tmp_path, InputError, *more)
+    assert f"{kind}.db" in refused.seen and repr(names[-1]) in refused.seen
+    assert refused.rule and "--out" in refused.next_step
+
+
+def test_a_file_that_is_no_memory_is_not_touched(tmp_path):
+    (tmp_path / "memory.db").write_bytes(b"notes of somebody " * 100)
+    left_alone(tmp_path, ForeignStoreError)
+
+
+def test_the_memory_of_an_earlier_demo_is_replaced_with_all_its_seeds(tmp_path):
+    play(tmp_path, seeds=4, episodes=4)
+    play(tmp_path, seeds=2, episodes=4)
+    assert set(Memory.namespaces(tmp_path / "memory.db")) == {"seed-0", "seed-1"}
+
+
 # ------------------------------------------------------------------------------------------ bad input
 
 BAD = [
@@ -181,17 +239,30 @@ BAD = [
     ("model", ["--model", "locl"], "local"),
     ("episodes", ["--episodes", "10"], "24"),
     ("option", ["--env", "grid:S.G?slipp=1"], "slip"),
+    ("address of no model", ["--base-url", "http://127.0.0.1:9/v1"], "uniform"),
+    ("price of no model", ["--usd-per-million-completion-tokens", "1"], "uniform"),
 ]
 
 
 @pytest.mark.parametrize(("arguments", "advice"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
 def test_bad_input_is_refused_with_advice_and_an_earlier_memory_is_kept(tmp_path, played, arguments, advice):
-    (tmp_path / "memory.db").write_bytes(b"an earlier one")
+    earlier = (played[0] / "memory.db").read_bytes()
+    (tmp_path / "memory.db").write_bytes(earlier)
     with pytest.raises(SeasonedError) as caught:
         play(tmp_path, *arguments)
     assert caught.value.seen and caught.value.rule and advice in caught.value.rule + caught.value.next_step
-    assert (tmp_path / "memory.db").read_bytes() == b"an earlier one"
-    assert not (tmp_path / "result.json").exists()
+    assert files(tmp_path) == {"memory.db": earlier}
+
+
+@pytest.mark.parametrize(
+    ("value", "error", "advice"), [("shop", ConfigError, "http://"), ("-1", InputError, "at least 0")]
+)
+def test_what_is_said_about_the_model_reaches_it(tmp_path, value, error, advice):
+    pytest.importorskip("openai")
+    option = "--base-url" if value == "shop" else "--usd-per-million-prompt-tokens"
+    with pytest.raises(error, match=advice):
+        play(tmp_path, "--model", "openai:m", "--base-url", "http://127.0.0.1:9/v1", option, value)
+    assert list(tmp_path.iterdir()) == []
 
 
 USAGE = [["--policy", "defualt"], ["--seeds", "1"], ["--seeds", "x"], ["--episodes", "0"], ["--out", __file__]]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import pty
 import re
@@ -18,7 +19,10 @@ from seasoned import Episode, JitRL, Memory, Step
 from seasoned.cli.errors import EXIT_CODES
 from seasoned.cli.main import cli
 from seasoned.cli.memory import memory as memory_group
+from seasoned.cli.records import decision_record
+from seasoned.policies import ModelAlone
 from seasoned.states import NUMBERS, TokenEncoder
+from seasoned.types import Prior
 
 CART = "page:cart total:12"
 PAY = "page:pay\n\x1b[31mred " + "x" * 200
@@ -213,6 +217,32 @@ def test_a_stored_step_is_explained_with_its_stored_prior(path):
     expected = decide(path, "default", CART, {"click(checkout)": -0.5, "click(back)": -1.5}, step=0, seed=0)
     assert (found["prior"], found["episode_id"], found["step"]) == ("stored", "run-2", 0)
     assert found["decision"]["probs"] == expected.probs
+
+
+def test_explain_says_how_the_prior_was_read_and_what_it_was(path):
+    given = {"click(confirm)": -2.5, "a=b": -0.1}
+    options = [part for action, logprob in given.items() for part in ("-c", f"{action}={logprob}")]
+    unread = {"model": None, "bounded": [], "capabilities": None}
+    found = answer("explain", path, PAY, *options)["decision"]["prior"]
+    assert found == {"method": "given", **unread, "logprobs": given}
+    found = answer("explain", path, PAY)["decision"]["prior"]
+    uniform = {"click(back)": pytest.approx(math.log(0.5)), "click(confirm)": pytest.approx(math.log(0.5))}
+    assert found == {"method": "uniform", **unread, "logprobs": uniform}
+    found = answer("explain", path, "--episode", "run-2", "--step", 0)["decision"]["prior"]
+    with Memory.open(path, namespace="shop") as memory:
+        model = memory.get("run-2").model
+    logprobs = {"click(checkout)": -0.5, "click(back)": -1.5}  # which of them were bounds is not stored
+    assert found == {"method": "stored", **unread, "model": model, "bounded": None, "logprobs": logprobs}
+
+
+def test_a_record_of_a_decision_keeps_all_of_its_prior():
+    prior = Prior({"a": -0.1, "b": -2.5}, "label", "m", ("b",), "logprobs, top 1")
+    record = json.loads(json.dumps(decision_record(ModelAlone().decide("s", prior, seed=0))))
+    assert record["prior"] == {
+        "logprobs": {"a": -0.1, "b": -2.5}, "method": "label", "model": "m", "bounded": ["b"],
+        "capabilities": "logprobs, top 1",
+    }  # fmt: skip
+    assert decision_record(ModelAlone().decide("s", {"a": -0.1}, seed=0))["prior"] is None
 
 
 def test_without_a_step_the_one_where_memory_shifts_most(path):

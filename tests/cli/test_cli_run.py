@@ -6,7 +6,9 @@ import json
 import signal
 import subprocess
 import sys
+import threading
 import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,15 +16,15 @@ from click.testing import CliRunner
 
 from seasoned import Episode, Memory, Step
 from seasoned.cli.run import run
-from seasoned.errors import SeasonedError
+from seasoned.errors import ConfigError, InputError, SeasonedError
 
 GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
 GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
 MAIN = "from seasoned.cli import main; main()"
 
 
-def command(folder, *more, env=GRID, episodes=24):
-    fixed = ["--model", "uniform", "--episodes", str(episodes), "--out", str(folder / "run")]
+def command(folder, *more, env=GRID, episodes=24, model="uniform"):
+    fixed = ["--model", model, "--episodes", str(episodes), "--out", str(folder / "run")]
     return ["--env", env, *fixed, *more]
 
 
@@ -111,6 +113,133 @@ def test_kill_9_twice_and_the_same_command_ends_as_if_nothing_had_been(tmp_path,
     finished = stored(tmp_path)
     assert len(finished) == episodes and all(episode.ending != "aborted" for episode in finished)
     assert [sum(step.reward for step in episode.steps) for episode in finished] == pytest.approx(scores)
+
+
+def test_more_episodes_go_on_and_the_record_says_when(tmp_path):
+    in_process(tmp_path / "whole", episodes=8)
+    for episodes in (4, 8):
+        in_process(tmp_path, episodes=episodes)
+    assert record(tmp_path)["scores"] == record(tmp_path / "whole")["scores"]
+    assert len(record(tmp_path)["sessions"]) == 1 and "sessions" not in record(tmp_path / "whole")
+    assert {episode.id.partition("-")[0] for episode in stored(tmp_path)} == {record(tmp_path)["run_id"]}
+
+
+def test_another_folder_is_another_run_also_in_the_same_memory(tmp_path):
+    path = tmp_path / "m.db"
+    for name in "ab":
+        in_process(tmp_path / name, "--memory", str(path), episodes=4)
+    with Memory.open(path) as memory:
+        assert len(memory.episodes()) == 8
+    assert all(json.loads(line)["seconds"] > 0 for line in (tmp_path / "b/run/episodes.jsonl").open())
+
+
+@pytest.mark.parametrize("other", ["no file", "another memory", "another namespace", "in RAM"])
+def test_a_run_does_not_go_on_without_what_it_has_learned(tmp_path, other):
+    path = ":memory:" if other == "in RAM" else str(tmp_path / "m.db")
+    in_process(tmp_path, "--memory", path, episodes=4)
+    if other != "in RAM":
+        Path(path).unlink()
+    if other.startswith("another"):
+        with Memory.open(path, namespace="default" if other == "another memory" else "x") as memory:
+            memory.add(Episode("t", [Step("page", "click", 1.0)]))
+    before = {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()}
+    with pytest.raises(ConfigError) as caught:
+        in_process(tmp_path, "--memory", path, episodes=8)
+    assert caught.value.seen and "memory" in caught.value.rule and "another folder" in caught.value.next_step
+    assert {file.name: file.read_bytes() for file in (tmp_path / "run").iterdir()} == before
+    assert Path(path).exists() == other.startswith("another")
+    if other.startswith("another"):
+        assert sum(len(Memory.open(path, namespace=name).episodes()) for name in Memory.namespaces(path)) == 1
+
+
+# ------------------------------------------------------------------------------------------ a model
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """The address of a model that always likes A best; every call is 1000 prompt tokens and 10 more."""
+    pytest.importorskip("openai")
+    top = [{"token": token, "logprob": logprob} for token, logprob in (("A", -0.1), ("B", -2.5), ("C", -5.0))]
+    choice = {"message": {"content": "A"}, "logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10}
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            data = json.dumps({"choices": [choice], "usage": usage}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, *_):
+            pass
+
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    serving = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=serving.serve_forever, args=(0.02,), daemon=True).start()
+    yield f"http://127.0.0.1:{serving.server_address[1]}/v1"
+    serving.shutdown()
+    serving.server_close()
+
+
+PRICES = ["--usd-per-million-prompt-tokens", "2", "--usd-per-million-completion-tokens", "100"]
+CORRIDOR = "grid:S..G?max_steps=6"
+
+
+@pytest.mark.parametrize(("prices", "usd_per_call"), [(PRICES, 0.003), (PRICES[:2], None), ([], None)])
+def test_what_the_model_cost_is_known_where_its_prices_are(tmp_path, server, prices, usd_per_call):
+    output = in_process(tmp_path, "--base-url", server, *prices, env=CORRIDOR, episodes=2, model="openai:m")
+    usage = record(tmp_path)["usage"]
+    assert usage["calls"] > 0 and usage["prompt_tokens"] == 1000 * usage["calls"]
+    assert not (tmp_path / "run" / "answers.db-wal").exists()  # the model was closed
+    if usd_per_call is None:
+        assert usage["cost_usd"] is None and "unknown price" in output
+    else:
+        assert usage["cost_usd"] == pytest.approx(usd_per_call * usage["calls"]) and "USD" in output
+
+
+def test_the_record_says_which_model_answered_and_another_one_does_not_go_on(tmp_path, server):
+    def play(url, *more):
+        in_process(tmp_path, "--base-url", url, *more, env=CORRIDOR, episodes=2, model="openai:m")
+
+    play(server)
+    before = record(tmp_path)
+    assert before["settings"]["model"] == f"openai:m@{server}" and before["settings"]["calibrate"] is True
+    assert {episode.model for episode in stored(tmp_path)} == {f"openai:m@{server}"}
+    with pytest.raises(ConfigError, match="another run"):
+        play("http://127.0.0.1:9/v1")
+    assert record(tmp_path) == before
+    play(server, *PRICES)  # a price changes no score
+    assert record(tmp_path)["scores"] == before["scores"]
+
+
+def test_without_a_folder_each_server_gets_one_of_its_own(tmp_path, server, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for url in (server, server.replace("127.0.0.1", "localhost"), server):
+        arguments = ["--env", CORRIDOR, "--model", "openai:m", "--episodes", "1", "--base-url", url]
+        CliRunner().invoke(run, arguments, catch_exceptions=False, standalone_mode=False)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "advice"),
+    [
+        ("uniform", PRICES[:2], "usd_per_million_prompt_tokens"),
+        ("uniform", ["--base-url", "http://127.0.0.1:9/v1"], "base_url"),
+        ("local", ["--base-url", "http://127.0.0.1:9/v1"], "base_url"),
+        ("openai:m", ["--base-url", "shop"], "http://"),
+        ("openai:m", ["--base-url", "http://127.0.0.1:9/v1", PRICES[0], "-1"], "at least 0"),
+        ("openai:m", ["--base-url", "http://127.0.0.1:9/v1", PRICES[0], "nan"], "finite"),
+    ],
+)
+def test_a_setting_that_the_model_does_not_have_is_refused(tmp_path, model, options, advice):
+    pytest.importorskip("openai")
+    with pytest.raises((ConfigError, InputError)) as caught:
+        in_process(tmp_path, *options, model=model)
+    assert caught.value.seen and caught.value.rule and caught.value.next_step and advice in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
 
 
 # ------------------------------------------------------------------------------------------ what it writes

@@ -9,6 +9,7 @@ import platform
 import subprocess
 import sys
 import time
+import uuid
 from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
@@ -18,7 +19,7 @@ from seasoned.agents.episode import EpisodeResult
 from seasoned.errors import ConfigError, InputError
 from seasoned.protocols import Usage
 
-__all__ = ["RunRecord", "provenance"]
+__all__ = ["RunRecord", "new_run_id", "provenance"]
 
 _PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
 
@@ -55,10 +56,16 @@ def _git_revision() -> str | None:
         return None
 
 
+def new_run_id() -> str:
+    """Return an id that no other run has: 12 random hexadecimal digits."""
+    return uuid.uuid4().hex[:12]
+
+
 class RunRecord:
     """A folder with `run.json` (what was asked) and `episodes.jsonl` (what came out, a line an episode).
 
-    Opening an existing folder resumes it; it must have been made with the same settings.
+    Opening an existing folder resumes it; it must have been made with the same settings. `run_id` is drawn when the
+    record is made, and names the run's episodes in memory: two records never share one.
 
     Args:
         folder: made if it does not exist.
@@ -79,10 +86,17 @@ class RunRecord:
             raise InputError(f"{folder}: {error}", "a run is recorded in a folder", "Choose another folder.") from error
         self._run_file = folder / "run.json"
         self._episodes_file = folder / "episodes.jsonl"
-        if self._run_file.exists():
+        self._resumed = self.is_in(folder)
+        if self._resumed:
             self._resume()
         else:
-            self._write(started_at=time.time(), **provenance())
+            self.run_id = new_run_id()
+            self._write(run_id=self.run_id, started_at=time.time(), **provenance())
+
+    @staticmethod
+    def is_in(folder: Path) -> bool:
+        """Return whether a folder holds a record, so that opening it resumes a run."""
+        return (folder / "run.json").exists()
 
     def _resume(self) -> None:
         try:
@@ -93,7 +107,7 @@ class RunRecord:
                 record = json.loads(line)
                 episode, usage = record.pop("episode"), Usage(**record.pop("usage"))
                 self.results[episode] = EpisodeResult(**record, usage=usage)
-            settings = self._run["settings"]
+            settings, self.run_id = self._run["settings"], _run_id(self._run["run_id"])
         except (ValueError, TypeError, LookupError, AttributeError) as error:
             raise InputError(
                 f"{self.folder}: {error}", "a run's folder holds its own record", "Choose another folder."
@@ -111,6 +125,12 @@ class RunRecord:
     def _write(self, **fields: Any) -> None:
         self._run = {"settings": self.settings, **getattr(self, "_run", {}), **fields}
         _replace(self._run_file, json.dumps(self._run, indent=2).encode())
+
+    def begin(self) -> None:
+        """Note that the run goes on: when, and with which versions. A new record says so already."""
+        if self._resumed:
+            self._write(sessions=[*self._run.get("sessions", []), {"at": time.time(), **provenance()}])
+        self._resumed = True
 
     def add(self, episode: int, result: EpisodeResult) -> None:
         """Append one episode's result; on disk when this returns."""
@@ -134,6 +154,12 @@ class RunRecord:
     def scores(self) -> list[float]:
         """Every episode's score, in order."""
         return [self.results[episode].score for episode in sorted(self.results)]
+
+
+def _run_id(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"run_id = {value!r}")
+    return value
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -7,8 +7,8 @@ from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
-from seasoned.agents.record import RunRecord
-from seasoned.errors import NotFoundError
+from seasoned.agents.record import RunRecord, new_run_id
+from seasoned.errors import ConfigError, InputError, NotFoundError
 from seasoned.protocols import Environment, Judge, Policy, PriorReader, Usage
 from seasoned.types import Episode
 
@@ -47,7 +47,7 @@ async def play_run(
     memory: EpisodeMemory | None,
     episodes: int,
     seed: int,
-    run_id: str,
+    run_id: str | None = None,
     record: RunRecord | None = None,
     judges: tuple[Judge, ...] = (),
     arm: str | None = None,
@@ -56,24 +56,36 @@ async def play_run(
     """Play episodes one after the other, and return how each went.
 
     Episode e has the id `run_id-e` and the seed `episode_seed(seed, e)`, so that a run that was broken off goes on
-    where it stopped: what the record or the memory holds is not played again. After Ctrl-C the episode in flight is in
-    memory, marked aborted.
+    where it stopped: what the record, or the memory under this run's id, holds is not played again. What the record
+    holds must be in the memory, or the run would go on as if it had never learned from it. After Ctrl-C the episode in
+    flight is in memory, marked aborted.
 
     Args:
         environment, policy, reader: see `play_episode`.
         memory: where finished episodes go; None to keep nothing.
         episodes: how many in all, those of an earlier part of the run included.
         seed: of the run.
-        run_id: names the run's episodes in memory.
+        run_id: names the episodes in memory where there is no record, which has an id of its own; None: a new one.
         record: where results go; None to keep them only in the result.
         judges: score each finished episode; their rewards become feedback events.
         arm: stored with each episode.
         progress: called after each episode.
+
+    Raises:
+        ConfigError: the memory lacks an episode that the record holds; nothing was played.
+        InputError: a record, and a `run_id` beside it.
     """
+    if record is not None and run_id is not None:
+        raise InputError(f"run_id = {run_id!r}, and a record", "a record's run has the record's id", "Leave it out.")
+    run_id = record.run_id if record else run_id or new_run_id()
+    if record is not None:
+        if memory is not None:
+            _check_remembered(memory, record)
+        record.begin()
     results: list[EpisodeResult] = []
     for number in range(episodes):
         known = record.results.get(number) if record else None
-        episode_id = f"{run_id}-{number:05d}"
+        episode_id = _episode_id(run_id, number)
         if known is None and memory is not None:
             known = _stored(memory, episode_id, environment, judges)
             if known is not None and record is not None:
@@ -89,6 +101,22 @@ async def play_run(
     if record is not None:
         record.finish()
     return results
+
+
+def _episode_id(run_id: str, number: int) -> str:
+    return f"{run_id}-{number:05d}"
+
+
+def _check_remembered(memory: EpisodeMemory, record: RunRecord) -> None:
+    """What was played must have been learned from: a memory that was swapped or emptied is not this run's."""
+    for number in sorted(record.results):
+        episode_id = _episode_id(record.run_id, number)
+        if _finished(memory, episode_id) is None:
+            raise ConfigError(
+                f"episode {episode_id}, recorded in {record.folder}, is not in the memory",
+                "a run goes on with the memory that its recorded episodes are in",
+                "Bring that memory back, or choose another folder and begin anew.",
+            )
 
 
 async def _play_one(
@@ -133,14 +161,21 @@ def _stored(
     memory: EpisodeMemory, episode_id: str, environment: Environment, judges: tuple[Judge, ...]
 ) -> EpisodeResult | None:
     """An episode that was committed just before the run was killed, perhaps unjudged, from what memory holds of it."""
+    episode = _finished(memory, episode_id)
+    if episode is None:
+        return None
+    _judge(memory, cast(str, episode.id), judges)
+    score = sum(step.reward for step in episode.steps)
+    return EpisodeResult(
+        score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0, Usage(cost_usd=None)
+    )
+
+
+def _finished(memory: EpisodeMemory, episode_id: str) -> Episode | None:
+    """The attempt at this episode that came to its end, if there is one."""
     while _is_stored(memory, episode_id):
         episode = memory.get(episode_id)
         if episode.ending != "aborted":
-            _judge(memory, episode_id, judges)
-            score = sum(step.reward for step in episode.steps)
-            return EpisodeResult(
-                score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0,
-                Usage(cost_usd=None),
-            )  # fmt: skip
+            return episode
         episode_id += "'"
     return None

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from seasoned.agents import EpisodeResult, compare, play_run, provenance
-from seasoned.build import make_policy, make_reader, open_env
+from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli import show
-from seasoned.errors import InputError
+from seasoned.cli.run import model_options, model_settings
+from seasoned.errors import InputError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, ShuffledReturns
 from seasoned.protocols import Environment, PriorReader, Usage
@@ -29,6 +31,7 @@ DEMO_ENV = (
 )
 MIN_SEEDS = 10
 MIN_EPISODES = 20
+CALIBRATE = True
 
 
 @click.command(epilog="Example: seasoned demo --placebo")
@@ -47,26 +50,29 @@ MIN_EPISODES = 20
     type=click.Path(path_type=Path, file_okay=False),
     help="Folder for results.",
 )
-def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path) -> None:
+@model_options
+def demo(
+    placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path, **about_model: Any
+) -> None:
     """Watch a language model with frozen weights get better at a game.
 
     Plays a TextWorld game on several seeds, with memory and without; each episode is scored before it is stored.
     Prints mean scores by block of episodes with intervals over seeds, and writes OUT/result.json (OUT/placebo.json with
     --placebo), a plot, and the memory, which `seasoned memory explain` reads. The model's answers are kept in
-    OUT/answers.db: a second run asks nothing twice.
+    OUT/answers.db: a second run asks nothing twice. The memory of an earlier demo is replaced; another is not touched.
     """
     if episodes % 4:
         raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 24.")
-    out.mkdir(parents=True, exist_ok=True)
-    console = Console(markup=False)
+    console = show.Screen(markup=False)
     kind = "placebo" if placebo else "memory"
+    path = out / f"{kind}.db"
     environment = open_env(spec)
-    reader = make_reader(model, cache=out / "answers.db")
+    _check_replaceable(path)
+    reader = make_reader(model, cache=out / "answers.db", calibrate=CALIBRATE, **model_settings(about_model))
+    out.mkdir(parents=True, exist_ok=True)
     console.print(show.heading(f"model  {reader.name}\ngame   {environment.name}\ntask   {environment.task}"))
     began = time.perf_counter()
-    scores, usage = asyncio.run(
-        _play(environment, reader, console, policy, placebo, seeds, episodes, out / f"{kind}.db")
-    )
+    scores, usage = asyncio.run(_play(environment, reader, console, policy, placebo, seeds, episodes, path))
     comparison = compare(scores[kind], scores["alone"])
     console.print(show.comparison_table(comparison, kind, environment.max_score, episodes))
     console.print(show.learning_curve({kind: scores[kind], "alone": scores["alone"]}))
@@ -76,6 +82,7 @@ def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes
         "model": reader.name,
         "env": environment.name,
         "policy": policy,
+        "calibrate": CALIBRATE,
         "seeds": seeds,
         "episodes": episodes,
         "with_minus_without": show.interval_json(comparison.with_minus_without),
@@ -83,6 +90,7 @@ def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes
         "max_score": environment.max_score,
         "placebo": placebo,
         "scores": scores,
+        "usage": dataclasses.asdict(usage),
         **provenance(),
     }
     (out / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
@@ -92,10 +100,23 @@ def demo(placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes
         console.print(f"look inside: seasoned memory explain {out / 'memory.db'} --namespace seed-0")
 
 
+def _check_replaceable(path: Path) -> None:
+    """Only what a demo wrote is replaced: a file that is no memory, or is somebody's memory, is refused."""
+    if not path.exists():
+        return
+    others = [name for name in Memory.namespaces(path) if not re.fullmatch(r"seed-\d+", name)]
+    if others:
+        raise InputError(
+            f"{path} holds the namespace {excerpt(others[0])}",
+            "only the memory of an earlier demo is replaced, and its namespaces are seed-0, seed-1, ...",
+            "Choose another --out; this file was left as it is.",
+        )
+
+
 async def _play(
     environment: Environment,
     reader: PriorReader,
-    console: Console,
+    console: show.Screen,
     policy: str,
     placebo: bool,
     seeds: int,
@@ -104,29 +125,35 @@ async def _play(
 ) -> tuple[dict[str, list[list[float]]], Usage]:
     """Scores by arm, seed and episode. Each run starts with an empty memory of its own, a namespace of one file."""
     kind = "placebo" if placebo else "memory"
-    for suffix in ("", "-wal", "-shm"):
-        path.with_name(path.name + suffix).unlink(missing_ok=True)
     scores: dict[str, list[list[float]]] = {"alone": [], kind: []}
     usage = Usage()
-    with show.progress(console, 2 * seeds * episodes) as advance:
-        for seed in range(seeds):
-            for arm, table in scores.items():
-                with Memory.open(path, namespace=f"seed-{seed}") as memory:
-                    source: Any = ShuffledReturns(memory, seed) if placebo else memory
-                    results = await play_run(
-                        environment,
-                        make_policy("base" if arm == "alone" else policy, source),
-                        reader,
-                        memory=None if arm == "alone" else memory,
-                        episodes=episodes,
-                        seed=seed,
-                        run_id=f"demo-{seed}",
-                        arm=arm,
-                        progress=_report(advance, arm, seed),
-                    )
-                table.append([result.score for result in results])
-                usage = sum((result.usage for result in results), usage)
-    await environment.aclose()
+    try:
+        if path.exists():
+            for suffix in ("", "-wal", "-shm"):
+                path.with_name(path.name + suffix).unlink(missing_ok=True)
+        with show.progress(console, 2 * seeds * episodes) as advance:
+            for seed in range(seeds):
+                for arm, table in scores.items():
+                    with Memory.open(path, namespace=f"seed-{seed}") as memory:
+                        source: Any = ShuffledReturns(memory, seed) if placebo else memory
+                        results = await play_run(
+                            environment,
+                            make_policy("base" if arm == "alone" else policy, source),
+                            reader,
+                            memory=None if arm == "alone" else memory,
+                            episodes=episodes,
+                            seed=seed,
+                            run_id=f"demo-{seed}",
+                            arm=arm,
+                            progress=_report(advance, arm, seed),
+                        )
+                    table.append([result.score for result in results])
+                    usage = sum((result.usage for result in results), usage)
+    finally:
+        try:
+            await environment.aclose()
+        finally:
+            await close_reader(reader)
     return scores, usage
 
 

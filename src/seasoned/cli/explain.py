@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import click
@@ -22,7 +23,7 @@ from seasoned.cli.screen import echo_json, echo_text, one_line
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL
-from seasoned.types import Decision, Episode
+from seasoned.types import Decision, Episode, Prior
 
 __all__ = ["explain"]
 
@@ -68,17 +69,18 @@ def _remembered(memory: Memory, policy: JitRL, state: str) -> dict[str, float]:
             f"no stored state is at least {ask.threshold:g} similar, so no action is known here",
             "Give the model's own: --candidates ACTION=LOGPROB.",
         )
-    return dict.fromkeys(known.actions, 0.0)
+    return dict.fromkeys(known.actions, -math.log(len(known.actions)))
 
 
 def _decide(
     memory: Memory, policy: JitRL, state: str, given: Mapping[str, float], seed: int, episode: Episode | None, step: int
 ) -> _Explained:
     stored = None if episode is None else episode.steps[step].prior
-    prior: Literal["given", "stored", "uniform"] = "given" if given else "stored" if stored else "uniform"
-    candidates = given or stored or _remembered(memory, policy, state)
+    how: Literal["given", "stored", "uniform"] = "given" if given else "stored" if stored else "uniform"
+    model = episode.model if episode is not None and how == "stored" else None
+    prior = Prior(given or stored or _remembered(memory, policy, state), how, model)
     task = None if episode is None else episode.task
-    return _Explained(policy.decide(state, candidates, task=task, step=step, seed=seed), prior, episode, step)
+    return _Explained(policy.decide(state, prior, task=task, step=step, seed=seed), how, episode, step)
 
 
 def _latest(memory: Memory) -> Episode:
@@ -169,13 +171,16 @@ def explain(
 
     found = reading(path, namespace, ask)
     if as_json:
+        record = decision_record(found.decision)
+        if found.prior == "stored":  # a memory keeps a prior's logprobs, not which of them were only bounds
+            record["prior"]["bounded"] = None
         document: dict[str, Any] = {
             "episode_id": None if found.episode is None else found.episode.id,
             "step": None if found.episode is None else found.step,
             "prior": found.prior,
-            "decision": decision_record(found.decision),
+            "decision": record,
         }
         echo_json(document)
         return
     echo_text(_note(found, searched=found.episode is not None and step is None))
-    echo_text(found.decision.explain())
+    echo_text(replace(found.decision, prior=None).explain())  # the note has said where it came from

@@ -67,8 +67,9 @@ def neighbor_record(neighbor: Neighbor) -> dict[str, Any]:
 
 
 def decision_record(decision: Decision) -> dict[str, Any]:
-    """Return a decision with all its numbers."""
+    """Return a decision with all its numbers, and how its prior was read (None: it was given as plain numbers)."""
     record = {field.name: getattr(decision, field.name) for field in dataclasses.fields(decision)}
-    del record["prior"]
+    if (prior := decision.prior) is not None:
+        record["prior"] = {field.name: getattr(prior, field.name) for field in dataclasses.fields(prior)}
     record["neighbors"] = [neighbor_record(neighbor) for neighbor in decision.neighbors]
     return {key: dict(value) if hasattr(value, "keys") else value for key, value in record.items()}

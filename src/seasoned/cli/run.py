@@ -6,22 +6,45 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import click
-from rich.console import Console
 
 from seasoned.agents import EpisodeResult, RunRecord, play_run
-from seasoned.build import ALONE, make_policy, make_reader, open_env, open_memory
+from seasoned.build import ALONE, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli import show
+from seasoned.errors import ConfigError, NotFoundError
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 from seasoned.protocols import Environment, PriorReader
 
-__all__ = ["run"]
+__all__ = ["model_options", "model_settings", "run"]
 
 _POLICIES = (ALONE, *sorted(PRESETS))
+_MODEL_OPTIONS = (
+    click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, with its version path."),
+    click.option(
+        "--usd-per-million-prompt-tokens",
+        type=float,
+        metavar="USD",
+        help="The model's price; with both, cost is known.",
+    ),
+    click.option("--usd-per-million-completion-tokens", type=float, metavar="USD", help="The model's other price."),
+)
+
+
+def model_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options that say where its model is and what it costs; see `model_settings`."""
+    for option in reversed(_MODEL_OPTIONS):
+        command = option(command)
+    return command
+
+
+def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return those of the options that were given: a kind of model that does not have one refuses it."""
+    return {name: value for name, value in given.items() if value is not None}
 
 
 @click.command(
@@ -39,6 +62,7 @@ _POLICIES = (ALONE, *sorted(PRESETS))
 )
 @click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]")
 @click.option("--calibrate/--no-calibrate", default=True, show_default=True, help="Divide out letter preference.")
+@model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 def run(
     spec: str,
@@ -52,12 +76,14 @@ def run(
     cache: Path | None,
     calibrate: bool,
     as_json: bool,
+    **about_model: Any,
 ) -> None:
     """Play an environment, and learn from each finished episode.
 
     Every episode is scored before it is stored. The record (settings, versions, every score, what the model cost) goes
-    to OUT. The same command again resumes a run that was broken off: what is recorded is not played again. After Ctrl-C
-    the episode in flight is kept in memory, marked aborted.
+    to OUT. The same command again resumes a run that was broken off: what is recorded is not played again. With more
+    --episodes it goes on. Other settings, another model, or a memory without the recorded episodes are refused. After
+    Ctrl-C the episode in flight is kept in memory, marked aborted.
     """
     environment = open_env(spec)
     settings = {
@@ -69,15 +95,18 @@ def run(
         "namespace": namespace,
         "calibrate": calibrate,
     }
-    name = _name(settings)
-    folder = out or Path("runs") / name
-    reader = make_reader(model, cache=cache or folder / "answers.db", calibrate=calibrate)
-    console = Console(stderr=as_json, markup=False)
+    folder = out or Path("runs") / _name({**settings, "base_url": about_model["base_url"]})
+    reader = make_reader(
+        model, cache=cache or folder / "answers.db", calibrate=calibrate, **model_settings(about_model)
+    )
+    settings["model"] = reader.name  # which model it was, and where: `local` can be another one tomorrow
+    console = show.Screen(stderr=as_json, markup=False)
+    known = RunRecord(folder, settings) if RunRecord.is_in(folder) else None
     folder.mkdir(parents=True, exist_ok=True)
-    with open_memory(path or str(folder / "memory.db"), namespace=namespace, create=True) as memory:
-        record = RunRecord(folder, settings)
+    with _open_memory(path or str(folder / "memory.db"), namespace, known) as memory:
+        record = known or RunRecord(folder, settings)
         try:
-            asyncio.run(_play(environment, reader, memory, policy, episodes, seed, name, record, console))
+            asyncio.run(_play(environment, reader, memory, policy, episodes, seed, record, console))
         except KeyboardInterrupt:
             console.print(f"interrupted after {len(record.results)} episodes; the same command goes on")
             raise
@@ -87,8 +116,22 @@ def run(
         _report(record, environment, console, folder)
 
 
+def _open_memory(path: str, namespace: str | None, known: RunRecord | None) -> Memory:
+    """A run that has recorded episodes goes on with the memory that they are in: no empty one is made for it."""
+    if known is None or not known.results:
+        return open_memory(path, namespace=namespace, create=True)
+    try:
+        return open_memory(path, namespace=namespace)
+    except NotFoundError as error:
+        raise ConfigError(
+            f"{error.seen} ({error.rule}), and {known.folder} has recorded {len(known.results)} episodes",
+            "a run goes on with the memory that its recorded episodes are in",
+            "Bring that memory back, or choose another folder and begin anew.",
+        ) from error
+
+
 def _name(settings: Mapping[str, object]) -> str:
-    """Names the run's folder and its episodes in memory: other settings, another name, whatever is cut off."""
+    """Names the run's folder: other settings, another name, whatever is cut off."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
     parts = (settings[key] for key in ("env", "model", "policy", "seed"))
     return re.sub(r"[^A-Za-z0-9.=-]+", "_", "-".join(map(str, parts)))[:100] + f"-{digest}"
@@ -101,9 +144,8 @@ async def _play(
     policy: str,
     episodes: int,
     seed: int,
-    name: str,
     record: RunRecord,
-    console: Console,
+    console: show.Screen,
 ) -> None:
     try:
         with show.progress(console, episodes) as advance:
@@ -118,16 +160,18 @@ async def _play(
                 memory=memory,
                 episodes=episodes,
                 seed=seed,
-                run_id=name,
                 record=record,
                 arm=policy,
                 progress=report,
             )
     finally:
-        await environment.aclose()
+        try:
+            await environment.aclose()
+        finally:
+            await close_reader(reader)
 
 
-def _report(record: RunRecord, environment: Environment, console: Console, folder: Path) -> None:
+def _report(record: RunRecord, environment: Environment, console: show.Screen, folder: Path) -> None:
     results = [record.results[number] for number in sorted(record.results)]
     top = f" of {environment.max_score:g}" if environment.max_score else ""
     console.print(show.learning_curve({"score": [record.scores]}))

@@ -20,6 +20,7 @@ from seasoned.protocols import Usage
 from seasoned.registry import load_extra
 
 __all__ = [
+    "Screen",
     "comparison_table",
     "heading",
     "interval_json",
@@ -31,6 +32,14 @@ __all__ = [
 
 _CURVE_ROWS = 10
 _PLAIN_EVERY = 20
+
+
+class Screen(Console):
+    """A console that lets a closed pipe (`| head`) be seen: the command line ends quietly then, with exit code 0."""
+
+    def on_broken_pipe(self) -> None:
+        """Raise the BrokenPipeError again, where rich would end the process with exit code 1."""
+        raise  # noqa: PLE0704
 
 
 def heading(text: str) -> Panel:
@@ -143,8 +152,7 @@ def save_plot(
     try:
         load_extra("matplotlib", "plot").use("Agg")
     except MissingExtraError as error:
-        click_echo = Console(stderr=True).print
-        click_echo(f"no plot: {error.next_step}", highlight=False, markup=False)
+        Screen(stderr=True).print(f"no plot: {error.next_step}", highlight=False, markup=False)
         return None
     from seasoned.cli.plot import draw_curves
 
