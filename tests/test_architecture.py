@@ -20,7 +20,7 @@ DYNAMIC = {"import_module", "__import__", "load_extra"}
 HEAVY = {"matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
 SCREEN = {"click", "rich"}
 
-FLOOR = {"errors", "types", "protocols", "config", "registry", "settings", "sync", "canonical"}
+FLOOR = {"errors", "types", "protocols", "config", "registry", "settings", "sync", "canonical", "sqlite"}
 TOP = {"build", "lab", "service", "integrations"}
 MAY_IMPORT = {
     "errors": set(),
@@ -28,13 +28,14 @@ MAY_IMPORT = {
     "protocols": {"errors", "types"},
     "sync": set(),
     "canonical": set(),
+    "sqlite": {"errors"},
     "config": {"errors", "types", "protocols", "registry", "settings"},
     "registry": {"errors", "types", "protocols", "config", "settings"},
     "settings": {"errors", "types", "protocols", "config", "registry"},
     "core": {"errors"},
     "states": FLOOR | {"core"},
     "memory": FLOOR | {"core", "states"},
-    "llms": {"canonical", "errors", "types", "protocols", "config", "registry", "core"},
+    "llms": {"canonical", "sqlite", "errors", "types", "protocols", "config", "registry", "core"},
     "envs": {"errors", "types", "protocols", "config", "registry", "states"},
     "judges": {"errors", "types", "protocols", "config", "registry", "core"},
     "policies": {"errors", "types", "protocols", "config", "registry", "core", "states"},

@@ -1,15 +1,17 @@
 """Answers on disk: a repeated run costs nothing, a foreign file is left alone."""
 
 import asyncio
+import os
+import signal
 import sqlite3
 import subprocess
 import sys
 
 import pytest
 
-from seasoned import errors
+from seasoned import Memory, errors
 from seasoned.llms import CachedLLM, ScriptedLLM
-from seasoned.protocols import Capabilities, CompletionRequest, Message, Usage
+from seasoned.protocols import Capabilities, Completion, CompletionRequest, Message, Usage
 
 
 def ask(text, **settings):
@@ -82,6 +84,96 @@ asyncio.run(go())
     assert [run.wait(60) for run in runs] == [0, 0]
     with sqlite3.connect(path) as connection:
         assert connection.execute("SELECT count(*) FROM answers").fetchone() == (50,)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_what_a_forked_child_asks_survives_that_its_parent_closes(tmp_path):
+    path = tmp_path / "a.db"
+    llm = CachedLLM(ScriptedLLM(lambda request: "yes", name="m"), path)
+    asyncio.run(llm.complete(ask("parent")))
+    (told, tell), (said, say) = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        signal.alarm(30)
+        try:
+            asyncio.run(llm.complete(ask("child 1")))
+            os.write(say, b"x")
+            os.read(told, 1)
+            asyncio.run(llm.complete(ask("child 2")))
+        finally:
+            os._exit(0)
+    assert os.read(said, 1) == b"x"
+    asyncio.run(llm.aclose())
+    other = CachedLLM(ScriptedLLM(lambda request: "yes", name="m"), path)
+    asyncio.run(other.complete(ask("other")))
+    os.write(tell, b"x")
+    assert os.waitpid(child, 0)[1] == 0
+
+    def never():
+        raise AssertionError("it was answered before")
+
+    cached = CachedLLM(never, path, name="m")
+    for text in ("parent", "child 1", "other", "child 2"):
+        assert asyncio.run(cached.complete(ask(text))).usage == Usage(cached_calls=1)
+
+
+class FailsFirst:
+    """A model that fails at its first call, and counts how many ask it at once."""
+
+    name = "m"
+
+    def __init__(self):
+        self.calls = self.now = self.most = 0
+
+    async def capabilities(self):
+        return Capabilities(True, 0)
+
+    async def complete(self, request):
+        self.calls += 1
+        self.now += 1
+        self.most = max(self.most, self.now)
+        first = self.calls == 1
+        await asyncio.sleep(0.01)
+        self.now -= 1
+        if first:
+            raise errors.RateLimitError("429", "slow down", "Wait.")
+        return Completion("yes", "m", Usage(calls=1))
+
+    async def aclose(self):
+        pass
+
+
+def test_one_who_comes_back_while_another_waits_does_not_overtake_it(tmp_path):
+    model = FailsFirst()
+    llm = CachedLLM(model, tmp_path / "a.db")
+
+    async def twice():
+        try:
+            return await llm.complete(ask("x"))
+        except errors.RateLimitError:
+            return await llm.complete(ask("x"))
+
+    async def go():
+        return await asyncio.gather(twice(), llm.complete(ask("x")), llm.complete(ask("x")))
+
+    answers = asyncio.run(go())
+    assert [answer.text for answer in answers] == ["yes"] * 3
+    assert (model.calls, model.most) == (2, 1)
+
+
+@pytest.mark.parametrize(("offset", "kind"), [(16, errors.ForeignStoreError), (100, errors.IntegrityError)])
+def test_a_damaged_file_is_called_what_a_memory_calls_it(tmp_path, offset, kind):
+    path, store = tmp_path / "a.db", tmp_path / "m.db"
+    asyncio.run(CachedLLM(ScriptedLLM([]), path).aclose())
+    Memory.open(store).close()
+    for file in (path, store):
+        content = bytearray(file.read_bytes())
+        content[offset : offset + 2] = b"\xff\xff"
+        file.write_bytes(content)
+    with pytest.raises(kind):
+        Memory.open(store)
+    with pytest.raises(kind):
+        asyncio.run(CachedLLM(ScriptedLLM([]), path).capabilities())
 
 
 def foreign_database(path):

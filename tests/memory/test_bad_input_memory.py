@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.errors import ConfigError, InputError, NotFoundError, SeasonedError
+from seasoned.errors import ConfigError, InputError, NotFoundError, SeasonedError, StoreError
 
 TEN_MB = "word " * 2_000_000
 
@@ -176,9 +176,39 @@ def test_a_closed_memory_says_so():
     calls = (
         lambda: memory.search("x"), lambda: memory.add(Episode("t", [Step("x", "a")])), memory.stats, memory.verify,
         lambda: len(memory), lambda: memory.get("e1"), memory.episodes, memory.events, lambda: list(memory.export()),
-        lambda: memory.feedback("e1", 1.0), lambda: memory.import_lines([]),
-        lambda: memory.evidence("x", k=1, unit="states", threshold=0.0),
+        lambda: memory.feedback("e1", 1.0), lambda: memory.import_lines([]), lambda: memory.add_many([]),
+        lambda: memory.evidence("x", k=1, unit="states", threshold=0.0), lambda: memory.revoke("x"),
+        lambda: memory.episode("t"),
     )  # fmt: skip
     for call in calls:
-        with pytest.raises(SeasonedError):
+        with pytest.raises(StoreError) as caught:
             call()
+        assert "closed" in caught.value.seen
+        assert caught.value.next_step == "Open it again."
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 1.0, "x", None, math.nan], ids=ascii)
+def test_the_size_limit_itself(tmp_path, size):
+    with pytest.raises(InputError, match="max_text_bytes") as caught:
+        Memory.open(tmp_path / "m.db", max_text_bytes=size)
+    assert caught.value.rule
+    assert caught.value.next_step
+    assert not (tmp_path / "m.db").exists()
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int64])
+def test_a_numpy_threshold_is_a_number_like_any_other(memory, kind):
+    assert len(memory.search("x y", threshold=kind(1))) == 1
+    assert memory.search("x", threshold=kind(1)) == []
+    for unit in ("states", "steps"):
+        assert memory.evidence("x", k=1, unit=unit, threshold=kind(0)).n_steps == 1
+    for bad in (np.float32("nan"), kind(2), kind(-1)):
+        refuses(memory, lambda bad=bad: memory.search("x", threshold=bad))
+
+
+def test_feedback_on_an_episode_without_steps_says_so(memory):
+    memory.add(Episode("t", [], id="none", ending="aborted"))
+    for step in (None, 0):
+        refuses(memory, lambda step=step: memory.feedback("none", 1.0, step), NotFoundError)
+        with pytest.raises(NotFoundError, match="'none' has no steps"):
+            memory.feedback("none", 1.0, step)

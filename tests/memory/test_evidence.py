@@ -216,3 +216,41 @@ def test_actions_carry_their_first_spelling():
         memory.add(Episode("t", [Step("s", "Go  North"), Step("s", "go north"), Step("s", "GO NORTH")]))
         evidence = memory.evidence("s", k=1, unit="states", threshold=0.0)
         assert (evidence.actions, evidence.counts.tolist()) == (("Go  North",), [3.0])
+
+
+# ------------------------------------------------------------------------------------------ what the guard costs
+
+
+class Counting(HashtagBlind):
+    calls = 0
+
+    def features(self, state):
+        self.calls += 1
+        return super().features(state)
+
+
+@pytest.mark.parametrize("unit", ["states", "steps"])
+def test_the_guard_encodes_the_question_only(unit):
+    encoder = Counting()
+    with Memory.open(":memory:", encoder=encoder) as memory:
+        memory.add_many(Episode("t1", [Step(f"a {n % 3}", "go", n / 8)]) for n in range(12))
+        encoder.calls = 0
+        evidence = memory.evidence("a", k=9, unit=unit, threshold=0.0, exclude_task="t2")
+        assert (evidence.n_states, evidence.n_steps) == (3, 12 if unit == "states" else 9)
+        assert encoder.calls == 1
+
+
+@pytest.mark.parametrize("unit", ["states", "steps"])
+@pytest.mark.parametrize("decay", [1.0, 0.5])
+def test_the_guard_asks_no_question_for_each_state(unit, decay):
+    asked = []
+    for n in (100, 400):
+        with Memory.open(":memory:") as memory:
+            memory.add_many(Episode("t1", [Step(f"a {i}", "go", 1.0)]) for i in range(n))
+            question = {"k": 5, "unit": unit, "threshold": 0.0, "exclude_task": "t1", "decay": decay}
+            memory.evidence("a", **question)
+            statements = []
+            memory._db.connection.set_trace_callback(statements.append)
+            assert memory.evidence("a", **question).n_steps == 0
+            asked.append(len(statements))
+    assert max(asked) < 20

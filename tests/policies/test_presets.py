@@ -160,8 +160,8 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
     decision = JitRL(memory).decide(CART, prior, seed=0)
     # One action's mean is 1, the other's 0: spread 0.5. All neighbours' mean is 0.5, so that Q(pay) = (n + 0.5) / (n + 1)
-    # and Q(back) = 0.5 / (n + 1); V = 0.4 Q(pay) + 0.6 Q(back) = (0.4 n + 0.5) / (n + 1). So A(pay) = 0.6 n/(n+1) / 0.5
-    # and A(back) = -0.4 n/(n+1) / 0.5.
+    # and Q(back) = 0.5 / (n + 1); V = 0.4 Q(pay) + 0.6 Q(back) = (0.4 n + 0.5) / (n + 1); A(pay) = 0.6 n/(n+1) / 0.5 and
+    # A(back) = -0.4 n/(n+1) / 0.5.
     shrink = visits / (visits + 1)
     value = (0.4 * visits + 0.5) / (visits + 1)
     assert (decision.baseline, decision.scale, decision.beta) == (pytest.approx(value), pytest.approx(0.5), 4.0)

@@ -6,32 +6,28 @@ import asyncio
 import json
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
-from pathlib import Path
 
+from seasoned import sqlite
+from seasoned.canonical import canonical_json
 from seasoned.errors import (
     ForeignStoreError,
     InputError,
     IntegrityError,
     ModelAnswerError,
     NewerStoreError,
-    ReadOnlyStoreError,
-    StoreBusyError,
     StoreError,
-    StoreFullError,
     excerpt,
 )
-from seasoned.llms.requests import canonical_json, check_request, request_digest
+from seasoned.llms.requests import check_request, request_digest
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenLogprob, Usage
 
 __all__ = ["CachedLLM"]
 
 _APPLICATION_ID = 0x5EA50CAC
 _VERSION = 1
-_BUSY_S = 30.0
 _SCHEMA = (
     "CREATE TABLE IF NOT EXISTS answers (digest TEXT PRIMARY KEY, model TEXT NOT NULL, completion TEXT NOT NULL)"
     " WITHOUT ROWID",
@@ -72,12 +68,9 @@ class CachedLLM:
                 "Pass name=...",
             )
         self._make = llm
-        self._path = Path(path)
-        self._connection: sqlite3.Connection | None = None
-        self._pid = 0
-        self._lock = threading.Lock()
-        self._asking: dict[tuple[int, str], asyncio.Lock] = {}
-        with self._transaction():
+        self._file = _File(os.fspath(path))
+        self._asking: dict[tuple[int, str], _Turn] = {}
+        with self._using():
             pass
 
     @property
@@ -92,10 +85,10 @@ class CachedLLM:
             ModelError: the model had to be asked, and failed.
             StoreError: the file failed.
         """
-        async with self._alone("capabilities"):
+        async with self._turn("capabilities"):
             stored = self._read("SELECT capabilities FROM capabilities WHERE model = ?", self._name)
             if stored is not None:
-                with _decoding(self._path):
+                with _decoding(self._file.path):
                     return Capabilities(**json.loads(stored))
             found = await self._wrapped().capabilities()
             self._write("INSERT OR IGNORE INTO capabilities VALUES (?, ?)", self._name, canonical_json(asdict(found)))
@@ -111,10 +104,10 @@ class CachedLLM:
         """
         check_request(request)
         digest = request_digest(self._name, request)
-        async with self._alone(digest):
+        async with self._turn(digest):
             stored = self._read("SELECT completion FROM answers WHERE digest = ?", digest)
             if stored is not None:
-                with _decoding(self._path):
+                with _decoding(self._file.path):
                     return _decode(stored)
             answer = await self._wrapped().complete(request)
             try:
@@ -128,10 +121,7 @@ class CachedLLM:
 
     async def aclose(self) -> None:
         """Close the file, and the model if it was used."""
-        with self._lock:
-            if self._connection is not None and self._pid == os.getpid():
-                self._connection.close()
-            self._connection = None
+        self._file.park()
         if self._llm is not None:
             await self._llm.aclose()
 
@@ -145,74 +135,79 @@ class CachedLLM:
             self._llm = made
         return self._llm
 
-    def _alone(self, digest: str) -> _Alone:
-        return _Alone(self._asking, (id(asyncio.get_running_loop()), digest))
+    @asynccontextmanager
+    async def _turn(self, digest: str) -> AsyncIterator[None]:
+        """Let one caller per key through at a time; the last one to leave takes the key away."""
+        key = (id(asyncio.get_running_loop()), digest)
+        turn = self._asking.setdefault(key, _Turn())
+        turn.callers += 1
+        try:
+            async with turn.lock:
+                yield
+        finally:
+            turn.callers -= 1
+            if not turn.callers:
+                del self._asking[key]
 
     def _read(self, query: str, key: str) -> str | None:
-        with self._transaction() as connection:
+        with self._using() as connection:
             row = connection.execute(query, (key,)).fetchone()
         return None if row is None else str(row[0])
 
     def _write(self, statement: str, *values: str) -> None:
-        with self._transaction() as connection:
+        with self._using() as connection:
             connection.execute(statement, values)
 
     @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._lock, _translated(self._path):
-            if self._connection is None or self._pid != os.getpid():
-                self._connection = _open(self._path)
-                self._pid = os.getpid()
-            yield self._connection
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        with self._file.lock, sqlite.store_errors(self._file.path, "Delete it; answers will be asked anew."):
+            yield self._file.connection
 
 
-class _Alone:
-    """Lets one caller per key through at a time; forgets the key when nobody holds it or waits for it."""
-
-    def __init__(self, locks: dict[tuple[int, str], asyncio.Lock], key: tuple[int, str]) -> None:
-        self._locks = locks
-        self._key = key
-        self._lock = locks.setdefault(key, asyncio.Lock())
-
-    async def __aenter__(self) -> None:
-        await self._lock.acquire()
-        self._locks.setdefault(self._key, self._lock)
-
-    async def __aexit__(self, *_: object) -> None:
-        self._lock.release()
-        self._locks.pop(self._key, None)
+class _Turn:
+    def __init__(self) -> None:
+        self.lock = asyncio.Lock()
+        self.callers = 0
 
 
-def _open(path: Path) -> sqlite3.Connection:
-    try:
-        with path.open("rb") as file:
-            header = file.read(100)
-    except FileNotFoundError:
+class _File(sqlite.Connection):
+    """The answers' file: checked before it is touched, and made if it is missing."""
+
+    def _open(self) -> sqlite3.Connection:
         header = b""
-    except OSError as error:
-        raise StoreError(f"{path} ({error})", "the cache is a file that can be read", "Check the path.") from error
-    application_id = int.from_bytes(header[68:72], "big")
-    if header and (header[:15] != b"SQLite format 3" or application_id != _APPLICATION_ID):
-        raise ForeignStoreError(
-            f"{path} begins with {header[:16]!r}, application id {application_id}",
-            "an answer cache is a file that seasoned made; this one was left untouched",
-            "Pass another path.",
-        )
-    connection = sqlite3.connect(path, timeout=_BUSY_S, isolation_level=None, check_same_thread=False)
-    try:
-        if not header:
-            _create(connection)
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
-        if version > _VERSION:
-            raise NewerStoreError(  # noqa: TRY301
-                f"{path} has version {version}", f"this seasoned reads up to {_VERSION}", "Upgrade seasoned."
+        try:
+            with open(self.file or self.path, "rb") as file:  # noqa: PTH123
+                header = file.read(100)
+        except FileNotFoundError:
+            pass
+        except OSError as error:
+            raise StoreError(
+                f"{self.path} ({error})", "the cache is a file that can be read", "Check the path."
+            ) from error
+        application_id = int.from_bytes(header[68:72], "big")
+        if header and (header[:15] != b"SQLite format 3" or application_id != _APPLICATION_ID):
+            raise ForeignStoreError(
+                f"{self.path} begins with {header[:16]!r}, application id {application_id}",
+                "an answer cache is a file that seasoned made; this one was left untouched",
+                "Pass another path.",
             )
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-    except BaseException:
-        connection.close()
-        raise
-    return connection
+        connection = sqlite3.connect(
+            self.file or self.path, timeout=sqlite.BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
+        )
+        try:
+            if not header:
+                _create(connection)
+            version = connection.execute("PRAGMA user_version").fetchone()[0]
+            if version > _VERSION:
+                raise NewerStoreError(  # noqa: TRY301
+                    f"{self.path} has version {version}", f"this seasoned reads up to {_VERSION}", "Upgrade seasoned."
+                )
+            connection.execute("PRAGMA journal_mode=WAL")
+            connection.execute("PRAGMA synchronous=NORMAL")
+        except BaseException:
+            connection.close()
+            raise
+        return connection
 
 
 def _create(connection: sqlite3.Connection) -> None:
@@ -236,30 +231,10 @@ def _decode(stored: str) -> Completion:
 
 
 @contextmanager
-def _decoding(path: Path) -> Iterator[None]:
+def _decoding(path: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, KeyError, TypeError) as error:
         raise IntegrityError(
             f"{path}: {excerpt(str(error))}", "a stored answer can be read back", "Delete the cache."
         ) from error
-
-
-@contextmanager
-def _translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except sqlite3.Error as error:
-        seen = f"{path} ({error})"
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise StoreBusyError(seen, f"a lock is held for under {_BUSY_S:g} s", "Try again.") from error
-        if code == sqlite3.SQLITE_READONLY:
-            raise ReadOnlyStoreError(seen, "the cache can be written", "Check its permissions.") from error
-        if code == sqlite3.SQLITE_FULL:
-            raise StoreFullError(seen, "the disk has room", "Free some space.") from error
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
-            raise IntegrityError(
-                seen, "the cache agrees with itself", "Delete it; answers will be asked anew."
-            ) from error
-        raise StoreError(seen, "the cache can be opened and used", "Check the path.") from error

@@ -122,7 +122,7 @@ def _read_logprobs(choice: Mapping[str, Any], request: CompletionRequest) -> tup
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not isinstance(content, list) or not content:
         raise _NoLogprobsError(
-            *_nonsense(choice, f"top_logprobs = {request.top_logprobs} were asked for, and none came").args
+            *_nonsense(choice, "logprobs were asked for, and none came").args
         )
     positions = []
     for position in content:

@@ -1,73 +1,36 @@
-"""One SQLite file: opening it safely, transactions, and its errors in our tree."""
+"""One SQLite file: opening it safely, and its transactions."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import sqlite3
-import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from seasoned import sqlite
 from seasoned.errors import (
     ForeignStoreError,
     InputError,
-    IntegrityError,
     NewerStoreError,
     NotFoundError,
     ReadOnlyStoreError,
-    StoreBusyError,
     StoreError,
-    StoreFullError,
     excerpt,
 )
 from seasoned.memory.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
 
 __all__ = ["Database", "store_errors"]
 
-_BUSY_TIMEOUT_S = 30.0
 
-
-@contextlib.contextmanager
-def store_errors(path: str) -> Iterator[None]:
+def store_errors(path: str) -> contextlib.AbstractContextManager[None]:
     """Turn SQLite's errors into ours."""
-    try:
-        yield
-    except UnicodeDecodeError as error:  # Python fails so where SQLite quotes a damaged name
-        raise IntegrityError(
-            f"{path}: {error}", "the file is damaged", "Restore a backup, or export what `sqlite3 .recover` saves."
-        ) from error
-    except sqlite3.Error as error:
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
-        seen = f"{path}: {error}"
-        if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
-            raise StoreBusyError(
-                seen,
-                f"a writer waits at most {_BUSY_TIMEOUT_S:.0f} s for the lock",
-                "Look for a process that holds it; try again.",
-            ) from error
-        if code == sqlite3.SQLITE_FULL:
-            raise StoreFullError(
-                seen, "a commit needs free disk space; nothing of it was kept", "Free space, then add again."
-            ) from error
-        if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
-            raise ReadOnlyStoreError(
-                seen, "writing needs a writable file and folder", "Check its permissions."
-            ) from error
-        if code == sqlite3.SQLITE_NOTADB:
-            raise ForeignStoreError(
-                seen, "a memory is a seasoned SQLite file", "Choose another path; this file was left as it is."
-            ) from error
-        if code == sqlite3.SQLITE_CORRUPT:
-            raise IntegrityError(
-                seen, "the file is damaged", "Restore a backup, or export what `sqlite3 .recover` saves."
-            ) from error
-        raise StoreError(seen, "the storage below must work", "See the message of SQLite above.") from error
+    return sqlite.store_errors(path, "Restore a backup, or export what `sqlite3 .recover` saves.")
 
 
-class Database:
+class Database(sqlite.Connection):
     """A connection to one store. Safe to share between threads; a forked child opens its own connection.
 
     Args:
@@ -82,12 +45,12 @@ class Database:
     ) -> None:
         if not isinstance(path, str | os.PathLike) or "\0" in str(path):
             raise InputError(f"path = {excerpt(path)}", "a path is a str or a Path, without NUL", "Name a file.")
-        self.path = str(os.fspath(path))
+        super().__init__(str(os.fspath(path)))
         self.read_only = read_only
-        self.lock = threading.RLock()
         self.writes = 0
+        self.looked_up: dict[int, dict[str, int]] = {}
         self._synchronous = synchronous
-        if self.path != ":memory:":
+        if self.file is not None:
             file = Path(self.path)
             if file.is_dir():
                 raise ForeignStoreError(f"{file} is a folder", "a memory is a file", "Name a file in it.")
@@ -97,50 +60,36 @@ class Database:
                 )
             if not file.parent.is_dir():
                 raise StoreError(f"{file.parent}", "the folder of a memory exists", "Make it first.")
-        with store_errors(self.path):
-            self._connect()
+        with self.lock, store_errors(self.path):
+            self.check_open()
 
-    def _connect(self) -> None:
-        self._pid = os.getpid()
-        memory = self.path == ":memory:"
-        target = self.path if memory else Path(self.path).absolute().as_uri() + ("?mode=ro" if self.read_only else "")
-        self._connection = sqlite3.connect(
-            target, uri=not memory, timeout=_BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
+    def _open(self) -> sqlite3.Connection:
+        # A file that vanished since is missed, not made anew.
+        mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
+        connection = sqlite3.connect(
+            self.path if self.file is None else f"{Path(self.file).as_uri()}?mode={mode}",
+            uri=self.file is not None, timeout=sqlite.BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False,
+        )  # fmt: skip
         try:
-            self._prepare()
+            self._prepare(connection)
         except BaseException:
-            self._connection.close()
+            connection.close()
             raise
+        return connection
 
-    def _prepare(self) -> None:
-        new = self._check_ownership()
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        new = self._check_ownership(connection)
         if not self.read_only:
-            self._retry_busy("PRAGMA journal_mode = WAL")
-        self._connection.execute(f"PRAGMA synchronous = {self._synchronous}")
-        self._connection.execute("PRAGMA foreign_keys = ON")
-        if new or self._pragma("user_version") < SCHEMA_VERSION:
-            self._migrate()
+            _retry_busy(connection, "PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        if new or _pragma(connection, "user_version") < SCHEMA_VERSION:
+            self._migrate(connection)
 
-    def _pragma(self, name: str) -> int:
-        return int(self._connection.execute(f"PRAGMA {name}").fetchone()[0])
-
-    def _retry_busy(self, sql: str) -> None:
-        """Run a statement for which SQLite does not call its busy handler, while another process prepares the file."""
-        deadline = time.monotonic() + _BUSY_TIMEOUT_S
-        while True:
-            try:
-                self._connection.execute(sql)
-                return
-            except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
-                    raise
-                time.sleep(0.01)
-
-    def _check_ownership(self) -> bool:
+    def _check_ownership(self, connection: sqlite3.Connection) -> bool:
         """Return whether the file is new. Nothing is written before the file is known to be ours."""
-        tables = self._connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        application, version = self._pragma("application_id"), self._pragma("user_version")
+        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+        application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
         if not tables and application == 0 and version == 0:
             return True
         if application != APPLICATION_ID:
@@ -157,81 +106,96 @@ class Database:
             )
         return False
 
-    def _migrate(self) -> None:
+    def _migrate(self, connection: sqlite3.Connection) -> None:
         if self.read_only:
             raise ReadOnlyStoreError(
-                f"{self.path}: schema {self._pragma('user_version')}",
+                f"{self.path}: schema {_pragma(connection, 'user_version')}",
                 f"schema {SCHEMA_VERSION} is needed, and migrating writes",
                 "Open it once for writing.",
             )
-        self._connection.execute("BEGIN IMMEDIATE")
+        connection.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have migrated while this one waited for the lock.
-            for version in range(self._pragma("user_version"), SCHEMA_VERSION):
+            for version in range(_pragma(connection, "user_version"), SCHEMA_VERSION):
                 for statement in MIGRATIONS[version].split(";\n"):
                     if statement.strip():
-                        self._connection.execute(statement)
-                self._connection.execute(f"PRAGMA user_version = {version + 1}")
-            self._connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-            self._connection.execute("COMMIT")
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("COMMIT")
         except BaseException:
-            self._connection.execute("ROLLBACK")
+            connection.execute("ROLLBACK")
             raise
 
-    @property
-    def connection(self) -> sqlite3.Connection:
-        """The live connection of this process."""
-        if self._pid != os.getpid():
-            # SQLite connections must not cross a fork; the parent's is dropped without being closed.
-            if self.path == ":memory:":
-                raise StoreError(
-                    "a memory in RAM, in a forked process", "it lives in the process that made it", "Name a file."
-                )
-            self.lock = threading.RLock()
-            self._connect()
-        return self._connection
+    def check_open(self) -> None:
+        """Raise StoreError if the store was closed."""
+        with self.lock:
+            _ = self.connection
 
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
-        """Run one statement."""
+        """Run one statement, inside a transaction or a snapshot."""
         return self.connection.execute(sql, parameters)
+
+    def execute_many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        """Run one statement for each row of values, inside a transaction."""
+        self.connection.executemany(sql, rows)
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end."""
+        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end.
+
+        `looked_up` is a place for what was read and cannot change before then; the end empties it.
+        """
         with self.lock, store_errors(self.path):
+            self.check_open()
             if self.read_only:
                 raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
-            self.connection.execute("BEGIN IMMEDIATE")
+            if self.in_transaction():
+                raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
             try:
+                self.execute("BEGIN IMMEDIATE")
                 yield
-                self._connection.execute("COMMIT")
-                self.writes += 1
+                self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
+                self.execute("COMMIT")
             except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+                if self.in_transaction():
+                    self.execute("ROLLBACK")
                 raise
+            finally:
+                self.looked_up.clear()
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """Several reads of one and the same committed state."""
         with self.lock, store_errors(self.path):
-            if self.connection.in_transaction:
+            if self.in_transaction():
                 yield
                 return
-            self._connection.execute("BEGIN")
             try:
+                self.execute("BEGIN")
                 yield
             finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("COMMIT")
+                if self.in_transaction():
+                    self.execute("COMMIT")
 
     def version(self) -> tuple[int, int, int]:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
-        # SQLite counts per connection, and a forked process has its own.
-        return self.execute("PRAGMA data_version").fetchone()[0], self.writes, os.getpid()
+        data_version = self.execute("PRAGMA data_version").fetchone()[0]
+        return data_version, self.writes, self.generation  # SQLite counts per connection
 
-    def close(self) -> None:
-        """Close the connection; committed episodes are on disk already."""
-        with self.lock:
-            if self._pid == os.getpid():
-                self._connection.close()
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _retry_busy(connection: sqlite3.Connection, sql: str) -> None:
+    """Run a statement for which SQLite does not call its busy handler, while another process prepares the file."""
+    deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

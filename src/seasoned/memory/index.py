@@ -20,17 +20,18 @@ _MIN_TAIL_TOKENS = 65_536
 Ints = npt.NDArray[np.int64]
 
 
-def check_nearest(k: object, threshold: object) -> int:
-    """Return `k` as an int that SQLite can hold, if k and the threshold can be asked for.
+def check_nearest(k: object, threshold: object) -> tuple[int, float]:
+    """Return `k` as an int that SQLite can hold, and the threshold as a float, if both can be asked for.
 
     Raises:
         InputError: k is not a whole number from 1, or the threshold is not a number in [0, 1].
     """
     if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
         raise InputError(f"k = {excerpt(k)}", "k is a whole number, at least 1", "Ask for one neighbour or more.")
-    if isinstance(threshold, bool) or not isinstance(threshold, int | float) or not 0.0 <= threshold <= 1.0:
+    numbers = int | float | np.integer | np.floating
+    if isinstance(threshold, bool) or not isinstance(threshold, numbers) or not 0.0 <= threshold <= 1.0:
         raise InputError(f"threshold = {excerpt(threshold)}", "a similarity threshold is in [0, 1]", "0.8 is usual.")
-    return min(int(k), sys.maxsize)
+    return min(int(k), sys.maxsize), float(threshold)
 
 
 class _Growing:
@@ -144,7 +145,7 @@ class JaccardIndex:
         Raises:
             InputError: k or the threshold is out of range.
         """
-        k = check_nearest(k, threshold)
+        k, threshold = check_nearest(k, threshold)
         if not self._ids.n:
             return []
         query = np.asarray([token for token in tokens if token < len(self._in_query)], dtype=np.int64)

@@ -10,8 +10,10 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from seasoned.canonical import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
-from seasoned.memory.canonical import canonical_json, episode_from_record, episode_record
+from seasoned.memory.canonical import episode_from_record, episode_record
+from seasoned.memory.database import Database
 from seasoned.memory.events import Event
 from seasoned.memory.reader import Reader
 from seasoned.types import Episode, check_finite, check_reward, check_text
@@ -23,6 +25,7 @@ Line = tuple[Episode, float | None] | Event
 
 FORMAT = "seasoned.memory/1"
 MAX_LINE_BYTES = 256 * 1024 * 1024
+_PAGE = 32
 _EPISODE_FIELDS = {"id", "task", "steps", "final_state", "ending", "model", "policy", "arm", "subject"}
 _STEP_FIELDS = {"state", "action", "reward", "prior", "propensity"}
 _EVENT_FIELDS = {
@@ -30,12 +33,22 @@ _EVENT_FIELDS = {
 }  # fmt: skip
 
 
-def export_lines(reader: Reader, header: dict[str, Any]) -> Iterator[str]:
-    """Yield the namespace's raw content, line by line."""
+def export_lines(database: Database, reader: Reader, header: dict[str, Any]) -> Iterator[str]:
+    """Yield the namespace's raw content as of the first line, line by line.
+
+    Nothing is held between two lines, so that others read, write and close meanwhile. Stored episodes never change:
+    those that were there at the first line are read a few at a time. What feedback there was is read at once.
+    """
+    with database.snapshot():
+        n_episodes, _ = reader.counts()
+        events = [event for _, event in reader.events()]
     yield canonical_json({"type": "header", "format": FORMAT, **header})
-    for _, created_at, _, episode in reader.episodes():
-        yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
-    for _, event in reader.events():
+    for first in range(1, n_episodes + 1, _PAGE):
+        with database.snapshot():
+            page = list(reader.episodes(ordinals=range(first, min(first + _PAGE, n_episodes + 1))))
+        for _, created_at, _, episode in page:
+            yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
+    for event in events:
         later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
         yield canonical_json({"type": "feedback", **event.record(), **later})
 

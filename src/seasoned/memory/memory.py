@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 import uuid
 from collections.abc import Iterable, Iterator
@@ -20,7 +19,7 @@ from seasoned.memory.events import Event
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.reader import Reader
 from seasoned.memory.recorder import EpisodeRecorder
-from seasoned.memory.retrieval import Retriever, check_size
+from seasoned.memory.retrieval import Retriever, check_max_text_bytes, check_size
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writer import Writer
@@ -57,7 +56,7 @@ class Memory:
         self._id = entered.id
         self._reader = Reader(database, entered.id)
         self._writer = Writer(database, entered.id, encoder)
-        self._retriever = Retriever(database, entered.id, encoder, self._writer, max_text_bytes)
+        self._retriever = Retriever(database, self._reader, self._writer, encoder, max_text_bytes)
 
     @classmethod
     def open(
@@ -85,12 +84,13 @@ class Memory:
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
 
         Raises:
-            InputError: gamma or the namespace breaks a rule.
+            InputError: gamma, the namespace or the size limit breaks a rule.
             NotFoundError: there is no such file or namespace, and `create` is False.
             ForeignStoreError, NewerStoreError: the file is not ours, or is newer than we are. It is left as it was.
             EncoderMismatchError: the namespace was encoded by another encoder, and `reindex` is False.
         """
         check_text("namespace", namespace)
+        max_text_bytes = check_max_text_bytes(max_text_bytes)
         if gamma is not None:
             check_gamma(gamma)
         if str(path).startswith(("postgresql://", "postgres://")):
@@ -160,6 +160,7 @@ class Memory:
     ) -> EpisodeRecorder:
         """Return a recorder: record the steps inside its context, it commits on exit; an exception marks it aborted."""
         check_text("task", task)
+        self._db.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}
         return EpisodeRecorder(self.add, task, fields)
 
@@ -200,18 +201,12 @@ class Memory:
         check_reward("reward * weight", reward * weight)
         with self._db.transaction():
             if step is None:
-                step = self._last_step(episode_id)
+                step = self._writer.last_step(episode_id)
             elif isinstance(step, bool) or not isinstance(step, int | np.integer):
                 raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
             event = Event(uuid.uuid4().hex, episode_id, int(step), reward, weight, source, author, time.time())
             self._writer.feedback(event)
         return event.id
-
-    def _last_step(self, episode_id: str) -> int:
-        row = self._db.execute(
-            "SELECT steps FROM episode WHERE namespace_id = ? AND id = ?", (self._id, episode_id)
-        ).fetchone()
-        return max(row[0] - 1, 0) if row else 0
 
     def revoke(self, event_id: str) -> None:
         """Take a feedback event back; the step's reward and the returns follow. What it superseded stays superseded.
@@ -262,7 +257,7 @@ class Memory:
 
         `unit="steps"`: the k most similar stored steps. `unit="states"`: all steps at the k most similar distinct
         states, read from aggregates, so that the cost does not grow with how often a state was visited (with
-        `exclude_task` the steps are read one by one). A step's weight is
+        `exclude_task` all steps there are summed anew). A step's weight is
         `similarity^similarity_power * decay^age_in_episodes`.
 
         Raises:
@@ -284,8 +279,7 @@ class Memory:
     def __len__(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
         with self._db.snapshot():
-            row = self._db.execute("SELECT coalesce(sum(steps), 0) FROM episode WHERE namespace_id = ?", (self._id,))
-            return int(row.fetchone()[0])
+            return self._reader.step_count()
 
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode with the environment's rewards.
@@ -295,7 +289,7 @@ class Memory:
         """
         check_text("episode id", episode_id)
         with self._db.snapshot():
-            for _, _, _, episode in self._reader.episodes("AND episode.id = ?", episode_id):
+            for _, _, _, episode in self._reader.episodes(id_=episode_id):
                 return episode
         raise NotFoundError(
             f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
@@ -303,26 +297,19 @@ class Memory:
 
     def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
         """Return stored episodes in commit order: all, those of one task, or the last few."""
-        where, parameters = ("", ()) if task is None else ("AND task = ?", (check_text("task", task),))
+        if task is not None:
+            check_text("task", task)
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
             raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None lists all.")
         with self._db.snapshot():
-            if last is not None:
-                row = self._db.execute(
-                    f"SELECT min(ordinal) FROM (SELECT ordinal FROM episode WHERE namespace_id = ? {where} "
-                    "ORDER BY ordinal DESC LIMIT ?)",
-                    (self._id, *parameters, min(last, sys.maxsize)),
-                ).fetchone()
-                where, parameters = f"{where} AND ordinal >= ?", (*parameters, row[0] if row[0] is not None else 0)
-            return [episode for _, _, _, episode in self._reader.episodes(where, *parameters)]
+            return [episode for _, _, _, episode in self._reader.episodes(task=task, last=last)]
 
     def events(self, episode_id: str | None = None) -> list[Event]:
         """Return feedback events in the order in which they were given, revoked ones included."""
-        where, parameters = (
-            ("", ()) if episode_id is None else ("AND episode.id = ?", (check_text("episode id", episode_id),))
-        )
+        if episode_id is not None:
+            check_text("episode id", episode_id)
         with self._db.snapshot():
-            return [event for _, event in self._reader.events(where, *parameters)]
+            return [event for _, event in self._reader.events(episode_id)]
 
     def verify(self) -> Verification:
         """Check that the store is whole: hash all that is raw, derive again all that is derived.
@@ -343,10 +330,12 @@ class Memory:
             return gather_stats(self._db, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
 
     def export(self) -> Iterator[str]:
-        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback in the order given."""
-        with self._db.snapshot():
-            header = {"namespace": self.namespace, "encoder": self.encoder.identity, "gamma": self.gamma}
-            yield from json_lines.export_lines(self._reader, header)
+        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback in the order given.
+
+        It is what the memory held at the first line; the memory may be used while the lines are read.
+        """
+        header = {"namespace": self.namespace, "encoder": self.encoder.identity, "gamma": self.gamma}
+        return json_lines.export_lines(self._db, self._reader, header)
 
     def import_lines(self, lines: Iterable[str]) -> tuple[int, int]:
         """Store what `export` gave, all or nothing; what is stored already is left alone.
@@ -359,7 +348,7 @@ class Memory:
         """
         parsed = list(json_lines.parse_lines(lines))
         with self._db.transaction():
-            before = self._counts()
+            before = self._reader.counts()
             said: dict[str, int] = {}
             for number, item in parsed:
                 with json_lines.naming(number, item):
@@ -371,12 +360,8 @@ class Memory:
             for event_id in self._reader.broken_supersessions():
                 with json_lines.naming(said.get(event_id, len(parsed)), event_id):
                     raise ValueError("an event is superseded by a later one of its source, author and step")
-            after = self._counts()
+            after = self._reader.counts()
         return after[0] - before[0], after[1] - before[1]
-
-    def _counts(self) -> tuple[int, int]:
-        row = self._db.execute("SELECT episodes, events FROM namespace WHERE id = ?", (self._id,)).fetchone()
-        return row[0], row[1]
 
     def close(self) -> None:
         """Close the store. What was added is on disk already."""

@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
-from seasoned.memory.database import Database, store_errors
+from seasoned.memory.database import Database
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 
@@ -29,7 +29,7 @@ def list_namespaces(path: str | os.PathLike[str]) -> dict[str, str]:
     """Return each namespace of a store with the identity of its encoder; see `Memory.namespaces`."""
     database = Database(path, create=False, read_only=True)
     try:
-        with store_errors(database.path):
+        with database.snapshot():
             return dict(database.execute("SELECT name, encoder FROM namespace ORDER BY name").fetchall())
     finally:
         database.close()
@@ -45,27 +45,26 @@ def enter_namespace(
         EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
     """
     find = "SELECT id, encoder, gamma FROM namespace WHERE name = ?"
-    with store_errors(database.path):
+    with database.snapshot():
         row = database.execute(find, (name,)).fetchone()
-        if row is None:
-            if not create:
-                known = [known for (known,) in database.execute("SELECT name FROM namespace ORDER BY name")]
-                raise NotFoundError(
-                    f"namespace {excerpt(name)}",
-                    f"this memory has {', '.join(map(repr, known)) or 'none'}",
-                    "Choose one.",
-                )
-            _make(database, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
+        known = [known for (known,) in database.execute("SELECT name FROM namespace ORDER BY name")]
+    if row is None:
+        if not create:
+            raise NotFoundError(
+                f"namespace {excerpt(name)}", f"this memory has {', '.join(map(repr, known)) or 'none'}", "Choose one."
+            )
+        _make(database, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
+        with database.snapshot():
             row = database.execute(find, (name,)).fetchone()
-        if row[1] != encoder.identity:
-            if not reindex:
-                raise EncoderMismatchError(
-                    f"encoder {encoder.identity!r}",
-                    f"namespace {name!r} was encoded by {row[1]!r}; features of two encoders are never mixed",
-                    "Open it with that encoder, or pass reindex=True to encode it again.",
-                )
-            with database.transaction():
-                Writer(database, row[0], encoder).reindex()
+    if row[1] != encoder.identity:
+        if not reindex:
+            raise EncoderMismatchError(
+                f"encoder {encoder.identity!r}",
+                f"namespace {name!r} was encoded by {row[1]!r}; features of two encoders are never mixed",
+                "Open it with that encoder, or pass reindex=True to encode it again.",
+            )
+        with database.transaction():
+            Writer(database, row[0], encoder).reindex()
     return Namespace(row[0], name, row[2] if gamma is None else gamma)
 
 

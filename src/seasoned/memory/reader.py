@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,18 +16,22 @@ from seasoned.memory.events import Event
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.types import Episode, Experience, Step
 
-__all__ = ["EvidenceRow", "Reader"]
+__all__ = ["EvidenceRow", "Reader", "chunks", "marks"]
 
 EvidenceRow = tuple[int, int, int, float, float, float, int]
 """set_id, key_id, count, weight, total, squares, ordinal."""
 
 
-def _marks(values: Sequence[object]) -> str:
+_T = TypeVar("_T")
+
+
+def marks(values: Sequence[object]) -> str:
+    """Return a question mark for each value."""
     return ", ".join("?" * len(values))
 
 
-def _chunks(values: Sequence[int]) -> Iterator[Sequence[int]]:
-    """SQLite binds a limited number of values to one statement."""
+def chunks(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
+    """Yield slices of the values: SQLite binds a limited number to one statement."""
     for start in range(0, len(values), 500):
         yield values[start : start + 500]
 
@@ -85,10 +90,25 @@ class Reader:
         )
         return [row[0] for row in self._rows(sql, self._ns, set_id, exclude_task, limit)]
 
+    def latest_visits(self, set_ids: Sequence[int], exclude_task: str) -> dict[int, int]:
+        """Return the latest live visit to each distinct state outside a task; states without one are left out."""
+        sql = (
+            "SELECT id, (SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
+            f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
+            "WHERE step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id AND live "
+            "AND task <> ? ORDER BY visit DESC LIMIT 1) FROM feature_set WHERE namespace_id = ? AND id IN "
+        )
+        rows = (
+            row
+            for chunk in chunks(set_ids)
+            for row in self._rows(f"{sql} ({marks(chunk)})", exclude_task, self._ns, *chunk)
+        )
+        return {set_id: visit for set_id, visit in rows if visit is not None}
+
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""
         found: dict[int, tuple[Experience, int]] = {}
-        for chunk in _chunks(visits):
+        for chunk in chunks(visits):
             rows = self._rows(
                 "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
                 "FROM step "
@@ -96,7 +116,7 @@ class Reader:
                 "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
                 f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
                 "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-                f"WHERE step.namespace_id = ? AND step.visit IN ({_marks(chunk)})",
+                f"WHERE step.namespace_id = ? AND step.visit IN ({marks(chunk)})",
                 view_id, self._ns, *chunk,
             )  # fmt: skip
             for visit, state, action, reward, return_, episode_id, task, key_id in rows:
@@ -110,11 +130,36 @@ class Reader:
         """Return the aggregated evidence at some distinct states."""
         return [
             row
-            for chunk in _chunks(set_ids)
+            for chunk in chunks(set_ids)
             for row in self._rows(
                 "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
-                f"WHERE namespace_id = ? AND view_id = ? AND set_id IN ({_marks(chunk)}) ORDER BY set_id, key_id",
+                f"WHERE namespace_id = ? AND view_id = ? AND set_id IN ({marks(chunk)}) ORDER BY set_id, key_id",
                 *(self._ns, view_id, *chunk),
+            )
+        ]
+
+    def evidence_outside(
+        self, view_id: int, set_ids: Sequence[int], task: str, *, by_episode: bool
+    ) -> list[EvidenceRow]:
+        """Return the evidence at some distinct states without a task's steps, summed from the others.
+
+        Not the aggregates less that task's share: a difference would keep the rounding of a huge reward. A row for each
+        episode, if asked, so that the caller can let it fade; else the ordinal is that of the last one.
+        """
+        sql = (
+            "SELECT set_id, key_id, count(*), count(*), total(return_), total(return_ * return_), "
+            f"max(step.visit >> {STEP_BITS}) FROM step INDEXED BY step_by_set "
+            f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+            "WHERE step.namespace_id = ? AND live AND task <> ? AND set_id IN "
+        )
+        group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
+        return [
+            row
+            for chunk in chunks(set_ids)
+            for row in self._rows(
+                f"{sql} ({marks(chunk)}) GROUP BY {group} ORDER BY {group}", view_id, self._ns, task, *chunk
             )
         ]
 
@@ -122,9 +167,9 @@ class Reader:
         """Return the first spelling of each action."""
         return {
             key_id: text
-            for chunk in _chunks(key_ids)
+            for chunk in chunks(key_ids)
             for key_id, text in self._rows(
-                f"SELECT id, text FROM action WHERE namespace_id = ? AND id IN ({_marks(chunk)})", self._ns, *chunk
+                f"SELECT id, text FROM action WHERE namespace_id = ? AND id IN ({marks(chunk)})", self._ns, *chunk
             )
         }
 
@@ -135,22 +180,39 @@ class Reader:
         )
         return robust_spread([row[0] for row in rows], [row[1] for row in rows])
 
-    def last_ordinal(self) -> int:
-        """Return the number of episodes committed so far."""
-        return int(self._rows("SELECT episodes FROM namespace WHERE id = ?", self._ns)[0][0])
+    def view_id(self, gamma: float, decay: float) -> int | None:
+        """Return the view with this discount and decay, if it was ever asked for."""
+        sql = "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?"
+        rows = self._rows(sql, self._ns, gamma, decay)
+        return int(rows[0][0]) if rows else None
+
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of episodes and of feedback events committed so far."""
+        episodes, events = self._rows("SELECT episodes, events FROM namespace WHERE id = ?", self._ns)[0]
+        return episodes, events
+
+    def step_count(self) -> int:
+        """Return the number of stored steps, aborted episodes included."""
+        return int(self._rows("SELECT coalesce(sum(steps), 0) FROM episode WHERE namespace_id = ?", self._ns)[0][0])
 
     # ------------------------------------------------------------------------------------------ whole episodes
 
-    def episodes(self, where: str = "", *parameters: object) -> Iterator[tuple[int, float, bytes, Episode]]:
-        """Yield (ordinal, created_at, digest, episode) in commit order."""
+    def episodes(
+        self, *, id_: str | None = None, task: str | None = None, last: int | None = None, ordinals: range | None = None
+    ) -> Iterator[tuple[int, float, bytes, Episode]]:
+        """Yield (ordinal, created_at, digest, episode) in commit order: all, or those that fit; at most the `last`."""
+        asked: dict[str, object] = {"episode.id = ?": id_, "task = ?": task}
+        if ordinals is not None:
+            asked |= {"ordinal >= ?": ordinals.start, "ordinal < ?": ordinals.stop}
+        given = {sql: value for sql, value in asked.items() if value is not None}
         rows = self._rows(
-            "SELECT ordinal, episode.id, task, ending, steps, state.text, model, policy, arm, subject, created_at, "
-            "episode.digest "
+            "SELECT ordinal, created_at, episode.digest, episode.id, task, state.text, ending, model, policy, arm, "
+            "subject "
             "FROM episode LEFT JOIN state ON state.namespace_id = episode.namespace_id AND state.id = final_state_id "
-            f"WHERE episode.namespace_id = ? {where} ORDER BY ordinal",
-            self._ns, *parameters,
+            f"WHERE {' AND '.join(['episode.namespace_id = ?', *given])} ORDER BY ordinal DESC LIMIT ?",
+            self._ns, *given.values(), -1 if last is None else min(last, sys.maxsize),
         )  # fmt: skip
-        for ordinal, id_, task, ending, _, final, model, policy, arm, subject, created_at, content in rows:
+        for ordinal, created_at, content, name, about, *fields in reversed(rows):
             taken = self._rows(
                 "SELECT state.text, action.text, reward, logprobs, propensity FROM step "
                 "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
@@ -163,20 +225,19 @@ class Reader:
                 Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
                 for state, action, reward, prior, propensity in taken
             ]
-            episode = Episode(task, steps, id_, final, ending, model, policy, arm, subject)
-            yield ordinal, created_at, content, episode
+            yield ordinal, created_at, content, Episode(about, steps, name, *fields)
 
-    def events(self, where: str = "", *parameters: object) -> Iterator[tuple[bytes, Event]]:
-        """Yield (digest, feedback event) in the order in which they were given."""
+    def events(self, episode_id: str | None = None) -> Iterator[tuple[bytes, Event]]:
+        """Yield (digest, feedback event) in the order in which they were given: all, or an episode's."""
         rows = self._rows(
             "SELECT feedback.digest, feedback.id, episode.id, visit, reward, weight, source, author, "
             "feedback.created_at, revoked_at, superseded_by FROM feedback "
             f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
-            f"WHERE feedback.namespace_id = ? {where} ORDER BY seq",
-            self._ns, *parameters,
+            f"WHERE feedback.namespace_id = ? {'' if episode_id is None else 'AND episode.id = ?'} ORDER BY seq",
+            self._ns, *([] if episode_id is None else [episode_id]),
         )  # fmt: skip
-        for content, id_, episode_id, visit, *rest in rows:
-            yield content, Event(id_, episode_id, visit & (MAX_STEPS - 1), *rest)
+        for content, id_, of_episode, visit, *rest in rows:
+            yield content, Event(id_, of_episode, visit & (MAX_STEPS - 1), *rest)
 
     def broken_supersessions(self) -> list[str]:
         """Return the events that claim to be superseded, but not by a later one of their source, author and step."""

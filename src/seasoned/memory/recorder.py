@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
@@ -15,7 +16,8 @@ __all__ = ["EpisodeRecorder"]
 class EpisodeRecorder:
     """A running episode. Nothing of it is in memory before it ends; leaving the context commits it, whole.
 
-    An exception (or Ctrl-C) commits what was played as `aborted` and goes on its way. `id` is known after the commit.
+    An exception (or Ctrl-C) commits what was played as `aborted` and goes on its way. Ctrl-C inside the commit of an
+    episode that had ended lets the commit finish, with the episode's own ending. `id` is known after the commit.
 
     Example:
         >>> from seasoned import Memory
@@ -31,7 +33,7 @@ class EpisodeRecorder:
         self._task = task
         self._fields = dict(fields)
         self._steps: list[Step] = []
-        self._done = False
+        self._entered = self._done = False
         self.ending: Ending = "terminated"
         self.final_state: str | None = None
         self.id: str | None = self._fields.pop("id", None)
@@ -79,6 +81,11 @@ class EpisodeRecorder:
         return tuple(self._steps)
 
     def __enter__(self) -> Self:
+        if self._entered:
+            raise InputError(
+                "a second `with` on one recorder", "it records one episode", "Open another: memory.episode(...)."
+            )
+        self._entered = True
         return self
 
     def __exit__(
@@ -87,4 +94,15 @@ class EpisodeRecorder:
         self._done = True
         if kind is not None:
             self.ending = "aborted"
-        self.id = self._add(Episode(self._task, self._steps, self.id, self.final_state, self.ending, **self._fields))
+        episode_id = self.id or uuid.uuid4().hex
+        try:
+            self._commit(episode_id)
+        except Exception:
+            raise
+        except BaseException:  # Ctrl-C inside the commit: either it went through, and this is a no-op, or it did not
+            self._commit(episode_id)
+            raise
+
+    def _commit(self, episode_id: str) -> None:
+        episode = Episode(self._task, self._steps, episode_id, self.final_state, self.ending, **self._fields)
+        self.id = self._add(episode)

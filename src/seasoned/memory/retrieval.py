@@ -10,21 +10,24 @@ from typing import Literal
 import numpy as np
 
 from seasoned.core import check_gamma
-from seasoned.errors import InputError, ReadOnlyStoreError
+from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
 from seasoned.memory.database import Database, store_errors
 from seasoned.memory.index import JaccardIndex, check_nearest
-from seasoned.memory.reader import Reader
+from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Evidence, Neighbor, check_finite, check_text
 
-__all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_size"]
+__all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_max_text_bytes", "check_size"]
 
 MAX_LISTED_NEIGHBORS = 50
 
 Ranked = list[tuple[int, float]]
-"""(visit or set id, similarity), best first."""
+"""(set id, similarity), best first."""
+
+Visit = tuple[int, float, int]
+"""A visit, the similarity of its state, and the set id of that."""
 
 
 def check_size(name: str, text: str, max_bytes: int) -> None:
@@ -42,17 +45,31 @@ def check_size(name: str, text: str, max_bytes: int) -> None:
         )
 
 
+def check_max_text_bytes(n_bytes: object) -> int:
+    """Return a size limit as an int.
+
+    Raises:
+        InputError: it is not a whole number from 1.
+    """
+    if isinstance(n_bytes, bool) or not isinstance(n_bytes, int | np.integer) or n_bytes < 1:
+        raise InputError(
+            f"max_text_bytes = {excerpt(n_bytes)}",
+            "a size limit is a whole number of bytes, at least 1",
+            "2**20 is usual.",
+        )
+    return int(n_bytes)
+
+
 class Retriever:
     """Keeps an index that follows the store's commits, and reads what it points to."""
 
     def __init__(
-        self, database: Database, namespace_id: int, encoder: StateEncoder, writer: Writer, max_text_bytes: int
+        self, database: Database, reader: Reader, writer: Writer, encoder: StateEncoder, max_text_bytes: int
     ) -> None:
         self._db = database
-        self._ns = namespace_id
-        self._encoder = encoder
+        self._reader = reader
         self._writer = writer
-        self._reader = Reader(database, namespace_id)
+        self._encoder = encoder
         self._max_text_bytes = max_text_bytes
         self._index = JaccardIndex()
         self._token_of: dict[str, int] = {}
@@ -76,10 +93,8 @@ class Retriever:
     def _view_id(self, gamma: float, decay: float) -> int:
         """Return the view's id; gather it first if nobody asked for this discount before."""
         if (gamma, decay) not in self._views:
-            row = self._db.execute(
-                "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", (self._ns, gamma, decay)
-            ).fetchone()
-            if row is None:
+            view_id = self._reader.view_id(gamma, decay)
+            if view_id is None:
                 if self._db.read_only:
                     raise ReadOnlyStoreError(
                         f"gamma = {gamma}, decay = {decay}, in a memory opened read-only",
@@ -87,8 +102,8 @@ class Retriever:
                         "Open the memory for writing, or ask at its own gamma.",
                     )
                 with self._db.transaction():
-                    row = (self._writer.ensure_view(gamma, decay),)
-            self._views[gamma, decay] = row[0]
+                    view_id = self._writer.ensure_view(gamma, decay)
+            self._views[gamma, decay] = view_id
         return self._views[gamma, decay]
 
     def _refresh(self) -> None:
@@ -119,37 +134,40 @@ class Retriever:
         """Return the k most similar distinct states (with a step outside `exclude_task`, if given)."""
         features = self._encoder.features(state)
         tokens = [self._token_of[feature] for feature in features if feature in self._token_of]
+        latest: dict[int, int] = {}
+        asked: set[int] = set()
         wanted = k
         while True:
             found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
             if exclude_task is None:
                 return found
             # The index knows the latest visit of any task; ties are broken by the latest one that counts.
-            latest = {set_id: self._reader.recent_visits(set_id, 1, exclude_task) for set_id, _ in found}
-            kept = [pair for pair in found if latest[pair[0]]]
+            latest |= self._reader.latest_visits([set_id for set_id, _ in found if set_id not in asked], exclude_task)
+            asked.update(set_id for set_id, _ in found)
+            kept = [pair for pair in found if pair[0] in latest]
             cut = len(found) == wanted
             if not cut or (len(kept) >= k and kept[k - 1][1] > found[-1][1]):
-                return sorted(kept, key=lambda pair: (-pair[1], -latest[pair[0]][0]))[:k]
+                return sorted(kept, key=lambda pair: (-pair[1], -latest[pair[0]]))[:k]
             wanted *= 4
 
-    def _visits_at(self, sets: Ranked, limit: int | None, exclude_task: str | None) -> Ranked:
-        """Return the visits to these distinct states, most similar first, then latest first; at most `limit`."""
-        visits: Ranked = []
+    def _visits_at(self, sets: Ranked, limit: int, exclude_task: str | None) -> list[Visit]:
+        """Return at most `limit` visits to these distinct states, most similar first, then latest first."""
+        visits: list[Visit] = []
         for position, (set_id, similarity) in enumerate(sets):
-            if limit is not None and len(visits) >= limit and similarity < sets[position - 1][1]:
+            if len(visits) >= limit and similarity < sets[position - 1][1]:
                 break
-            recent = self._reader.recent_visits(set_id, -1 if limit is None else limit, exclude_task)
-            visits += [(visit, similarity) for visit in recent]
-        visits.sort(key=lambda pair: (-pair[1], -pair[0]))
+            recent = self._reader.recent_visits(set_id, limit, exclude_task)
+            visits += [(visit, similarity, set_id) for visit in recent]
+        visits.sort(key=lambda found: (-found[1], -found[0]))
         return visits[:limit]
 
-    def _nearest_visits(self, state: str, k: int, threshold: float, exclude_task: str | None) -> Ranked:
+    def _nearest_visits(self, state: str, k: int, threshold: float, exclude_task: str | None) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
         return self._visits_at(self._nearest_sets(state, k, threshold, exclude_task), k, exclude_task)
 
-    def _checked(self, state: str, k: int, threshold: float, exclude_task: str | None) -> int:
-        """Refuse what cannot be asked; return k."""
+    def _checked(self, state: str, k: int, threshold: float, exclude_task: str | None) -> tuple[int, float]:
+        """Refuse what cannot be asked; return k and the threshold."""
         check_text("state", state)
         check_size("state", state, self._max_text_bytes)
         if exclude_task is not None:
@@ -158,11 +176,11 @@ class Retriever:
 
     def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
-        k = self._checked(state, k, threshold, exclude_task)
+        k, threshold = self._checked(state, k, threshold, exclude_task)
         with self.view(gamma, 1.0) as view_id:
-            pairs = self._nearest_visits(state, k, threshold, exclude_task)
-            found = self._reader.experiences(view_id, [visit for visit, _ in pairs])
-        return [Neighbor(found[visit][0], similarity) for visit, similarity in pairs]
+            visits = self._nearest_visits(state, k, threshold, exclude_task)
+            found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
+        return [Neighbor(found[visit][0], similarity) for visit, similarity, _ in visits]
 
     # ------------------------------------------------------------------------------------------ evidence
 
@@ -179,7 +197,7 @@ class Retriever:
         exclude_task: str | None,
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
-        k = self._checked(state, k, threshold, exclude_task)
+        k, threshold = self._checked(state, k, threshold, exclude_task)
         if unit not in ("steps", "states"):
             raise InputError(f"unit = {unit!r}", "evidence is counted in 'steps' or 'states'", "Choose one.")
         similarity_power, decay = check_finite("similarity_power", similarity_power), check_finite("decay", decay)
@@ -188,33 +206,31 @@ class Retriever:
         if not 0.0 < decay <= 1.0:
             raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
         with self.view(gamma, decay) as view_id:
-            now = self._reader.last_ordinal()
+            now, _ = self._reader.counts()
             sums: defaultdict[int, list[float]] = defaultdict(lambda: [0.0] * 4)
 
             def collect(key_id: int, count: int, factor: float, weight: float, total: float, squares: float) -> None:
                 for i, amount in enumerate((count, factor * weight, factor * total, factor * squares)):
                     sums[key_id][i] += amount
 
-            if unit == "states" and exclude_task is None:
-                sets = dict(self._nearest_sets(state, k, threshold))
-                for set_id, key_id, count, weight, total, squares, at in self._reader.evidence(view_id, list(sets)):
-                    collect(
-                        key_id, count, sets[set_id] ** similarity_power * decay ** (now - at), weight, total, squares
-                    )
-                visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, None)
-                found = self._reader.experiences(view_id, [visit for visit, _ in visits])
+            if unit == "states":
+                sets = dict(self._nearest_sets(state, k, threshold, exclude_task))
+                for set_id, key_id, count, weight, total, squares, at in self._sums_at(
+                    view_id, list(sets), decay, exclude_task
+                ):
+                    factor = sets[set_id] ** similarity_power * decay ** (now - at)
+                    collect(key_id, count, factor, weight, total, squares)
+                visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, exclude_task)
+                found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
                 n_states = len(sets)
             else:
-                if unit == "steps":
-                    visits = self._nearest_visits(state, k, threshold, exclude_task)
-                else:
-                    visits = self._visits_at(self._nearest_sets(state, k, threshold, exclude_task), None, exclude_task)
-                found = self._reader.experiences(view_id, [visit for visit, _ in visits])
-                for visit, similarity in visits:
+                visits = self._nearest_visits(state, k, threshold, exclude_task)
+                found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
+                for visit, similarity, _ in visits:
                     seen, key_id = found[visit]
                     factor = similarity**similarity_power * decay ** (now - (visit >> STEP_BITS))
                     collect(key_id, 1, factor, 1.0, seen.return_, seen.return_**2)
-                n_states = len({self._encoder.features(found[visit][0].state) for visit, _ in visits})
+                n_states = len({set_id for _, _, set_id in visits})
             texts = self._reader.action_texts(list(sums))
             spread = self.spread(view_id)
         table = np.array(list(sums.values()), dtype=np.float64).reshape(-1, 4)
@@ -227,5 +243,10 @@ class Retriever:
             spread=spread,
             gamma=gamma,
             n_states=n_states,
-            neighbors=tuple(Neighbor(found[visit][0], s) for visit, s in visits[:MAX_LISTED_NEIGHBORS]),
+            neighbors=tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS]),
         )
+
+    def _sums_at(self, view_id: int, sets: list[int], decay: float, exclude_task: str | None) -> list[EvidenceRow]:
+        if exclude_task is None:
+            return self._reader.evidence(view_id, sets)
+        return self._reader.evidence_outside(view_id, sets, exclude_task, by_episode=decay < 1.0)

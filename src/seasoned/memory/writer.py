@@ -8,21 +8,17 @@ import uuid
 from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
 from seasoned.core import discounted_returns
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
-from seasoned.memory.canonical import canonical_json, digest, episode_record, text_digest
+from seasoned.memory.canonical import digest, episode_record
 from seasoned.memory.database import Database
 from seasoned.memory.events import Event
-from seasoned.memory.reader import Reader
+from seasoned.memory.interning import Interner
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Floats, normalize_action
+from seasoned.types import Episode, Floats
 
 __all__ = ["Writer", "histogram_bin", "summed"]
-
-_COUNTERS = ("episodes", "states", "feature_sets", "tokens", "actions", "priors", "views", "events")
 
 
 def histogram_bin(return_: float) -> float:
@@ -37,7 +33,7 @@ class Writer:
         self._db = database
         self._ns = namespace_id
         self._encoder = encoder
-        self._counters: dict[str, int] = {}
+        self._texts = Interner(database, namespace_id, encoder)
 
     # ------------------------------------------------------------------------------------------ episodes
 
@@ -57,9 +53,9 @@ class Writer:
                     "Use another id, or leave the id to the memory.",
                 )
             return episode_id
-        self._load_counters()
-        ordinal = self._next("episodes")
-        final = None if episode.final_state is None else self._state(episode.final_state)[0]
+        self._texts.load_counters()
+        ordinal = self._texts.next("episodes")
+        final = None if episode.final_state is None else self._texts.state(episode.final_state)[0]
         now = time.time() if created_at is None else created_at
         self._db.execute(
             "INSERT INTO episode VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -70,9 +66,9 @@ class Writer:
         placed: list[tuple[int, int]] = []
         for index, step in enumerate(episode.steps):
             visit = ordinal << STEP_BITS | index
-            state_id, set_id = self._state(step.state)
-            action_id, key_id = self._action(step.action)
-            prior = None if step.prior is None else self._prior(dict(step.prior))
+            state_id, set_id = self._texts.state(step.state)
+            action_id, key_id = self._texts.action(step.action)
+            prior = None if step.prior is None else self._texts.prior(dict(step.prior))
             self._db.execute(
                 "INSERT INTO step VALUES (?, ?, ?, ?, ?, ?, 0, ?, ?, ?)",
                 (self._ns, visit, state_id, set_id, action_id, step.reward, step.propensity, prior, live),
@@ -86,7 +82,7 @@ class Writer:
             rewards = [step.reward for step in episode.steps]
             for view_id, gamma, decay in self._views():
                 self._gather(view_id, decay, ordinal, placed, discounted_returns(rewards, gamma))
-        self._save_counters()
+        self._texts.save_counters()
         return episode_id
 
     def _gather(self, view_id: int, decay: float, ordinal: int, placed: list[tuple[int, int]], returns: Floats) -> None:
@@ -121,58 +117,6 @@ class Writer:
                 "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND return_ = ? AND count = 0", key
             )
 
-    # ------------------------------------------------------------------------------------------ interning
-
-    def _state(self, text: str) -> tuple[int, int]:
-        key = text_digest(text)
-        row = self._row("SELECT id, set_id FROM state WHERE namespace_id = ? AND digest = ?", key)
-        if row:
-            return row[0], row[1]
-        set_id = self._feature_set(self._encoder.features(text))
-        state_id = self._next("states")
-        self._db.execute("INSERT INTO state VALUES (?, ?, ?, ?, ?)", (self._ns, state_id, text, key, set_id))
-        return state_id, set_id
-
-    def _feature_set(self, features: frozenset[str]) -> int:
-        # Sorted, so that a store's content does not depend on Python's hash seed.
-        tokens = np.array(sorted(self._token(feature) for feature in sorted(features)), dtype="<u4").tobytes()
-        key = text_digest(tokens)
-        row = self._row("SELECT id FROM feature_set WHERE namespace_id = ? AND digest = ?", key)
-        if row:
-            return int(row[0])
-        set_id = self._next("feature_sets")
-        self._db.execute("INSERT INTO feature_set VALUES (?, ?, ?, ?, NULL)", (self._ns, set_id, tokens, key))
-        return set_id
-
-    def _token(self, text: str) -> int:
-        row = self._row("SELECT id FROM token WHERE namespace_id = ? AND text = ?", text)
-        if row:
-            return int(row[0])
-        token_id = self._next("tokens")
-        self._db.execute("INSERT INTO token VALUES (?, ?, ?)", (self._ns, token_id, text))
-        return token_id
-
-    def _action(self, text: str) -> tuple[int, int]:
-        row = self._row("SELECT id, key_id FROM action WHERE namespace_id = ? AND text = ?", text)
-        if row:
-            return row[0], row[1]
-        key = normalize_action(text)
-        action_id = self._next("actions")
-        first = self._row("SELECT key_id FROM action WHERE namespace_id = ? AND key = ? ORDER BY id LIMIT 1", key)
-        key_id = first[0] if first else action_id
-        self._db.execute("INSERT INTO action VALUES (?, ?, ?, ?, ?)", (self._ns, action_id, text, key_id, key))
-        return action_id, key_id
-
-    def _prior(self, logprobs: dict[str, float]) -> int:
-        text = canonical_json(logprobs)
-        key = text_digest(text)
-        row = self._row("SELECT id FROM prior WHERE namespace_id = ? AND digest = ?", key)
-        if row:
-            return int(row[0])
-        prior_id = self._next("priors")
-        self._db.execute("INSERT INTO prior VALUES (?, ?, ?, ?)", (self._ns, prior_id, text, key))
-        return prior_id
-
     # ------------------------------------------------------------------------------------------ feedback
 
     def feedback(self, event: Event) -> None:
@@ -187,7 +131,7 @@ class Writer:
                     "Leave the id to the memory.",
                 )
             return
-        self._load_counters()
+        self._texts.load_counters()
         if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
             self._db.execute(
                 "UPDATE feedback SET revoked_at = ?, superseded_by = ? "
@@ -196,10 +140,10 @@ class Writer:
             )
         self._db.execute(
             "INSERT INTO feedback VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self._ns, self._next("events"), event.id, visit, event.reward, event.weight, event.source, event.author,
-             event.created_at, event.revoked_at, event.superseded_by, event.digest()),
+            (self._ns, self._texts.next("events"), event.id, visit, event.reward, event.weight, event.source,
+             event.author, event.created_at, event.revoked_at, event.superseded_by, event.digest()),
         )  # fmt: skip
-        self._save_counters()
+        self._texts.save_counters()
         self._rederive(visit)
 
     def revoke(self, event_id: str, *, at: float) -> None:
@@ -215,17 +159,30 @@ class Writer:
             )
             self._rederive(row[0])
 
-    def _visit(self, episode_id: str, step: int) -> int:
+    def last_step(self, episode_id: str) -> int:
+        """Return the index of an episode's last step."""
+        return self._placed(episode_id)[1] - 1
+
+    def _placed(self, episode_id: str) -> tuple[int, int]:
+        """Return an episode's ordinal and its number of steps, at least 1."""
         row = self._row("SELECT ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
         if not row:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
             )
-        if not 0 <= step < row[1]:
+        if not row[1]:
             raise NotFoundError(
-                f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {row[1] - 1}", "Name one of them."
+                f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."
             )
-        return int(row[0]) << STEP_BITS | step
+        return row[0], row[1]
+
+    def _visit(self, episode_id: str, step: int) -> int:
+        ordinal, steps = self._placed(episode_id)
+        if not 0 <= step < steps:
+            raise NotFoundError(
+                f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {steps - 1}", "Name one of them."
+            )
+        return ordinal << STEP_BITS | step
 
     def _rederive(self, visit: int) -> None:
         """Recompute a step's feedback, then the returns up to it and the evidence that they enter."""
@@ -285,8 +242,8 @@ class Writer:
         row = self._row("SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", gamma, decay)
         if row:
             return int(row[0])
-        self._load_counters()
-        view_id = self._next("views")
+        self._texts.load_counters()
+        view_id = self._texts.next("views")
         self._db.execute("INSERT INTO view VALUES (?, ?, ?, ?)", (self._ns, view_id, gamma, decay))
         episode: list[tuple[Any, ...]] = []
         steps = self._db.execute(
@@ -302,7 +259,7 @@ class Writer:
             episode.append(row)
         if episode:
             self._gather_rows(view_id, gamma, decay, episode)
-        self._save_counters()
+        self._texts.save_counters()
         return view_id
 
     def _gather_rows(self, view_id: int, gamma: float, decay: float, steps: list[tuple[Any, ...]]) -> None:
@@ -314,13 +271,14 @@ class Writer:
         self._db.execute("PRAGMA defer_foreign_keys = ON")
         for table in ("token", "feature_set", "value", "evidence", "distribution"):
             self._db.execute(f"DELETE FROM {table} WHERE namespace_id = ?", (self._ns,))
+        self._db.looked_up.clear()
         self._db.execute(
             "UPDATE namespace SET encoder = ?, tokens = 0, feature_sets = 0 WHERE id = ?",
             (self._encoder.identity, self._ns),
         )
-        self._load_counters()
+        self._texts.load_counters()
         for state_id, text in self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id"):
-            set_id = self._feature_set(self._encoder.features(text))
+            set_id = self._texts.feature_set(text)
             self._db.execute(
                 "UPDATE state SET set_id = ? WHERE namespace_id = ? AND id = ?", (set_id, self._ns, state_id)
             )
@@ -336,37 +294,21 @@ class Writer:
         )
         views = self._views()
         self._db.execute("DELETE FROM view WHERE namespace_id = ?", (self._ns,))
-        self._counters["views"] = 0
-        self._save_counters()
+        self._texts.counters["views"] = 0
+        self._texts.save_counters()
         for _, gamma, decay in sorted(views):
             self.ensure_view(gamma, decay)
 
     def _views(self) -> list[tuple[int, float, float]]:
         return self._rows("SELECT id, gamma, decay FROM view WHERE namespace_id = ?")
 
-    # ------------------------------------------------------------------------------------------ rows and counters
+    # ------------------------------------------------------------------------------------------ rows
 
     def _row(self, sql: str, *parameters: object) -> Any:
         return self._db.execute(sql, (self._ns, *parameters)).fetchone()
 
     def _rows(self, sql: str, *parameters: object, scoped: bool = True) -> list[Any]:
         return self._db.execute(sql, (self._ns, *parameters) if scoped else parameters).fetchall()
-
-    def _load_counters(self) -> None:
-        Reader(self._db, self._ns).check_encoder(self._encoder.identity)
-        row = self._row(f"SELECT {', '.join(_COUNTERS)} FROM namespace WHERE id = ?")
-        self._counters = dict(zip(_COUNTERS, row, strict=True))
-
-    def _next(self, counter: str) -> int:
-        self._counters[counter] += 1
-        return self._counters[counter]
-
-    def _save_counters(self) -> None:
-        assignments = ", ".join(f"{name} = ?" for name in _COUNTERS)
-        self._db.execute(
-            f"UPDATE namespace SET {assignments} WHERE id = ?",
-            (*(self._counters[name] for name in _COUNTERS), self._ns),
-        )
 
 
 def summed(rows: Iterable[tuple[int, float]], decay: float) -> tuple[int, float, float, float, int]:

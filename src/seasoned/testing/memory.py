@@ -39,7 +39,7 @@ def check_memory(make_memory: Callable[[str], Any]) -> None:
     id is idempotent, and refuses other content; returns, similarities, order, threshold and `k` of `search`; `evidence`
     adds up what `search` finds; nothing of a running or an aborted episode is found, and an exception aborts; feedback
     moves returns, supersedes, and is revoked; what is refused changes nothing; a second handle sees what the first
-    committed, and a reopened one all of it; equal content has equal hashes.
+    committed, and a reopened one all of it; equal content, times included, has equal hashes.
 
     Args:
         make_memory: opens the store under test, as `Memory.open` does, in the namespace given, with gamma 0.5. Called

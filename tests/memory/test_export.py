@@ -1,0 +1,77 @@
+"""An export is one moment's content, and holds nobody up."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+import pytest
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import StoreError
+
+N = 75  # more than the export reads at once
+
+
+@pytest.fixture(params=["file", "RAM"])
+def memory(request, tmp_path):
+    with Memory.open(tmp_path / "agent.db" if request.param == "file" else ":memory:") as opened:
+        opened.add_many(Episode("t", [Step(f"page {n}", "go", 1.0)], id=f"e{n}") for n in range(N))
+        opened.feedback("e0", 1.0, author="ann")
+        opened.feedback("e1", 1.0, author="bob")
+        yield opened
+
+
+def test_an_export_is_what_the_memory_held_at_the_first_line(memory):
+    before = list(memory.export())
+    lines = memory.export()
+    seen = [next(lines)]
+    memory.add(Episode("t", [Step("late", "go")], id="late"))
+    memory.feedback("e0", 2.0, author="ann")  # supersedes
+    memory.revoke(memory.events("e1")[0].id)
+    memory.feedback("e2", 2.0)
+    seen += [next(lines), next(lines)]
+    memory.add(Episode("t", [Step("later", "go")], id="later"))
+    assert seen + list(lines) == before
+    with Memory.open(":memory:") as copy:
+        assert copy.import_lines(before) == (N, 2)
+    assert len(list(memory.export())) == len(before) + 4
+
+
+def test_other_threads_go_on_while_an_export_rests_and_may_close_it(memory):
+    lines = memory.export()
+    next(lines)
+    found = []
+
+    def work():
+        found.append(len(memory))
+        memory.add(Episode("t", [Step("late", "go")]))
+        lines.close()
+        found.append(len(memory))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    thread.join(20)
+    assert found == [N, N + 1]
+
+
+def test_an_export_of_a_memory_that_is_closed_meanwhile_says_so(memory):
+    lines = memory.export()
+    next(lines)
+    memory.close()
+    with pytest.raises(StoreError, match="closed"):
+        list(lines)
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
+def test_an_export_goes_on_after_a_fork(tmp_path):
+    with Memory.open(tmp_path / "agent.db") as memory:
+        memory.add_many(Episode("t", [Step(f"page {n}", "go", 1.0)]) for n in range(N))
+        expected = list(memory.export())
+        lines = memory.export()
+        seen = [next(lines), next(lines)]
+        child = os.fork()
+        if not child:
+            os._exit(0 if seen + list(lines) == expected else 1)
+        assert seen + list(lines) == expected
+        assert os.waitpid(child, 0)[1] == 0
