@@ -87,7 +87,7 @@ def open_memory(
     Raises:
         NotFoundError: no such memory or namespace, or several namespaces and none was named.
     """
-    known = Memory.namespaces(path) if Path(path).exists() else {}
+    known = Memory.namespaces(path, read_only=read_only or not create) if Path(path).exists() else {}
     if namespace is None:
         if len(known) > 1:
             raise NotFoundError(

@@ -390,7 +390,8 @@ def test_bad_input_ends_with_its_code_and_changes_nothing(code, args, path, tmp_
     foreign, folder, empty = tmp_path / "notes.txt", tmp_path / "folder", tmp_path / "empty.jsonl"
     foreign.write_bytes(b"\xff\xfe no memory " * 100)
     folder.mkdir()
-    empty.touch()
+    header = {"type": "header", "format": "seasoned.memory/1", "episodes": 0, "feedback": 0}
+    empty.write_text(json.dumps(header) + "\n")
     paths = {"MEMORY": path, "FOREIGN": foreign, "FOLDER": folder, "EMPTY": empty}
     before, files = content_hash(path), sorted(p.name for p in tmp_path.iterdir())
     monkeypatch.chdir(folder)

@@ -94,10 +94,12 @@ class RawMemory:
         n_states = len({self.encoder.features(self.episodes[at].steps[index].state) for _, at, index in rows})
         return table, n_states
 
-    def all_returns(self, gamma):
-        return [
-            float(value)
-            for at, episode in enumerate(self.episodes)
-            if episode.ending != "aborted"
-            for value in returns(self.rewards(at), gamma)
-        ]
+    def mean_returns(self, gamma):
+        """The mean return of every pair of a distinct state and an action."""
+        pairs: dict[tuple[frozenset[str], str], list[float]] = {}
+        for at, episode in enumerate(self.episodes):
+            if episode.ending != "aborted":
+                for step, value in zip(episode.steps, returns(self.rewards(at), gamma), strict=True):
+                    pair = self.encoder.features(step.state), " ".join(step.action.split()).casefold()
+                    pairs.setdefault(pair, []).append(float(value))
+        return [sum(values) / len(values) for values in pairs.values()]

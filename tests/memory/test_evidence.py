@@ -173,19 +173,26 @@ def test_a_gamma_asked_late_equals_one_asked_early(history, gamma, decay):
 
 @PROPERTY
 @given(HISTORIES, st.sampled_from([0.0, 0.5, 1.0]))
-def test_spread_is_the_robust_spread_of_the_returns(history, gamma):
+def test_spread_is_the_robust_spread_of_mean_returns_by_state_and_action(history, gamma):
     with Memory.open(":memory:", encoder=HashtagBlind(), gamma=gamma) as memory:
         played = Played(memory)
         for item in history:
             played.tell(item)
         evidence = memory.evidence("a", k=1, unit="states", threshold=1.0)
-        values = played.raw.all_returns(gamma)
+        values = played.raw.mean_returns(gamma)
         expected = robust_spread(values, np.ones(len(values)))
-        # Returns are counted to three significant digits.
+        # Means are counted to three significant digits.
         assert evidence.spread == pytest.approx(expected, abs=0.006 * max(map(abs, values), default=0.0))
         assert memory.stats().spread == evidence.spread
         if len(set(values)) < 2:
             assert evidence.spread == 0.0
+
+
+def test_spread_does_not_shrink_as_visits_gather_at_one_action():
+    with Memory.open(":memory:") as memory:
+        memory.add_many(Episode("t", [Step("s", "bad", 0.0)]) for _ in range(2))
+        memory.add_many(Episode("t", [Step("s", "good", 1.0)]) for _ in range(200))
+        assert memory.evidence("s", k=1, unit="states", threshold=1.0).spread == 0.5
 
 
 def test_spread_is_of_the_whole_namespace_not_of_the_neighbors():

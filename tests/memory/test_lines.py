@@ -237,3 +237,20 @@ def test_an_event_that_comes_in_revoked_silences_nobody():
         assert memory.import_lines([with_(EVENT, id="f2", reward=10.0)]) == (0, 1)
         assert memory.search("x y", k=1)[0].experience.reward == 1.5 + 10.0
         memory.verify()
+
+
+def test_an_export_that_was_cut_off_is_refused_and_nothing_is_imported():
+    with Memory.open(":memory:") as memory:
+        ids = [memory.add(Episode("t", [Step(f"s{i}", "a", float(i))])) for i in range(3)]
+        memory.feedback(ids[0], 1.0)
+        lines = list(memory.export())
+    with Memory.open(":memory:") as other:
+        for kept in range(1, len(lines)):
+            with pytest.raises(InputError, match="the header announces 3 and 1"):
+                other.import_lines(lines[:kept])
+        with pytest.raises(InputError):
+            other.import_lines([])
+        with pytest.raises(InputError, match="one header, and it comes first"):
+            other.import_lines([*lines[1:], lines[0]])
+        assert len(other) == 0
+        assert other.import_lines(lines[1:]) == (3, 1)  # without a header, lines are taken as they are

@@ -45,7 +45,8 @@ class AdvantageEstimator:
         the policy improves, neighbours agree, a visit-weighted mean approaches Q of the best action, and the advantage
         that made the policy good vanishes. The value of the *base* policy does not move with the visits.
 
-    `scale`: `none`, or `spread`: the namespace's robust return spread, so that beta means the same in every task.
+    `scale`: `none`, or `spread`: the namespace's robust spread of mean returns by state and action, so that beta means
+    the same in every task, and does not come to mean more as visits gather at one action.
     `kappa`: in steps; the evidence at which half of an action's difference from `mu` counts.
 
     The presets of `seasoned.JitRL` are configurations of this one estimator.

@@ -121,9 +121,7 @@ def _read_logprobs(choice: Mapping[str, Any], request: CompletionRequest) -> tup
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not isinstance(content, list) or not content:
-        raise _NoLogprobsError(
-            *_nonsense(choice, "logprobs were asked for, and none came").args
-        )
+        raise _NoLogprobsError(*_nonsense(choice, "logprobs were asked for, and none came").args)
     positions = []
     for position in content:
         shown = position.get("top_logprobs") if isinstance(position, Mapping) else None
@@ -152,8 +150,8 @@ def _nonsense(seen: object, rule: str) -> ModelAnswerError:
 async def probe(complete: Callable[[CompletionRequest], Awaitable[Completion]]) -> Capabilities:
     """Find out what an endpoint can do, with one tiny request for 20 top logprobs (then 5, then 1 where it refuses).
 
-    `complete` raises ModelError when the endpoint refuses the request. Other failures (down, slow, rate limited, no key,
-    nonsense) say nothing about what it can do: they pass through.
+    `complete` raises ModelError when the endpoint refuses the request. Other failures (down, slow, rate limited, no
+    key, nonsense) say nothing about what it can do: they pass through.
 
     Example:
         >>> from seasoned.llms import ScriptedLLM

@@ -42,7 +42,9 @@ def export_lines(database: Database, reader: Reader, header: dict[str, Any]) -> 
     with database.snapshot():
         n_episodes, _ = reader.counts()
         events = [event for _, event in reader.events()]
-    yield canonical_json({"type": "header", "format": FORMAT, **header})
+    yield canonical_json(
+        {"type": "header", "format": FORMAT, "episodes": n_episodes, "feedback": len(events), **header}
+    )
     for first in range(1, n_episodes + 1, _PAGE):
         with database.snapshot():
             page = list(reader.episodes(ordinals=range(first, min(first + _PAGE, n_episodes + 1))))
@@ -67,19 +69,36 @@ def naming(number: int, line: object) -> Iterator[None]:
 
 
 def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
-    """Yield what each line holds, checked, with its number.
+    """Yield what each line holds, checked, with its number. Lines without a header are taken as they are.
 
     Raises:
-        InputError: a line is not what `export_lines` writes; the message names the line.
+        InputError: a line is not what `export_lines` writes (the message names it), there is none, or fewer or more
+            episodes and events follow than the header announces: an export that was cut off is no backup.
     """
+    announced: dict[str, Any] | None = None
+    found = {"episodes": 0, "feedback": 0}
+    number = 0
     for number, line in enumerate(lines, start=1):
         with naming(number, line):
             item = _parse(line)
-        if item is not None:
-            yield number, item
+            if isinstance(item, dict):
+                if announced is not None or any(found.values()):
+                    raise ValueError("there is one header, and it comes first")
+                announced = item
+        if isinstance(item, dict) or item is None:
+            continue
+        found["feedback" if isinstance(item, Event) else "episodes"] += 1
+        yield number, item
+    expected = {name: announced.get(name) for name in found} if announced is not None else found
+    if not number or found != expected:
+        raise InputError(
+            f"{found['episodes']} episodes and {found['feedback']} feedback events in {number} lines",
+            f"the header announces {expected['episodes']} and {expected['feedback']}" if number else "there are lines",
+            "Export again: this file was cut off; nothing was imported.",
+        )
 
 
-def _parse(line: str) -> Line | None:
+def _parse(line: str) -> Line | dict[str, Any] | None:
     if not isinstance(line, str):
         raise TypeError("a line is a str")
     if not line.strip():
@@ -93,7 +112,7 @@ def _parse(line: str) -> Line | None:
     if kind == "header":
         if record.get("format") != FORMAT:
             raise ValueError(f"the format is {record.get('format')!r}, expected {FORMAT!r}")
-        return None
+        return record
     if kind == "episode":
         created_at = record.pop("created_at", None)
         _refuse_unknown("episode", record, _EPISODE_FIELDS)

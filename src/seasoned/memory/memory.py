@@ -95,6 +95,10 @@ class Memory:
             check_gamma(gamma)
         if str(path).startswith(("postgresql://", "postgres://")):
             raise ConfigError(excerpt(str(path)), "this version stores memories in SQLite files", "Name a file.")
+        if encoder is not None and not isinstance(encoder, StateEncoder):
+            raise InputError(
+                f"encoder = {excerpt(encoder)}", "an encoder has an identity and features()", "See seasoned.states."
+            )
         if encoder is None:
             from seasoned.states import TokenEncoder  # a quarter of the package's import time
 
@@ -109,13 +113,15 @@ class Memory:
             raise
 
     @staticmethod
-    def namespaces(path: str | os.PathLike[str]) -> dict[str, str]:
+    def namespaces(path: str | os.PathLike[str], *, read_only: bool = True) -> dict[str, str]:
         """Return the namespaces of a store, each with the identity of its encoder.
+
+        With `read_only=False` an older store is brought up to date, and an empty file becomes a store.
 
         Raises:
             NotFoundError, ForeignStoreError, NewerStoreError: as for `open`.
         """
-        return list_namespaces(path)
+        return list_namespaces(path, read_only=read_only)
 
     # ------------------------------------------------------------------------------------------ writing
 

@@ -25,9 +25,9 @@ class Namespace:
     gamma: float
 
 
-def list_namespaces(path: str | os.PathLike[str]) -> dict[str, str]:
+def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[str, str]:
     """Return each namespace of a store with the identity of its encoder; see `Memory.namespaces`."""
-    database = Database(path, create=False, read_only=True)
+    database = Database(path, create=False, read_only=read_only)
     try:
         with database.snapshot():
             return dict(database.execute("SELECT name, encoder FROM namespace ORDER BY name").fetchall())

@@ -174,9 +174,9 @@ class Reader:
         }
 
     def spread(self, view_id: int) -> float:
-        """Return the robust spread of the namespace's returns, in reward units."""
+        """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
         rows = self._rows(
-            "SELECT return_, count FROM distribution WHERE namespace_id = ? AND view_id = ?", self._ns, view_id
+            "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", self._ns, view_id
         )
         return robust_spread([row[0] for row in rows], [row[1] for row in rows])
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import TracebackType
 from typing import Self
 
+from seasoned.core import log_softmax
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Decision, Ending, Episode, Step
 
@@ -17,7 +18,8 @@ class EpisodeRecorder:
     """A running episode. Nothing of it is in memory before it ends; leaving the context commits it, whole.
 
     An exception (or Ctrl-C) commits what was played as `aborted` and goes on its way. Ctrl-C inside the commit of an
-    episode that had ended lets the commit finish, with the episode's own ending. `id` is known after the commit.
+    episode that had ended lets the commit finish, with the episode's own ending. `id` is known after the commit. Where
+    the store fails (a full disk, say), nothing is lost: mend it, and call `commit` again.
 
     Example:
         >>> from seasoned import Memory
@@ -37,6 +39,7 @@ class EpisodeRecorder:
         self.ending: Ending = "terminated"
         self.final_state: str | None = None
         self.id: str | None = self._fields.pop("id", None)
+        self._commit_id = uuid.uuid4().hex
 
     def record(
         self,
@@ -57,7 +60,7 @@ class EpisodeRecorder:
                 "record() after the end", "an episode is committed once", "Open another: memory.episode(...)."
             )
         if isinstance(decision, Decision):
-            prior = decision.logprobs if prior is None else prior
+            prior = _own_prior(decision) if prior is None else prior
             propensity = decision.propensity if propensity is None else propensity
             if self._fields.get("policy") is None:
                 self._fields["policy"] = decision.policy
@@ -94,15 +97,33 @@ class EpisodeRecorder:
         self._done = True
         if kind is not None:
             self.ending = "aborted"
-        episode_id = self.id or uuid.uuid4().hex
         try:
-            self._commit(episode_id)
+            self.commit()
         except Exception:
             raise
         except BaseException:  # Ctrl-C inside the commit: either it went through, and this is a no-op, or it did not
-            self._commit(episode_id)
+            self.commit()
             raise
 
-    def _commit(self, episode_id: str) -> None:
-        episode = Episode(self._task, self._steps, episode_id, self.final_state, self.ending, **self._fields)
+    def commit(self) -> str:
+        """Store what was recorded, and return the episode's id. Leaving the context does it; again is a no-op.
+
+        Raises:
+            InputError: nothing was recorded.
+            StoreError: the store failed; nothing was written, and what was recorded is still here.
+        """
+        self._done = True
+        self._commit_id = self.id or self._commit_id
+        episode = Episode(self._task, self._steps, self._commit_id, self.final_state, self.ending, **self._fields)
         self.id = self._add(episode)
+        return self.id
+
+
+def _own_prior(decision: Decision) -> Mapping[str, float] | None:
+    """The model's own logprobs, without what memory added to the candidates."""
+    if decision.prior is not None:
+        return decision.prior
+    own = {action: logprob for action, logprob in decision.logprobs.items() if action not in decision.memory_only}
+    if not decision.memory_only or not own:
+        return own or None
+    return dict(zip(own, log_softmax(list(own.values())).tolist(), strict=True))

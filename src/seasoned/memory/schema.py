@@ -159,9 +159,9 @@ CREATE TABLE evidence (
 CREATE TABLE distribution (
     namespace_id INTEGER NOT NULL,
     view_id INTEGER NOT NULL,
-    return_ REAL NOT NULL,
+    mean REAL NOT NULL,
     count INTEGER NOT NULL,
-    PRIMARY KEY (namespace_id, view_id, return_)
+    PRIMARY KEY (namespace_id, view_id, mean)
 ) WITHOUT ROWID;
 """
 

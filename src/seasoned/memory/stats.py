@@ -13,7 +13,7 @@ __all__ = ["MemoryStats", "gather_stats"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """What a namespace holds. `spread` is the robust spread of its returns at `gamma`, in reward units."""
+    """What a namespace holds. `spread` is the robust spread of its mean returns at `gamma`, in reward units."""
 
     path: str
     namespace: str

@@ -97,6 +97,8 @@ def _verify(
     for content, event in events:
         check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
         running.update(content + repr((event.revoked_at, event.superseded_by)).encode())
+    gamma = rows("SELECT gamma FROM namespace WHERE id = ?")[0][0]
+    check(isinstance(gamma, float) and 0.0 <= gamma <= 1.0, f"the namespace's gamma is {gamma!r}")
     _check_steps(check, rows, n_episodes, n_steps, live)
     _check_texts(check, rows, features)
     n_views = _check_views(check, rows)
@@ -179,9 +181,6 @@ def _check_views(check: _Check, rows: Rows) -> int:
             values == [(step[0], g) for step, g in zip(steps, returns, strict=True)],
             f"{name} holds other returns than follow",
         )
-        binned = Counter(histogram_bin(g) for g in returns)
-        stored = dict(rows("SELECT return_, count FROM distribution WHERE namespace_id = ? AND view_id = ?", view_id))
-        check(stored == binned, f"{name} counts its returns differently")
         groups: defaultdict[tuple[int, int], list[tuple[int, float]]] = defaultdict(list)
         for (visit, _, set_id, key_id), return_ in zip(steps, returns, strict=True):
             groups[set_id, key_id].append((visit, return_))
@@ -193,6 +192,9 @@ def _check_views(check: _Check, rows: Rows) -> int:
                 view_id,
             )
         }
+        binned = Counter(histogram_bin(row[2] / row[1]) for row in evidence.values() if row[1])
+        stored = dict(rows("SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", view_id))
+        check(stored == binned, f"{name} counts its mean returns differently")
         check(evidence.keys() == groups.keys(), f"{name} holds evidence for other actions than were taken")
         for key, group in groups.items():
             count, weight, total, squares, ordinal = evidence[key]

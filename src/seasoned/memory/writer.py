@@ -21,9 +21,13 @@ from seasoned.types import Episode, Floats
 __all__ = ["Writer", "histogram_bin", "summed"]
 
 
-def histogram_bin(return_: float) -> float:
-    """Return the value under which a return is counted: rounded to three significant digits (0.5 % at most)."""
-    return float(f"{return_:.2e}")
+Sums = tuple[int, float, float, float, int]
+"""A row of evidence: count, weight, total, squares, and the ordinal as of which they are weighted."""
+
+
+def histogram_bin(mean: float) -> float:
+    """Return the value under which a mean return is counted: rounded to three significant digits (0.5 % at most)."""
+    return float(f"{mean:.2e}")
 
 
 class Writer:
@@ -91,30 +95,45 @@ class Writer:
             self._db.execute(
                 "INSERT INTO value VALUES (?, ?, ?, ?)", (self._ns, view_id, ordinal << STEP_BITS | index, return_)
             )
-            self._count(view_id, return_, +1)
-            row = self._row(
-                "SELECT count, weight, total, squares, ordinal FROM evidence "
-                "WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
-                view_id, set_id, key_id,
-            )  # fmt: skip
-            count, weight, total, squares, at = row or (0, 0.0, 0.0, 0.0, ordinal)
+            known = self._evidence(view_id, set_id, key_id)
+            count, weight, total, squares, at = known or (0, 0.0, 0.0, 0.0, ordinal)
             fade = decay ** (ordinal - at)
-            self._db.execute(
-                "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (self._ns, view_id, set_id, key_id, count + 1, fade * weight + 1.0, fade * total + return_,
-                 fade * squares + return_ * return_, ordinal),
+            self._put_evidence(
+                view_id, set_id, key_id, known,
+                (count + 1, fade * weight + 1.0, fade * total + return_, fade * squares + return_ * return_, ordinal),
             )  # fmt: skip
 
-    def _count(self, view_id: int, return_: float, change: int) -> None:
-        key = (self._ns, view_id, histogram_bin(return_))
+    def _evidence(self, view_id: int, set_id: int, key_id: int) -> Sums | None:
+        row: Sums | None = self._row(
+            "SELECT count, weight, total, squares, ordinal FROM evidence "
+            "WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
+            view_id, set_id, key_id,
+        )  # fmt: skip
+        return row
+
+    def _put_evidence(self, view_id: int, set_id: int, key_id: int, old: Sums | None, new: Sums) -> None:
+        """Write one row of evidence, and move its mean within the distribution of means."""
+        before = None if old is None else histogram_bin(old[2] / old[1])
+        after = histogram_bin(new[2] / new[1])
+        if before != after:
+            if before is not None:
+                self._count(view_id, before, -1)
+            self._count(view_id, after, +1)
+        self._db.execute(
+            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (self._ns, view_id, set_id, key_id, *new),
+        )
+
+    def _count(self, view_id: int, mean: float, change: int) -> None:
+        key = (self._ns, view_id, mean)
         self._db.execute(
             "INSERT INTO distribution VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (namespace_id, view_id, return_) DO UPDATE SET count = count + excluded.count",
+            "ON CONFLICT (namespace_id, view_id, mean) DO UPDATE SET count = count + excluded.count",
             (*key, change),
         )
         if change < 0:
             self._db.execute(
-                "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND return_ = ? AND count = 0", key
+                "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean = ? AND count = 0", key
             )
 
     # ------------------------------------------------------------------------------------------ feedback
@@ -214,8 +233,6 @@ class Writer:
                     "UPDATE value SET return_ = ? WHERE namespace_id = ? AND view_id = ? AND visit = ?",
                     (return_, self._ns, view_id, row[0]),
                 )
-                self._count(view_id, old[0], -1)
-                self._count(view_id, return_, +1)
                 changed.add((row[2], row[3]))
             for set_id, key_id in changed:
                 self._regather(view_id, decay, set_id, key_id)
@@ -229,11 +246,7 @@ class Writer:
             "WHERE step.namespace_id = ? AND set_id = ? AND key_id = ? AND live ORDER BY value.visit",
             view_id, self._ns, set_id, key_id, scoped=False,
         )  # fmt: skip
-        count, weight, total, squares, ordinal = summed(rows, decay)
-        self._db.execute(
-            "INSERT OR REPLACE INTO evidence VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (self._ns, view_id, set_id, key_id, count, weight, total, squares, ordinal),
-        )
+        self._put_evidence(view_id, set_id, key_id, self._evidence(view_id, set_id, key_id), summed(rows, decay))
 
     # ------------------------------------------------------------------------------------------ views
 
@@ -311,7 +324,7 @@ class Writer:
         return self._db.execute(sql, (self._ns, *parameters) if scoped else parameters).fetchall()
 
 
-def summed(rows: Iterable[tuple[int, float]], decay: float) -> tuple[int, float, float, float, int]:
+def summed(rows: Iterable[tuple[int, float]], decay: float) -> Sums:
     """Return count, weight, total, squares and ordinal of (visit, return) rows, as of the last one's episode."""
     rows = list(rows)
     last = rows[-1][0] >> STEP_BITS

@@ -294,7 +294,8 @@ class Evidence:
         weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted.
         totals: shape (A,), weighted sums of returns, in reward units.
         squares: shape (A,), weighted sums of squared returns.
-        spread: robust spread of the namespace's returns, in reward units; 0 when all are equal or there are none.
+        spread: robust spread of the namespace's mean returns by distinct state and action, in reward units; 0 when all
+            are equal, to three significant digits, or there are none.
         gamma: the discount of the returns.
         n_states: distinct states among the neighbours.
         neighbors: at most 50 of the steps, best first, for a person to read.
