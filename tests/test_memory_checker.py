@@ -155,7 +155,7 @@ def test_the_store_that_ships_passes_and_may_be_checked_again(tmp_path, options)
         (Crowded, "supersedes"),
         (Stubborn, "what is revoked counts no more"),
         (Blind, "equal content, equal hash"),
-        (Partial, "equal content, equal hash"),
+        (Partial, "the header announces"),
     ],
 )
 def test_a_broken_store_is_named(tmp_path, kind, rule):

@@ -113,6 +113,8 @@ def import_(path: str, source: str, create: bool, namespace: str | None, as_json
     What is stored already is left alone. FILE `-` reads stdin.
     """
     lines = list(_lines(source))
+    if not any(line.strip() for line in lines):
+        raise InputError(f"{source} is empty", "an export has a header at least", "Export again.")
     for _ in parse_lines(lines):  # refused before a file is made
         pass
     first = json.loads(lines[0]) if lines and lines[0].strip() else {}

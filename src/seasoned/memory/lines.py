@@ -72,8 +72,8 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
     """Yield what each line holds, checked, with its number. Lines without a header are taken as they are.
 
     Raises:
-        InputError: a line is not what `export_lines` writes (the message names it), there is none, or fewer or more
-            episodes and events follow than the header announces: an export that was cut off is no backup.
+        InputError: a line is not what `export_lines` writes (the message names it), or fewer or more episodes and
+            events follow than the header announces: an export that was cut off is no backup.
     """
     announced: dict[str, Any] | None = None
     found = {"episodes": 0, "feedback": 0}
@@ -90,10 +90,10 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
         found["feedback" if isinstance(item, Event) else "episodes"] += 1
         yield number, item
     expected = {name: announced.get(name) for name in found} if announced is not None else found
-    if not number or found != expected:
+    if found != expected:
         raise InputError(
             f"{found['episodes']} episodes and {found['feedback']} feedback events in {number} lines",
-            f"the header announces {expected['episodes']} and {expected['feedback']}" if number else "there are lines",
+            f"the header announces {expected['episodes']} and {expected['feedback']}",
             "Export again: this file was cut off; nothing was imported.",
         )
 
