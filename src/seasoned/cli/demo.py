@@ -42,7 +42,7 @@ CALIBRATE = True
 @click.option(
     "--seeds", default=MIN_SEEDS, show_default=True, type=click.IntRange(2), help="Independent learning runs."
 )
-@click.option("--episodes", default=24, show_default=True, type=click.IntRange(4), help="Per run; a multiple of four.")
+@click.option("--episodes", default=40, show_default=True, type=click.IntRange(4), help="Per run; a multiple of four.")
 @click.option(
     "--out",
     default="demo",
@@ -62,7 +62,7 @@ def demo(
     OUT/answers.db: a second run asks nothing twice. The memory of an earlier demo is replaced; another is not touched.
     """
     if episodes % 4:
-        raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 24.")
+        raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 40.")
     console = show.Screen(markup=False)
     kind = "placebo" if placebo else "memory"
     path = out / f"{kind}.db"
