@@ -237,7 +237,7 @@ def test_the_memory_of_an_earlier_demo_is_replaced_with_all_its_seeds(tmp_path):
 BAD = [
     ("environment", ["--env", "gird:S.G"], "grid"),
     ("model", ["--model", "locl"], "local"),
-    ("episodes", ["--episodes", "10"], "24"),
+    ("episodes", ["--episodes", "10"], "40"),
     ("option", ["--env", "grid:S.G?slipp=1"], "slip"),
     ("address of no model", ["--base-url", "http://127.0.0.1:9/v1"], "uniform"),
     ("price of no model", ["--usd-per-million-completion-tokens", "1"], "uniform"),
@@ -297,7 +297,9 @@ def printed(thing):
     ],
 )
 def test_the_curve_shows_every_episode_whatever_the_scores(scores, top, bottom):
-    lines = show.learning_curve({"score": scores}).plain.splitlines()[1:]
+    *lines, axis, numbers = show.learning_curve({"score": scores}).plain.splitlines()[1:]
+    assert set(axis.strip()) == {"+", "-"}
+    assert numbers.split() == ["1", "3"]
     assert lines[0].split("|")[0].strip() == top
     assert lines[-1].split("|")[0].strip() == bottom
     assert sum(line.count("#") for line in lines) == 3

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.panel import Panel
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -31,6 +32,7 @@ __all__ = [
 ]
 
 _CURVE_ROWS = 10
+_CURVE_COLUMNS = 68
 _PLAIN_EVERY = 20
 
 
@@ -110,12 +112,16 @@ def _signed(interval: Interval) -> str:
 
 
 def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
-    """Return the mean score by episode, as a chart of characters: `#` for the first arm, `.` for the second."""
-    means = {arm: np.asarray(table, dtype=np.float64).mean(axis=0) for arm, table in scores.items()}
+    """Return the mean score by episode, as a chart of characters: `#` for the first arm, `.` for the second.
+
+    At most 68 columns wide: a long run shows means of consecutive episodes.
+    """
+    means = {arm: _squeezed(np.asarray(table, dtype=np.float64).mean(axis=0)) for arm, table in scores.items()}
     points = np.concatenate([[0.0], *means.values()])
     low, top = float(points.min()), float(points.max())
     size = (top - low) or 1.0
-    width = 2
+    n_columns = len(next(iter(means.values())))
+    width = 2 if 2 * n_columns <= _CURVE_COLUMNS else 1
     text = Text("mean score by episode   ")
     marks = list(zip(means, "#.", ("green", "yellow"), strict=False))
     for arm, mark, style in marks:
@@ -123,14 +129,22 @@ def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
     text.append("\n")
     for row in range(_CURVE_ROWS, -1, -1):
         text.append(f"{low + size * row / _CURVE_ROWS:6.2f} |")
-        for episode in range(len(next(iter(means.values())))):
+        for column in range(n_columns):
             cell, style = " " * width, ""
             for arm, mark, colour in reversed(marks):
-                if round((means[arm][episode] - low) / size * _CURVE_ROWS) == row:
+                if round((means[arm][column] - low) / size * _CURVE_ROWS) == row:
                     cell, style = mark.ljust(width), colour
             text.append(cell, style=style)
         text.append("\n")
+    last = str(len(next(iter(scores.values()))[0]))
+    text.append("       +" + "-" * (width * n_columns) + "\n        1" + last.rjust(width * n_columns - 1) + "\n")
     return text
+
+
+def _squeezed(curve: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    if len(curve) <= _CURVE_COLUMNS:
+        return curve
+    return np.array([part.mean() for part in np.array_split(curve, _CURVE_COLUMNS)])
 
 
 def usage_line(usage: Usage, seconds: float) -> str:
