@@ -8,7 +8,7 @@ from typing import Any
 from seasoned.agents import UniformReader
 from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, UnknownNameError, excerpt
-from seasoned.llms import CachedLLM, LabelReader, open_llm
+from seasoned.llms import LLMS, CachedLLM, LabelReader, open_llm
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import EvidenceSource, Policy, PriorReader
@@ -52,6 +52,10 @@ def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True,
         UnknownNameError, ConfigError: no such model.
         InputError: a setting that the model does not have; `uniform` has none. Or the cache's folder cannot be made.
     """
+    kind = spec.partition(":")[0]
+    kinds = (*LLMS.names(), UniformReader.name)
+    if kind not in kinds:
+        raise UnknownNameError(f"model {excerpt(spec)}", "no model has this name", suggest(kind, kinds))
     if spec == UniformReader.name:
         if settings:
             raise InputError(f"settings {sorted(settings)}", "the model 'uniform' has none", "Leave them out.")

@@ -89,9 +89,10 @@ def unbroken(request, tmp_path_factory):
 # ------------------------------------------------------------------------------------------ breaking off
 
 
-def test_ctrl_c_keeps_the_episode_in_flight_and_the_same_command_goes_on(tmp_path, unbroken):
+@pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
+def test_ctrl_c_keeps_the_episode_in_flight_and_the_same_command_goes_on(tmp_path, unbroken, signalled):
     env, episodes, scores = unbroken
-    code, said = broken_off(tmp_path, signal.SIGINT, 2, env=env, episodes=episodes)
+    code, said = broken_off(tmp_path, signalled, 2, env=env, episodes=episodes)
     assert code == 130, said
     assert "interrupted" in said and "Traceback" not in said
     found = stored(tmp_path)

@@ -6,6 +6,7 @@ import contextlib
 import importlib
 import importlib.util
 import io
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -123,4 +124,6 @@ def main() -> None:
             # A terminal that cannot show a character gets its number, not a traceback.
             with contextlib.suppress(io.UnsupportedOperation):
                 stream.reconfigure(errors="backslashreplace")
+    # A polite request to stop is treated like Ctrl-C: the episode in flight is kept, marked aborted.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     cli.main(prog_name="seasoned")
