@@ -14,6 +14,7 @@ from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import EvidenceSource, Policy, PriorReader
 from seasoned.registry import suggest
 from seasoned.states import encoder_from_identity
+from seasoned.types import check_text
 
 __all__ = ["close_reader", "make_policy", "make_reader", "open_env", "open_memory"]
 
@@ -52,7 +53,7 @@ def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True,
         UnknownNameError, ConfigError: no such model.
         InputError: a setting that the model does not have; `uniform` has none. Or the cache's folder cannot be made.
     """
-    kind = spec.partition(":")[0]
+    kind = check_text("model specification", spec).partition(":")[0]
     kinds = (*LLMS.names(), UniformReader.name)
     if kind not in kinds:
         raise UnknownNameError(f"model {excerpt(spec)}", "no model has this name", suggest(kind, kinds))
