@@ -15,10 +15,9 @@ Ints = npt.NDArray[Any]
 Bools = npt.NDArray[np.bool_]
 
 _MAX_REPEATS = 8
+_MAX_SIZE = np.iinfo(np.int32).max
 # Comparing one token of a candidate takes about as long as reading this many postings.
 _POSTINGS_A_TOKEN = 1.0
-# Above this many postings a row, counting in an array of all rows is faster than sorting.
-_DENSE = 0.1
 # Bounds are met up to this: rounding may only ever let a set too many through, for the exact comparison follows.
 _SLACK = 1e-6
 
@@ -26,13 +25,11 @@ _SLACK = 1e-6
 class TokenSets:
     """Rows, smallest set first: each a set of token numbers, its id and its latest visit."""
 
-    def __init__(self, tokens: Ints, starts: Ints, sizes: Ints, ids: Ints, visits: Ints) -> None:
+    def __init__(self, tokens: Ints, sizes: Ints, ids: Ints, visits: Ints) -> None:
         order = np.argsort(sizes, kind="stable")
-        self.tokens = tokens.astype(np.uint32, copy=False)  # in the order of arrival: `starts` says where a row's are
-        self.starts = starts[order].astype(np.int64, copy=False)
-        self.sizes = sizes[order].astype(np.int64, copy=False)
-        self.ids = ids[order].astype(np.int64, copy=False)
-        self.visits = visits[order].astype(np.int64, copy=False)
+        self.sizes, self.ids, self.visits = sizes[order], ids[order], visits[order]
+        self.starts = np.cumsum(self.sizes, dtype=np.int64) - self.sizes
+        self.tokens = tokens[_ranges((np.cumsum(sizes, dtype=np.int64) - sizes)[order], self.sizes)]
         self._by_id = np.argsort(self.ids).astype(np.uint32)
 
     def __len__(self) -> int:
@@ -47,18 +44,16 @@ class TokenSets:
     def of(cls, sets: Sequence[Sequence[int] | Ints], ids: npt.ArrayLike, visits: npt.ArrayLike) -> TokenSets:
         """Return one row for each set of token numbers."""
         arrays = [np.asarray(tokens, dtype=np.uint32) for tokens in sets]
-        sizes = np.array([len(tokens) for tokens in arrays], dtype=np.int64)
+        sizes = np.array([len(tokens) for tokens in arrays], dtype=np.int32)
         flat = np.concatenate([np.empty(0, dtype=np.uint32), *arrays])
-        return cls(flat, np.cumsum(sizes) - sizes, sizes, np.asarray(ids, dtype=np.int64), np.asarray(visits))
+        return cls(flat, sizes, np.asarray(ids, dtype=np.int64), np.asarray(visits, dtype=np.int64))
 
     @classmethod
     def merged(cls, parts: Iterable[TokenSets]) -> TokenSets:
         """Return the rows of all parts; no id is in two of them."""
         blocks = list(parts)
-        before = np.cumsum([0, *(len(block.tokens) for block in blocks)])
         return cls(
             np.concatenate([block.tokens for block in blocks]),
-            np.concatenate([block.starts + n for block, n in zip(blocks, before[:-1], strict=True)]),
             np.concatenate([block.sizes for block in blocks]),
             np.concatenate([block.ids for block in blocks]),
             np.concatenate([block.visits for block in blocks]),
@@ -77,10 +72,24 @@ class TokenSets:
         """Return how many tokens each row shares with the query; `in_query` says of each token whether it has it."""
         sizes = self.sizes[rows]
         bounds = np.concatenate([[0], np.cumsum(sizes)])
-        positions = np.arange(bounds[-1]) + np.repeat(self.starts[rows] - bounds[:-1], sizes)
-        hits = np.concatenate([[0], np.cumsum(in_query[self.tokens[positions]])])
+        hits = np.concatenate([[0], np.cumsum(in_query[self.tokens[_ranges(self.starts[rows], sizes)]])])
         counts: Ints = hits[bounds[1:]] - hits[bounds[:-1]]
         return counts
+
+
+def _ranges(starts: Ints, lengths: Ints) -> Ints:
+    """Return the numbers `start, ..., start + length - 1` of every pair, one range after the other."""
+    ends = np.cumsum(lengths, dtype=np.int64)
+    numbers = np.repeat(starts - (ends - lengths), lengths)
+    numbers += np.arange(len(numbers))
+    return numbers
+
+
+def _stable_order(tokens: Ints) -> Ints:
+    """Return the order that sorts these tokens, by halves: NumPy sorts 16-bit numbers by radix, in linear time."""
+    order = np.argsort(tokens.astype(np.uint16), kind="stable")
+    high = (tokens >> np.uint32(16)).astype(np.uint16)
+    return order[np.argsort(high[order], kind="stable")] if high.any() else order
 
 
 class PostedSets(TokenSets):
@@ -93,18 +102,14 @@ class PostedSets(TokenSets):
     the sets that a list must be read for are one stretch of it: the more frequent the token, the fewer.
     """
 
-    def __init__(self, tokens: Ints, starts: Ints, sizes: Ints, ids: Ints, visits: Ints) -> None:
-        super().__init__(tokens, starts, sizes, ids, visits)
-        arrival = np.argsort(self.starts, kind="stable")
-        pairs = self.tokens.astype(np.uint64)
-        pairs <<= np.uint64(32)
-        pairs |= np.repeat(arrival.astype(np.uint64), self.sizes[arrival])
-        pairs.sort()
-        self._postings = pairs.astype(np.uint32)  # the low half
-        pairs >>= np.uint64(32)
-        heads = np.flatnonzero(np.concatenate([[True], pairs[1:] != pairs[:-1]])[: len(pairs)])
-        self._vocabulary = pairs[heads].astype(np.uint32)
-        self._bounds = np.concatenate([heads, [len(pairs)]])
+    def __init__(self, tokens: Ints, sizes: Ints, ids: Ints, visits: Ints) -> None:
+        super().__init__(tokens, sizes, ids, visits)
+        order = _stable_order(self.tokens)
+        self._postings = np.repeat(np.arange(len(self), dtype=np.uint32), self.sizes)[order]
+        ordered = self.tokens[order]
+        heads = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+        self._vocabulary = ordered[heads]
+        self._bounds = np.concatenate([heads, [len(ordered)]])
 
     def reaching(self, threshold: float, query: Ints, n: int, in_query: Bools) -> tuple[Ints, Ints]:
         """Return the rows that may reach the threshold, and how many tokens each shares with the query.
@@ -116,8 +121,7 @@ class PostedSets(TokenSets):
             in_query: says of each token whether it is in the query.
         """
         nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        largest = n / threshold + _SLACK if threshold else math.inf
-        first, last = np.searchsorted(self.sizes, [threshold * n - _SLACK, largest]).tolist()
+        first, last = self._rows_of(np.array([threshold * n - _SLACK, n / threshold + _SLACK if threshold else math.inf]))
         if first == last:
             return nothing
         share = threshold / (1 + threshold)
@@ -132,12 +136,17 @@ class PostedSets(TokenSets):
             return np.arange(first, last), self._count_all(starts, lengths)[first:last]
         # The list of rank i is read for the sets with i < len(starts) - r(s) + m.
         most = len(starts) - 1 + m - np.arange(len(starts) - required + m)
-        stops = np.minimum(last, np.searchsorted(self.sizes, (most + _SLACK) / share - n + _SLACK, side="right"))
+        stops = np.minimum(last, self._rows_of((most + _SLACK) / share - n + _SLACK))
         read = zip(starts.tolist(), lengths.tolist(), stops.tolist(), strict=False)  # the other lists are not read
         rows = self._repeated([self._stretch(start, length, first, stop) for start, length, stop in read], m)
         if float(self.sizes[rows].sum()) > everything:
             return rows, self._count_all(starts, lengths)[rows]
         return rows, self.count(rows, in_query)
+
+    def _rows_of(self, sizes: npt.NDArray[np.float64]) -> Ints:
+        """Return how many rows are smaller than each of these sizes."""
+        # Of the type of the array that is searched: NumPy would convert all of that otherwise.
+        return np.searchsorted(self.sizes, np.ceil(np.clip(sizes, 0, _MAX_SIZE)).astype(np.int32))
 
     def _lists(self, query: Ints) -> tuple[Ints, Ints]:
         """Return where the lists of the query's tokens start and how long they are, shortest first."""
@@ -173,13 +182,10 @@ class PostedSets(TokenSets):
 
     def _repeated(self, lists: list[Ints], m: int) -> Ints:
         """Return the rows that are in m lists or more, ascending."""
-        n_read = sum(map(len, lists))
-        if n_read > _DENSE * len(self):
-            counts = np.zeros(len(self), dtype=np.min_scalar_type(len(lists)))
-            for rows in lists:
-                counts[rows] += 1
-            return np.flatnonzero(counts >= m)
         read = np.concatenate(lists)
+        # Counts in a table of slots: a row that is read m times is in a slot that is.
+        slots = (read & np.uint32((1 << (4 * len(read)).bit_length()) - 1)).astype(np.intp)
+        read = read[np.bincount(slots)[slots] >= m]
         read.sort()
         found = read[m - 1 :][read[m - 1 :] == read[: len(read) - m + 1]]
         return found[np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]].astype(np.int64)
