@@ -13,8 +13,8 @@ from seasoned.memory.postings import Ints, PostedSets, TokenSets
 
 __all__ = ["JaccardIndex", "check_nearest"]
 
-_MAX_TAIL_WEIGHT = 16_384
-_GROWTH = 4
+_MAX_TAIL_WEIGHT = 16_384  # tokens and rows
+_GROWTH = 2
 # A search goes down these similarities to its threshold. Each takes several times as long as the one before.
 _STEPS = (0.8, 0.6, 0.4, 0.2)
 _STEP_MARGIN = 0.1
@@ -41,8 +41,8 @@ class JaccardIndex:
     threshold, most similar first, ties by the later visit.
 
     The few sets that were added last are compared one by one. The others are in blocks with postings, each at least
-    four times as large as the next, so that a set is posted anew only when its block has grown by a quarter. A search
-    asks for very similar sets first and stops as soon as it has k: no other set can come before them.
+    twice as large as the next, so that a set is posted anew only when its block has grown by a half. A search asks
+    for very similar sets first and stops as soon as it has k: no other set can come before them.
 
     Example:
         >>> index = JaccardIndex()
@@ -77,9 +77,10 @@ class JaccardIndex:
 
     def _append(self, new: TokenSets) -> None:
         """Put new sets into the tail; post it when it is large, with all blocks that are not much larger."""
-        tail, blocks = TokenSets.merged([self._tail, new]), list(self._blocks)
-        if tail.weight > _MAX_TAIL_WEIGHT:
-            parts = [tail]
+        blocks, parts = list(self._blocks), [self._tail, new]
+        if sum(part.weight for part in parts) <= _MAX_TAIL_WEIGHT:
+            tail = TokenSets.merged(parts)
+        else:
             while blocks and blocks[-1].weight < _GROWTH * sum(part.weight for part in parts):
                 parts.append(blocks.pop())
             tail = TokenSets.of([], [], [])
@@ -88,6 +89,11 @@ class JaccardIndex:
         if highest >= len(self._in_query):
             self._in_query = np.zeros(2 * highest + 2, dtype=bool)
         self._blocks, self._tail = blocks, tail
+
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of all its arrays."""
+        return len(self._in_query) + sum(block.n_bytes for block in (*self._blocks, self._tail))
 
     def search(self, tokens: Sequence[int], *, n_features: int, k: int, threshold: float) -> list[tuple[int, float]]:
         """Return at most `k` pairs (id, similarity).

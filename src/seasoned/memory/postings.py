@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -40,8 +40,13 @@ class TokenSets:
         """What posting it costs: its tokens and its rows."""
         return len(self.tokens) + len(self)
 
+    @property
+    def n_bytes(self) -> int:
+        """The bytes of its arrays."""
+        return sum(array.nbytes for array in vars(self).values())
+
     @classmethod
-    def of(cls, sets: Sequence[Sequence[int] | Ints], ids: npt.ArrayLike, visits: npt.ArrayLike) -> TokenSets:
+    def of(cls, sets: Sequence[Sequence[int] | Ints], ids: npt.ArrayLike, visits: npt.ArrayLike) -> Self:
         """Return one row for each set of token numbers."""
         arrays = [np.asarray(tokens, dtype=np.uint32) for tokens in sets]
         sizes = np.array([len(tokens) for tokens in arrays], dtype=np.int32)
@@ -49,7 +54,7 @@ class TokenSets:
         return cls(flat, sizes, np.asarray(ids, dtype=np.int64), np.asarray(visits, dtype=np.int64))
 
     @classmethod
-    def merged(cls, parts: Iterable[TokenSets]) -> TokenSets:
+    def merged(cls, parts: Iterable[TokenSets]) -> Self:
         """Return the rows of all parts; no id is in two of them."""
         blocks = list(parts)
         return cls(
@@ -121,7 +126,8 @@ class PostedSets(TokenSets):
             in_query: says of each token whether it is in the query.
         """
         nothing = np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-        first, last = self._rows_of(np.array([threshold * n - _SLACK, n / threshold + _SLACK if threshold else math.inf]))
+        largest = n / threshold + _SLACK if threshold else math.inf
+        first, last = self._rows_of(np.array([threshold * n - _SLACK, largest])).tolist()
         if first == last:
             return nothing
         share = threshold / (1 + threshold)
@@ -143,10 +149,11 @@ class PostedSets(TokenSets):
             return rows, self._count_all(starts, lengths)[rows]
         return rows, self.count(rows, in_query)
 
-    def _rows_of(self, sizes: npt.NDArray[np.float64]) -> Ints:
+    def _rows_of(self, sizes: Ints) -> Ints:
         """Return how many rows are smaller than each of these sizes."""
         # Of the type of the array that is searched: NumPy would convert all of that otherwise.
-        return np.searchsorted(self.sizes, np.ceil(np.clip(sizes, 0, _MAX_SIZE)).astype(np.int32))
+        rows: Ints = np.searchsorted(self.sizes, np.ceil(np.clip(sizes, 0, _MAX_SIZE)).astype(np.int32))
+        return rows
 
     def _lists(self, query: Ints) -> tuple[Ints, Ints]:
         """Return where the lists of the query's tokens start and how long they are, shortest first."""
@@ -184,14 +191,18 @@ class PostedSets(TokenSets):
         """Return the rows that are in m lists or more, ascending."""
         read = np.concatenate(lists)
         # Counts in a table of slots: a row that is read m times is in a slot that is.
-        slots = (read & np.uint32((1 << (4 * len(read)).bit_length()) - 1)).astype(np.intp)
+        mask = (1 << min(32, (4 * len(read)).bit_length())) - 1
+        slots = (read & np.uint32(mask)).astype(np.intp)
         read = read[np.bincount(slots)[slots] >= m]
         read.sort()
         found = read[m - 1 :][read[m - 1 :] == read[: len(read) - m + 1]]
-        return found[np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]].astype(np.int64)
+        rows: Ints = found[np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]].astype(np.int64)
+        return rows
 
     def _count_all(self, starts: Ints, lengths: Ints) -> Ints:
-        counts = np.zeros(len(self), dtype=np.min_scalar_type(len(starts)))
-        for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-            counts[self._postings[start : start + length]] += 1
-        return counts.astype(np.int64)
+        """Return how many of these lists each row is in."""
+        lists = [self._postings[start : start + n] for start, n in zip(starts.tolist(), lengths.tolist(), strict=True)]
+        counts = np.zeros(len(self), dtype=np.int64)
+        for first in range(0, len(lists), 4):  # some at a time, to need little room
+            counts += np.bincount(np.concatenate(lists[first : first + 4]), minlength=len(self))
+        return counts
