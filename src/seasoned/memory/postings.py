@@ -29,7 +29,9 @@ class TokenSets:
         order = np.argsort(sizes, kind="stable")
         self.sizes, self.ids, self.visits = sizes[order], ids[order], visits[order]
         self.starts = np.cumsum(self.sizes, dtype=np.int64) - self.sizes
-        self.tokens = tokens[_ranges((np.cumsum(sizes, dtype=np.int64) - sizes)[order], self.sizes)]
+        in_order = bool((sizes[1:] >= sizes[:-1]).all())
+        arrived = np.cumsum(sizes, dtype=np.int64) - sizes
+        self.tokens = tokens if in_order else tokens[_ranges(arrived[order], self.sizes)]
         self._by_id = np.argsort(self.ids).astype(np.uint32)
 
     def __len__(self) -> int:
