@@ -116,6 +116,76 @@ def test_a_bad_k_is_refused_by_the_index(k):
         JaccardIndex().search([], n_features=0, k=k, threshold=0.0)
 
 
+def bulk(draw, n):
+    """Families of near-duplicates, heavy-tailed, of sizes 0 to 60: ties abound, and whole sets recur under new ids."""
+    families = [
+        [min(int(draw.paretovariate(0.5)), 3_000_000_000) for _ in range(draw.choice((0, 1, 5, 40, 60)))]
+        for _ in range(max(1, n // 10))
+    ]
+    for _ in range(n):
+        members = set(draw.choice(families))
+        for token in draw.sample(sorted(members), min(len(members), draw.choice((0, 0, 1, 3)))):
+            members ^= {token, draw.randrange(40)}
+        yield frozenset(members)
+
+
+@pytest.mark.parametrize("n_visits", [1, 7, 400, 4000])
+def test_equals_brute_force_however_the_sets_arrive(n_visits):
+    draw = random.Random(n_visits)
+    number: dict[int, int] = {}  # token numbers are dense, by first occurrence, as a store gives them
+    sets = [frozenset(number.setdefault(token, len(number)) for token in members) for members in bulk(draw, 4000)]
+    index, stored, visit = JaccardIndex(), {}, 0
+    for start in range(0, len(sets), n_visits) if n_visits > 1 else range(500):
+        batch = list(enumerate(sets[start : start + n_visits], start))
+        batch += [(draw.randrange(start + 1), frozenset()) for _ in range(draw.choice((0, 3)))]
+        visit = fill(index, stored, batch, visit)
+        if draw.random() < 40 * n_visits / len(sets):
+            seen = stored[draw.choice(list(stored))][0]
+            near = frozenset(token for token in sorted(seen) if draw.random() < 0.9)
+            for query in (seen, near, near | {10**6, 10**7, 2**32 - 1}, frozenset()):
+                for threshold in (Fraction(0), Fraction(1, 2), Fraction(13, 20), Fraction(4, 5), Fraction(19, 20)):
+                    check(index, stored, query, draw.choice((1, 3, 10, 10_000)), threshold)
+    assert len(index) == len(stored)
+
+
+@pytest.mark.parametrize("threshold", [Fraction(0), Fraction(1, 10), Fraction(1, 2), Fraction(9, 10), Fraction(1)])
+def test_equals_brute_force_on_adversarial_sets(threshold):
+    """Equal sets under many ids, a chain of nested sets, sets that share one token, and one huge set, all posted."""
+    equal = [frozenset(range(50))] * 300
+    nested = [frozenset(range(n)) for n in range(250)]
+    one_shared = [frozenset([0, *range(1000 + 9 * i, 1009 + 9 * i)]) for i in range(300)]
+    huge = [frozenset(range(40_000)), frozenset()]
+    index, stored = JaccardIndex(), {}
+    sets = [*equal, *nested, *one_shared, *huge]
+    random.Random(3).shuffle(sets)
+    visit = fill(index, stored, list(enumerate(sets)), 0)
+    fill(index, stored, [(i, frozenset()) for i in range(0, len(sets), 3)], visit)
+    queries = [frozenset(range(50)), frozenset([0]), frozenset(), frozenset([1_000_000]), frozenset(range(39_000))]
+    for query in [*queries, nested[-1], one_shared[7], one_shared[7] | {70_000}, frozenset(range(25, 75))]:
+        for k in (1, 10, 299, 300, 301, 5000):
+            check(index, stored, query, k, threshold)
+
+
+def test_unknown_features_count_in_the_size_of_a_query():
+    index = JaccardIndex()
+    index.add([(i, [i, *range(1000, 1050)], i) for i in range(1000)])
+    assert index.search([7, *range(1000, 1050)], n_features=60, k=2, threshold=0.8) == [(7, 51 / 60), (999, 50 / 61)]
+    assert index.search([7, *range(1000, 1050)], n_features=64, k=2, threshold=0.8) == []
+
+
+def test_sets_added_together_or_one_by_one_answer_alike():
+    draw = random.Random(5)
+    sets = [(i, sorted(draw.sample(range(200), 30)), i) for i in range(1200)]
+    together, one_by_one = JaccardIndex(), JaccardIndex()
+    together.add(sets)
+    for row in sets:
+        one_by_one.add([row])
+    assert len(together) == len(one_by_one) == len(sets)
+    for _, tokens, _ in sets[::40]:
+        asked = {"n_features": len(tokens) + 1, "k": 20, "threshold": 0.1}
+        assert together.search(tokens, **asked) == one_by_one.search(tokens, **asked)
+
+
 # ------------------------------------------------------------------------------------------ through a memory
 
 WORDS = st.sampled_from(["a", "b", "c", "d", "e", "f", "#", "#x", "#y"])
