@@ -124,6 +124,7 @@ def main() -> None:
             # A terminal that cannot show a character gets its number, not a traceback.
             with contextlib.suppress(io.UnsupportedOperation):
                 stream.reconfigure(errors="backslashreplace")
-    # A polite request to stop is treated like Ctrl-C: the episode in flight is kept, marked aborted.
-    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    # A polite request to stop becomes a Ctrl-C, which a running event loop knows how to take: the episode in flight is
+    # kept, marked aborted.
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
     cli.main(prog_name="seasoned")
