@@ -88,8 +88,12 @@ class Database(sqlite.Connection):
 
     def _check_ownership(self, connection: sqlite3.Connection) -> bool:
         """Return whether the file is new. Nothing is written before the file is known to be ours."""
-        tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
-        application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
+        connection.execute("BEGIN")  # one look: another process may be making the store right now
+        try:
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
+        finally:
+            connection.execute("COMMIT")
         if not tables and application == 0 and version == 0:
             return True
         if application != APPLICATION_ID:
