@@ -11,13 +11,14 @@ Example:
 """
 
 from seasoned.errors import SeasonedError
-from seasoned.memory import Memory
+from seasoned.memory import Budget, Memory, Selection
 from seasoned.policies import JitRL, ModelAlone
 from seasoned.types import Decision, Episode, Evidence, Experience, Neighbor, Prior, Step
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Budget",
     "Decision",
     "Episode",
     "Evidence",
@@ -28,6 +29,7 @@ __all__ = [
     "Neighbor",
     "Prior",
     "SeasonedError",
+    "Selection",
     "Step",
     "__version__",
 ]

@@ -246,7 +246,7 @@ def test_an_export_that_was_cut_off_is_refused_and_nothing_is_imported():
         lines = list(memory.export())
     with Memory.open(":memory:") as other:
         for kept in range(1, len(lines)):
-            with pytest.raises(InputError, match="the header announces 3 and 1"):
+            with pytest.raises(InputError, match="the header announces 3 episodes, 1 feedback"):
                 other.import_lines(lines[:kept])
         with pytest.raises(InputError, match="one header, and it comes first"):
             other.import_lines([*lines[1:], lines[0]])

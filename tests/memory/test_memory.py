@@ -265,8 +265,8 @@ def test_stats_and_len_count_what_is_there(tmp_path):
         assert (stats.episodes, stats.aborted, stats.steps, stats.tasks) == (3, 1, 4, 2)
         assert (stats.states, stats.distinct_states, stats.actions, stats.feedback) == (4, 3, 3, 1)
         assert stats.mean_episode_reward == (3.0 + 2.0) / 2
-        assert stats.file_bytes is not None
-        assert stats.file_bytes > 0
+        assert stats.size_bytes is not None
+        assert stats.size_bytes > 0
         assert len(memory) == 4
 
 

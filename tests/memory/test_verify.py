@@ -9,17 +9,23 @@ import sqlite3
 
 import pytest
 
-from seasoned import Episode, Memory, Step
+from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import IntegrityError, NotFoundError, SeasonedError, StoreError
 
 UNDERIVED = {
     # Said once and derived from nothing, so that nothing stored can contradict another value of them.
     ("namespace", "created_at"): "when the namespace was made",
     ("namespace", "gamma"): "the default discount; any number in [0, 1] is as good",
+    ("namespace", "revision"): "how many commits there were",
+    ("namespace", "epoch"): "how often something was taken away",
+    ("copy", "kind"): "what was made outside of the store",
+    ("copy", "path"): "what was made outside of the store",
+    ("copy", "created_at"): "what was made outside of the store",
+    ("quarantine", "lifted_at"): "part of verify().hash, which then differs",
     ("episode", "created_at"): "part of verify().hash, which then differs",
     ("feedback", "revoked_at"): "part of verify().hash, which then differs",
 }
-IN_THE_HASH = {("episode", "created_at"), ("feedback", "revoked_at")}
+IN_THE_HASH = {("episode", "created_at"), ("feedback", "revoked_at"), ("quarantine", "lifted_at")}
 
 
 @pytest.fixture(scope="module")
@@ -41,6 +47,12 @@ def whole(tmp_path_factory):
         memory.feedback("e0", 2.5, 0, author="ann", weight=0.25)
         memory.revoke(memory.feedback("e1", 3.5, 1, source="judge"))
         memory.feedback("gone", 4.5, source="tests", author="ci")
+        memory.quarantine(Selection(episode="e2"), "the shop was down")
+        memory.quarantine(Selection(source="tests"), "flaky")
+        memory.lift(memory.quarantine(Selection(source="judge", since=0.0), "under review"))
+        memory.add(Episode("buy", [Step("erased", "soon", 1.0)], id="erased", subject="other"))
+        memory.note_copy("backup", "/backups/agent.db")
+        memory.erase("other")
         memory.verify()
     return path
 
@@ -74,7 +86,7 @@ def others(value):
 
 def names_of_columns():
     with Memory.open(":memory:") as memory:
-        connection = memory._db.connection
+        connection = memory._store.connection
         names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return [(name, row[1]) for name in sorted(names) for row in connection.execute(f"PRAGMA table_info({name})")]
 

@@ -1,6 +1,6 @@
 """Export and import: one JSON object a line.
 
-A header, then episodes in commit order, then feedback in the order given.
+A header, then episodes in commit order, feedback in the order given, and quarantines in the order imposed.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from typing import Any
 from seasoned.canonical import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.canonical import episode_from_record, episode_record
-from seasoned.memory.database import Database
 from seasoned.memory.events import Event
 from seasoned.memory.reader import Reader
+from seasoned.memory.selection import Quarantine, Selection
+from seasoned.memory.store import Store
 from seasoned.types import Episode, check_finite, check_reward, check_text
 
 __all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "export_lines", "naming", "parse_lines"]
 
-Line = tuple[Episode, float | None] | Event
-"""What a line holds: an episode and when it was stored, or a feedback event."""
+Line = tuple[Episode, float | None] | Event | Quarantine
+"""What a line holds: an episode and when it was stored, a feedback event, or a quarantine."""
 
 FORMAT = "seasoned.memory/1"
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -32,27 +33,40 @@ _EVENT_FIELDS = {
     "id", "episode_id", "step", "reward", "weight", "source", "author", "created_at", "revoked_at", "superseded_by",
 }  # fmt: skip
 
+_QUARANTINE_FIELDS = {"id", "selection", "reason", "created_at", "lifted_at"}
 
-def export_lines(database: Database, reader: Reader, header: dict[str, Any]) -> Iterator[str]:
+
+def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterator[str]:
     """Yield the namespace's raw content as of the first line, line by line.
 
     Nothing is held between two lines, so that others read, write and close meanwhile. Stored episodes never change:
     those that were there at the first line are read a few at a time. What feedback there was is read at once.
     """
-    with database.snapshot():
-        n_episodes, _ = reader.counts()
-        events = [event for _, event in reader.events()]
-    yield canonical_json(
-        {"type": "header", "format": FORMAT, "episodes": n_episodes, "feedback": len(events), **header}
-    )
-    for first in range(1, n_episodes + 1, _PAGE):
-        with database.snapshot():
-            page = list(reader.episodes(ordinals=range(first, min(first + _PAGE, n_episodes + 1))))
+
+    def opening() -> tuple[int, dict[str, int], list[Event], list[Quarantine]]:
+        with store.snapshot():
+            events = [event for _, event in reader.events()]
+            quarantines = [quarantine for _, quarantine in reader.quarantines()]
+            counted = {"episodes": reader.count("episode"), "feedback": len(events)}
+            return reader.last_ordinal(), counted, events, quarantines
+
+    def page_from(first: int) -> list[tuple[int, float, bytes, Episode]]:
+        with store.snapshot():
+            return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
+
+    last, counted, events, quarantines = store.retrying(opening)
+    if quarantines:
+        counted["quarantines"] = len(quarantines)
+    yield canonical_json({"type": "header", "format": FORMAT, **counted, **header})
+    for first in range(1, last + 1, _PAGE):
+        page = store.retrying(lambda first=first: page_from(first))  # type: ignore[misc]
         for _, created_at, _, episode in page:
             yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
     for event in events:
         later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
         yield canonical_json({"type": "feedback", **event.record(), **later})
+    for quarantine in quarantines:
+        yield canonical_json({"type": "quarantine", **quarantine.record(), "lifted_at": quarantine.lifted_at})
 
 
 @contextlib.contextmanager
@@ -76,7 +90,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
             events follow than the header announces: an export that was cut off is no backup.
     """
     announced: dict[str, Any] | None = None
-    found = {"episodes": 0, "feedback": 0}
+    found = {"episodes": 0, "feedback": 0, "quarantines": 0}
     number = 0
     for number, line in enumerate(lines, start=1):
         with naming(number, line):
@@ -87,15 +101,21 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
                 announced = item
         if isinstance(item, dict) or item is None:
             continue
-        found["feedback" if isinstance(item, Event) else "episodes"] += 1
+        found[_counted_as(item)] += 1
         yield number, item
-    expected = {name: announced.get(name) for name in found} if announced is not None else found
+    expected = found if announced is None else {name: announced.get(name, 0) for name in found}
     if found != expected:
         raise InputError(
-            f"{found['episodes']} episodes and {found['feedback']} feedback events in {number} lines",
-            f"the header announces {expected['episodes']} and {expected['feedback']}",
+            f"{', '.join(f'{n} {name}' for name, n in found.items())} in {number} lines",
+            f"the header announces {', '.join(f'{n} {name}' for name, n in expected.items())}",
             "Export again: this file was cut off; nothing was imported.",
         )
+
+
+def _counted_as(item: Line) -> str:
+    if isinstance(item, Event):
+        return "feedback"
+    return "quarantines" if isinstance(item, Quarantine) else "episodes"
 
 
 def _parse(line: str) -> Line | dict[str, Any] | None:
@@ -124,7 +144,21 @@ def _parse(line: str) -> Line | dict[str, Any] | None:
     if kind == "feedback":
         _refuse_unknown("feedback", record, _EVENT_FIELDS)
         return _event(record)
+    if kind == "quarantine":
+        _refuse_unknown("quarantine", record, _QUARANTINE_FIELDS)
+        return _quarantine(record)
     raise ValueError(f"the type is {kind!r}")
+
+
+def _quarantine(record: dict[str, Any]) -> Quarantine:
+    for name in ("id", "reason"):
+        check_text(name, record[name])
+    lifted_at = record.get("lifted_at")
+    return Quarantine(
+        record["id"], Selection(**record["selection"]), record["reason"],
+        check_finite("created_at", record["created_at"]),
+        None if lifted_at is None else check_finite("lifted_at", lifted_at),
+    )  # fmt: skip
 
 
 def _event(record: dict[str, Any]) -> Event:

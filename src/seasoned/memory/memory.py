@@ -5,33 +5,38 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 
 from seasoned.core import check_gamma
-from seasoned.errors import ConfigError, InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import lines as json_lines
-from seasoned.memory.database import Database
 from seasoned.memory.events import Event
+from seasoned.memory.feedback import FeedbackWriter
+from seasoned.memory.importing import import_parsed
+from seasoned.memory.keeping import Keeper
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.reader import Reader
 from seasoned.memory.recorder import EpisodeRecorder
 from seasoned.memory.retrieval import Retriever, check_max_text_bytes, check_size
 from seasoned.memory.stats import MemoryStats, gather_stats
+from seasoned.memory.store import Store, open_store
 from seasoned.memory.verify import Verification, verify
-from seasoned.memory.writer import Writer
+from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Evidence, Neighbor, check_finite, check_reward, check_text
 
 __all__ = ["Memory"]
 
 MAX_TEXT_BYTES = 1024 * 1024
+Answer = TypeVar("Answer")
+Redact = Callable[[str], str]
 
 
-class Memory:
+class Memory(Keeper):
     """Stored episodes of one namespace, with exact retrieval.
 
     Open one with `Memory.open`. Safe to share between threads, and between processes on one file: each sees the others'
@@ -47,16 +52,19 @@ class Memory:
         0.5
     """
 
-    def __init__(self, database: Database, entered: Namespace, encoder: StateEncoder, max_text_bytes: int) -> None:
+    def __init__(
+        self, store: Store, entered: Namespace, encoder: StateEncoder, max_text_bytes: int, redact: Redact | None
+    ) -> None:
         self.namespace = entered.name
         self.gamma = entered.gamma
         self.encoder = encoder
         self.max_text_bytes = max_text_bytes
-        self._db = database
+        self._redact = redact
+        self._store = store
         self._id = entered.id
-        self._reader = Reader(database, entered.id)
-        self._writer = Writer(database, entered.id, encoder)
-        self._retriever = Retriever(database, self._reader, self._writer, encoder, max_text_bytes)
+        self._reader = Reader(store, entered.id)
+        self._writer = Writer(store, entered.id, encoder)
+        self._retriever = Retriever(store, entered.id, self._reader, self._writer, encoder, max_text_bytes)
 
     @classmethod
     def open(
@@ -70,11 +78,12 @@ class Memory:
         read_only: bool = False,
         reindex: bool = False,
         max_text_bytes: int = MAX_TEXT_BYTES,
+        redact: Redact | None = None,
     ) -> Memory:
         """Open a memory; make it if it does not exist.
 
         Args:
-            path: a file, or ":memory:" for one that is gone when it is closed.
+            path: a file, ":memory:" for one that is gone when it is closed, or `postgresql://...` for a shared store.
             namespace: the caller's key (a site, an agent); nothing is ever read across namespaces.
             gamma: the discount of `search().return_`, in [0, 1]. None: the namespace's own, 0.95 for a new one.
             encoder: turns a state into the features that similarity compares. None: the default token encoder.
@@ -82,6 +91,7 @@ class Memory:
             read_only: refuse every write.
             reindex: if the namespace was encoded by another encoder, encode it again with this one.
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
+            redact: rewrites every text before it is stored or looked up, such as `seasoned.states.Redactor`.
 
         Raises:
             InputError: gamma, the namespace or the size limit breaks a rule.
@@ -93,8 +103,6 @@ class Memory:
         max_text_bytes = check_max_text_bytes(max_text_bytes)
         if gamma is not None:
             check_gamma(gamma)
-        if str(path).startswith(("postgresql://", "postgres://")):
-            raise ConfigError(excerpt(str(path)), "this version stores memories in SQLite files", "Name a file.")
         if encoder is not None and not isinstance(encoder, StateEncoder):
             raise InputError(
                 f"encoder = {excerpt(encoder)}", "an encoder has an identity and features()", "See seasoned.states."
@@ -103,13 +111,15 @@ class Memory:
             from seasoned.states import TokenEncoder  # a quarter of the package's import time
 
             encoder = TokenEncoder()
-        database = Database(path, create=create, read_only=read_only)
+        store = open_store(path, create=create, read_only=read_only)
+        writes = create and not read_only
         try:
-            writes = create and not read_only
-            entered = enter_namespace(database, namespace, gamma, encoder, create=writes, reindex=reindex)
-            return cls(database, entered, encoder, max_text_bytes)
+            entered = store.retrying(
+                lambda: enter_namespace(store, namespace, gamma, encoder, create=writes, reindex=reindex)
+            )
+            return cls(store, entered, encoder, max_text_bytes, redact)
         except BaseException:
-            database.close()
+            store.close()
             raise
 
     @staticmethod
@@ -139,13 +149,22 @@ class Memory:
 
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
-        checked = [self._checked(episode) for episode in episodes]
-        with self._db.transaction():
-            return [self._writer.add(episode) for episode in checked]
+        named = [with_id(self._checked(episode)) for episode in episodes]
+
+        def attempt() -> None:
+            with self._store.transaction(self._id):
+                self._writer.add([(episode, None) for episode in named])
+
+        self._store.retrying(attempt)
+        return [str(episode.id) for episode in named]
 
     def _checked(self, episode: Episode) -> Episode:
         if not isinstance(episode, Episode):
             raise InputError(f"episode = {excerpt(episode)}", "add() takes an Episode", "Build it with Episode(...).")
+        if self._redact is not None:
+            from seasoned.states.redaction import redact_episode
+
+            episode = redact_episode(episode, self._redact)
         for step in episode.steps:
             check_size("state", step.state, self.max_text_bytes)
             for action in (step.action, *(step.prior or ())):
@@ -166,7 +185,7 @@ class Memory:
     ) -> EpisodeRecorder:
         """Return a recorder: record the steps inside its context, it commits on exit; an exception marks it aborted."""
         check_text("task", task)
-        self._db.check_open()
+        self._store.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}
         return EpisodeRecorder(self.add, task, fields)
 
@@ -205,14 +224,18 @@ class Memory:
             check_text("author", author)
         reward, weight = check_reward("reward", reward), check_finite("weight", weight)
         check_reward("reward * weight", reward * weight)
-        with self._db.transaction():
-            if step is None:
-                step = self._writer.last_step(episode_id)
-            elif isinstance(step, bool) or not isinstance(step, int | np.integer):
-                raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
-            event = Event(uuid.uuid4().hex, episode_id, int(step), reward, weight, source, author, time.time())
-            self._writer.feedback(event)
-        return event.id
+        if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
+            raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
+        event_id, at = uuid.uuid4().hex, time.time()
+
+        def attempt() -> None:
+            with self._store.transaction(self._id):
+                writer = FeedbackWriter(self._store, self._id)
+                target = writer.last_step(episode_id) if step is None else int(step)
+                writer.add(Event(event_id, episode_id, target, reward, weight, source, author, at))
+
+        self._store.retrying(attempt)
+        return event_id
 
     def revoke(self, event_id: str) -> None:
         """Take a feedback event back; the step's reward and the returns follow. What it superseded stays superseded.
@@ -221,8 +244,13 @@ class Memory:
             NotFoundError: no such event.
         """
         check_text("event id", event_id)
-        with self._db.transaction():
-            self._writer.revoke(event_id, at=time.time())
+        at = time.time()
+
+        def attempt() -> None:
+            with self._store.transaction(self._id):
+                FeedbackWriter(self._store, self._id).revoke(event_id, at=at)
+
+        self._store.retrying(attempt)
 
     # ------------------------------------------------------------------------------------------ retrieval
 
@@ -243,9 +271,14 @@ class Memory:
         Raises:
             InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
         """
-        return self._retriever.search(
-            state, k, threshold, gamma=self.gamma if gamma is None else gamma, exclude_task=exclude_task
+        gamma = self.gamma if gamma is None else gamma
+        state = self._redacted(state)
+        return self._store.retrying(
+            lambda: self._retriever.search(state, k, threshold, gamma=gamma, exclude_task=exclude_task)
         )
+
+    def _redacted(self, state: str) -> str:
+        return self._redact(state) if self._redact is not None and isinstance(state, str) else state
 
     def evidence(
         self,
@@ -269,23 +302,20 @@ class Memory:
         Raises:
             InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1].
         """
-        return self._retriever.evidence(
-            state,
-            k=k,
-            unit=unit,
-            threshold=threshold,
-            gamma=self.gamma if gamma is None else gamma,
-            similarity_power=similarity_power,
-            decay=decay,
-            exclude_task=exclude_task,
-        )
+        gamma = self.gamma if gamma is None else gamma
+        state = self._redacted(state)
+        return self._store.retrying(
+            lambda: self._retriever.evidence(
+                state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
+                decay=decay, exclude_task=exclude_task,
+            )
+        )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ the whole
 
     def __len__(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
-        with self._db.snapshot():
-            return self._reader.step_count()
+        return self._read(self._reader.step_count)
 
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode with the environment's rewards.
@@ -294,9 +324,8 @@ class Memory:
             NotFoundError: no such episode.
         """
         check_text("episode id", episode_id)
-        with self._db.snapshot():
-            for _, _, _, episode in self._reader.episodes(id_=episode_id):
-                return episode
+        for _, _, _, episode in self._read(lambda: list(self._reader.episodes(id_=episode_id))):
+            return episode
         raise NotFoundError(
             f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
         )
@@ -307,15 +336,13 @@ class Memory:
             check_text("task", task)
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
             raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None lists all.")
-        with self._db.snapshot():
-            return [episode for _, _, _, episode in self._reader.episodes(task=task, last=last)]
+        return [one for _, _, _, one in self._read(lambda: list(self._reader.episodes(task=task, last=last)))]
 
     def events(self, episode_id: str | None = None) -> list[Event]:
         """Return feedback events in the order in which they were given, revoked ones included."""
         if episode_id is not None:
             check_text("episode id", episode_id)
-        with self._db.snapshot():
-            return [event for _, event in self._reader.events(episode_id)]
+        return [event for _, event in self._read(lambda: list(self._reader.events(episode_id)))]
 
     def verify(self) -> Verification:
         """Check that the store is whole: hash all that is raw, derive again all that is derived.
@@ -326,22 +353,34 @@ class Memory:
         Raises:
             IntegrityError: at the first disagreement; the message says what.
         """
-        with self._db.snapshot():
-            return verify(self._db, self._id, self.namespace, self.encoder.features)
+        return self._read(lambda: verify(self._store, self._id, self.namespace, self.encoder.features))
 
     def stats(self) -> MemoryStats:
         """Return what this namespace holds."""
-        with self._retriever.view(self.gamma, 1.0) as view_id:
-            spread = self._retriever.spread(view_id)
-            return gather_stats(self._db, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
+
+        def attempt() -> MemoryStats:
+            with self._retriever.view(self.gamma, 1.0) as view_id:
+                spread = self._retriever.spread(view_id)
+                return gather_stats(self._store, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
+
+        return self._store.retrying(attempt)
+
+    def _read(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask inside one snapshot."""
+
+        def attempt() -> Answer:
+            with self._store.snapshot():
+                return ask()
+
+        return self._store.retrying(attempt)
 
     def export(self) -> Iterator[str]:
-        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback in the order given.
+        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines.
 
         It is what the memory held at the first line; the memory may be used while the lines are read.
         """
         header = {"namespace": self.namespace, "encoder": self.encoder.identity, "gamma": self.gamma}
-        return json_lines.export_lines(self._db, self._reader, header)
+        return json_lines.export_lines(self._store, self._reader, header)
 
     def import_lines(self, lines: Iterable[str]) -> tuple[int, int]:
         """Store what `export` gave, all or nothing; what is stored already is left alone.
@@ -353,25 +392,16 @@ class Memory:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
         parsed = list(json_lines.parse_lines(lines))
-        with self._db.transaction():
-            before = self._reader.counts()
-            said: dict[str, int] = {}
-            for number, item in parsed:
-                with json_lines.naming(number, item):
-                    if isinstance(item, Event):
-                        said.setdefault(item.id, number)
-                        self._writer.feedback(item)
-                    else:
-                        self._writer.add(self._checked(item[0]), created_at=item[1])
-            for event_id in self._reader.broken_supersessions():
-                with json_lines.naming(said.get(event_id, len(parsed)), event_id):
-                    raise ValueError("an event is superseded by a later one of its source, author and step")
-            after = self._reader.counts()
-        return after[0] - before[0], after[1] - before[1]
+
+        def attempt() -> tuple[int, int]:
+            with self._store.transaction(self._id):
+                return import_parsed(self._store, self._id, self._writer, self._checked, parsed)
+
+        return self._store.retrying(attempt)
 
     def close(self) -> None:
         """Close the store. What was added is on disk already."""
-        self._db.close()
+        self._store.close()
 
     def __enter__(self) -> Self:
         return self

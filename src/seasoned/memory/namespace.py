@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
-from seasoned.memory.database import Database
+from seasoned.memory.store import Store, open_store
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 
@@ -27,16 +27,20 @@ class Namespace:
 
 def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[str, str]:
     """Return each namespace of a store with the identity of its encoder; see `Memory.namespaces`."""
-    database = Database(path, create=False, read_only=read_only)
+    store = open_store(path, create=False, read_only=read_only)
     try:
-        with database.snapshot():
-            return dict(database.execute("SELECT name, encoder FROM namespace ORDER BY name").fetchall())
+        return store.retrying(lambda: _list(store))
     finally:
-        database.close()
+        store.close()
+
+
+def _list(store: Store) -> dict[str, str]:
+    with store.snapshot():
+        return dict(store.execute(f"SELECT name, encoder FROM namespace WHERE {store.own} ORDER BY name").fetchall())
 
 
 def enter_namespace(
-    database: Database, name: str, gamma: float | None, encoder: StateEncoder, *, create: bool, reindex: bool
+    store: Store, name: str, gamma: float | None, encoder: StateEncoder, *, create: bool, reindex: bool
 ) -> Namespace:
     """Find a namespace, or make it; encode it again if that was asked for.
 
@@ -44,18 +48,16 @@ def enter_namespace(
         NotFoundError: it does not exist, and `create` is False.
         EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
     """
-    find = "SELECT id, encoder, gamma FROM namespace WHERE name = ?"
-    with database.snapshot():
-        row = database.execute(find, (name,)).fetchone()
-        known = [known for (known,) in database.execute("SELECT name FROM namespace ORDER BY name")]
+    find = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.own}"
+    with store.snapshot():
+        row = store.execute(find, (name,)).fetchone()
     if row is None:
         if not create:
-            raise NotFoundError(
-                f"namespace {excerpt(name)}", f"this memory has {', '.join(map(repr, known)) or 'none'}", "Choose one."
-            )
-        _make(database, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
-        with database.snapshot():
-            row = database.execute(find, (name,)).fetchone()
+            known = ", ".join(map(repr, _list(store)))
+            raise NotFoundError(f"namespace {excerpt(name)}", f"this memory has {known or 'none'}", "Choose one.")
+        _make(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
+        with store.snapshot():
+            row = store.execute(find, (name,)).fetchone()
     if row[1] != encoder.identity:
         if not reindex:
             raise EncoderMismatchError(
@@ -63,18 +65,18 @@ def enter_namespace(
                 f"namespace {name!r} was encoded by {row[1]!r}; features of two encoders are never mixed",
                 "Open it with that encoder, or pass reindex=True to encode it again.",
             )
-        with database.transaction():
-            Writer(database, row[0], encoder).reindex()
+        with store.transaction(row[0]):
+            Writer(store, row[0], encoder).reindex()
     return Namespace(row[0], name, row[2] if gamma is None else gamma)
 
 
-def _make(database: Database, name: str, gamma: float, encoder: StateEncoder) -> None:
+def _make(store: Store, name: str, gamma: float, encoder: StateEncoder) -> None:
     """Make a namespace with the view that it will be asked for, so that a read-only reader finds it."""
-    with database.transaction():
-        made = database.execute(
+    with store.transaction(None):
+        made = store.execute(
             "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT (name) DO NOTHING RETURNING id",
+            "ON CONFLICT DO NOTHING RETURNING id",
             (name, encoder.identity, gamma, time.time()),
         ).fetchone()
         if made:  # else another process was quicker
-            Writer(database, made[0], encoder).ensure_view(gamma, 1.0)
+            Writer(store, made[0], encoder).ensure_view(gamma, 1.0)

@@ -5,46 +5,33 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
 from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError
-from seasoned.memory.database import Database
 from seasoned.memory.events import Event
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.selection import Quarantine, Selection
+from seasoned.memory.store import Store
 from seasoned.types import Episode, Experience, Step
 
-__all__ = ["EvidenceRow", "Reader", "chunks", "marks"]
+__all__ = ["EvidenceRow", "Reader"]
 
 EvidenceRow = tuple[int, int, int, float, float, float, int]
 """set_id, key_id, count, weight, total, squares, ordinal."""
 
 
-_T = TypeVar("_T")
-
-
-def marks(values: Sequence[object]) -> str:
-    """Return a question mark for each value."""
-    return ", ".join("?" * len(values))
-
-
-def chunks(values: Sequence[_T]) -> Iterator[Sequence[_T]]:
-    """Yield slices of the values: SQLite binds a limited number to one statement."""
-    for start in range(0, len(values), 500):
-        yield values[start : start + 500]
-
-
 class Reader:
     """Reads one namespace of one store."""
 
-    def __init__(self, database: Database, namespace_id: int) -> None:
-        self._db = database
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
         self._ns = namespace_id
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
-        return self._db.execute(sql, parameters).fetchall()
+        return self._store.execute(sql, parameters).fetchall()
 
     def check_encoder(self, identity: str) -> None:
         """Raise EncoderMismatchError if another process has encoded the namespace anew."""
@@ -64,7 +51,7 @@ class Reader:
 
     def sets_after(self, visit: int) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint32]], int]]:
         """Yield the feature sets visited after `visit`, in the order of their last visits."""
-        rows = self._db.execute(
+        rows = self._store.execute(
             "SELECT id, tokens, last_visit FROM feature_set "
             "WHERE namespace_id = ? AND last_visit > ? ORDER BY last_visit",
             (self._ns, visit),
@@ -96,47 +83,38 @@ class Reader:
             "SELECT id, (SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
             f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
             "WHERE step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id AND live "
-            "AND task <> ? ORDER BY visit DESC LIMIT 1) FROM feature_set WHERE namespace_id = ? AND id IN "
+            "AND task <> ? ORDER BY visit DESC LIMIT 1) FROM feature_set WHERE namespace_id = ? AND id IN {values}"
         )
-        rows = (
-            row
-            for chunk in chunks(set_ids)
-            for row in self._rows(f"{sql} ({marks(chunk)})", exclude_task, self._ns, *chunk)
-        )
+        rows = self._store.execute_in(sql, (exclude_task, self._ns), set_ids)
         return {set_id: visit for set_id, visit in rows if visit is not None}
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""
         found: dict[int, tuple[Experience, int]] = {}
-        for chunk in chunks(visits):
-            rows = self._rows(
-                "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
-                "FROM step "
-                "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
-                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
-                "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-                f"WHERE step.namespace_id = ? AND step.visit IN ({marks(chunk)})",
-                view_id, self._ns, *chunk,
-            )  # fmt: skip
-            for visit, state, action, reward, return_, episode_id, task, key_id in rows:
-                seen = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
-                found[visit] = (seen, key_id)
+        rows = self._store.execute_in(
+            "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
+            "FROM step "
+            "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+            "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+            "WHERE step.namespace_id = ? AND step.visit IN {values}",
+            (view_id, self._ns), visits,
+        )  # fmt: skip
+        for visit, state, action, reward, return_, episode_id, task, key_id in rows:
+            seen = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
+            found[visit] = (seen, key_id)
         return found
 
     # ------------------------------------------------------------------------------------------ evidence
 
     def evidence(self, view_id: int, set_ids: Sequence[int]) -> list[EvidenceRow]:
         """Return the aggregated evidence at some distinct states."""
-        return [
-            row
-            for chunk in chunks(set_ids)
-            for row in self._rows(
-                "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
-                f"WHERE namespace_id = ? AND view_id = ? AND set_id IN ({marks(chunk)}) ORDER BY set_id, key_id",
-                *(self._ns, view_id, *chunk),
-            )
-        ]
+        return self._store.execute_in(
+            "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
+            "WHERE namespace_id = ? AND view_id = ? AND set_id IN {values} ORDER BY set_id, key_id",
+            (self._ns, view_id), set_ids,
+        )  # fmt: skip
 
     def evidence_outside(
         self, view_id: int, set_ids: Sequence[int], task: str, *, by_episode: bool
@@ -147,31 +125,23 @@ class Reader:
         episode, if asked, so that the caller can let it fade; else the ordinal is that of the last one.
         """
         sql = (
-            "SELECT set_id, key_id, count(*), count(*), total(return_), total(return_ * return_), "
+            "SELECT set_id, key_id, count(*), count(*), sum(return_), sum(return_ * return_), "
             f"max(step.visit >> {STEP_BITS}) FROM step INDEXED BY step_by_set "
             f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-            "WHERE step.namespace_id = ? AND live AND task <> ? AND set_id IN "
+            "WHERE step.namespace_id = ? AND live AND task <> ? AND set_id IN {values} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        return [
-            row
-            for chunk in chunks(set_ids)
-            for row in self._rows(
-                f"{sql} ({marks(chunk)}) GROUP BY {group} ORDER BY {group}", view_id, self._ns, task, *chunk
-            )
-        ]
+        return self._store.execute_in(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, task), set_ids)
 
     def action_texts(self, key_ids: Sequence[int]) -> dict[int, str]:
         """Return the first spelling of each action."""
-        return {
-            key_id: text
-            for chunk in chunks(key_ids)
-            for key_id, text in self._rows(
-                f"SELECT id, text FROM action WHERE namespace_id = ? AND id IN ({marks(chunk)})", self._ns, *chunk
+        return dict(
+            self._store.execute_in(
+                "SELECT id, text FROM action WHERE namespace_id = ? AND id IN {values}", (self._ns,), key_ids
             )
-        }
+        )
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
@@ -186,10 +156,27 @@ class Reader:
         rows = self._rows(sql, self._ns, gamma, decay)
         return int(rows[0][0]) if rows else None
 
-    def counts(self) -> tuple[int, int]:
-        """Return the numbers of episodes and of feedback events committed so far."""
-        episodes, events = self._rows("SELECT episodes, events FROM namespace WHERE id = ?", self._ns)[0]
-        return episodes, events
+    def last_ordinal(self) -> int:
+        """Return the number of the last episode that was committed."""
+        return int(self._rows("SELECT episodes FROM namespace WHERE id = ?", self._ns)[0][0])
+
+    def epoch(self) -> int:
+        """Return a number that moves whenever something was taken away that an index may hold."""
+        return int(self._rows("SELECT epoch FROM namespace WHERE id = ?", self._ns)[0][0])
+
+    def count(self, table: str) -> int:
+        """Return how many rows of a table there are."""
+        return int(self._rows(f"SELECT count(*) FROM {table} WHERE namespace_id = ?", self._ns)[0][0])
+
+    def quarantines(self) -> Iterator[tuple[bytes, Quarantine]]:
+        """Yield (digest, quarantine) in the order in which they were imposed, lifted ones included."""
+        rows = self._rows(
+            "SELECT digest, id, selection, reason, created_at, lifted_at FROM quarantine WHERE namespace_id = ? "
+            "ORDER BY seq",
+            self._ns,
+        )
+        for content, id_, selection, *rest in rows:
+            yield content, Quarantine(id_, Selection.from_text(selection), *rest)
 
     def step_count(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
@@ -210,7 +197,7 @@ class Reader:
             "subject "
             "FROM episode LEFT JOIN state ON state.namespace_id = episode.namespace_id AND state.id = final_state_id "
             f"WHERE {' AND '.join(['episode.namespace_id = ?', *given])} ORDER BY ordinal DESC LIMIT ?",
-            self._ns, *given.values(), -1 if last is None else min(last, sys.maxsize),
+            self._ns, *given.values(), sys.maxsize if last is None else min(last, sys.maxsize),
         )  # fmt: skip
         for ordinal, created_at, content, name, about, *fields in reversed(rows):
             taken = self._rows(
@@ -244,9 +231,9 @@ class Reader:
         rows = self._rows(
             "SELECT old.id FROM feedback AS old LEFT JOIN feedback AS new ON new.namespace_id = old.namespace_id "
             "AND new.id = old.superseded_by AND new.seq > old.seq AND new.visit = old.visit "
-            "AND new.source = old.source AND new.author IS old.author "
+            "AND new.source = old.source AND coalesce(new.author, '') = coalesce(old.author, '') "
             "WHERE old.namespace_id = ? AND old.superseded_by IS NOT NULL "
-            "AND (new.id IS NULL OR old.revoked_at IS NOT new.created_at) ORDER BY old.seq",
+            "AND (new.id IS NULL OR coalesce(old.revoked_at <> new.created_at, 1 = 1)) ORDER BY old.seq",
             self._ns,
         )
         return [row[0] for row in rows]

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import contextlib
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import Literal
 
 import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
-from seasoned.memory.database import Database, store_errors
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.store import Store
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Evidence, Neighbor, check_finite, check_text
@@ -64,9 +64,16 @@ class Retriever:
     """Keeps an index that follows the store's commits, and reads what it points to."""
 
     def __init__(
-        self, database: Database, reader: Reader, writer: Writer, encoder: StateEncoder, max_text_bytes: int
+        self,
+        store: Store,
+        namespace_id: int,
+        reader: Reader,
+        writer: Writer,
+        encoder: StateEncoder,
+        max_text_bytes: int,
     ) -> None:
-        self._db = database
+        self._store = store
+        self._ns = namespace_id
         self._reader = reader
         self._writer = writer
         self._encoder = encoder
@@ -74,7 +81,8 @@ class Retriever:
         self._index = JaccardIndex()
         self._token_of: dict[str, int] = {}
         self._seen_token = self._seen_visit = -1
-        self._seen_version: tuple[int, int, int] | None = None
+        self._seen_version: Hashable = None
+        self._seen_epoch: int | None = None
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
 
@@ -84,34 +92,40 @@ class Retriever:
     def view(self, gamma: float, decay: float) -> Iterator[int]:
         """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id."""
         check_gamma(gamma)
-        with self._db.lock, store_errors(self._db.path):
+        with self._store.lock:
             view_id = self._view_id(gamma, decay)
-            with self._db.snapshot():
+            with self._store.snapshot():
                 self._refresh()
                 yield view_id
 
     def _view_id(self, gamma: float, decay: float) -> int:
         """Return the view's id; gather it first if nobody asked for this discount before."""
         if (gamma, decay) not in self._views:
-            view_id = self._reader.view_id(gamma, decay)
+            with self._store.snapshot():
+                view_id = self._reader.view_id(gamma, decay)
             if view_id is None:
-                if self._db.read_only:
+                if self._store.read_only:
                     raise ReadOnlyStoreError(
                         f"gamma = {gamma}, decay = {decay}, in a memory opened read-only",
                         "returns at a discount that nobody asked for before are gathered once, by writing",
                         "Open the memory for writing, or ask at its own gamma.",
                     )
-                with self._db.transaction():
+                with self._store.transaction(self._ns):
                     view_id = self._writer.ensure_view(gamma, decay)
             self._views[gamma, decay] = view_id
         return self._views[gamma, decay]
 
     def _refresh(self) -> None:
         """Bring the index up to the store's last commit; costs what is new."""
-        version = self._db.version()
+        version = self._store.version(self._ns)
         if version == self._seen_version:
             return
         self._reader.check_encoder(self._encoder.identity)
+        if self._reader.epoch() != self._seen_epoch:
+            self._index = JaccardIndex()
+            self._token_of.clear()
+            self._seen_token = self._seen_visit = -1
+            self._seen_epoch = self._reader.epoch()
         for token_id, text in self._reader.tokens_after(self._seen_token):
             self._token_of[text] = token_id
             self._seen_token = max(self._seen_token, token_id)
@@ -206,7 +220,7 @@ class Retriever:
         if not 0.0 < decay <= 1.0:
             raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
         with self.view(gamma, decay) as view_id:
-            now, _ = self._reader.counts()
+            now = self._reader.last_ordinal()
             sums: defaultdict[int, list[float]] = defaultdict(lambda: [0.0] * 4)
 
             def collect(key_id: int, count: int, factor: float, weight: float, total: float, squares: float) -> None:

@@ -1,15 +1,18 @@
 """The SQLite schema, as numbered migrations.
 
-Raw: namespace, episode, step, state, action, prior, feedback. Derived, and re-derived by `verify`: token, feature_set,
-view, value, evidence, distribution, `step.feedback`, `step.live`.
+Raw: namespace, episode, step, state, action, prior, feedback, quarantine. Derived, and re-derived by `verify`: token,
+feature_set, view, value, evidence, distribution, `step.feedback`, `step.live`, `feedback.live`. `copy` lists the
+exports and backups that were made, so that an erasure can name them.
 
-Every table is keyed by namespace first. `ordinal` numbers a namespace's episodes in commit order; `visit` is
-`ordinal << 20 | step`, so that a larger visit is a more recent step.
+Every table is keyed by namespace first. `ordinal` numbers a namespace's episodes in commit order, with gaps where some
+were taken away; `visit` is `ordinal << 20 | step`, so that a larger visit is a more recent step. In `namespace`,
+`episodes` to `copies` say how far each kind is numbered, and `removed` how many of each were taken away; `revision`
+moves with every commit, `epoch` whenever something went that a reader may have indexed.
 """
 
 from __future__ import annotations
 
-__all__ = ["APPLICATION_ID", "MAX_STEPS", "MIGRATIONS", "SCHEMA_VERSION", "STEP_BITS"]
+__all__ = ["APPLICATION_ID", "COLUMNS", "COUNTERS", "MAX_STEPS", "MIGRATIONS", "SCHEMA_VERSION", "STEP_BITS"]
 
 APPLICATION_ID = 0x5EA50AED
 STEP_BITS = 20
@@ -165,7 +168,83 @@ CREATE TABLE distribution (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# `text_digest` is a function that the store gives to SQLite.
+_SECOND = """
+ALTER TABLE namespace ADD COLUMN quarantines INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE namespace ADD COLUMN copies INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE namespace ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE namespace ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE namespace ADD COLUMN removed TEXT NOT NULL DEFAULT '{}';
+ALTER TABLE token ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+UPDATE token SET digest = text_digest(text);
+DROP INDEX token_by_text;
+CREATE UNIQUE INDEX token_by_digest ON token (namespace_id, digest);
+ALTER TABLE action ADD COLUMN digest BLOB NOT NULL DEFAULT x'';
+ALTER TABLE action ADD COLUMN key_digest BLOB NOT NULL DEFAULT x'';
+UPDATE action SET digest = text_digest(text), key_digest = text_digest(key);
+DROP INDEX action_by_text;
+DROP INDEX action_by_key;
+ALTER TABLE action DROP COLUMN key;
+CREATE UNIQUE INDEX action_by_digest ON action (namespace_id, digest);
+CREATE INDEX action_by_key ON action (namespace_id, key_digest, id);
+ALTER TABLE feedback ADD COLUMN live INTEGER NOT NULL DEFAULT 1;
+UPDATE feedback SET live = revoked_at IS NULL;
+CREATE TABLE quarantine (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    seq INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    selection TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    lifted_at REAL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (namespace_id, seq)
+) WITHOUT ROWID;
+CREATE UNIQUE INDEX quarantine_by_id ON quarantine (namespace_id, id);
+CREATE TABLE copy (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    seq INTEGER NOT NULL,
+    kind TEXT NOT NULL CHECK (kind IN ('export', 'backup')),
+    path TEXT NOT NULL,
+    created_at REAL NOT NULL,
+    PRIMARY KEY (namespace_id, seq)
+) WITHOUT ROWID;
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
 """Migration i brings a store from schema version i to i + 1. Never edit one that was released; append."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
+
+COUNTERS = (
+    "episodes", "states", "feature_sets", "tokens", "actions", "priors", "views", "events", "quarantines", "copies",
+)  # fmt: skip
+
+COLUMNS: dict[str, tuple[str, ...]] = {
+    "token": ("namespace_id", "id", "text", "digest"),
+    "feature_set": ("namespace_id", "id", "tokens", "digest", "last_visit"),
+    "state": ("namespace_id", "id", "text", "digest", "set_id"),
+    "action": ("namespace_id", "id", "text", "digest", "key_id", "key_digest"),
+    "prior": ("namespace_id", "id", "logprobs", "digest"),
+    "episode": (
+        "namespace_id", "ordinal", "id", "task", "ending", "steps", "final_state_id", "model", "policy", "arm",
+        "subject", "created_at", "digest",
+    ),
+    "step": (
+        "namespace_id", "visit", "state_id", "set_id", "action_id", "reward", "feedback", "propensity", "prior_id",
+        "live",
+    ),
+    "feedback": (
+        "namespace_id", "seq", "id", "visit", "reward", "weight", "source", "author", "created_at", "revoked_at",
+        "superseded_by", "digest", "live",
+    ),
+    "view": ("namespace_id", "id", "gamma", "decay"),
+    "value": ("namespace_id", "view_id", "visit", "return_"),
+    "evidence": (
+        "namespace_id", "view_id", "set_id", "key_id", "count", "weight", "total", "squares", "ordinal",
+    ),
+    "distribution": ("namespace_id", "view_id", "mean", "count"),
+    "quarantine": ("namespace_id", "seq", "id", "selection", "reason", "created_at", "lifted_at", "digest"),
+    "copy": ("namespace_id", "seq", "kind", "path", "created_at"),
+}  # fmt: skip
+"""Each table's columns in the order in which rows are written; the same in every store."""

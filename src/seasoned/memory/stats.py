@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from seasoned.memory.database import Database
 from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.store import Store
 
 __all__ = ["MemoryStats", "gather_stats"]
 
@@ -29,42 +29,41 @@ class MemoryStats:
     feedback: int
     mean_episode_reward: float | None
     spread: float
-    file_bytes: int | None
+    size_bytes: int | None
 
 
 def gather_stats(
-    database: Database, namespace_id: int, namespace: str, encoder: str, gamma: float, spread: float
+    store: Store, namespace_id: int, namespace: str, encoder: str, gamma: float, spread: float
 ) -> MemoryStats:
     """Count what one namespace holds, inside the caller's snapshot."""
 
     def row(sql: str) -> Any:
-        return database.execute(sql, (namespace_id,)).fetchone()
+        return store.execute(sql, (namespace_id,)).fetchone()
+
+    def count(table: str) -> int:
+        return int(row(f"SELECT count(*) FROM {table} WHERE namespace_id = ?")[0])
 
     episodes, aborted, steps, tasks = row(
-        "SELECT count(*), coalesce(sum(ending = 'aborted'), 0), coalesce(sum(steps), 0), count(DISTINCT task) "
+        "SELECT count(*), count(*) FILTER (WHERE ending = 'aborted'), coalesce(sum(steps), 0), count(DISTINCT task) "
         "FROM episode WHERE namespace_id = ?"
-    )
-    states, distinct_states, actions, events = row(
-        "SELECT states, feature_sets, actions, events FROM namespace WHERE id = ?"
     )
     reward, finished = row(
         f"SELECT sum(reward + feedback), count(DISTINCT visit >> {STEP_BITS}) FROM step WHERE namespace_id = ? AND live"
     )
-    pages = database.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
     return MemoryStats(
-        path=database.path,
+        path=store.path,
         namespace=namespace,
         encoder=encoder,
         gamma=gamma,
         episodes=episodes,
         aborted=aborted,
-        steps=steps,
-        states=states,
-        distinct_states=distinct_states,
-        actions=actions,
+        steps=int(steps),
+        states=count("state"),
+        distinct_states=count("feature_set"),
+        actions=count("action"),
         tasks=tasks,
-        feedback=events,
+        feedback=count("feedback"),
         mean_episode_reward=reward / finished if finished else None,
         spread=spread,
-        file_bytes=pages[0],
+        size_bytes=store.size_bytes(),
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable
@@ -11,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from seasoned.canonical import canonical_json
 from seasoned.core import discounted_returns
 from seasoned.errors import IntegrityError, SeasonedError
 from seasoned.memory.canonical import digest, episode_record, text_digest
-from seasoned.memory.database import Database
+from seasoned.memory.deriving import histogram_bin, summed
 from seasoned.memory.reader import Reader
-from seasoned.memory.schema import STEP_BITS
-from seasoned.memory.writer import histogram_bin, summed
+from seasoned.memory.schema import COUNTERS, STEP_BITS
+from seasoned.memory.store import Store
 from seasoned.types import normalize_action
 
 __all__ = ["Verification", "verify"]
@@ -52,11 +54,11 @@ class _Check:
             )
 
 
-def verify(database: Database, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]) -> Verification:
+def verify(store: Store, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]) -> Verification:
     """Check one namespace inside one snapshot; see `Memory.verify`."""
-    check = _Check(database.path)
+    check = _Check(store.path)
     try:
-        return _verify(check, database, namespace_id, name, features)
+        return _verify(check, store, namespace_id, name, features)
     except (SeasonedError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         if isinstance(error, IntegrityError):
             raise
@@ -65,62 +67,62 @@ def verify(database: Database, namespace_id: int, name: str, features: Callable[
 
 
 def _verify(
-    check: _Check, database: Database, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]
+    check: _Check, store: Store, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]
 ) -> Verification:
 
     def rows(sql: str, *parameters: object) -> list[Any]:
-        return database.execute(sql, (namespace_id, *parameters)).fetchall()
+        return store.execute(sql, (namespace_id, *parameters)).fetchall()
 
-    problems = database.execute("PRAGMA integrity_check").fetchall()
-    check(problems == [("ok",)], f"SQLite says {problems[0][0]!r}")
-    broken = database.execute("PRAGMA foreign_key_check").fetchall()
-    check(not broken, f"{len(broken)} rows refer to rows that do not exist")
-
-    reader = Reader(database, namespace_id)
+    problems = store.problems()
+    check(not problems, "; ".join(problems[:3]))
+    reader = Reader(store, namespace_id)
     running = hashlib.sha256(b"seasoned:namespace:v1\n")
-    n_episodes = n_steps = 0
+    quarantines = list(reader.quarantines())
+    active = [one.selection for _, one in quarantines if one.lifted_at is None]
+    n_episodes = n_steps = last = 0
     live: dict[int, bool] = {}
     lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
     for ordinal, created_at, content, episode in reader.episodes():
         n_episodes += 1
         n_steps += len(episode.steps)
-        live[ordinal] = episode.ending != "aborted"
-        check(ordinal == n_episodes, f"episode {episode.id!r} has ordinal {ordinal}, expected {n_episodes}")
+        provenance = {field: getattr(episode, field) for field in ("task", "model", "policy", "arm", "subject")}
+        suspect = any(one.covers_episode(str(episode.id), provenance, created_at) for one in active)
+        live[ordinal] = episode.ending != "aborted" and not suspect
+        check(ordinal > last, f"episode {episode.id!r} has ordinal {ordinal} after {last}")
+        last = ordinal
         check(lengths[ordinal] == len(episode.steps), f"episode {episode.id!r} counts {lengths[ordinal]} steps")
         check(digest("episode", episode_record(episode)) == content, f"episode {episode.id!r} differs from its hash")
         running.update(content + repr(created_at).encode())
     events = list(reader.events())
-    numbers = [seq for (seq,) in rows("SELECT seq FROM feedback WHERE namespace_id = ? ORDER BY seq")]
-    check(numbers == list(range(1, len(events) + 1)), "feedback events are not numbered one after the other")
+    heard = [row[0] for row in rows("SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")]
+    check(len(heard) == len(events), f"{len(heard) - len(events)} feedback events refer to no episode")
     broken_events = reader.broken_supersessions()
     check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
-    for content, event in events:
+    for (content, event), is_heard in zip(events, heard, strict=True):
+        counts = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in active)
+        check(is_heard == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
         check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
         running.update(content + repr((event.revoked_at, event.superseded_by)).encode())
+    for content, quarantine in quarantines:
+        check(quarantine.digest() == content, f"quarantine {quarantine.id!r} differs from its hash")
+        running.update(content + repr(quarantine.lifted_at).encode())
     gamma = rows("SELECT gamma FROM namespace WHERE id = ?")[0][0]
     check(isinstance(gamma, float) and 0.0 <= gamma <= 1.0, f"the namespace's gamma is {gamma!r}")
-    _check_steps(check, rows, n_episodes, n_steps, live)
-    _check_texts(check, rows, features)
+    _check_steps(check, rows, n_steps, live)
+    n_states, n_sets = _check_texts(check, rows, features)
+    _check_references(check, rows)
     n_views = _check_views(check, rows)
-    counts = rows(
-        "SELECT episodes, states, feature_sets, tokens, actions, priors, views, events FROM namespace WHERE id = ?"
-    )[0]
-    found = (
-        n_episodes,
-        *(rows(f"SELECT count(*) FROM {table} WHERE namespace_id = ?")[0][0]
-          for table in ("state", "feature_set", "token", "action", "prior", "view", "feedback")),
-    )  # fmt: skip
-    check(counts == found, f"the namespace counts {counts}, its tables hold {found}")
-    return Verification(name, running.hexdigest(), n_episodes, n_steps, found[1], found[2], len(events), n_views)
+    _check_counters(check, rows)
+    return Verification(name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, len(events), n_views)
 
 
 Rows = Callable[..., list[Any]]
 
 
-def _check_steps(check: _Check, rows: Rows, n_episodes: int, n_steps: int, live: dict[int, bool]) -> None:
+def _check_steps(check: _Check, rows: Rows, n_steps: int, live: dict[int, bool]) -> None:
     given: defaultdict[int, list[float]] = defaultdict(list)
     for visit, reward, weight in rows(
-        "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND revoked_at IS NULL ORDER BY seq"
+        "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND live ORDER BY seq"
     ):
         given[visit].append(reward * weight)
     last: dict[int, int] = {}
@@ -143,24 +145,73 @@ def _check_steps(check: _Check, rows: Rows, n_episodes: int, n_steps: int, live:
     check(stored == last, "a distinct state's last visit is not the latest step there")
 
 
-def _check_texts(check: _Check, rows: Rows, features: Callable[[str], frozenset[str]]) -> None:
-    tokens: dict[str, int] = {text: id_ for id_, text in rows("SELECT id, text FROM token WHERE namespace_id = ?")}
+def _check_texts(check: _Check, rows: Rows, features: Callable[[str], frozenset[str]]) -> tuple[int, int]:
+    tokens: dict[str, int] = {}
+    for id_, text, key in rows("SELECT id, text, digest FROM token WHERE namespace_id = ?"):
+        check(text_digest(text) == key, f"token {id_} differs from its key")
+        tokens[text] = id_
     sets = {}
     for set_id, members, key in rows("SELECT id, tokens, digest FROM feature_set WHERE namespace_id = ?"):
         check(text_digest(members) == key, f"feature set {set_id} differs from its key")
         sets[set_id] = frozenset(np.frombuffer(members, dtype="<u4").tolist())
-    for state_id, text, key, set_id in rows("SELECT id, text, digest, set_id FROM state WHERE namespace_id = ?"):
+    states = rows("SELECT id, text, digest, set_id FROM state WHERE namespace_id = ?")
+    for state_id, text, key, set_id in states:
         check(text_digest(text) == key, f"state {state_id} differs from its key")
         expected = {tokens.get(feature, -1) for feature in features(text)}
         check(
             set_id in sets and expected == sets[set_id],
             f"state {state_id} is encoded to other features than are stored",
         )
-    first: dict[str, int] = {}
-    for id_, text, key_id, key in rows("SELECT id, text, key_id, key FROM action WHERE namespace_id = ? ORDER BY id"):
-        check(normalize_action(text) == key and first.setdefault(key, id_) == key_id, f"action {id_} has the wrong key")
+    first: dict[bytes, int] = {}
+    for id_, text, digest_, key_id, key in rows(
+        "SELECT id, text, digest, key_id, key_digest FROM action WHERE namespace_id = ? ORDER BY id"
+    ):
+        check(text_digest(text) == digest_, f"action {id_} differs from its digest")
+        right = text_digest(normalize_action(text)) == key and first.setdefault(key, id_) == key_id
+        check(right, f"action {id_} has the wrong key")
     for id_, text, key in rows("SELECT id, logprobs, digest FROM prior WHERE namespace_id = ?"):
         check(text_digest(text) == key, f"prior {id_} differs from its key")
+    used = {token for members in sets.values() for token in members}
+    check(used == set(tokens.values()), "a token is in no feature set, or a feature set holds one that is not there")
+    return len(states), len(sets)
+
+
+def _check_references(check: _Check, rows: Rows) -> None:
+    """Nothing refers to what is not there, and nothing is there that nothing refers to."""
+
+    def ids(sql: str) -> set[Any]:
+        return {row[0] for row in rows(sql) if row[0] is not None}
+
+    visits = ids("SELECT DISTINCT visit FROM step WHERE namespace_id = ?")
+    check(ids("SELECT DISTINCT visit FROM feedback WHERE namespace_id = ?") <= visits, "feedback refers to no step")
+    final = ids("SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ?")
+    for table, column, more in (
+        ("state", "state_id", final), ("action", "action_id", set()), ("prior", "prior_id", set()),
+    ):  # fmt: skip
+        there = ids(f"SELECT id FROM {table} WHERE namespace_id = ?")
+        meant = ids(f"SELECT DISTINCT {column} FROM step WHERE namespace_id = ?") | more
+        check(meant <= there, f"a step or an episode refers to a {table} that is not there")
+        check(there <= meant, f"a {table} is there that nothing refers to")
+    sets = ids("SELECT id FROM feature_set WHERE namespace_id = ?")
+    check(sets == ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?"), "a feature set is of no state")
+
+
+def _check_counters(check: _Check, rows: Rows) -> None:
+    *counted, removed = rows(f"SELECT {', '.join(COUNTERS)}, removed FROM namespace WHERE id = ?")[0]
+    gone = json.loads(removed)
+    check(removed == canonical_json(gone) and gone.keys() <= set(COUNTERS), f"the namespace says {removed} are gone")
+    numbered = (
+        ("episode", "ordinal"), ("state", "id"), ("feature_set", "id"), ("token", "id"), ("action", "id"),
+        ("prior", "id"), ("view", "id"), ("feedback", "seq"), ("quarantine", "seq"), ("copy", "seq"),
+    )  # fmt: skip
+    for (table, column), name, count in zip(numbered, COUNTERS, counted, strict=True):
+        lowest, highest, there = rows(
+            f"SELECT coalesce(min({column}), 1), coalesce(max({column}), 0), count(*) FROM {table} "
+            "WHERE namespace_id = ?"
+        )[0]
+        check(lowest >= 1 and highest <= count, f"{name} are numbered {lowest} to {highest}, expected 1 to {count}")
+        left = count - gone.get(name, 0)
+        check(there == left, f"{there} {name} are stored; {count} were numbered and {gone.get(name, 0)} taken away")
 
 
 def _check_views(check: _Check, rows: Rows) -> int:

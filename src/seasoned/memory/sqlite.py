@@ -1,4 +1,4 @@
-"""One SQLite file: opening it safely, and its transactions."""
+"""One SQLite file as a store: opening it safely, and its transactions."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from seasoned import sqlite
 from seasoned.errors import (
@@ -17,20 +17,25 @@ from seasoned.errors import (
     NewerStoreError,
     NotFoundError,
     ReadOnlyStoreError,
+    StoreBusyError,
     StoreError,
     excerpt,
 )
-from seasoned.memory.schema import APPLICATION_ID, MIGRATIONS, SCHEMA_VERSION
+from seasoned.memory.canonical import text_digest
+from seasoned.memory.schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
 
-__all__ = ["Database", "store_errors"]
+__all__ = ["SqliteStore"]
+
+_MAX_MARKS = 500  # SQLite binds a limited number of values to one statement
+_T = TypeVar("_T")
 
 
-def store_errors(path: str) -> contextlib.AbstractContextManager[None]:
+def _store_errors(path: str) -> contextlib.AbstractContextManager[None]:
     """Turn SQLite's errors into ours."""
     return sqlite.store_errors(path, "Restore a backup, or export what `sqlite3 .recover` saves.")
 
 
-class Database(sqlite.Connection):
+class SqliteStore(sqlite.Connection):
     """A connection to one store. Safe to share between threads; a forked child opens its own connection.
 
     Args:
@@ -39,6 +44,8 @@ class Database(sqlite.Connection):
         read_only: refuse every write.
         synchronous: SQLite's setting; FULL means that what was committed survives a power cut.
     """
+
+    own = "TRUE"
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool, read_only: bool, synchronous: str = "FULL"
@@ -60,7 +67,7 @@ class Database(sqlite.Connection):
                 )
             if not file.parent.is_dir():
                 raise StoreError(f"{file.parent}", "the folder of a memory exists", "Make it first.")
-        with self.lock, store_errors(self.path):
+        with self.lock, _store_errors(self.path):
             self.check_open()
 
     def _open(self) -> sqlite3.Connection:
@@ -83,6 +90,8 @@ class Database(sqlite.Connection):
             _retry_busy(connection, "PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.create_function("octet_length", 1, _octet_length, deterministic=True)  # SQLite has it from 3.43
+        connection.execute("PRAGMA secure_delete = ON")  # what was erased is overwritten with zeros
         if new or _pragma(connection, "user_version") < SCHEMA_VERSION:
             self._migrate(connection)
 
@@ -117,6 +126,7 @@ class Database(sqlite.Connection):
                 f"schema {SCHEMA_VERSION} is needed, and migrating writes",
                 "Open it once for writing.",
             )
+        connection.create_function("text_digest", 1, text_digest, deterministic=True)
         connection.execute("BEGIN IMMEDIATE")
         try:
             # Another process may have migrated while this one waited for the lock.
@@ -140,17 +150,39 @@ class Database(sqlite.Connection):
         """Run one statement, inside a transaction or a snapshot."""
         return self.connection.execute(sql, parameters)
 
-    def execute_many(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
-        """Run one statement for each row of values, inside a transaction."""
-        self.connection.executemany(sql, rows)
+    def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
+        """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
+        rows: list[Any] = []
+        for start in range(0, len(values), _MAX_MARKS):
+            chunk = values[start : start + _MAX_MARKS]
+            marks = f"({', '.join('?' * len(chunk))})"
+            rows += self.connection.execute(sql.replace("{values}", marks), (*parameters, *chunk)).fetchall()
+        return rows
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write new rows, in the column order of `schema.COLUMNS`."""
+        self._write("INSERT", table, rows)
+
+    def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows; a row of the same primary key is replaced."""
+        self._write("INSERT OR REPLACE", table, rows)
+
+    def _write(self, verb: str, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        columns = COLUMNS[table]
+        marks = ", ".join("?" * len(columns))
+        self.connection.executemany(f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def update(
+        self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Change columns of rows: each row holds their new values, then those of its keys."""
+        changes, which = ", ".join(f"{name} = ?" for name in columns), " AND ".join(f"{name} = ?" for name in keys)
+        self.connection.executemany(f"UPDATE {table} SET {changes} WHERE {which}", rows)
 
     @contextlib.contextmanager
-    def transaction(self) -> Iterator[None]:
-        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end.
-
-        `looked_up` is a place for what was read and cannot change before then; the end empties it.
-        """
-        with self.lock, store_errors(self.path):
+    def transaction(self, namespace_id: int | None) -> Iterator[None]:
+        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end."""
+        with self.lock, _store_errors(self.path):
             self.check_open()
             if self.read_only:
                 raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
@@ -158,6 +190,8 @@ class Database(sqlite.Connection):
                 raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
             try:
                 self.execute("BEGIN IMMEDIATE")
+                if namespace_id is not None:
+                    self.execute("UPDATE namespace SET revision = revision + 1 WHERE id = ?", (namespace_id,))
                 yield
                 self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
                 self.execute("COMMIT")
@@ -171,7 +205,7 @@ class Database(sqlite.Connection):
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """Several reads of one and the same committed state."""
-        with self.lock, store_errors(self.path):
+        with self.lock, _store_errors(self.path):
             if self.in_transaction():
                 yield
                 return
@@ -182,10 +216,47 @@ class Database(sqlite.Connection):
                 if self.in_transaction():
                     self.execute("COMMIT")
 
-    def version(self) -> tuple[int, int, int]:
+    def version(self, namespace_id: int) -> Hashable:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
         data_version = self.execute("PRAGMA data_version").fetchone()[0]
         return data_version, self.writes, self.generation  # SQLite counts per connection
+
+    def retrying(self, attempt: Callable[[], _T]) -> _T:
+        """Run it: a file is there or it is not."""
+        return attempt()
+
+    def problems(self) -> list[str]:
+        """Return what SQLite finds wrong with the file."""
+        found = [str(row[0]) for row in self.execute("PRAGMA integrity_check").fetchall()]
+        broken = self.execute("PRAGMA foreign_key_check").fetchall()
+        dangling = [f"{len(broken)} rows refer to rows that do not exist"] if broken else []
+        return [f"SQLite says {problem!r}" for problem in found if problem != "ok"] + dangling
+
+    def size_bytes(self) -> int | None:
+        """Return how large the file is, with what is still in its log."""
+        row = self.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
+        return int(row[0])
+
+    def compact(self) -> None:
+        """Write the file anew without free pages, and empty its log."""
+        with self.lock, _store_errors(self.path):
+            self.check_open()
+            if self.read_only:
+                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            self.execute("VACUUM")
+            deadline = time.monotonic() + sqlite.BUSY_TIMEOUT_S
+            while self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > deadline:
+                    raise StoreBusyError(
+                        f"{self.path}: another process reads an old snapshot",
+                        "the log is emptied when nobody needs it",
+                        "End that process, then compact again.",
+                    )
+                time.sleep(0.05)
+
+
+def _octet_length(value: str | bytes) -> int:
+    return len(value.encode() if isinstance(value, str) else value)
 
 
 def _pragma(connection: sqlite3.Connection, name: str) -> int:

@@ -1,0 +1,216 @@
+"""What follows from the steps: returns, evidence and its distribution, for each view (a discount and a decay).
+
+Every function runs inside one transaction of the caller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from seasoned.core import discounted_returns
+from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.store import Store
+
+__all__ = ["Deriver", "Group", "PlacedSteps", "View", "histogram_bin", "summed"]
+
+View = tuple[int, float, float]
+"""The id of a view, its discount and its decay."""
+
+Group = tuple[int, int]
+"""A distinct state and an action: set id and key id."""
+
+PlacedSteps = tuple[int, list[Group], list[float]]
+"""An episode's ordinal, the group of each of its steps, and the reward of each."""
+
+Sums = tuple[int, float, float, float, int]
+"""A row of evidence: count, weight, total, squares, and the ordinal as of which they are weighted."""
+
+_BATCH = 20_000
+
+
+def histogram_bin(mean: float) -> float:
+    """Return the value under which a mean return is counted: rounded to three significant digits (0.5 % at most)."""
+    return float(f"{mean:.2e}")
+
+
+class Deriver:
+    """Keeps the views of one namespace true."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+
+    def views(self) -> list[View]:
+        """Return every view."""
+        return self._rows("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id")
+
+    def add(self, episodes: Sequence[PlacedSteps], *, new_sets: Collection[int] = ()) -> None:
+        """Add the returns of new live episodes to every view; nothing is known yet of the `new_sets`."""
+        if episodes:
+            for view in self.views():
+                self._gather(view, episodes, new_sets)
+
+    def fill(self, view: View) -> None:
+        """Gather a new view from all live episodes."""
+        rows = self._store.execute(
+            "SELECT visit, reward + feedback, set_id, key_id FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND live ORDER BY visit",
+            (self._ns,),
+        ).fetchall()
+        batch: list[PlacedSteps] = []
+        n_steps = 0
+        for ordinal, steps in groupby(rows, key=lambda row: row[0] >> STEP_BITS):
+            taken = list(steps)
+            batch.append((ordinal, [(row[2], row[3]) for row in taken], [row[1] for row in taken]))
+            n_steps += len(taken)
+            if n_steps >= _BATCH:
+                self._gather(view, batch, ())
+                batch, n_steps = [], 0
+        self._gather(view, batch, ())
+
+    def _gather(self, view: View, episodes: Sequence[PlacedSteps], new_sets: Collection[int]) -> None:
+        view_id, gamma, decay = view
+        known = self._evidence(view_id, {s for _, placed, _ in episodes for s, _ in placed if s not in new_sets})
+        sums: dict[Group, Sums] = {}
+        values: list[tuple[Any, ...]] = []
+        for ordinal, placed, rewards in episodes:
+            first = ordinal << STEP_BITS
+            for index, (group, return_) in enumerate(
+                zip(placed, discounted_returns(rewards, gamma).tolist(), strict=True)
+            ):
+                values.append((self._ns, view_id, first + index, return_))
+                count, weight, total, squares, at = sums.get(group) or known.get(group) or (0, 0.0, 0.0, 0.0, ordinal)
+                fade = decay ** (ordinal - at)
+                sums[group] = (
+                    count + 1, fade * weight + 1.0, fade * total + return_, fade * squares + return_ * return_, ordinal
+                )  # fmt: skip
+        self._store.insert("value", values)
+        self._put(view_id, known, sums)
+
+    def regather(self, view: View, groups: Collection[Group]) -> None:
+        """Sum some groups anew; adding a difference would leave the rounding of a huge reward behind."""
+        view_id, _, decay = view
+        actions: defaultdict[int, list[int]] = defaultdict(list)
+        for set_id, key_id in groups:
+            actions[set_id].append(key_id)
+        known = {row: sums for row, sums in self._evidence(view_id, actions).items() if row in set(groups)}
+        visits: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
+        for set_id, keys in actions.items():
+            rows = self._store.execute_in(
+                "SELECT key_id, value.visit, return_ FROM step INDEXED BY step_by_set "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "JOIN value ON value.namespace_id = step.namespace_id AND value.visit = step.visit "
+                "WHERE step.namespace_id = ? AND set_id = ? AND live AND view_id = ? AND key_id IN {values}",
+                (self._ns, set_id, view_id), keys,
+            )  # fmt: skip
+            for key_id, visit, return_ in rows:
+                visits[set_id, key_id].append((visit, return_))
+        self._put(view_id, known, {group: summed(sorted(rows), decay) for group, rows in visits.items()})
+        for set_id, key_id in known.keys() - visits.keys():
+            self._store.execute(
+                "DELETE FROM evidence WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
+                (self._ns, view_id, set_id, key_id),
+            )
+            self._count(view_id, Counter({histogram_bin(known[set_id, key_id][2] / known[set_id, key_id][1]): -1}))
+
+    def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, Sums]:
+        rows = self._store.execute_in(
+            "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
+            "WHERE namespace_id = ? AND view_id = ? AND set_id IN {values}",
+            (self._ns, view_id), sorted(set_ids),
+        )  # fmt: skip
+        return {(row[0], row[1]): tuple(row[2:]) for row in rows}
+
+    def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> None:
+        """Write rows of evidence, and move their means within the distribution of means."""
+        moved: Counter[float] = Counter()
+        for group, new in sums.items():
+            if group in known:
+                moved[histogram_bin(known[group][2] / known[group][1])] -= 1
+            moved[histogram_bin(new[2] / new[1])] += 1
+        self._store.upsert("evidence", [(self._ns, view_id, *group, *new) for group, new in sums.items()])
+        self._count(view_id, moved)
+
+    def _count(self, view_id: int, moved: Counter[float]) -> None:
+        moved = Counter({mean: change for mean, change in moved.items() if change})
+        now = dict(
+            self._store.execute_in(
+                "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",
+                (self._ns, view_id), list(moved),
+            )
+        )  # fmt: skip
+        after = {mean: now.get(mean, 0) + change for mean, change in moved.items()}
+        self._store.upsert("distribution", [(self._ns, view_id, mean, count) for mean, count in after.items() if count])
+        self._store.execute_in(
+            "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",
+            (self._ns, view_id), [mean for mean, count in after.items() if not count],
+        )  # fmt: skip
+
+    def rederive(self, ordinals: Iterable[int]) -> None:
+        """Sum the feedback of these episodes' steps anew, then their returns and all evidence that they enter.
+
+        A step that is not live has no return; the caller says which are, in `step.live`.
+        """
+        views = self.views()
+        changed: defaultdict[View, set[Group]] = defaultdict(set)
+        for ordinal in ordinals:
+            first, last = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
+            steps = self._rows(
+                "SELECT visit, reward, set_id, key_id, live, feedback FROM step "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
+                first, last,
+            )  # fmt: skip
+            given: defaultdict[int, list[float]] = defaultdict(list)
+            for visit, reward, weight in self._rows(
+                "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND visit BETWEEN ? AND ? AND live",
+                first, last,
+            ):  # fmt: skip
+                given[visit].append(reward * weight)
+            said = [math.fsum(given[row[0]]) for row in steps]
+            self._store.update(
+                "step", ("feedback",), ("namespace_id", "visit"),
+                [(new, self._ns, row[0]) for new, row in zip(said, steps, strict=True) if new != row[5]],
+            )  # fmt: skip
+            rewards = [row[1] + new for row, new in zip(steps, said, strict=True)]
+            live = bool(steps and steps[0][4])
+            for view in views:
+                changed[view] |= self._revalue(view, steps, rewards if live else [], first, last)
+        for view, groups in changed.items():
+            self.regather(view, groups)
+
+    def _revalue(self, view: View, steps: list[Any], rewards: list[float], first: int, last: int) -> set[Group]:
+        """Write one episode's returns, none if there are no rewards; return the groups where one changed."""
+        view_id, gamma, _ = view
+        old = dict(
+            self._rows(
+                "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit BETWEEN ? AND ?",
+                view_id, first, last,
+            )
+        )  # fmt: skip
+        visits = [row[0] for row in steps]
+        new = dict(zip(visits, discounted_returns(rewards, gamma).tolist(), strict=True)) if rewards else {}
+        self._store.upsert("value", [(self._ns, view_id, visit, g) for visit, g in new.items() if old.get(visit) != g])
+        self._store.execute_in(
+            "DELETE FROM value WHERE namespace_id = ? AND view_id = ? AND visit IN {values}",
+            (self._ns, view_id), sorted(old.keys() - new.keys()),
+        )  # fmt: skip
+        return {(row[2], row[3]) for row in steps if old.get(row[0]) != new.get(row[0])}
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+
+
+def summed(rows: Iterable[tuple[int, float]], decay: float) -> Sums:
+    """Return count, weight, total, squares and ordinal of (visit, return) rows, as of the last one's episode."""
+    rows = list(rows)
+    last = rows[-1][0] >> STEP_BITS
+    weights = [decay ** (last - (visit >> STEP_BITS)) for visit, _ in rows]
+    total = math.fsum(w * g for w, (_, g) in zip(weights, rows, strict=True))
+    squares = math.fsum(w * g * g for w, (_, g) in zip(weights, rows, strict=True))
+    return len(rows), math.fsum(weights), total, squares, last

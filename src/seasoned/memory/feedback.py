@@ -1,0 +1,100 @@
+"""How feedback enters a namespace. Every function runs inside one transaction of the caller."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
+from seasoned.memory.deriving import Deriver
+from seasoned.memory.events import Event
+from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.store import Store
+from seasoned.memory.writer import active_selections
+
+__all__ = ["FeedbackWriter"]
+
+
+class FeedbackWriter:
+    """Appends and revokes feedback events of one namespace; returns and evidence follow."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._derive = Deriver(store, namespace_id)
+
+    def add(self, event: Event) -> bool:
+        """Append an event; the same source, author and step supersedes what it said before.
+
+        Returns:
+            Whether it was new.
+        """
+        visit = self._visit(event.episode_id, event.step)
+        known = self._row("SELECT digest FROM feedback WHERE namespace_id = ? AND id = ?", event.id)
+        if known:
+            if known[0] != event.digest():
+                raise EpisodeConflictError(
+                    f"event {excerpt(event.id)} is stored with other content",
+                    "one id names one event",
+                    "Leave the id to the memory.",
+                )
+            return False
+        if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
+            author = ("author IS NULL", ()) if event.author is None else ("author = ?", (event.author,))
+            self._store.execute(
+                "UPDATE feedback SET revoked_at = ?, superseded_by = ?, live = ? "
+                f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {author[0]} AND revoked_at IS NULL",
+                (event.created_at, event.id, False, self._ns, visit, event.source, *author[1]),
+            )
+        suspects = active_selections(self._store, self._ns)
+        live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in suspects)
+        self._store.execute("UPDATE namespace SET events = events + 1 WHERE id = ?", (self._ns,))
+        seq = self._row("SELECT events FROM namespace WHERE id = ?")[0]
+        self._store.insert(
+            "feedback",
+            [(self._ns, seq, event.id, visit, event.reward, event.weight, event.source, event.author, event.created_at,
+              event.revoked_at, event.superseded_by, event.digest(), live)],
+        )  # fmt: skip
+        self._derive.rederive([visit >> STEP_BITS])
+        return True
+
+    def revoke(self, event_id: str, *, at: float) -> None:
+        """Take an event out of its step's reward; revoking twice changes nothing."""
+        row = self._row("SELECT visit, revoked_at FROM feedback WHERE namespace_id = ? AND id = ?", event_id)
+        if not row:
+            raise NotFoundError(
+                f"event {excerpt(event_id)}", "only feedback that was given can be revoked", "List the events."
+            )
+        if row[1] is None:
+            self._store.execute(
+                "UPDATE feedback SET revoked_at = ?, live = ? WHERE namespace_id = ? AND id = ?",
+                (at, False, self._ns, event_id),
+            )
+            self._derive.rederive([row[0] >> STEP_BITS])
+
+    def last_step(self, episode_id: str) -> int:
+        """Return the index of an episode's last step."""
+        return self._placed(episode_id)[1] - 1
+
+    def _placed(self, episode_id: str) -> tuple[int, int]:
+        """Return an episode's ordinal and its number of steps, at least 1."""
+        row = self._row("SELECT ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
+        if not row:
+            raise NotFoundError(
+                f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
+            )
+        if not row[1]:
+            raise NotFoundError(
+                f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."
+            )
+        return row[0], row[1]
+
+    def _visit(self, episode_id: str, step: int) -> int:
+        ordinal, steps = self._placed(episode_id)
+        if not 0 <= step < steps:
+            raise NotFoundError(
+                f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {steps - 1}", "Name one of them."
+            )
+        return ordinal << STEP_BITS | step
+
+    def _row(self, sql: str, *parameters: object) -> Any:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchone()

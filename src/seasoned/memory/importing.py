@@ -1,0 +1,74 @@
+"""Storing what an export holds. Runs inside one transaction of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from itertools import groupby, islice
+from typing import TypeVar
+
+from seasoned.errors import EpisodeConflictError
+from seasoned.memory.events import Event
+from seasoned.memory.feedback import FeedbackWriter
+from seasoned.memory.lines import Line, naming
+from seasoned.memory.quarantines import QuarantineWriter
+from seasoned.memory.reader import Reader
+from seasoned.memory.selection import Quarantine
+from seasoned.memory.store import Store
+from seasoned.memory.writer import Timed, Writer, with_id
+from seasoned.types import Episode
+
+__all__ = ["import_parsed"]
+
+Numbered = tuple[int, Line]
+
+_BATCH = 1000
+_T = TypeVar("_T")
+
+
+def import_parsed(
+    store: Store, namespace_id: int, writer: Writer, checked: Callable[[Episode], Episode], lines: Iterable[Numbered]
+) -> tuple[int, int]:
+    """Store episodes, feedback and quarantines, given with the numbers of their lines; return how many were new.
+
+    Raises:
+        InputError: what a line holds cannot be stored; the message names it.
+    """
+    feedback, quarantines = FeedbackWriter(store, namespace_id), QuarantineWriter(store, namespace_id)
+    n_episodes = n_events = last = 0
+    said: dict[str, int] = {}
+    for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
+        if of_one_kind is tuple:
+            n_episodes += sum(_add(writer, checked, batch) for batch in _batches(group))
+            continue
+        for number, item in group:
+            last = number
+            with naming(number, item):
+                if isinstance(item, Event):
+                    said.setdefault(item.id, number)
+                    n_events += feedback.add(item)
+                elif isinstance(item, Quarantine):
+                    quarantines.impose(item)
+    for event_id in Reader(store, namespace_id).broken_supersessions():
+        with naming(said.get(event_id, last), event_id):
+            raise ValueError("an event is superseded by a later one of its source, author and step")
+    return n_episodes, n_events
+
+
+def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
+    while batch := list(islice(items, _BATCH)):
+        yield batch
+
+
+def _add(writer: Writer, checked: Callable[[Episode], Episode], numbered: list[Numbered]) -> int:
+    batch: list[Timed] = []
+    for number, item in numbered:
+        with naming(number, item):
+            episode, created_at = item  # type: ignore[misc]
+            batch.append((with_id(checked(episode)), created_at))
+    try:
+        return writer.add(batch)
+    except EpisodeConflictError:
+        for (number, item), one in zip(numbered, batch, strict=True):  # whose fault it is
+            with naming(number, item):
+                writer.add([one])
+        raise

@@ -1,0 +1,227 @@
+"""What a memory keeps: quarantine, pruning, erasure. The part of `Memory` that takes things away."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from dataclasses import dataclass, replace
+
+from seasoned.errors import NotFoundError, excerpt
+from seasoned.memory.pruning import Budget, Pruning, plan_pruning
+from seasoned.memory.quarantines import QuarantineWriter
+from seasoned.memory.reader import Reader
+from seasoned.memory.removal import Remover
+from seasoned.memory.selection import Quarantine, Selection
+from seasoned.memory.store import Store
+from seasoned.types import check_text
+
+__all__ = ["Copy", "Erasure", "Keeper"]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An export or a backup that was made of a memory: what an erasure does not reach."""
+
+    kind: str
+    path: str
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What was erased. `copies` are exports and backups that were made while it was there, and may still hold it."""
+
+    subject: str
+    episodes: tuple[str, ...]
+    steps: int
+    feedback: int
+    copies: tuple[Copy, ...]
+
+
+class Keeper:
+    """Keeps, sets aside and takes away what one namespace holds. Nothing of it ever runs unasked."""
+
+    _store: Store
+    _id: int
+    _reader: Reader
+
+    # ------------------------------------------------------------------------------------------ quarantine
+
+    def quarantine(self, selection: Selection, reason: str) -> str:
+        """Set episodes or feedback aside, reversibly, and return the quarantine's id.
+
+        What is selected stays stored, but is not found, and enters no return and no evidence. That holds for what comes
+        in later, too, until the quarantine is lifted.
+
+        Raises:
+            InputError: the reason is blank.
+            NotFoundError: nothing that is stored is selected, nor can be later (an unknown episode).
+
+        Example:
+            >>> from seasoned import Episode, Memory, Selection, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("shop", [Step("cart", "pay", 1.0)], "e1"))
+            ...     id_ = memory.quarantine(Selection(episode="e1"), "the shop was down")
+            ...     hidden = len(memory.search("cart"))
+            ...     memory.lift(id_)
+            ...     hidden, len(memory.search("cart"))
+            (0, 1)
+        """
+        check_text("reason", reason)
+        quarantine = Quarantine(uuid.uuid4().hex, selection, reason, time.time())
+
+        def attempt() -> None:
+            with self._store.transaction(self._id):
+                writer = QuarantineWriter(self._store, self._id)
+                if selection.episode is not None and writer.covered(selection) == (0, 0):
+                    raise NotFoundError(
+                        f"episode {excerpt(selection.episode)}", "it is not in this namespace", "See: memory.episodes()"
+                    )
+                writer.impose(quarantine)
+
+        self._store.retrying(attempt)
+        return quarantine.id
+
+    def lift(self, quarantine_id: str) -> None:
+        """End a quarantine: what it held counts again, unless another one holds it. Lifting twice changes nothing.
+
+        Raises:
+            NotFoundError: no such quarantine.
+        """
+        check_text("quarantine id", quarantine_id)
+        at = time.time()
+
+        def attempt() -> None:
+            with self._store.transaction(self._id):
+                QuarantineWriter(self._store, self._id).lift(quarantine_id, at=at)
+
+        self._store.retrying(attempt)
+
+    def quarantines(self) -> list[Quarantine]:
+        """Return all quarantines in the order in which they were imposed, lifted ones included."""
+
+        def attempt() -> list[Quarantine]:
+            with self._store.snapshot():
+                return [quarantine for _, quarantine in self._reader.quarantines()]
+
+        return self._store.retrying(attempt)
+
+    def selected(self, selection: Selection) -> tuple[int, int]:
+        """Return how many stored episodes and how many feedback events are selected."""
+
+        def attempt() -> tuple[int, int]:
+            with self._store.snapshot():
+                return QuarantineWriter(self._store, self._id).covered(selection)
+
+        return self._store.retrying(attempt)
+
+    # ------------------------------------------------------------------------------------------ pruning
+
+    def prune(self, budget: Budget, *, dry_run: bool = False) -> Pruning:
+        """Take the least valuable episodes away until the namespace fits a budget; for good, unless it is a dry run.
+
+        The order is that of `seasoned.memory.pruning.plan_pruning`. Space is given back when the store is compacted.
+
+        Returns:
+            What went, or would go.
+        """
+        now = time.time()
+
+        def plan() -> Pruning:
+            with self._store.snapshot():
+                return plan_pruning(self._store, self._id, budget, now=now)
+
+        def attempt() -> Pruning:
+            with self._store.transaction(self._id):
+                planned = plan_pruning(self._store, self._id, budget, now=now)
+                Remover(self._store, self._id).remove(planned.ordinals)
+            return replace(planned, done=True)
+
+        return self._store.retrying(plan if dry_run else attempt)
+
+    # ------------------------------------------------------------------------------------------ erasure
+
+    def erase(self, subject: str) -> Erasure:
+        """Erase a subject for good: the episodes about it, the feedback that it gave as an author, and their texts.
+
+        In an SQLite file what was erased is overwritten, also in the log and in free pages. On PostgreSQL old row
+        versions stay on the server's disk until it vacuums, and in its archived logs as long as those are kept.
+
+        Returns:
+            What was erased, and which exports and backups may still hold it.
+
+        Raises:
+            NotFoundError: nothing is stored about this subject; nothing was changed.
+            StoreBusyError: another process reads an old snapshot; what was erased is gone from the store, but may still
+                be in its log. Call `compact`.
+        """
+        check_text("subject", subject)
+
+        def attempt() -> Erasure:
+            with self._store.transaction(self._id):
+                return self._erase(subject)
+
+        erased = self._store.retrying(attempt)
+        self._store.compact()
+        return erased
+
+    def _erase(self, subject: str) -> Erasure:
+        rows = self._store.execute(
+            "SELECT ordinal, id, steps, created_at FROM episode WHERE namespace_id = ? AND subject = ?",
+            (self._id, subject),
+        ).fetchall()
+        remover = Remover(self._store, self._id)
+        n_feedback = remover.forget_author(subject)
+        if not rows and not n_feedback:
+            raise NotFoundError(
+                f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
+            )
+        remover.remove([row[0] for row in rows])
+        ids = {row[1] for row in rows}
+        told = [
+            q.id for _, q in self._reader.quarantines() if q.selection.subject == subject or q.selection.episode in ids
+        ]
+        remover.forget_quarantines(told)
+        first = min((row[3] for row in rows), default=0.0)
+        return Erasure(
+            subject, tuple(row[1] for row in rows), sum(row[2] for row in rows), n_feedback,
+            tuple(copy for copy in self._copies() if copy.created_at >= first),
+        )  # fmt: skip
+
+    def compact(self) -> None:
+        """Give free space back, and write the store anew without a trace of what was taken away.
+
+        Raises:
+            StoreBusyError: another process is in the way; nothing was lost.
+        """
+        self._store.compact()
+
+    # ------------------------------------------------------------------------------------------ copies
+
+    def note_copy(self, kind: str, path: str) -> None:
+        """Note that an `export` or a `backup` was made, so that an erasure can name it."""
+        check_text("path", path)
+        at = time.time()
+
+        def attempt() -> None:
+            with self._store.transaction(self._id):
+                self._store.execute("UPDATE namespace SET copies = copies + 1 WHERE id = ?", (self._id,))
+                seq = self._store.execute("SELECT copies FROM namespace WHERE id = ?", (self._id,)).fetchone()[0]
+                self._store.insert("copy", [(self._id, seq, kind, path, at)])
+
+        self._store.retrying(attempt)
+
+    def copies(self) -> list[Copy]:
+        """Return the exports and backups that were noted, in order."""
+
+        def attempt() -> list[Copy]:
+            with self._store.snapshot():
+                return self._copies()
+
+        return self._store.retrying(attempt)
+
+    def _copies(self) -> list[Copy]:
+        rows = self._store.execute(
+            "SELECT kind, path, created_at FROM copy WHERE namespace_id = ? ORDER BY seq", (self._id,)
+        )
+        return [Copy(*row) for row in rows.fetchall()]

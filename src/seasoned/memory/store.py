@@ -1,0 +1,127 @@
+"""What the memory engine asks of a database. SQLite and PostgreSQL answer alike."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from typing import Any, Protocol, TypeVar
+
+__all__ = ["Cursor", "Store", "is_url", "open_store"]
+
+_T = TypeVar("_T")
+
+
+class Cursor(Protocol):
+    """Rows, as the database's driver gives them."""
+
+    def fetchone(self) -> Any:
+        """Return the next row, or None."""
+        ...
+
+    def fetchall(self) -> list[Any]:
+        """Return the rows that are left."""
+        ...
+
+    def __iter__(self) -> Iterator[Any]: ...
+
+
+class Store(Protocol):
+    """One connection to one store. Its SQL is what SQLite 3.35 and PostgreSQL 14 both understand, with `?` marks.
+
+    Attributes:
+        path: what messages call it; a URL without its password.
+        read_only: every write is refused.
+        own: an SQL condition on the table `namespace`: the caller's own ones.
+        lock: held while the connection is in use.
+        looked_up: by namespace, what was read in this transaction and cannot change before its end.
+    """
+
+    path: str
+    read_only: bool
+    own: str
+    lock: threading.RLock
+    looked_up: dict[int, dict[str, int]]
+
+    def check_open(self) -> None:
+        """Raise StoreError if the store was closed."""
+        ...
+
+    def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
+        """Run one statement, inside a transaction or a snapshot."""
+        ...
+
+    def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
+        """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
+        ...
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write new rows, in the column order of `schema.COLUMNS`."""
+        ...
+
+    def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows; a row of the same primary key is replaced."""
+        ...
+
+    def update(
+        self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Change columns of rows: each row holds their new values, then those of its keys."""
+        ...
+
+    def transaction(self, namespace_id: int | None) -> contextlib.AbstractContextManager[None]:
+        """All of it or nothing. The writers of one namespace take turns, so that its numbers are in commit order."""
+        ...
+
+    def snapshot(self) -> contextlib.AbstractContextManager[None]:
+        """Several reads of one and the same committed state."""
+        ...
+
+    def in_transaction(self) -> bool:
+        """Whether this process has a transaction or a snapshot open."""
+        ...
+
+    def version(self, namespace_id: int) -> Hashable:
+        """Changes whenever anything was committed to the namespace, by whomever. Its cost does not grow."""
+        ...
+
+    def retrying(self, attempt: Callable[[], _T]) -> _T:
+        """Run what may be run again, and do so where the connection was lost and a retry can help."""
+        ...
+
+    def problems(self) -> list[str]:
+        """Return what the database itself finds wrong with the store."""
+        ...
+
+    def size_bytes(self) -> int | None:
+        """Return how large the store is, where it can be known."""
+        ...
+
+    def compact(self) -> None:
+        """Give free space back, and leave no trace of what was deleted where the database can do so."""
+        ...
+
+    def close(self) -> None:
+        """Close for good."""
+        ...
+
+
+def is_url(path: str | os.PathLike[str]) -> bool:
+    """Whether this names a PostgreSQL database rather than a file."""
+    return str(path).startswith(("postgresql://", "postgres://"))
+
+
+def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -> Store:
+    """Open a file or a PostgreSQL database.
+
+    Raises:
+        InputError, NotFoundError, ForeignStoreError, NewerStoreError, StoreError: see `Memory.open`.
+    """
+    if is_url(path):
+        from seasoned.memory.postgres import PostgresStore
+
+        return PostgresStore(str(path), create=create, read_only=read_only)
+    from seasoned.memory.sqlite import SqliteStore
+
+    return SqliteStore(path, create=create, read_only=read_only)
