@@ -152,7 +152,7 @@ def test_a_memory_is_opened_with_the_encoder_that_made_it(tmp_path):
 def test_one_of_several_namespaces_has_to_be_named(tmp_path):
     path = tmp_path / "m.db"
     namespaces(path, "shop", "desk")
-    refused(NotFoundError, "desk, shop", lambda: open_memory(str(path)))
+    refused(InputError, "desk, shop", lambda: open_memory(str(path)))
     with open_memory(str(path), namespace="desk") as memory:
         assert len(memory) == 1
     refused(NotFoundError, "", lambda: open_memory(str(path), namespace="dsk"))

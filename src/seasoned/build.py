@@ -10,15 +10,17 @@ from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, UnknownNameError, excerpt
 from seasoned.llms import LLMS, CachedLLM, LabelReader, open_llm
 from seasoned.memory import Memory
+from seasoned.memory.store import is_url, shown
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import EvidenceSource, Policy, PriorReader
 from seasoned.registry import suggest
 from seasoned.states import encoder_from_identity
 from seasoned.types import check_text
 
-__all__ = ["close_reader", "make_policy", "make_reader", "open_env", "open_memory"]
+__all__ = ["close_reader", "known_namespaces", "make_policy", "make_reader", "open_env", "open_memory"]
 
 ALONE = "base"
+_LISTED_NAMESPACES = 10
 
 
 def make_policy(name: str, memory: EvidenceSource | None, **overrides: Any) -> Policy:
@@ -77,28 +79,43 @@ async def close_reader(reader: PriorReader) -> None:
         await reader.llm.aclose()
 
 
+def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:
+    """Return the namespaces of a store, each with its encoder's identity; none where there is no store yet."""
+    if not is_url(path) and not Path(path).exists():
+        return {}
+    try:
+        return Memory.namespaces(path, read_only=read_only)
+    except NotFoundError:
+        if is_url(path):
+            return {}
+        raise
+
+
 def open_memory(
     path: str, *, namespace: str | None = None, create: bool = False, read_only: bool = False, **settings: Any
 ) -> Memory:
     """Open a memory with the encoder that made it.
 
     Args:
-        path: its file.
+        path: its file, or the URL of a shared store.
         namespace: None: the only one there is, or `default`.
         create: make it if it does not exist.
         read_only: refuse every write.
         settings: of `Memory.open`.
 
     Raises:
-        NotFoundError: no such memory or namespace, or several namespaces and none was named.
+        InputError: there are several namespaces, and none was named.
+        NotFoundError: no such memory or namespace.
     """
-    known = Memory.namespaces(path, read_only=read_only or not create) if Path(path).exists() else {}
+    known = known_namespaces(path, read_only=read_only or not create)
     if namespace is None:
         if len(known) > 1:
-            raise NotFoundError(
-                f"{path} has {len(known)} namespaces",
+            listed = ", ".join(sorted(known)[:_LISTED_NAMESPACES])
+            more = ", ..." if len(known) > _LISTED_NAMESPACES else ""
+            raise InputError(
+                f"{shown(path)} has {len(known)} namespaces",
                 "one is opened at a time",
-                f"Name one of: {', '.join(sorted(known))}.",
+                f"Name one with --namespace (in Python: namespace=): {listed}{more}.",
             )
         namespace = next(iter(known), "default")
     if namespace in known and "encoder" not in settings:

@@ -33,7 +33,7 @@ __all__ = ["memory"]
 def memory() -> None:
     """Look into a memory, and tell it how things turned out.
 
-    MEMORY is the file. An episode is named by its id or by the start of it. Nothing is made by a misspelt name.
+    MEMORY is a file, or postgresql://... for a shared store. An episode is named by its id or by the start of it. Nothing is made by a misspelt name.
     """
 
 

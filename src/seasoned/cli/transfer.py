@@ -17,6 +17,7 @@ from seasoned.cli.screen import echo_json, echo_text
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.lines import parse_lines
+from seasoned.memory.store import is_url
 from seasoned.states import encoder_from_identity
 
 __all__ = ["export", "import_"]
@@ -56,7 +57,7 @@ def export(path: str, output: str | None, namespace: str | None) -> None:
                 click.echo(line.encode() + b"\n", nl=False)
             return
         target = Path(output)
-        if target.exists() and target.samefile(path):
+        if not is_url(path) and target.exists() and target.samefile(path):
             raise InputError(f"{output}", "a memory is not overwritten by its own export", "Name another file.")
         _replace(target, memory.export())
 
@@ -89,10 +90,10 @@ def _decoded(raw: Iterable[bytes]) -> Iterator[str]:
 
 def _as_exported(path: str, namespace: str | None, header: dict[str, Any]) -> Memory:
     """Open a memory, made if need be with the namespace, the encoder and the discount that the export names."""
-    from seasoned.build import open_memory
+    from seasoned.build import known_namespaces, open_memory
 
     name = header.get("namespace") if namespace is None else namespace
-    known = Memory.namespaces(path) if Path(path).exists() else {}
+    known = known_namespaces(path)
     settings: dict[str, Any] = {}
     if name not in known and not (name is None and known):
         if "encoder" in header:

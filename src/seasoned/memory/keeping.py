@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import time
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.pruning import Budget, Pruning, plan_pruning
@@ -16,6 +18,8 @@ from seasoned.memory.store import Store
 from seasoned.types import check_text
 
 __all__ = ["Copy", "Erasure", "Keeper"]
+
+Answer = TypeVar("Answer")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +49,24 @@ class Keeper:
     _id: int
     _reader: Reader
 
+    def _read(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask inside one snapshot."""
+
+        def attempt() -> Answer:
+            with self._store.snapshot():
+                return ask()
+
+        return self._store.retrying(attempt)
+
+    def _write(self, change: Callable[[], Answer]) -> Answer:
+        """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand."""
+
+        def attempt() -> Answer:
+            with self._store.transaction(self._id):
+                return change()
+
+        return self._store.retrying(attempt)
+
     # ------------------------------------------------------------------------------------------ quarantine
 
     def quarantine(self, selection: Selection, reason: str) -> str:
@@ -70,16 +92,15 @@ class Keeper:
         check_text("reason", reason)
         quarantine = Quarantine(uuid.uuid4().hex, selection, reason, time.time())
 
-        def attempt() -> None:
-            with self._store.transaction(self._id):
-                writer = QuarantineWriter(self._store, self._id)
-                if selection.episode is not None and writer.covered(selection) == (0, 0):
-                    raise NotFoundError(
-                        f"episode {excerpt(selection.episode)}", "it is not in this namespace", "See: memory.episodes()"
-                    )
-                writer.impose(quarantine)
+        def change() -> None:
+            writer = QuarantineWriter(self._store, self._id)
+            if selection.episode is not None and writer.covered(selection) == (0, 0):
+                raise NotFoundError(
+                    f"episode {excerpt(selection.episode)}", "it is not in this namespace", "See: memory.episodes()"
+                )
+            writer.impose(quarantine)
 
-        self._store.retrying(attempt)
+        self._write(change)
         return quarantine.id
 
     def lift(self, quarantine_id: str) -> None:
@@ -90,30 +111,15 @@ class Keeper:
         """
         check_text("quarantine id", quarantine_id)
         at = time.time()
-
-        def attempt() -> None:
-            with self._store.transaction(self._id):
-                QuarantineWriter(self._store, self._id).lift(quarantine_id, at=at)
-
-        self._store.retrying(attempt)
+        self._write(lambda: QuarantineWriter(self._store, self._id).lift(quarantine_id, at=at))
 
     def quarantines(self) -> list[Quarantine]:
         """Return all quarantines in the order in which they were imposed, lifted ones included."""
-
-        def attempt() -> list[Quarantine]:
-            with self._store.snapshot():
-                return [quarantine for _, quarantine in self._reader.quarantines()]
-
-        return self._store.retrying(attempt)
+        return self._read(lambda: [quarantine for _, quarantine in self._reader.quarantines()])
 
     def selected(self, selection: Selection) -> tuple[int, int]:
         """Return how many stored episodes and how many feedback events are selected."""
-
-        def attempt() -> tuple[int, int]:
-            with self._store.snapshot():
-                return QuarantineWriter(self._store, self._id).covered(selection)
-
-        return self._store.retrying(attempt)
+        return self._read(lambda: QuarantineWriter(self._store, self._id).covered(selection))
 
     # ------------------------------------------------------------------------------------------ pruning
 
@@ -128,16 +134,14 @@ class Keeper:
         now = time.time()
 
         def plan() -> Pruning:
-            with self._store.snapshot():
-                return plan_pruning(self._store, self._id, budget, now=now)
+            return plan_pruning(self._store, self._id, budget, now=now)
 
-        def attempt() -> Pruning:
-            with self._store.transaction(self._id):
-                planned = plan_pruning(self._store, self._id, budget, now=now)
-                Remover(self._store, self._id).remove(planned.ordinals)
+        def change() -> Pruning:
+            planned = plan()
+            Remover(self._store, self._id).remove(planned.ordinals)
             return replace(planned, done=True)
 
-        return self._store.retrying(plan if dry_run else attempt)
+        return self._read(plan) if dry_run else self._write(change)
 
     # ------------------------------------------------------------------------------------------ erasure
 
@@ -156,12 +160,7 @@ class Keeper:
                 be in its log. Call `compact`.
         """
         check_text("subject", subject)
-
-        def attempt() -> Erasure:
-            with self._store.transaction(self._id):
-                return self._erase(subject)
-
-        erased = self._store.retrying(attempt)
+        erased = self._write(lambda: self._erase(subject))
         self._store.compact()
         return erased
 
@@ -203,22 +202,16 @@ class Keeper:
         check_text("path", path)
         at = time.time()
 
-        def attempt() -> None:
-            with self._store.transaction(self._id):
-                self._store.execute("UPDATE namespace SET copies = copies + 1 WHERE id = ?", (self._id,))
-                seq = self._store.execute("SELECT copies FROM namespace WHERE id = ?", (self._id,)).fetchone()[0]
-                self._store.insert("copy", [(self._id, seq, kind, path, at)])
+        def change() -> None:
+            self._store.execute("UPDATE namespace SET copies = copies + 1 WHERE id = ?", (self._id,))
+            seq = self._store.execute("SELECT copies FROM namespace WHERE id = ?", (self._id,)).fetchone()[0]
+            self._store.insert("copy", [(self._id, seq, kind, path, at)])
 
-        self._store.retrying(attempt)
+        self._write(change)
 
     def copies(self) -> list[Copy]:
         """Return the exports and backups that were noted, in order."""
-
-        def attempt() -> list[Copy]:
-            with self._store.snapshot():
-                return self._copies()
-
-        return self._store.retrying(attempt)
+        return self._read(self._copies)
 
     def _copies(self) -> list[Copy]:
         rows = self._store.execute(

@@ -7,7 +7,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Literal, Self
 
 import numpy as np
 
@@ -32,7 +32,6 @@ from seasoned.types import Episode, Evidence, Neighbor, check_finite, check_rewa
 __all__ = ["Memory"]
 
 MAX_TEXT_BYTES = 1024 * 1024
-Answer = TypeVar("Answer")
 Redact = Callable[[str], str]
 
 
@@ -150,12 +149,7 @@ class Memory(Keeper):
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
         named = [with_id(self._checked(episode)) for episode in episodes]
-
-        def attempt() -> None:
-            with self._store.transaction(self._id):
-                self._writer.add([(episode, None) for episode in named])
-
-        self._store.retrying(attempt)
+        self._write(lambda: self._writer.add([(episode, None) for episode in named]))
         return [str(episode.id) for episode in named]
 
     def _checked(self, episode: Episode) -> Episode:
@@ -228,13 +222,12 @@ class Memory(Keeper):
             raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
         event_id, at = uuid.uuid4().hex, time.time()
 
-        def attempt() -> None:
-            with self._store.transaction(self._id):
-                writer = FeedbackWriter(self._store, self._id)
-                target = writer.last_step(episode_id) if step is None else int(step)
-                writer.add(Event(event_id, episode_id, target, reward, weight, source, author, at))
+        def change() -> None:
+            writer = FeedbackWriter(self._store, self._id)
+            target = writer.last_step(episode_id) if step is None else int(step)
+            writer.add(Event(event_id, episode_id, target, reward, weight, source, author, at))
 
-        self._store.retrying(attempt)
+        self._write(change)
         return event_id
 
     def revoke(self, event_id: str) -> None:
@@ -245,12 +238,7 @@ class Memory(Keeper):
         """
         check_text("event id", event_id)
         at = time.time()
-
-        def attempt() -> None:
-            with self._store.transaction(self._id):
-                FeedbackWriter(self._store, self._id).revoke(event_id, at=at)
-
-        self._store.retrying(attempt)
+        self._write(lambda: FeedbackWriter(self._store, self._id).revoke(event_id, at=at))
 
     # ------------------------------------------------------------------------------------------ retrieval
 
@@ -365,15 +353,6 @@ class Memory(Keeper):
 
         return self._store.retrying(attempt)
 
-    def _read(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask inside one snapshot."""
-
-        def attempt() -> Answer:
-            with self._store.snapshot():
-                return ask()
-
-        return self._store.retrying(attempt)
-
     def export(self) -> Iterator[str]:
         """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines.
 
@@ -392,12 +371,7 @@ class Memory(Keeper):
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
         parsed = list(json_lines.parse_lines(lines))
-
-        def attempt() -> tuple[int, int]:
-            with self._store.transaction(self._id):
-                return import_parsed(self._store, self._id, self._writer, self._checked, parsed)
-
-        return self._store.retrying(attempt)
+        return self._write(lambda: import_parsed(self._store, self._id, self._writer, self._checked, parsed))
 
     def close(self) -> None:
         """Close the store. What was added is on disk already."""

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
-__all__ = ["Cursor", "Store", "is_url", "open_store"]
+__all__ = ["Cursor", "Store", "is_url", "open_store", "shown"]
 
 _T = TypeVar("_T")
 
@@ -110,6 +111,16 @@ class Store(Protocol):
 def is_url(path: str | os.PathLike[str]) -> bool:
     """Whether this names a PostgreSQL database rather than a file."""
     return str(path).startswith(("postgresql://", "postgres://"))
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """Return how a store is called in messages: a URL without its password.
+
+    Example:
+        >>> shown("postgresql://ann:secret@db/agents")
+        'postgresql://ann:***@db/agents'
+    """
+    return re.sub(r"^(postgres(?:ql)?://[^/@]*?:)[^@]*@", r"\1***@", str(path))
 
 
 def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -> Store:

@@ -25,6 +25,9 @@ Timed = tuple[Episode, float | None]
 """An episode and when it was stored; None for now."""
 
 
+_BATCH = 1000
+
+
 def with_id(episode: Episode) -> Episode:
     """Return the episode, named: what has an id may be written twice without harm."""
     if episode.id is not None:
@@ -55,6 +58,9 @@ class Writer:
 
     def add(self, episodes: Sequence[Timed]) -> int:
         """Store named episodes with everything derived from them, and return how many were not stored already."""
+        return sum(self._add(episodes[start : start + _BATCH]) for start in range(0, len(episodes), _BATCH))
+
+    def _add(self, episodes: Sequence[Timed]) -> int:
         new = self._unknown(episodes)
         if not new:
             return 0
