@@ -329,7 +329,7 @@ BAD = [
     (3, ["stats", LONE]),
     (2, ["stats"]),
     (2, ["stats", "MEMORY", "--jsn"]),
-    (2, ["stats", "postgresql://host/db"]),
+    (4, ["stats", "postgresql://host/db"]),
     (4, ["verify", "FOREIGN"]),
     (3, ["verify", "NO.db"]),
     (3, ["namespaces", "NO.db"]),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.errors import ConfigError, InputError, NotFoundError, SeasonedError, StoreError
+from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreError
 
 TEN_MB = "word " * 2_000_000
 
@@ -151,7 +151,7 @@ def test_namespaces(namespace, tmp_path):
 def test_where_a_memory_cannot_be(tmp_path):
     for path, kind in (
         (tmp_path / "no" / "folder" / "m.db", SeasonedError),
-        ("postgresql://host/db", ConfigError),
+        ("postgresql://host.invalid/db", StoreError),
         ("", SeasonedError),
         ("a\0b", InputError),
         (None, InputError),

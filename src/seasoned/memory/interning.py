@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from seasoned.memory.canonical import text_digest
-from seasoned.memory.reader import Reader
+from seasoned.memory.reader import check_same_encoder
 from seasoned.memory.schema import COUNTERS
 from seasoned.memory.store import Store
 from seasoned.protocols import StateEncoder
@@ -19,11 +19,14 @@ __all__ = ["Interner"]
 
 Row = tuple[Any, ...]
 
+_MAX_RECENT = 50_000
+
 
 class Interner:
     """Numbers what one namespace holds, upwards from 1. Every method runs inside one transaction of the caller.
 
     `load` first; then ask for the numbers of texts, any number at once; `save` writes what was new, and the counters.
+    Call `settle` after the commit: what was asked for is then known the next time, until something is taken away.
     """
 
     def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder) -> None:
@@ -31,16 +34,28 @@ class Interner:
         self._ns = namespace_id
         self._encoder = encoder
         self._new: defaultdict[str, list[Row]] = defaultdict(list)
+        self._recent: defaultdict[str, dict[bytes, Any]] = defaultdict(dict)
+        self._epoch: int | None = None
+        self._settled = True
         self.counters: dict[str, int] = {}
         self.new_sets: set[int] = set()
 
     def load(self) -> None:
         """Read how far each kind is numbered. EncoderMismatchError if the namespace was encoded anew meanwhile."""
-        Reader(self._store, self._ns).check_encoder(self._encoder.identity)
-        row = self._store.execute(f"SELECT {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,)).fetchone()
-        self.counters = dict(zip(COUNTERS, row, strict=True))
+        encoder, epoch, *counts = self._store.execute(
+            f"SELECT encoder, epoch, {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,)
+        ).fetchone()
+        check_same_encoder(encoder, self._encoder.identity)
+        if epoch != self._epoch or not self._settled:  # numbers of a transaction that failed are given out again
+            self._recent.clear()
+        self._epoch, self._settled = epoch, False
+        self.counters = dict(zip(COUNTERS, counts, strict=True))
         self._new.clear()
         self.new_sets.clear()
+
+    def settle(self) -> None:
+        """Note that the transaction was committed."""
+        self._settled = True
 
     def save(self, last_visits: dict[int, int] | None = None) -> None:
         """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""
@@ -66,12 +81,12 @@ class Interner:
     def states(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the ids of each state and of its feature set."""
         keys = {text_digest(text): text for text in dict.fromkeys(texts)}
-        found = {keys[key]: (id_, set_id) for key, id_, set_id in self._known("state", "id, set_id", keys)}
-        new = [text for text in keys.values() if text not in found]
-        for text, set_id in zip(new, self.feature_sets(new), strict=True):
-            found[text] = self.next("states"), set_id
-            self._new["state"].append((self._ns, found[text][0], text, text_digest(text), set_id))
-        return found
+        found = self._known("state", "id, set_id", keys)
+        new = {key: text for key, text in keys.items() if key not in found}
+        for (key, text), set_id in zip(new.items(), self.feature_sets(list(new.values())), strict=True):
+            found[key] = self.next("states"), set_id
+            self._new["state"].append((self._ns, found[key][0], text, key, set_id))
+        return self._remembered("state", keys, found)
 
     def feature_sets(self, texts: list[str]) -> list[int]:
         """Return the id of each state's feature set."""
@@ -79,19 +94,19 @@ class Interner:
         token_ids = self._tokens(frozenset().union(*features))
         members = [np.array(sorted(map(token_ids.__getitem__, one)), dtype="<u4").tobytes() for one in features]
         keys = [text_digest(tokens) for tokens in members]
-        found = dict(self._known("feature_set", "id", dict.fromkeys(keys)))
+        found = self._known("feature_set", "id", dict.fromkeys(keys))
         for key, tokens in zip(keys, members, strict=True):
             if key not in found:
-                found[key] = self.next("feature_sets")
-                self.new_sets.add(found[key])
-                self._new["sets"].append((self._ns, found[key], tokens, key))
-        return [found[key] for key in keys]
+                found[key] = (self.next("feature_sets"),)
+                self.new_sets.add(found[key][0])
+                self._new["sets"].append((self._ns, found[key][0], tokens, key))
+        return [found[key][0] for key in keys]
 
     def _tokens(self, features: frozenset[str]) -> dict[str, int]:
         known = self._store.looked_up.setdefault(self._ns, {})
         # Sorted, so that a store's content does not depend on Python's hash seed.
         keys = {text_digest(feature): feature for feature in sorted(features - known.keys())}
-        known.update((keys[key], id_) for key, id_ in self._known("token", "id", keys))
+        known.update((keys[key], id_) for key, (id_,) in self._known("token", "id", keys).items())
         for key, feature in keys.items():
             if feature not in known:
                 known[feature] = self.next("tokens")
@@ -101,8 +116,8 @@ class Interner:
     def actions(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the ids of each action and of its first spelling."""
         digests = {text_digest(text): text for text in dict.fromkeys(texts)}
-        found = {digests[key]: (id_, key_id) for key, id_, key_id in self._known("action", "id, key_id", digests)}
-        new = {text: text_digest(normalize_action(text)) for text in digests.values() if text not in found}
+        found = self._known("action", "id, key_id", digests)
+        new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in found}
         first = dict(
             self._store.execute_in(
                 "SELECT key_digest, min(id) FROM action WHERE namespace_id = ? AND key_digest IN {values} "
@@ -110,25 +125,38 @@ class Interner:
                 (self._ns,), list(dict.fromkeys(new.values())),
             )
         )  # fmt: skip
-        for text, key in new.items():
+        for digest, key in new.items():
             action_id = self.next("actions")
-            found[text] = action_id, first.setdefault(key, action_id)
-            self._new["action"].append((self._ns, action_id, text, text_digest(text), found[text][1], key))
-        return found
+            found[digest] = action_id, first.setdefault(key, action_id)
+            self._new["action"].append((self._ns, action_id, digests[digest], digest, found[digest][1], key))
+        return self._remembered("action", digests, found)
 
     def priors(self, texts: Iterable[str]) -> dict[str, int]:
         """Return the id of each prior, given in its canonical form."""
         keys = {text_digest(text): text for text in dict.fromkeys(texts)}
-        found = {keys[key]: id_ for key, id_ in self._known("prior", "id", keys)}
+        found = self._known("prior", "id", keys)
         for key, text in keys.items():
-            if text not in found:
-                found[text] = self.next("priors")
-                self._new["prior"].append((self._ns, found[text], text, key))
-        return found
+            if key not in found:
+                found[key] = (self.next("priors"),)
+                self._new["prior"].append((self._ns, found[key][0], text, key))
+        return {text: ids[0] for text, ids in self._remembered("prior", keys, found).items()}
 
-    def _known(self, table: str, columns: str, keys: dict[bytes, Any]) -> list[Any]:
-        """Return (digest, *columns) of the rows of a table that have one of these digests."""
-        return self._store.execute_in(
-            f"SELECT digest, {columns} FROM {table} WHERE namespace_id = ? AND digest IN {{values}}",
-            (self._ns,), list(keys),
+    def _known(self, table: str, columns: str, keys: dict[bytes, Any]) -> dict[bytes, Any]:
+        """Return the columns of the rows of a table that have one of these digests, by digest."""
+        recent = self._recent[table]
+        found = {key: recent[key] for key in keys if key in recent}
+        rows = self._store.execute_in(
+            # Without statistics SQLite prefers the primary key, and reads every row of the namespace.
+            f"SELECT digest, {columns} FROM {table} INDEXED BY {table}_by_digest "
+            "WHERE namespace_id = ? AND digest IN {values}",
+            (self._ns,), [key for key in keys if key not in found],
         )  # fmt: skip
+        return found | {key: tuple(ids) for key, *ids in rows}
+
+    def _remembered(self, table: str, texts: dict[bytes, str], found: dict[bytes, Any]) -> dict[str, Any]:
+        """Keep what was found for the next time, and return it by text."""
+        recent = self._recent[table]
+        if len(recent) + len(found) > _MAX_RECENT:
+            recent.clear()
+        recent.update(found)
+        return {text: found[key] for key, text in texts.items()}

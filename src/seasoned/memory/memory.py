@@ -149,7 +149,9 @@ class Memory(Keeper):
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
         named = [with_id(self._checked(episode)) for episode in episodes]
-        self._write(lambda: self._writer.add([(episode, None) for episode in named]))
+        with self._store.lock:  # else another thread's transaction would be taken for settled
+            self._write(lambda: self._writer.add([(episode, None) for episode in named]))
+            self._writer.settle()
         return [str(episode.id) for episode in named]
 
     def _checked(self, episode: Episode) -> Episode:

@@ -17,10 +17,20 @@ from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
 from seasoned.types import Episode, Experience, Step
 
-__all__ = ["EvidenceRow", "Reader"]
+__all__ = ["EvidenceRow", "Reader", "check_same_encoder"]
 
 EvidenceRow = tuple[int, int, int, float, float, float, int]
 """set_id, key_id, count, weight, total, squares, ordinal."""
+
+
+def check_same_encoder(stored: str, identity: str) -> None:
+    """Raise EncoderMismatchError if a namespace is encoded by another encoder than ours."""
+    if stored != identity:
+        raise EncoderMismatchError(
+            f"encoder {identity!r}",
+            f"the namespace is encoded by {stored!r} now, and features of two encoders are never mixed",
+            "Open the memory again with that encoder.",
+        )
 
 
 class Reader:
@@ -35,13 +45,7 @@ class Reader:
 
     def check_encoder(self, identity: str) -> None:
         """Raise EncoderMismatchError if another process has encoded the namespace anew."""
-        stored = self._rows("SELECT encoder FROM namespace WHERE id = ?", self._ns)[0][0]
-        if stored != identity:
-            raise EncoderMismatchError(
-                f"encoder {identity!r}",
-                f"the namespace is encoded by {stored!r} now, and features of two encoders are never mixed",
-                "Open the memory again with that encoder.",
-            )
+        check_same_encoder(self._rows("SELECT encoder FROM namespace WHERE id = ?", self._ns)[0][0], identity)
 
     # ------------------------------------------------------------------------------------------ the index's tail
 

@@ -60,6 +60,10 @@ class Writer:
         """Store named episodes with everything derived from them, and return how many were not stored already."""
         return sum(self._add(episodes[start : start + _BATCH]) for start in range(0, len(episodes), _BATCH))
 
+    def settle(self) -> None:
+        """Note that the transaction was committed: what it numbered may be remembered."""
+        self._texts.settle()
+
     def _add(self, episodes: Sequence[Timed]) -> int:
         new = self._unknown(episodes)
         if not new:
@@ -116,7 +120,7 @@ class Writer:
         contents = [(str(episode.id), digest("episode", episode_record(episode))) for episode, _ in episodes]
         known: dict[str, bytes] = dict(
             self._store.execute_in(
-                "SELECT id, digest FROM episode WHERE namespace_id = ? AND id IN {values}",
+                "SELECT id, digest FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
                 (self._ns,), list(dict(contents)),
             )
         )  # fmt: skip
