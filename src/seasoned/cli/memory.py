@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 from seasoned.cli.explain import explain
+from seasoned.cli.importing import import_
+from seasoned.cli.migrating import migrate
 from seasoned.cli.opening import (
     example,
     find_episode,
@@ -21,7 +23,7 @@ from seasoned.cli.opening import (
 )
 from seasoned.cli.records import episode_detail, episode_summary, neighbor_record
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, number, one_line
-from seasoned.cli.transfer import export, import_
+from seasoned.cli.transfer import export
 from seasoned.memory import Memory
 from seasoned.memory.events import Event
 from seasoned.memory.verify import Verification
@@ -33,13 +35,15 @@ __all__ = ["memory"]
 def memory() -> None:
     """Look into a memory, and tell it how things turned out.
 
-    MEMORY is a file, or postgresql://... for a shared store. An episode is named by its id or by the start of it. Nothing is made by a misspelt name.
+    MEMORY is a file, or postgresql://... for a shared store. An episode is named by its id or by the start of it.
+    Nothing is made by a misspelt name.
     """
 
 
 memory.add_command(explain)
 memory.add_command(export)
 memory.add_command(import_)
+memory.add_command(migrate)
 
 
 @memory.command(epilog=example("seasoned memory stats agent.db --json"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import click
 
@@ -51,24 +51,29 @@ class _AbsentEncoder:
         raise self._error
 
 
-def _open(path: str, namespace: str | None, *, read_only: bool, needs_encoder: bool = False) -> Memory:
+def _open(path: str, namespace: str | None, *, read_only: bool, needs_encoder: bool = False, **settings: Any) -> Memory:
     from seasoned.build import open_memory
 
     try:
-        return open_memory(path, namespace=namespace, read_only=read_only)
+        return open_memory(path, namespace=namespace, read_only=read_only, **settings)
     except UnknownNameError as error:
         if needs_encoder:
             raise
         known = Memory.namespaces(path)
         name = next(iter(known)) if namespace is None else namespace
         return Memory.open(
-            path, namespace=name, create=False, read_only=read_only, encoder=_AbsentEncoder(known[name], error)
+            path,
+            namespace=name,
+            create=False,
+            read_only=read_only,
+            encoder=_AbsentEncoder(known[name], error),
+            **settings,
         )
 
 
-def writing(path: str, namespace: str | None) -> Memory:
+def writing(path: str, namespace: str | None, **settings: Any) -> Memory:
     """Open a memory that is there, to change it; nothing is made by a misspelt name."""
-    return _open(path, namespace, read_only=False)
+    return _open(path, namespace, read_only=False, **settings)
 
 
 def reading(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import groupby, islice
-from typing import TypeVar
+from typing import Generic, TypeVar
 
-from seasoned.errors import EpisodeConflictError
+from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.events import Event
 from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.lines import Line, naming
@@ -17,12 +17,28 @@ from seasoned.memory.store import Store
 from seasoned.memory.writer import Timed, Writer, with_id
 from seasoned.types import Episode
 
-__all__ = ["import_parsed"]
+__all__ = ["Once", "import_parsed"]
 
 Numbered = tuple[int, Line]
 
 _BATCH = 1000
 _T = TypeVar("_T")
+
+
+class Once(Generic[_T]):
+    """Items that can be read once: a second attempt would import what the first one left."""
+
+    def __init__(self, items: Iterable[_T], path: str) -> None:
+        self._items: Iterator[_T] | None = iter(items)
+        self._path = path
+
+    def __iter__(self) -> Iterator[_T]:
+        items, self._items = self._items, None
+        if items is None:
+            raise StoreError(
+                f"{self._path}: the connection was lost while importing", "nothing was imported", "Import again."
+            )
+        return items
 
 
 def import_parsed(

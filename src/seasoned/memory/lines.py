@@ -19,7 +19,7 @@ from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
 from seasoned.types import Episode, check_finite, check_reward, check_text
 
-__all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "export_lines", "naming", "parse_lines"]
+__all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "counted_as", "export_lines", "naming", "parse_lines"]
 
 Line = tuple[Episode, float | None] | Event | Quarantine
 """What a line holds: an episode and when it was stored, a feedback event, or a quarantine."""
@@ -101,7 +101,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
                 announced = item
         if isinstance(item, dict) or item is None:
             continue
-        found[_counted_as(item)] += 1
+        found[counted_as(item)] += 1
         yield number, item
     expected = found if announced is None else {name: announced.get(name, 0) for name in found}
     if found != expected:
@@ -112,7 +112,8 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
         )
 
 
-def _counted_as(item: Line) -> str:
+def counted_as(item: Line) -> str:
+    """Return the name under which a header counts such an item."""
     if isinstance(item, Event):
         return "feedback"
     return "quarantines" if isinstance(item, Quarantine) else "episodes"

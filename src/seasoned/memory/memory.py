@@ -16,7 +16,7 @@ from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import lines as json_lines
 from seasoned.memory.events import Event
 from seasoned.memory.feedback import FeedbackWriter
-from seasoned.memory.importing import import_parsed
+from seasoned.memory.importing import Once, import_parsed
 from seasoned.memory.keeping import Keeper
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.reader import Reader
@@ -372,8 +372,20 @@ class Memory(Keeper):
         Raises:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
-        parsed = list(json_lines.parse_lines(lines))
+        parsed = Once(json_lines.parse_lines(lines), self._store.path)
         return self._write(lambda: import_parsed(self._store, self._id, self._writer, self._checked, parsed))
+
+    def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]]) -> int:
+        """Store episodes, each with the time at which it was stored elsewhere (None for now); all or none.
+
+        Returns:
+            How many were not stored already.
+
+        Raises:
+            InputError, EpisodeConflictError, StoreError: as for `add`; nothing was imported.
+        """
+        timed = [(with_id(self._checked(episode)), created_at) for episode, created_at in episodes]
+        return self._write(lambda: self._writer.add(timed))
 
     def close(self) -> None:
         """Close the store. What was added is on disk already."""

@@ -5,6 +5,7 @@ from seasoned.states.fields import Field, FieldValue, Found, Nouns, RecentVerbs
 from seasoned.states.identity import encoder_from_identity
 from seasoned.states.masks import ALL_MASKS, HASHES, NUMBERS, TIMESTAMPS, TOKENS, UUIDS, Mask, apply_masks
 from seasoned.states.recent import split_recent, with_recent_actions
+from seasoned.states.redaction import REDACTION_RULES, Redactor, redact_episode
 from seasoned.states.templates import Template, TemplateEncoder
 from seasoned.states.tokens import TokenEncoder
 from seasoned.states.urls import UrlRules, normalize_url
@@ -13,6 +14,7 @@ __all__ = [
     "ALL_MASKS",
     "HASHES",
     "NUMBERS",
+    "REDACTION_RULES",
     "TIMESTAMPS",
     "TOKENS",
     "UUIDS",
@@ -23,6 +25,7 @@ __all__ = [
     "Mask",
     "Nouns",
     "RecentVerbs",
+    "Redactor",
     "Template",
     "TemplateEncoder",
     "TokenEncoder",
@@ -30,6 +33,7 @@ __all__ = [
     "apply_masks",
     "encoder_from_identity",
     "normalize_url",
+    "redact_episode",
     "split_recent",
     "with_recent_actions",
 ]
