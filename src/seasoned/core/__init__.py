@@ -13,7 +13,7 @@ from seasoned.core.modulation import (
     softmax,
 )
 from seasoned.core.returns import check_gamma, discounted_returns, gamma_for_horizon
-from seasoned.core.similarity import jaccard
+from seasoned.core.similarity import jaccard, multiset_jaccard
 from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "mean_interval",
     "mix_in",
     "modulate",
+    "multiset_jaccard",
     "robust_spread",
     "sample_index",
     "softmax",

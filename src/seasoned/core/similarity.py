@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-__all__ = ["jaccard"]
+__all__ = ["jaccard", "multiset_jaccard"]
 
 
 def jaccard(a: AbstractSet[str], b: AbstractSet[str]) -> float:
@@ -22,4 +23,23 @@ def jaccard(a: AbstractSet[str], b: AbstractSet[str]) -> float:
     """
     common = len(a & b)
     union = len(a) + len(b) - common
+    return common / union if union else 1.0
+
+
+def multiset_jaccard(a: Mapping[str, int], b: Mapping[str, int]) -> float:
+    """Return the share that two multisets have in common; each maps a feature to how often it occurs (at least 0).
+
+    `J(a, b) = sum_f min(a[f], b[f]) / sum_f max(a[f], b[f])`, and `J({}, {}) = 1` (Ruzicka's similarity of counts).
+    Equal to `jaccard` of the sets of pairs (feature, i) with i from 1 to the feature's count: of each feature, as many
+    pairs are in both as the lower count says, and as many in either as the higher one says. So `1 - J` is a metric.
+
+    Returns:
+        In [0, 1].
+
+    Example:
+        >>> multiset_jaccard({"no": 2, "yes": 1}, {"no": 1, "yes": 1})
+        0.6666666666666666
+    """
+    common = sum(min(count, b.get(feature, 0)) for feature, count in a.items())
+    union = sum(a.values()) + sum(b.values()) - common
     return common / union if union else 1.0

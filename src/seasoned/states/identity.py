@@ -26,7 +26,7 @@ def encoder_from_identity(identity: str) -> StateEncoder:
 
     Example:
         >>> encoder_from_identity('tokens/v1 {"ngram":2}')
-        TokenEncoder(ngram=2, masks=(), urls=None)
+        TokenEncoder(ngram=2, masks=(), urls=None, multiset=False)
     """
     try:
         encoder = _encoder(identity)
@@ -63,6 +63,7 @@ def _tokens(settings: dict[str, Any]) -> TokenEncoder:
         ngram=settings.get("ngram", 1),
         masks=[Mask(*mask) for mask in settings.get("masks", [])],
         urls=UrlRules(**settings["urls"]) if "urls" in settings else None,
+        multiset=settings.get("multiset", False),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -19,16 +19,19 @@ MAX_STATE_CHARS = 10_000_000
 
 @dataclass(frozen=True, slots=True)
 class TokenEncoder:
-    """The maximal non-blank runs of a text, lower-cased: `frozenset(text.lower().split())`.
+    r"""The maximal non-blank runs of a text, lower-cased: `frozenset(text.lower().split())`.
 
     Source: JitRL, arXiv 2601.18510, states as sets of tokens. On request, in this order: URLs are normalised, masks are
-    applied, and n-grams are added.
+    applied, n-grams are added, and repeated features are told apart.
 
     Args:
         ngram: in [1, 8]; the features are the runs, the pairs of neighbouring runs, and so on up to this many, joined
             by one blank (so that no pair is ever mistaken for a run).
         masks: what to blot out, in order; `seasoned.states.ALL_MASKS`, or your own.
         urls: how to normalise each URL in the text; None leaves them.
+        multiset: count how often a feature occurs. The first occurrence is the feature itself, the i-th is the feature,
+            a tab and i (no feature holds a tab), so that the Jaccard similarity of two such sets is the multiset one:
+            `seasoned.core.multiset_jaccard` of the counts.
 
     Raises:
         InputError: a setting breaks a rule.
@@ -38,11 +41,14 @@ class TokenEncoder:
         ['page:cart', 'total:12']
         >>> sorted(TokenEncoder(ngram=2).features("go north"))
         ['go', 'go north', 'north']
+        >>> sorted(TokenEncoder(multiset=True).features("no no yes"))
+        ['no', 'no\t2', 'yes']
     """
 
     ngram: int = 1
     masks: Iterable[Mask] = ()
     urls: UrlRules | None = None
+    multiset: bool = False
     identity: str = field(init=False, repr=False, compare=False)
     """`tokens/v1`, then every setting that is not the default, as canonical JSON."""
     _plain: bool = field(init=False, repr=False, compare=False)
@@ -60,6 +66,8 @@ class TokenEncoder:
                 raise InputError(f"masks hold {excerpt(mask)}", "every mask is a Mask", "Build it with Mask(...).")
         if self.urls is not None and not isinstance(self.urls, UrlRules):
             raise InputError(f"urls = {excerpt(self.urls)}", "urls is a UrlRules or None", "Pass UrlRules().")
+        if not isinstance(self.multiset, bool):
+            raise InputError(f"multiset = {excerpt(self.multiset)}", "multiset is True or False", "Pass multiset=True.")
         object.__setattr__(self, "masks", masks)
         settings: dict[str, Any] = {}
         if self.ngram != 1:
@@ -68,6 +76,8 @@ class TokenEncoder:
             settings["masks"] = [[mask.name, mask.pattern, mask.replacement] for mask in masks]
         if self.urls is not None:
             settings["urls"] = self.urls.settings()
+        if self.multiset:
+            settings["multiset"] = True
         object.__setattr__(self, "_plain", not settings)
         object.__setattr__(self, "identity", f"tokens/v1 {canonical_json(settings)}" if settings else "tokens/v1")
 
@@ -90,10 +100,18 @@ class TokenEncoder:
         if self.urls is not None:
             state = self.urls.apply(state)
         runs = apply_masks(state, self.masks).lower().split()
-        features = set(runs)
+        features = list(runs)
         for size in range(2, self.ngram + 1):
-            features.update(map(" ".join, zip(*(runs[start:] for start in range(size)), strict=False)))
-        return frozenset(features)
+            features.extend(map(" ".join, zip(*(runs[start:] for start in range(size)), strict=False)))
+        return frozenset(_occurrences(features) if self.multiset else features)
+
+
+def _occurrences(features: Iterable[str]) -> Iterator[str]:
+    """Each feature once per occurrence, under its own name: `no`, then `no<tab>2`. No run of non-blanks has a tab."""
+    seen: dict[str, int] = {}
+    for feature in features:
+        count = seen[feature] = seen.get(feature, 0) + 1
+        yield feature if count == 1 else f"{feature}\t{count}"
 
 
 def check_state(state: object) -> None:

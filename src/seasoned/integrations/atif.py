@@ -1,0 +1,155 @@
+"""ATIF, the Agent Trajectory Interchange Format of Harbor: one JSON document for each trajectory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.errors import InputError
+from seasoned.integrations.conversation import Heard, Turn, episode_of
+from seasoned.integrations.openai_chat import content_id, ending_of
+from seasoned.integrations.reading import Accepted, Document
+from seasoned.integrations.shapes import (
+    call_text,
+    content_text,
+    optional_list,
+    optional_record,
+    optional_reward,
+    optional_text,
+    record,
+    shown,
+    text_key,
+    unix_time,
+)
+
+__all__ = ["read_atif", "trajectories"]
+
+_VERSION = re.compile(r"ATIF-v1\.\d{1,4}")
+_MEND = "Mend or remove it."
+
+
+def read_atif(document: Document) -> Iterator[Accepted]:
+    """Yield the episode of a trajectory. Those of sub-agents embedded in it are documents of their own: `trajectories`.
+
+    Source: Harbor's RFC 0001, versions 1.x. Later minor versions only add fields, so unknown fields are allowed.
+
+    | field | becomes |
+    |---|---|
+    | `steps` of source agent | steps: `tool_calls` as `name({"arg":value})`, else the `message` |
+    | `steps` of source user or system, `observation.results` | what came in, see `conversation.episode_of` |
+    | `reasoning_content`, `metrics`, `notes`, a message beside a tool call | nothing |
+    | an agent step without call and message, but with a thought or an observation | no step; what it observed came in |
+    | `is_copied_context` | context, no step: the trajectory that it was copied from holds it |
+    | `trajectory_id`, else `session_id`, else a hash of the content | the episode's id |
+    | `agent.model_name`, else the first `model_name` of a step | model |
+    | `agent.name` | policy |
+    | the last `timestamp` | when it was |
+    | `extra.reward` or `extra.score` of a step | the reward of the step's last action |
+    | `extra.reward` or `extra.score` of the document, else of `final_metrics` | the last step's reward |
+    | `extra.task`, `extra.subject` | task, subject |
+    | `extra.ending`; `extra.truncated`: true; `extra.error` | the ending, terminated if none is there |
+
+    The format has no field for a reward of its own: harnesses put theirs into `extra`, or beside the file.
+
+    Raises:
+        InputError: it is no ATIF 1.x document, or a step has an unknown source.
+
+    Example:
+        >>> steps = [
+        ...     {"step_id": 1, "source": "user", "message": "List the files."},
+        ...     {"step_id": 2, "source": "agent", "message": "",
+        ...      "tool_calls": [{"tool_call_id": "c1", "function_name": "bash", "arguments": {"command": "ls"}}],
+        ...      "observation": {"results": [{"source_call_id": "c1", "content": "a.txt"}]}},
+        ... ]
+        >>> trajectory = {"schema_version": "ATIF-v1.7", "session_id": "s1", "agent": {"name": "a", "version": "1"},
+        ...               "steps": steps}
+        >>> episode = next(read_atif(Document(1, trajectory))).episode
+        >>> episode.steps[0].action, episode.final_state
+        ('bash({"command":"ls"})', 'a.txt')
+    """
+    trajectory = record("a trajectory", document.value)
+    version = trajectory.get("schema_version")
+    if not isinstance(version, str) or not _VERSION.fullmatch(version):
+        raise InputError(f"schema_version = {shown(version)}", "it is ATIF-v1.x", "See which format this is.")
+    agent = record("agent", trajectory.get("agent"))
+    steps = [record("a step", step) for step in optional_list("steps", trajectory.get("steps"))]
+    if not steps:
+        raise InputError("steps = []", "a trajectory has a step", "Leave it out.")
+    calls: dict[str, str] = {}
+    items = [item for step in steps for item in _items(step, calls)]
+    extra = optional_record("extra", trajectory.get("extra"))
+    metrics = optional_record("final_metrics", trajectory.get("final_metrics"))
+    reward = _reward(extra)
+    if reward is None:
+        reward = _reward(optional_record("extra", metrics.get("extra")))
+    models = [agent.get("model_name"), *(step.get("model_name") for step in steps)]
+    times = [step["timestamp"] for step in steps if step.get("timestamp") is not None]
+    ids = (
+        text_key("trajectory_id", trajectory.get("trajectory_id")),
+        text_key("session_id", trajectory.get("session_id")),
+    )
+    episode, rewarded = episode_of(
+        items,
+        task=optional_text("task", extra.get("task")),
+        id=ids[0] or ids[1] or content_id("atif", trajectory),
+        reward=reward,
+        ending=ending_of({key: extra.get(key) for key in ("ending", "error", "truncated")}),
+        model=next((text for model in models if (text := optional_text("model_name", model))), None),
+        policy=optional_text("agent name", agent.get("name")),
+        subject=optional_text("subject", extra.get("subject")),
+    )
+    yield Accepted(episode, document.line, unix_time("timestamp", times[-1]) if times else None, rewarded)
+
+
+def trajectories(document: Document) -> Iterator[Document]:
+    """Yield a document and those embedded in it as `subagent_trajectories`, at any depth, each by itself.
+
+    Example:
+        >>> inner = {"trajectory_id": "t2"}
+        >>> len(list(trajectories(Document(1, {"trajectory_id": "t1", "subagent_trajectories": [inner]}))))
+        2
+    """
+    waiting = [document.value]
+    while waiting:
+        value = waiting.pop()
+        yield Document(document.line, value)
+        if isinstance(value, dict) and isinstance(embedded := value.get("subagent_trajectories"), list):
+            waiting.extend(reversed(embedded))
+
+
+def _reward(extra: dict[str, Any]) -> float | None:
+    reward = optional_reward("reward", extra.get("reward"))
+    return optional_reward("score", extra.get("score")) if reward is None else reward
+
+
+def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[Heard | Turn]:
+    source = step.get("source")
+    if source not in ("system", "user", "agent"):
+        raise InputError(f"source {shown(source)}", "a step is of system, user or agent", _MEND)
+    message = content_text(f"the message of {source}", step.get("message"))
+    results = optional_list("results", optional_record("observation", step.get("observation")).get("results"))
+    if source == "agent":
+        actions = tuple(_call(call, calls) for call in optional_list("tool_calls", step.get("tool_calls")))
+        if not actions and message.strip():
+            actions = (message,)
+        if not actions and not results and not optional_text("reasoning_content", step.get("reasoning_content")):
+            raise InputError("an empty step of the agent", "a step says, does or observes something", "Remove it.")
+        reward = _reward(optional_record("extra", step.get("extra")))
+        yield Turn(actions, reward, recorded=step.get("is_copied_context") is not True)
+    elif message.strip():
+        yield Heard(str(source), message)
+    elif not results:
+        raise InputError(f"an empty step of {source}", "a step says or observes something", "Remove it.")
+    for result in results:
+        fields = record("a result", result)
+        name = calls.get(str(fields.get("source_call_id")))
+        text = content_text("the content of a result", fields.get("content"))
+        yield Heard(f"tool {name}" if name else "observation", text)
+
+
+def _call(call: object, calls: dict[str, str]) -> str:
+    fields = record("a tool call", call)
+    text = call_text(fields.get("function_name"), fields.get("arguments"))
+    calls[str(fields.get("tool_call_id"))] = str(fields["function_name"])
+    return text

@@ -1,0 +1,83 @@
+"""The formats by name, and the one way to read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from seasoned.errors import InputError
+from seasoned.integrations.atif import read_atif, trajectories
+from seasoned.integrations.openai_chat import read_chat
+from seasoned.integrations.reading import MAX_LINE_BYTES, Accepted, Document, Line, Read, Refusal, documents, reason
+from seasoned.registry import Registry
+
+__all__ = ["FORMATS", "read_atif_documents", "read_chat_documents", "read_episodes"]
+
+FORMATS = Registry(
+    "format",
+    {
+        "atif": "seasoned.integrations.formats:read_atif_documents",
+        "openai": "seasoned.integrations.formats:read_chat_documents",
+        "otel": "seasoned.integrations.otel:read_otel",
+    },
+)
+"""Foreign formats: a name, and what turns JSON values into episodes and refusals."""
+
+
+def read_episodes(
+    format: str,  # noqa: A002
+    lines: Iterable[bytes | Line | Refusal],
+    *,
+    evaluation: str | None = None,
+    max_document_bytes: int = MAX_LINE_BYTES,
+) -> Iterator[Read]:
+    """Yield the episodes of a foreign file, and a refusal with its line and reason for whatever cannot be one.
+
+    Nothing that is in the file raises: it is refused, and reading goes on. Reading twice gives the same episode ids.
+    A value may stand on one line, or be printed over several.
+
+    Args:
+        format: `atif`, `openai` or `otel`.
+        lines: the file's lines as bytes; `bounded_lines(file)` keeps a line of a gigabyte out of memory.
+        evaluation: of `otel` only, the evaluation whose score is the reward, where there are several.
+        max_document_bytes: the longest JSON value that is read.
+
+    Raises:
+        UnknownNameError: no format has this name.
+        InputError: another argument breaks a rule.
+
+    Example:
+        >>> chat = b'{"messages": [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]}'
+        >>> for read in read_episodes("openai", [chat, b"{"]):
+        ...     print(read if isinstance(read, Refusal) else read.episode.steps[0].action)
+        Hello
+        line 2: not JSON: Expecting property name enclosed in double quotes at character 1
+    """
+    read = FORMATS.load(format)
+    values = documents(lines, max_document_bytes)
+    if evaluation is None:
+        return read(values)  # type: ignore[no-any-return]
+    if format != "otel":
+        raise InputError(f"evaluation = {evaluation!r}", f"{format!r} has no evaluations", "Leave it out.")
+    return read(values, evaluation=evaluation)  # type: ignore[no-any-return]
+
+
+def read_atif_documents(values: Iterable[Document | Refusal]) -> Iterator[Read]:
+    """Yield the episodes of ATIF documents, those of embedded sub-agents included; see `atif.read_atif`."""
+    apart = (each for value in values for each in ([value] if isinstance(value, Refusal) else trajectories(value)))
+    return _each(read_atif, apart)
+
+
+def read_chat_documents(values: Iterable[Document | Refusal]) -> Iterator[Read]:
+    """Yield the episodes of chat-completion transcripts; see `openai_chat.read_chat`."""
+    return _each(read_chat, values)
+
+
+def _each(read: Callable[[Document], Iterator[Accepted]], values: Iterable[Document | Refusal]) -> Iterator[Read]:
+    for value in values:
+        if isinstance(value, Refusal):
+            yield value
+            continue
+        try:
+            yield from read(value)
+        except (ValueError, OverflowError, RecursionError) as error:
+            yield Refusal(value.line, reason(error))

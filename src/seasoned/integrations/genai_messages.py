@@ -1,0 +1,128 @@
+"""What a GenAI span says was said: messages in its attributes, and as events in the earlier forms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.errors import InputError
+from seasoned.integrations.conversation import Heard, Turn
+from seasoned.integrations.openai_chat import message_items
+from seasoned.integrations.otlp import Telemetry
+from seasoned.integrations.reading import parse_json
+from seasoned.integrations.shapes import call_text, content_text, optional_list, record, result_text, shown
+
+__all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "has_output", "messages_of", "parsed"]
+
+MESSAGE_EVENTS = {
+    "gen_ai.system.message": "system",
+    "gen_ai.user.message": "user",
+    "gen_ai.assistant.message": "assistant",
+    "gen_ai.tool.message": "tool",
+    "gen_ai.choice": "assistant",
+    "gen_ai.content.prompt": None,
+    "gen_ai.content.completion": None,
+}
+"""Events up to 1.36, with the role that each is of; None where the message says it."""
+_OUTPUT = {"gen_ai.choice", "gen_ai.content.completion"}
+DETAILS_EVENT = "gen_ai.client.inference.operation.details"
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
+_MEND = "Mend or remove it."
+
+
+def has_output(span: Telemetry) -> bool:
+    """Return whether a span says what was answered."""
+    events = {event["name"] for event in span["events"]}
+    details = any("gen_ai.output.messages" in e["attributes"] for e in span["events"] if e["name"] == DETAILS_EVENT)
+    return "gen_ai.output.messages" in span["attributes"] or details or bool(events & _OUTPUT)
+
+
+def messages_of(span: Telemetry, calls: dict[str, str]) -> tuple[list[Heard | Turn], list[Turn]]:
+    """Return what a call of the model was told, and what it answered.
+
+    Tool calls are remembered in `calls`, id to name, so that an answer to one can say whose it is.
+
+    Raises:
+        InputError: a message is not in one of the known forms.
+    """
+    attributes = dict(span["attributes"])
+    for event in span["events"]:
+        if event["name"] == DETAILS_EVENT:
+            attributes.update(event["attributes"])
+    before: list[Heard | Turn] = []
+    if instructions := parsed(attributes.get("gen_ai.system_instructions")):
+        before.append(Heard("system", content_text("gen_ai.system_instructions", instructions)))
+    after: list[Heard | Turn] = []
+    for name, items in (("gen_ai.input.messages", before), ("gen_ai.output.messages", after)):
+        for message in optional_list(name, parsed(attributes.get(name))):
+            items.extend(_message(message, calls))
+    for event in sorted(span["events"], key=lambda event: event["time_s"] or 0.0):
+        if event["name"] in MESSAGE_EVENTS:
+            (after if event["name"] in _OUTPUT else before).extend(_event_items(event, calls))
+    if any(isinstance(item, Heard) for item in after):
+        raise InputError("an answer of another role", "the model's answer is of role assistant", _MEND)
+    return before, [item for item in after if isinstance(item, Turn)]
+
+
+def parsed(value: object) -> Any:
+    """Return a value that may come as JSON text; None where it is empty."""
+    return parse_json(value) if isinstance(value, str) and value.strip() else value or None
+
+
+def _message(message: object, calls: dict[str, str]) -> Iterator[Heard | Turn]:
+    """A message with `parts`, as the conventions have it since 1.37; without, one of an earlier form."""
+    fields = record("a message", message)
+    role = fields.get("role")
+    role = _ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
+    if "parts" not in fields:
+        yield from message_items({**fields, "role": role}, calls)
+        return
+    if role not in ("system", "developer", "user", "assistant", "tool"):
+        raise InputError(f"role {shown(role)}", "this role is unknown", _MEND)
+    said: list[object] = []
+    actions: list[str] = []
+    thought = False
+    for part in (record("a part", part) for part in optional_list("parts", fields["parts"])):
+        kind = part.get("type")
+        if kind == "tool_call":
+            actions.append(call_text(part.get("name"), part.get("arguments")))
+            calls[str(part.get("id"))] = str(part.get("name"))
+        elif kind == "tool_call_response":
+            name = calls.get(str(part.get("id")))
+            answer = part["response"] if "response" in part else part.get("result")
+            yield Heard(f"tool {name}" if name else "tool", result_text("a tool's response", answer))
+        elif kind in ("reasoning", "thinking", "server_tool_call", "server_tool_call_response"):
+            thought = True  # the provider's own work on the way to its answer
+        else:
+            said.append(part)
+    text = content_text(f"a message of {role}", said)
+    if role == "assistant":
+        if not actions and not text.strip() and not thought:
+            raise InputError("an empty message of 'assistant'", "a turn says or does something", "Remove it.")
+        yield Turn(tuple(actions) or ((text,) if text.strip() else ()))
+    elif said:
+        yield Heard(str(role), text)
+
+
+def _event_items(event: dict[str, Any], calls: dict[str, str]) -> Iterator[Heard | Turn]:
+    """A message as an event, as the conventions had it up to 1.36: in attributes, in JSON, or in a log's body."""
+    attributes = event["attributes"]
+    whole = attributes.get("gen_ai.event.content")
+    for name in ("gen_ai.prompt", "gen_ai.completion"):
+        whole = attributes.get(name) if whole is None else whole
+    payload = event["body"] if whole is None else whole
+    payload = attributes if payload is None else payload
+    if isinstance(payload, str):
+        try:
+            payload = parse_json(payload)
+        except ValueError:
+            payload = {"content": payload}
+    for item in payload if isinstance(payload, list) else [payload]:
+        fields = dict(record(f"the event {event['name']}", item))
+        if "message" in fields:
+            fields |= record("message", parsed(fields["message"]) or {})
+        if isinstance(fields.get("tool_calls"), str):
+            fields["tool_calls"] = parsed(fields["tool_calls"])
+        fields.setdefault("tool_call_id", fields.get("id"))
+        role = MESSAGE_EVENTS[event["name"]] or ("assistant" if event["name"] in _OUTPUT else "user")
+        yield from _message({**fields, "role": fields.get("role") or role}, calls)

@@ -1,0 +1,196 @@
+"""Chat-completion transcripts with tool calls, as the OpenAI API and many others write them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from typing import Any, get_args
+
+from seasoned.canonical import canonical_json
+from seasoned.errors import InputError, excerpt
+from seasoned.integrations.conversation import Heard, Turn, episode_of
+from seasoned.integrations.reading import Accepted, Document
+from seasoned.integrations.shapes import (
+    call_text,
+    content_text,
+    optional_list,
+    optional_record,
+    optional_reward,
+    optional_text,
+    record,
+    shown,
+    text_key,
+    unix_time,
+)
+from seasoned.types import Ending
+
+__all__ = ["content_id", "ending_of", "message_items", "read_chat"]
+
+_CUT_OFF = {"length", "max_tokens"}
+_BROKEN = {"content_filter", "error"}
+_MEND = "Mend or remove it."
+
+
+def read_chat(document: Document) -> Iterator[Accepted]:
+    r"""Yield the episode of a transcript: an object with `messages`, or with the `request` and `response` of one call.
+
+    Of a transcript, each assistant message is a turn. Of a logged call, the answer alone is: what was said before is
+    context, and belongs to the calls that said it.
+
+    | field | becomes |
+    |---|---|
+    | `messages` (roles system, developer, user, assistant, tool, function) | steps, see `conversation.episode_of` |
+    | `tool_calls` (function, custom), `function_call` | the action, `name({"arg":value})`, without the text beside it |
+    | `content`, where nothing is called | the action |
+    | `reasoning_content` and other fields of a message | nothing |
+    | `rewards` (each turn or action), `reward` of a message | the steps' rewards |
+    | `reward`, else `score` | the last step's reward |
+    | `id` (of a call: the response's), else a hash of the content | the episode's id |
+    | `task`, else `metadata.task` | the task |
+    | `model`, `subject` (else `user`) | model, subject |
+    | `created_at`, else `created`, else `timestamp` | when it was |
+    | `ending`; `truncated`: true; `error`; the last `finish_reason` | the ending, terminated if none is there |
+
+    Other fields of the object are allowed.
+
+    Raises:
+        InputError: it is something else, or has a role, a part or a call of an unknown kind.
+
+    Example:
+        >>> messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello"}]
+        >>> next(read_chat(Document(1, {"messages": messages, "score": 1}))).episode.steps
+        (Step(state='Hi', action='Hello', reward=1.0, prior=None, propensity=None),)
+    """
+    source = record("a transcript", document.value)
+    if "messages" in source:
+        fields, context, messages = source, [], optional_list("messages", source["messages"])
+    elif "request" in source and "response" in source:
+        request, response = record("request", source["request"]), record("response", source["response"])
+        fields = {
+            **{key: request[key] for key in ("model", "user", "metadata") if key in request},
+            **response,
+            **source,
+        }
+        context, messages = optional_list("messages", request.get("messages")), [_answer(response)]
+        fields["finish_reason"] = messages[0].get("finish_reason")
+    else:
+        raise InputError(
+            f"an object with {excerpt(sorted(source), 60)}",
+            "a transcript has `messages`, or a `request` and its `response`",
+            "See which format this file has.",
+        )
+    if not messages:
+        raise InputError("messages = []", "a transcript has a message", "Leave it out.")
+    calls: dict[str, str] = {}
+    items = [item for message in context for item in message_items(message, calls, recorded=False)]
+    items += [item for message in messages for item in message_items(message, calls)]
+    reward = optional_reward("reward", fields.get("reward"))
+    score = optional_reward("score", fields.get("score"))
+    finish = next((m["finish_reason"] for m in reversed(messages) if isinstance(m.get("finish_reason"), str)), None)
+    episode, rewarded = episode_of(
+        items,
+        task=optional_text("task", fields.get("task") or _metadata(fields).get("task")),
+        id=text_key("id", fields.get("id")) or content_id("openai", document.value),
+        reward=score if reward is None else reward,
+        rewards=[optional_reward("reward", value) for value in optional_list("rewards", fields.get("rewards"))],
+        ending=ending_of({**fields, "finish_reason": fields.get("finish_reason") or finish}),
+        model=optional_text("model", fields.get("model")),
+        subject=optional_text("subject", fields.get("subject") or fields.get("user")),
+    )
+    when = next((fields[key] for key in ("created_at", "created", "timestamp") if fields.get(key) is not None), None)
+    yield Accepted(episode, document.line, unix_time("created_at", when), rewarded)
+
+
+def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
+    metadata = fields.get("metadata")
+    return metadata if isinstance(metadata, dict) else {}
+
+
+def _answer(response: dict[str, Any]) -> dict[str, Any]:
+    choices = optional_list("choices", response.get("choices"))
+    if len(choices) != 1:
+        raise InputError(f"a response with {len(choices)} choices", "the one that was acted on is known", _MEND)
+    choice = record("a choice", choices[0])
+    return {**record("message", choice.get("message")), "finish_reason": choice.get("finish_reason")}
+
+
+def content_id(kind: str, value: object) -> str:
+    """Return the id of a source that has none: equal content, equal id."""
+    return f"{kind}:{hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]}"
+
+
+def ending_of(fields: dict[str, Any]) -> Ending:
+    """Return how an episode ended: what `ending`, `error`, `truncated` or `finish_reason` say, in this order.
+
+    Raises:
+        InputError: `ending` is none of the three.
+
+    Example:
+        >>> ending_of({"finish_reason": "length"}), ending_of({"error": "timeout"}), ending_of({})
+        ('truncated', 'aborted', 'terminated')
+    """
+    if (ending := fields.get("ending")) is not None:
+        for known in get_args(Ending):
+            if ending == known:
+                return known  # type: ignore[no-any-return]
+        raise InputError(f"ending = {shown(ending)}", f"it is one of {', '.join(get_args(Ending))}", _MEND)
+    if fields.get("error"):
+        return "aborted"
+    finish = fields.get("finish_reason")
+    if fields.get("truncated") is True or (isinstance(finish, str) and finish in _CUT_OFF):
+        return "truncated"
+    return "aborted" if isinstance(finish, str) and finish in _BROKEN else "terminated"
+
+
+def message_items(message: object, calls: dict[str, str], *, recorded: bool = True) -> Iterator[Heard | Turn]:
+    """Yield what a message is: something that came in, or a turn. `calls` maps ids to tool names, and is added to.
+
+    Raises:
+        InputError: its role is unknown, or it says and does nothing where it should.
+    """
+    fields = record("a message", message)
+    role = fields.get("role")
+    if role == "assistant":
+        yield Turn(_actions(fields, calls), optional_reward("reward", fields.get("reward")), recorded)
+        return
+    text = content_text(f"the content of a message of {shown(role)}", fields.get("content"))
+    if role in ("tool", "function"):
+        name = fields.get("name") or calls.get(str(fields.get("tool_call_id")))
+        yield Heard(f"{role} {name}" if isinstance(name, str) else str(role), text)
+    elif role in ("system", "developer", "user"):
+        if not text.strip():
+            raise InputError(f"an empty message of {role!r}", "a message says something", "Remove it.")
+        yield Heard(str(role), text)
+    else:
+        raise InputError(f"role {shown(role)}", "this role is unknown", _MEND)
+
+
+def _actions(message: dict[str, Any], calls: dict[str, str]) -> tuple[str, ...]:
+    actions = [_call(call, calls) for call in optional_list("tool_calls", message.get("tool_calls"))]
+    if message.get("function_call") is not None:
+        call = record("function_call", message["function_call"])
+        actions.append(call_text(call.get("name"), call.get("arguments")))
+    if actions:
+        return tuple(actions)
+    text = content_text("the content of a message of 'assistant'", message.get("content"))
+    text = text if text.strip() else content_text("refusal", message.get("refusal"))
+    if text.strip():
+        return (text,)
+    if isinstance(thought := message.get("reasoning_content"), str) and thought.strip():
+        return ()
+    raise InputError("an empty message of 'assistant'", "a turn says or does something", "Remove it.")
+
+
+def _call(call: object, calls: dict[str, str]) -> str:
+    fields = optional_record("a tool call", call)
+    kind = fields.get("type") or ("function" if "function" in fields else None)
+    if kind == "function":
+        function = record("function", fields.get("function"))
+        name, text = function.get("name"), call_text(function.get("name"), function.get("arguments"))
+    elif kind == "custom":
+        custom = record("custom", fields.get("custom"))
+        name, text = custom.get("name"), call_text(custom.get("name"), custom.get("input"))
+    else:
+        raise InputError(f"a tool call of type {shown(kind)}", "this kind of call is unknown", _MEND)
+    calls[str(fields.get("id"))] = str(name)
+    return text

@@ -1,0 +1,188 @@
+"""OpenTelemetry on the wire: OTLP JSON, and spans printed one by one, as plain records with their GenAI part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.errors import InputError, excerpt
+from seasoned.integrations.shapes import optional_list, optional_record, record, shown, text_key, unix_time
+
+__all__ = ["Telemetry", "leaves", "telemetry", "trace_of"]
+
+Telemetry = dict[str, Any]
+"""`trace`, `span`, `parent`, `start_s`, `end_s`, `error`, `attributes` and `events` (`name`, `time_s`, `attributes`,
+`body`); of a log record `log` is True, `span` is the one it is about, and it is its own only event. Plain JSON."""
+
+_MEND = "Mend or remove it."
+_GENAI = "gen_ai."
+_REQUESTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
+
+
+def leaves(value: object) -> Iterator[tuple[bool, object]]:
+    """Yield the spans and log records of one JSON value as they stand, each with whether it is a log record.
+
+    Three shapes: an OTLP export request of traces (`resourceSpans`) or logs (`resourceLogs`), and one span as a flat
+    object, as console exporters print it.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> list(leaves({"resourceSpans": [{"scopeSpans": [{"spans": [{"name": "chat"}]}]}]}))
+        [(False, {'name': 'chat'})]
+    """
+    source = record("telemetry", value)
+    known = False
+    for kind, scopes, inner in _REQUESTS:
+        if kind in source:
+            known = True
+            for resource in optional_list(kind, source[kind]):
+                for scope in optional_list(scopes, record(kind, resource).get(scopes)):
+                    for leaf in optional_list(inner, record(scopes, scope).get(inner)):
+                        yield kind == "resourceLogs", leaf
+    if known:
+        return
+    if _first(source, "trace_id", "traceId", "context") is None:
+        raise InputError(
+            f"an object with {excerpt(sorted(source), 60)}",
+            "telemetry has resourceSpans, resourceLogs, or a trace id",
+            "See which format this file has.",
+        )
+    yield False, source
+
+
+def telemetry(leaf: object, *, log: bool) -> Telemetry | None:
+    """Return a span or a log record as a plain record; None where there is no `gen_ai.*` in it.
+
+    Of a flat span: `trace_id`, `traceId` or `context.trace_id`; attributes as an object or as OTLP's list. Ids lose a
+    leading `0x`.
+
+    Raises:
+        InputError: it has no trace, no id or no start, or a value of an unknown kind.
+
+    Example:
+        >>> span = {"trace_id": "0x01", "span_id": "0x02", "start_time": 1.0, "attributes": {"gen_ai.system": "x"}}
+        >>> telemetry(span, log=False)["trace"]
+        '01'
+    """
+    return _log(record("a log record", leaf)) if log else _span(record("a span", leaf))
+
+
+def trace_of(leaf: object) -> str | None:
+    """Return which trace a span or log record is of; None where it does not say."""
+    if not isinstance(leaf, dict):
+        return None
+    context = leaf.get("context")
+    trace = _first(leaf, "traceId", "trace_id")
+    if trace is None and isinstance(context, dict):
+        trace = _first(context, "trace_id", "traceId")
+    return trace.lower().removeprefix("0x") if isinstance(trace, str) else None
+
+
+def _first(fields: dict[str, Any], *names: str) -> Any:
+    return next((fields[name] for name in names if fields.get(name) is not None), None)
+
+
+def _id(name: str, value: object, *, needed: bool = True) -> str | None:
+    text = text_key(name, value)
+    if text is None and needed:
+        raise InputError(f"a span without {name}", "a span says which trace it is of, and its own id", _MEND)
+    return None if text is None else text.lower().removeprefix("0x")
+
+
+def _span(span: dict[str, Any]) -> Telemetry | None:
+    attributes = _genai(_attributes(span.get("attributes")))
+    events = [
+        {
+            "name": event.get("name"),
+            "time_s": unix_time("event time", _first(event, "timeUnixNano", "time_unix_nano", "timestamp", "time")),
+            "attributes": _attributes(event.get("attributes")),
+            "body": None,
+        }
+        for event in (record("an event", event) for event in optional_list("events", span.get("events")))
+        if isinstance(event.get("name"), str) and event["name"].startswith(_GENAI)
+    ]
+    if not events and not any(name.startswith(_GENAI) for name in attributes):
+        return None
+    context = optional_record("context", span.get("context"))
+    start = unix_time("start", _first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"))
+    end = unix_time("end", _first(span, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"))
+    if start is None:
+        raise InputError("a span without a start", "a span says when it started", _MEND)
+    status = span.get("status")
+    code = _first(status, "code", "status_code") if isinstance(status, dict) else status
+    return {
+        "trace": _id("trace_id", trace_of(span)),
+        "span": _id("span_id", _first(span, "spanId", "span_id") or _first(context, "span_id", "spanId")),
+        "parent": _id("parent", _first(span, "parentSpanId", "parent_span_id", "parent_id"), needed=False),
+        "start_s": start,
+        "end_s": start if end is None else end,
+        "error": code in (2, "ERROR", "STATUS_CODE_ERROR", "Error") or "error.type" in attributes,
+        "attributes": attributes,
+        "events": events,
+        "log": False,
+    }
+
+
+def _log(log: dict[str, Any]) -> Telemetry | None:
+    attributes = _attributes(log.get("attributes"))
+    name = _first(log, "eventName", "event_name") or attributes.get("event.name")
+    if not isinstance(name, str) or not name.startswith(_GENAI):
+        return None
+    time = unix_time("log time", _first(log, "timeUnixNano", "observedTimeUnixNano"))
+    body = None if log.get("body") is None else _any_value(log["body"])
+    return {
+        "trace": _id("trace_id", trace_of(log)),
+        "span": _id("span_id", log.get("spanId"), needed=False),
+        "parent": None,
+        "start_s": time or 0.0,
+        "end_s": time or 0.0,
+        "error": False,
+        "attributes": _genai(attributes),
+        "events": [{"name": name, "time_s": time, "attributes": attributes, "body": body}],
+        "log": True,
+    }
+
+
+def _genai(attributes: dict[str, Any]) -> dict[str, Any]:
+    """Only what an episode may need is held: a span has much else."""
+    return {name: value for name, value in attributes.items() if name.startswith(_GENAI) or name == "error.type"}
+
+
+def _attributes(value: object) -> dict[str, Any]:
+    if value is None or isinstance(value, dict):
+        return value or {}
+    pairs = [record("an attribute", pair) for pair in optional_list("attributes", value)]
+    return _key_values("attributes", pairs)
+
+
+def _key_values(name: str, pairs: list[dict[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for pair in pairs:
+        key = pair.get("key")
+        if not isinstance(key, str) or key in found:
+            raise InputError(f"the key {shown(key)} of {name}", "each key is a text, and there once", _MEND)
+        found[key] = _any_value(pair.get("value"))
+    return found
+
+
+def _any_value(value: object) -> Any:
+    """What an OTLP AnyValue holds."""
+    fields = optional_record("an OTLP value", value)
+    if not fields:
+        return None
+    [(kind, inner), *more] = fields.items()
+    if more:
+        raise InputError(f"an OTLP value with {excerpt(sorted(fields), 60)}", "it has one kind", _MEND)
+    if kind in ("stringValue", "bytesValue", "boolValue", "doubleValue"):
+        return inner
+    if kind == "intValue":
+        return int(inner) if isinstance(inner, str) else inner
+    if kind == "arrayValue":
+        items = optional_list("values", optional_record("arrayValue", inner).get("values"))
+        return [_any_value(item) for item in items]
+    if kind == "kvlistValue":
+        pairs = optional_list("values", optional_record("kvlistValue", inner).get("values"))
+        return _key_values("kvlistValue", [record("a pair", pair) for pair in pairs])
+    raise InputError(f"an OTLP value of kind {shown(kind)}", "this kind is unknown", _MEND)

@@ -1,0 +1,211 @@
+"""Redaction: secrets and personal data leave a text before anything is stored or compared.
+
+Every ready rule scans a text in linear time: a run has one place to start, and what is looked ahead at is bounded.
+"""
+
+from __future__ import annotations
+
+import bisect
+import hashlib
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+
+from seasoned.errors import InputError, UnknownNameError, excerpt
+from seasoned.registry import suggest
+from seasoned.states.masks import Mask
+from seasoned.states.secrets import RULES, Rule
+from seasoned.types import Episode, Step, check_text
+
+__all__ = ["REDACTION_RULES", "Redactor", "redact_episode"]
+
+REDACTION_RULES = tuple(RULES)
+"""The ready rules by name, in the order in which they are applied: `api-keys`, `tokens`, `emails`, `cards`."""
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
+_MAX_KEY_BYTES = 64
+_DIGEST_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Redactor:
+    """Replaces secrets and personal data by marks: a function from text to text, deterministic and idempotent.
+
+    A mark is `[email]`; with a key, `[email:1d0c9b62]`: 32 bits of a keyed BLAKE2b of the value, so that equal values
+    stay equal, and cannot be read or guessed without the key. Equal means: e-mail addresses in any case, card numbers
+    with any separators. Marks in a text stay as they are.
+
+    | rule | finds | mark |
+    |---|---|---|
+    | `api-keys` | keys by their well-known prefix (`sk-`, `AKIA`, `ghp_`, `xoxb-`, `AIza`), private keys | api-key |
+    | `tokens` | JWTs, `Authorization`, Bearer, `user:password@` in URLs, values of `password=`, `"token":` | token |
+    | `emails` | e-mail addresses | email |
+    | `cards` | 13 to 19 digits, as cards are printed, that pass the Luhn check | card |
+
+    Rules find what looks like a secret. A password in running text looks like a word: add a pattern for what is yours.
+
+    Args:
+        rules: which ready rules, by name; all of them by default.
+        patterns: name to regular expression, letters in both cases; what it matches becomes `[name]`. The time a
+            pattern takes is yours to mind: nested repeats such as `(a+)+` can take for ever on a hostile text.
+        keyed: a secret of 1 to 64 bytes (16 random ones are enough); keep it, or equal values get other marks.
+
+    Raises:
+        UnknownNameError: no ready rule has this name.
+        InputError: a pattern is not a regular expression, or another setting breaks a rule.
+
+    Example:
+        >>> Redactor()("ann@example.com paid with 4111 1111 1111 1111")
+        '[email] paid with [card]'
+        >>> keyed = Redactor(["emails"], keyed=b"secret")
+        >>> keyed("Ann@example.com") == keyed("ann@example.com") != keyed("bob@example.com")
+        True
+    """
+
+    rules: Iterable[str] = REDACTION_RULES
+    patterns: Mapping[str, str] = field(default_factory=dict, hash=False)
+    keyed: bytes | None = field(default=None, repr=False)
+    _finders: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
+    _marks: re.Pattern[str] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if isinstance(self.rules, str) or not isinstance(self.rules, Iterable):
+            raise InputError(f"rules = {excerpt(self.rules)}", "rules are a list of names", "Pass ['emails'], say.")
+        rules = tuple(self.rules)
+        for name in rules:
+            if not isinstance(name, str) or name not in RULES:
+                raise UnknownNameError(
+                    f"redaction rule {excerpt(name)}", "no ready rule has this name", suggest(str(name), RULES)
+                )
+        if not isinstance(self.patterns, Mapping):
+            raise InputError(
+                f"patterns = {excerpt(self.patterns)}", "patterns map a name to an expression", "Pass a dict."
+            )
+        key = self.keyed
+        if key is not None and not (isinstance(key, bytes) and 1 <= len(key) <= _MAX_KEY_BYTES):
+            raise InputError(
+                f"keyed = {'b' + repr('...') if isinstance(key, bytes) else excerpt(type(key).__name__)}",
+                f"a key has 1 to {_MAX_KEY_BYTES} bytes",
+                "Use os.urandom(16), and keep it.",
+            )
+        # In the order of the table: a URL's password first, or it would pass for an address.
+        finders = [finder for name in RULES if name in rules for finder in RULES[name]]
+        finders += [_own_rule(name, pattern) for name, pattern in self.patterns.items()]
+        names = "|".join(sorted({re.escape(finder.mark) for finder in finders}, key=len, reverse=True))
+        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "patterns", dict(self.patterns))
+        object.__setattr__(self, "_finders", tuple(finders))
+        object.__setattr__(self, "_marks", re.compile(rf"\[(?:{names})(?::[0-9a-f]{{{2 * _DIGEST_BYTES}}})?\]"))
+
+    def __call__(self, text: str) -> str:
+        """Return `text` with every secret replaced.
+
+        Raises:
+            InputError: the text is not a str.
+        """
+        if not isinstance(text, str):
+            raise InputError(
+                f"text = {excerpt(text)}", f"a text is a str, not {type(text).__name__}", "Convert it first."
+            )
+        # To the fixed point: what a mark uncovers is found as well, and redacting twice changes nothing. It is reached,
+        # as every round leaves fewer characters outside the marks.
+        while (redacted := self._once(text)) != text:
+            text = redacted
+        return text
+
+    def _once(self, text: str) -> str:
+        small = text.lower()
+        for finder in self._finders:
+            if finder.telltales and not any(telltale in small for telltale in finder.telltales):
+                continue
+            parts: list[str] = []
+            at = 0
+            for begin, end in self._outside(text, finder.spans(text)):
+                parts += (text[at:begin], self._mark(finder, text[begin:end]))
+                at = end
+            if parts:
+                text = "".join(parts) + text[at:]
+        return text
+
+    def _outside(self, text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+        """What of the spans is no mark."""
+        starts: list[int] | None = None
+        ends: list[int] = []
+        for begin, end in spans:
+            if starts is None:
+                marks = [found.span() for found in self._marks.finditer(text)]
+                starts, ends = [start for start, _ in marks], [stop for _, stop in marks]
+            index = bisect.bisect_right(ends, begin)
+            at = begin
+            while index < len(starts) and starts[index] < end:
+                if at < starts[index]:
+                    yield at, starts[index]
+                at = ends[index]
+                index += 1
+            if at < end:
+                yield at, end
+
+    def _mark(self, finder: Rule, secret: str) -> str:
+        if self.keyed is None:
+            return f"[{finder.mark}]"
+        value = finder.canonical(secret).encode("utf-8", "surrogatepass")
+        return f"[{finder.mark}:{hashlib.blake2b(value, digest_size=_DIGEST_BYTES, key=self.keyed).hexdigest()}]"
+
+
+def _own_rule(name: object, pattern: object) -> Rule:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(
+            f"the name {excerpt(name)} of a pattern",
+            "a name has up to 32 small letters, digits, - and _, a letter first",
+            "Call it 'order', say.",
+        )
+    mask = Mask(name, check_text("pattern", pattern))  # which refuses what is no expression, or matches nothing at all
+    regex = re.compile(mask.pattern, re.IGNORECASE)
+    return Rule(name, lambda text: (found.span() for found in regex.finditer(text)))
+
+
+def redact_episode(episode: Episode, redact: Callable[[str], str], *, ids: bool = False) -> Episode:
+    """Return the episode with every text redacted: task, states, actions, final state, and the actions of each prior.
+
+    Two actions of a prior that become one are one: its probability is their sum, `log(exp(a) + exp(b))`, at most 0.
+    `id` and `subject` are keys by which an episode is found and erased: they stay, unless `ids` is set. Names of
+    models, policies and arms stay.
+
+    Raises:
+        InputError: a redacted text is no longer a text that an episode can hold: blank, say.
+
+    Example:
+        >>> step = Step("to: ann@example.com", "send(ann@example.com)")
+        >>> redact_episode(Episode("write to ann@example.com", [step]), Redactor(["emails"])).steps[0].action
+        'send([email])'
+    """
+
+    def told(text: str | None) -> str | None:
+        return None if text is None else redact(text)
+
+    return replace(
+        episode,
+        task=redact(episode.task),
+        steps=[_redact_step(step, redact) for step in episode.steps],
+        final_state=told(episode.final_state),
+        id=told(episode.id) if ids else episode.id,
+        subject=told(episode.subject) if ids else episode.subject,
+    )
+
+
+def _redact_step(step: Step, redact: Callable[[str], str]) -> Step:
+    prior = step.prior
+    if prior is not None:
+        together: dict[str, list[float]] = {}
+        for action, logprob in prior.items():
+            together.setdefault(redact(action), []).append(logprob)
+        prior = {action: _logsumexp(logprobs) for action, logprobs in together.items()}
+    return replace(step, state=redact(step.state), action=redact(step.action), prior=prior)
+
+
+def _logsumexp(logprobs: list[float]) -> float:
+    if len(logprobs) == 1:
+        return logprobs[0]
+    largest = max(logprobs)
+    return min(0.0, largest + math.log(math.fsum(math.exp(logprob - largest) for logprob in logprobs)))

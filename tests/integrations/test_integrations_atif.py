@@ -1,0 +1,177 @@
+"""ATIF trajectories become episodes."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from seasoned.integrations import Accepted, Refusal, read_episodes
+
+TRAJECTORY = {
+    "schema_version": "ATIF-v1.7",
+    "session_id": "0193-run",
+    "trajectory_id": "t-1",
+    "agent": {"name": "terminus", "version": "2.0", "model_name": "claude-sonnet-4-5", "extra": {"parser": "json"}},
+    "notes": "one of three runs",
+    "steps": [
+        {"step_id": 1, "timestamp": "2025-11-03T10:00:00Z", "source": "system", "message": "You are in a terminal."},
+        {"step_id": 2, "timestamp": "2025-11-03T10:00:01Z", "source": "user", "message": "Make hello.txt."},
+        {"step_id": 3, "timestamp": "2025-11-03T10:00:05Z", "source": "agent", "message": "First a look.",
+         "reasoning_content": "I should look.",
+         "tool_calls": [
+             {"tool_call_id": "c1", "function_name": "bash", "arguments": {"keystrokes": "ls\n", "duration": 0.1}},
+             {"tool_call_id": "c2", "function_name": "pwd", "arguments": {}}],
+         "observation": {"results": [{"source_call_id": "c1", "content": ""},
+                                     {"source_call_id": "c2", "content": [{"type": "text", "text": "/root"}]}]},
+         "metrics": {"prompt_tokens": 520, "completion_tokens": 80, "cost_usd": 0.001}},
+        {"step_id": 4, "timestamp": "2025-11-03T10:00:09+00:00", "source": "agent", "message": "Done.",
+         "model_name": "claude-sonnet-4-5", "observation": {"results": [{"content": "hello.txt is there"}]}},
+    ],
+    "final_metrics": {"total_prompt_tokens": 1000, "total_steps": 4, "extra": {"reward": 0.5}},
+}  # fmt: skip
+
+
+def read(*documents):
+    return list(read_episodes("atif", [json.dumps(document).encode() for document in documents]))
+
+
+def changed(**fields):
+    document = copy.deepcopy(TRAJECTORY)
+    document.update(fields)
+    return document
+
+
+def one(document):
+    [found] = read(document)
+    assert isinstance(found, Accepted), found
+    return found
+
+
+def test_a_trajectory_by_hand():
+    found = one(TRAJECTORY)
+    episode = found.episode
+    assert [(step.state, step.action, step.reward) for step in episode.steps] == [
+        ("Make hello.txt.", 'bash({"duration":0.1,"keystrokes":"ls\\n"})', 0.0),
+        ("Make hello.txt.", "pwd({})", 0.0),
+        ("tool bash:\ntool pwd:\n/root", "Done.", 0.5),
+    ]
+    assert episode.final_state == "hello.txt is there"
+    assert (episode.id, episode.task, episode.model, episode.policy, episode.ending) == (
+        "t-1", "Make hello.txt.", "claude-sonnet-4-5", "terminus", "terminated",
+    )  # fmt: skip
+    assert found.created_at == 1762164009.0
+    assert found.rewarded
+
+
+def test_one_printed_document_and_lines_are_the_same():
+    printed = json.dumps(TRAJECTORY, indent=2).encode().splitlines()
+    two = [*printed, *json.dumps([TRAJECTORY], indent=4).encode().splitlines(), json.dumps(TRAJECTORY).encode()]
+    found = list(read_episodes("atif", two))
+    assert [read.line for read in found] == [1, len(printed) + 1, len(two)]
+    assert all(read.episode == one(TRAJECTORY).episode for read in found)
+
+
+def test_ids():
+    assert one(changed(trajectory_id=None)).episode.id == "0193-run"
+    unnamed = changed(trajectory_id=None, session_id=None)
+    assert one(unnamed).episode.id == one(unnamed).episode.id
+    assert one(unnamed).episode.id.startswith("atif:")
+    assert one(changed(trajectory_id=None, session_id=None, notes="other")).episode.id != one(unnamed).episode.id
+
+
+def test_every_minor_version_is_read_and_no_other():
+    for minor in (0, 4, 6, 12):
+        assert one(changed(schema_version=f"ATIF-v1.{minor}", new_field={"x": 1})).episode.id == "t-1"
+    for version in ("ATIF-v2.0", "v1.7", 1.7, None, "ATIF-v1.", ["ATIF-v1.7"]):
+        [refusal] = read(changed(schema_version=version))
+        assert "it is ATIF-v1.x" in refusal.reason
+
+
+def test_rewards_and_endings_are_in_extra():
+    assert not one(changed(final_metrics=None)).rewarded
+    assert one(changed(extra={"score": 2})).episode.steps[-1].reward == 2.0
+    steps = copy.deepcopy(TRAJECTORY["steps"])
+    steps[2]["extra"] = {"reward": 0.25}
+    episode = one(changed(steps=steps, final_metrics=None)).episode
+    assert [step.reward for step in episode.steps] == [0.0, 0.25, 0.0]
+    assert one(changed(extra={"truncated": True})).episode.ending == "truncated"
+    assert one(changed(extra={"error": "agent timed out"})).episode.ending == "aborted"
+    assert one(changed(extra={"task": "hello", "subject": "ann"})).episode.task == "hello"
+
+
+def test_copied_context_is_context():
+    steps = copy.deepcopy(TRAJECTORY["steps"])
+    steps[2]["is_copied_context"] = True
+    episode = one(changed(steps=steps)).episode
+    assert [(s.state, s.action) for s in episode.steps] == [("tool bash:\ntool pwd:\n/root", "Done.")]
+    assert episode.task == "Make hello.txt."
+
+
+def test_a_step_that_only_thinks_or_observes_is_no_step():
+    steps = copy.deepcopy(TRAJECTORY["steps"])
+    steps.insert(2, {"step_id": 9, "source": "agent", "message": "", "reasoning_content": "hm"})
+    steps.insert(3, {"step_id": 9, "source": "agent", "message": "", "observation": {"results": [{"content": "$"}]}})
+    steps.insert(4, {"step_id": 9, "source": "system", "message": "", "observation": {"results": [{"content": "#"}]}})
+    states = [step.state for step in one(changed(steps=steps)).episode.steps]
+    assert states[0] == "user:\nMake hello.txt.\nobservation:\n$\nobservation:\n#"
+    assert len(states) == 3
+
+
+def test_embedded_subagents_are_episodes_of_their_own():
+    inner = changed(trajectory_id="t-2", session_id=None)
+    bad = changed(trajectory_id="t-3", schema_version="ATIF-v9")
+    deepest = changed(trajectory_id="t-4")
+    found = read(
+        changed(
+            subagent_trajectories=[
+                {**inner, "subagent_trajectories": [deepest]},
+                bad,
+                {**inner, "trajectory_id": "t-5"},
+            ]
+        )
+    )
+    assert [r.reason[:14] if isinstance(r, Refusal) else r.episode.id for r in found] == [
+        "t-1", "t-2", "t-4", "schema_version", "t-5",
+    ]  # fmt: skip
+
+
+def with_step(**step):
+    return changed(steps=[*TRAJECTORY["steps"][:2], {"step_id": 3, **step}, TRAJECTORY["steps"][3]])
+
+
+REFUSED = [
+    (changed(steps=[]), "a trajectory has a step"),
+    (changed(steps=None), "a trajectory has a step"),
+    (changed(steps={}), "steps is a list"),
+    (changed(steps=[7]), "a step is a JSON object"),
+    (changed(steps=TRAJECTORY["steps"][:2]), "an episode has one step"),
+    (changed(agent=None), "agent is a JSON object"),
+    (changed(agent={"name": 7}), "agent name is a str"),
+    (changed(extra=[1]), "extra is a JSON object"),
+    (changed(extra={"reward": "1"}), "a reward is a number"),
+    (with_step(source="robot", message="x"), "a step is of system, user or agent"),
+    (with_step(source=None, message="x"), "a step is of system, user or agent"),
+    (with_step(source="agent", message=""), "a step says, does or observes"),
+    (with_step(source="user", message=""), "a step says or observes"),
+    (with_step(source="agent", message=7), "is a list"),
+    (with_step(source="agent", message=[{"type": "smell"}]), "this kind of part is unknown"),
+    (with_step(source="agent", message="", tool_calls=[{"function_name": ""}]), "a tool name is not empty"),
+    (with_step(source="agent", message="x", observation=[]), "observation is a JSON object"),
+    (with_step(source="agent", message="x", timestamp="soon"), None),
+    (changed(steps=[*TRAJECTORY["steps"][:3], {**TRAJECTORY["steps"][3], "timestamp": "soon"}]), "a time in ISO 8601"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "said"), REFUSED, ids=[str(said) for _, said in REFUSED])
+def test_what_is_refused_and_why(document, said):
+    before, found, after = read(TRAJECTORY, document, TRAJECTORY)
+    assert isinstance(before, Accepted)
+    assert isinstance(after, Accepted)
+    if said is None:  # only the last time is taken
+        assert isinstance(found, Accepted)
+    else:
+        assert isinstance(found, Refusal)
+        assert said in found.reason
+        assert found.line == 2

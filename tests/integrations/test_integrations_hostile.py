@@ -1,0 +1,327 @@
+"""Whatever a file holds, it is read or refused by line and reason: no traceback, no line held without bound."""
+
+from __future__ import annotations
+
+import io
+import json
+import tracemalloc
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.errors import InputError
+from seasoned.integrations import FORMATS, Accepted, Line, Refusal, bounded_lines, read_episodes
+from seasoned.integrations.reading import documents, parse_json
+
+PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
+
+CHAT = {"id": "x", "messages": [{"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}]}
+ATIF = {"schema_version": "ATIF-v1.7", "session_id": "x", "agent": {"name": "a", "version": "1"},
+        "steps": [{"step_id": 1, "source": "user", "message": "U"},
+                  {"step_id": 2, "source": "agent", "message": "A"}]}  # fmt: skip
+OTEL = {"trace_id": "x", "span_id": "1", "start_time": 1.0, "attributes": {
+    "gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "U"}],
+    "gen_ai.output.messages": [{"role": "assistant", "content": "A"}]}}  # fmt: skip
+GOOD = {"openai": CHAT, "atif": ATIF, "otel": OTEL}
+PLACE = "@here@"
+WITH_PLACE = {
+    "openai": {**CHAT, "messages": [*CHAT["messages"], {"role": "user", "content": PLACE}]},
+    "atif": {**ATIF, "steps": [*ATIF["steps"], {"step_id": 3, "source": "user", "message": PLACE}]},
+    "otel": {**OTEL, "attributes": {**OTEL["attributes"], "gen_ai.system_instructions": PLACE}},
+}
+
+
+def line(record):
+    return json.dumps(record).encode()
+
+
+def with_raw(name, raw):
+    """The good document with raw bytes where a value should be."""
+    return line(WITH_PLACE[name]).replace(json.dumps(PLACE).encode(), raw)
+
+
+DEEP = 1_000_000
+HOSTILE = [
+    ("cut off", b'{"messages": [{"role": "us', "not JSON"),
+    ("no JSON", b"Traceback (most recent call last):", "not JSON"),
+    ("two values", b'{"a": 1} {"b": 2}', "not JSON: Extra data"),
+    ("deep lists", b"[" * DEEP, "nested too deeply"),
+    ("deep lists, closed", b"[" * DEEP + b"]" * DEEP, "nested too deeply"),
+    ("deep objects", b'{"a":' * DEEP + b"1" + b"}" * DEEP, "nested too deeply"),
+    ("a NUL byte", b'{"a": "\0"}', "not JSON: Invalid control character"),
+    ("an escaped NUL", rb'{"a": "\u0000"}', "NUL character"),
+    ("no UTF-8", b'{"a": "\xff"}', "not UTF-8: byte 0xff at 7"),
+    ("UTF-16", "{}".encode("utf-16"), "not UTF-8"),
+    ("an encoded surrogate", b'{"a": "\xed\xa0\x80"}', "not UTF-8"),
+    ("NaN", b'{"a": NaN}', "NaN is not JSON"),
+    ("Infinity", b'{"a": [-Infinity]}', "Infinity is not JSON"),
+    ("a huge integer", b'{"a": ' + b"9" * 5000 + b"}", "4300 digits"),
+    ("a key twice", b'{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' is there twice"),
+    ("no object", b'"messages"', "is a JSON object"),
+    ("a number", b"7", "is a JSON object"),
+    ("nothing known in it", b"{}", "an object with []"),
+]
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+@pytest.mark.parametrize(("data", "said"), [case[1:] for case in HOSTILE], ids=[case[0] for case in HOSTILE])
+def test_a_hostile_line_is_refused_alone(name, data, said):
+    other = json.loads(line(GOOD[name]).replace(b'"x"', b'"y"'))
+    found = list(read_episodes(name, [line(GOOD[name]), b"", data, line(other)]))
+    accepted = [read for read in found if isinstance(read, Accepted)]
+    [refusal] = [read for read in found if isinstance(read, Refusal)]
+    assert [read.line for read in accepted] == [1, 4]
+    assert refusal.line == 3
+    if not (name == "atif" and data == b"{}"):
+        assert said in refusal.reason
+    assert len(refusal.reason) < 400
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+@pytest.mark.parametrize(
+    "raw",
+    [rb'"\ud800"', rb'"\u0000"', b"[" * DEEP, b"[" * DEEP + b"]" * DEEP, b"1e999", b"NaN", b"7", b'[{"type": []}]'],
+    ids=["surrogate", "NUL", "deep, open", "deep", "inf", "NaN", "number", "odd part"],
+)
+def test_a_hostile_value_is_refused(name, raw):
+    if name == "otel":  # an object whose own text is JSON as well
+        raw = raw if raw[:1] != b'"' else rb'[{"type": "text", "content": ' + raw + b"}]"
+    found = list(read_episodes(name, [with_raw(name, raw)]))
+    # Instructions are no part of an episode where a user speaks: a surrogate there does not matter.
+    assert [type(read) for read in found] in ([Refusal], [Accepted]) if name == "otel" else [Refusal]
+    assert all(isinstance(read, Refusal) for read in found) or raw.startswith(rb'[{"type": "text", "content": "\ud800')
+
+
+def test_arguments_in_a_text_may_be_hostile_too():
+    def chat(arguments):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+        return line({"messages": [CHAT["messages"][0], {"role": "assistant", "tool_calls": [call]}]})
+
+    [deep] = read_episodes("openai", [chat("[" * DEEP)])
+    assert deep.reason == "nested too deeply"
+    [huge] = read_episodes("openai", [chat('{"a": 1e999}')])
+    assert "not JSON compliant" in huge.reason
+    [digits] = read_episodes("openai", [chat("9" * 5000)])
+    assert digits.episode.steps[0].action == f"f({'9' * 5000})"
+
+
+# ------------------------------------------------------------------------------- bounded lines
+
+
+class Repeated(io.RawIOBase):
+    """A file of `size` equal bytes, made while it is read, between two short lines."""
+
+    def __init__(self, size):
+        self._parts = [(b"first\n", 1), (b"x", size), (b"\nlast", 1)]
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        while self._parts:
+            unit, count = self._parts[0]
+            if not count:
+                self._parts.pop(0)
+                continue
+            now = min(count, len(buffer)) if len(unit) == 1 else 1
+            buffer[: now * len(unit)] = unit * now
+            self._parts[0] = (unit, count - now)
+            return now * len(unit)
+        return 0
+
+
+def test_a_line_of_a_gigabyte_is_never_held():
+    limit = 1_000_000
+    tracemalloc.start()
+    found = list(bounded_lines(io.BufferedReader(Repeated(1_000_000_000)), limit))
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found == [Line(1, b"first"), Refusal(2, f"longer than {limit} bytes"), Line(3, b"last")]
+    assert peak < 8 * limit
+
+
+@PROPERTY
+@given(
+    st.lists(st.binary(max_size=9).map(lambda b: b.replace(b"\n", b"")), max_size=6), st.integers(1, 9), st.booleans()
+)
+def test_lines_are_those_of_the_file(lines, limit, ends):
+    data = b"\n".join(lines) + (b"\n" if ends and lines else b"")
+    expected = data.split(b"\n")
+    if expected[-1] == b"":
+        expected.pop()
+    found = list(bounded_lines(io.BytesIO(data), limit))
+    assert [item.number if isinstance(item, Line) else item.line for item in found] == list(range(1, len(expected) + 1))
+    for item, whole in zip(found, expected, strict=True):
+        assert item.data == whole if isinstance(item, Line) else len(whole) > limit
+
+
+def test_a_refused_line_keeps_its_place_among_the_documents():
+    file = io.BytesIO(b"\n".join([line(CHAT), b'"' + b"x" * 500 + b'"', line(CHAT)]))
+    found = list(read_episodes("openai", bounded_lines(file, 300)))
+    assert [read.line for read in found] == [1, 2, 3]
+    assert found[1] == Refusal(2, "longer than 300 bytes")
+
+
+def test_a_document_over_many_lines_is_bounded_as_well():
+    printed = json.dumps({"messages": ["x" * 10] * 1000}, indent=1).encode().splitlines()
+    found = list(read_episodes("openai", [*printed, line(CHAT)], max_document_bytes=500))
+    assert [read.line for read in found] == [1, len(printed) + 1]
+    assert found[0].reason == "longer than 500 bytes"
+    [refusal] = read_episodes("openai", [line(CHAT)], max_document_bytes=10)
+    assert refusal.reason == "longer than 10 bytes"
+
+
+@pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1", None])
+def test_limits_are_checked_before_anything_is_read(limit):
+    with pytest.raises(InputError, match="a limit is a positive number of bytes"):
+        bounded_lines(io.BytesIO(b"x"), limit)
+    with pytest.raises(InputError, match="a limit is a positive number of bytes"):
+        read_episodes("openai", [], max_document_bytes=limit)
+
+
+def test_lines_are_bytes():
+    with pytest.raises(InputError, match="Open the file with mode 'rb'"):
+        list(read_episodes("openai", ["{}"]))
+
+
+# ------------------------------------------------------------------------------- documents
+
+values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=8,
+)
+objects = st.dictionaries(
+    st.text(max_size=5).filter(lambda key: "\0" not in key), values, min_size=1, max_size=3
+).filter(lambda value: "\\u0000" not in json.dumps(value))
+
+
+@PROPERTY
+@given(st.lists(st.tuples(objects, st.sampled_from([None, 1, 4, "\t"]), st.integers(0, 2)), max_size=4), st.booleans())
+def test_values_are_found_however_they_are_printed(printed, mark):
+    lines, expected = [], []
+    for value, indent, blanks in printed:
+        lines += [b""] * blanks
+        expected.append((len(lines) + 1, value))
+        lines += json.dumps(value, indent=indent).encode().splitlines()
+    if mark and lines:
+        lines[0] = b"\xef\xbb\xbf" + lines[0]
+    assert list(documents(lines)) == expected
+
+
+@PROPERTY
+@given(st.lists(objects, max_size=4))
+def test_a_list_at_the_top_is_taken_apart(items):
+    whole = json.dumps(items).encode()
+    one_each = [b"[", *(json.dumps(item).encode() + b"," for item in items[:-1]),
+                *(json.dumps(item).encode() for item in items[-1:]), b"]"]  # fmt: skip
+    for lines in ([whole], json.dumps(items, indent=2).encode().splitlines(), one_each):
+        assert [document.value for document in documents(lines)] == items
+
+
+@PROPERTY
+@given(st.text(max_size=30))
+def test_strict_json_is_json(text):
+    raw = json.dumps(text)
+    try:
+        assert parse_json(raw) == text
+    except ValueError:
+        assert "\0" in text
+
+
+# ------------------------------------------------------------------------------- anything at all
+
+
+def mutated(document):
+    """The document with any value anywhere in place of its own."""
+    paths = []
+
+    def visit(value, path):
+        paths.append(path)
+        if isinstance(value, dict):
+            for key, inner in value.items():
+                visit(inner, (*path, key))
+        elif isinstance(value, list):
+            for index, inner in enumerate(value):
+                visit(inner, (*path, index))
+
+    visit(document, ())
+
+    def put(value, path, new):
+        if not path:
+            return new
+        copied = dict(value) if isinstance(value, dict) else list(value)
+        copied[path[0]] = put(value[path[0]], path[1:], new)
+        return copied
+
+    return st.builds(lambda path, new: put(document, path, new), st.sampled_from(paths), values)
+
+
+RICH = {
+    "openai": [
+        {**CHAT, "reward": 1, "rewards": [1], "task": "t", "created": 1, "model": "m", "metadata": {"task": "t"},
+         "error": None, "finish_reason": "stop", "ending": "terminated"},
+        {"messages": [CHAT["messages"][0],
+                      {"role": "assistant", "content": [{"type": "text", "text": "x"}], "function_call": {"name": "f"},
+                       "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
+                      {"role": "tool", "tool_call_id": "c", "content": "x"}]},
+        {"request": {"messages": CHAT["messages"], "model": "m"},
+         "response": {"id": "r", "choices": [{"message": CHAT["messages"][1], "finish_reason": "stop"}]}},
+    ],
+    "atif": [
+        {**ATIF, "trajectory_id": "t", "extra": {"reward": 1, "task": "t"}, "final_metrics": {"extra": {"reward": 1}},
+         "steps": [*ATIF["steps"], {"source": "agent", "message": [{"type": "text", "text": "x"}],
+                                    "timestamp": "2025-01-01",
+                                    "tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {"a": 1}}],
+                                    "observation": {"results": [{"source_call_id": "c", "content": "x"}]}}],
+         "subagent_trajectories": [ATIF]},
+    ],
+    "otel": [
+        OTEL,
+        {**OTEL, "status": {"code": 1}, "parent_id": "2", "end_time": "2025-01-01T00:00:00Z",
+         "attributes": {"gen_ai.conversation.id": "c", "gen_ai.tool.name": "f", "gen_ai.tool.call.arguments": "{}",
+                        "gen_ai.tool.call.result": [{"type": "text"}]},
+         "events": [{"name": "gen_ai.evaluation.result", "time": 1,
+                     "attributes": {"gen_ai.evaluation.score.value": 1}}]},
+        {**OTEL, "attributes": {"gen_ai.request.model": "m", "gen_ai.agent.name": "a"},
+         "events": [{"name": "gen_ai.user.message", "attributes": {"content": "x"}},
+                    {"name": "gen_ai.choice", "attributes": {"message": {"content": "x", "tool_calls": []}}}]},
+        {"resourceSpans": [{"scopeSpans": [{"spans": [
+            {"traceId": "a", "spanId": "b", "startTimeUnixNano": "1", "attributes": [
+                {"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": [{"kvlistValue": {"values": [
+                    {"key": "role", "value": {"stringValue": "user"}}]}}]}}}]}]}]}]},
+        {"resourceLogs": [{"scopeLogs": [{"logRecords": [
+            {"traceId": "a", "spanId": "b", "timeUnixNano": "1", "eventName": "gen_ai.choice", "attributes": [],
+             "body": {"kvlistValue": {"values": [{"key": "message", "value": {"stringValue": "x"}}]}}}]}]}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", sorted(RICH))
+def test_nothing_in_a_file_raises(name):
+    @settings(max_examples=600, deadline=None, derandomize=True)
+    @given(st.sampled_from(RICH[name]).flatmap(mutated), st.sampled_from(RICH[name]).flatmap(mutated))
+    def check(one, other):
+        lines = [json.dumps(one).encode(), json.dumps(other).encode()]
+        found = list(read_episodes(name, lines))
+        assert found == list(read_episodes(name, lines))
+        for read in found:
+            assert isinstance(read, Accepted) or (isinstance(read, Refusal) and read.reason)
+
+    check()
+
+
+@pytest.mark.parametrize("name", sorted(GOOD))
+def test_any_bytes_will_do(name):
+    @PROPERTY
+    @given(st.lists(st.binary(max_size=12) | st.sampled_from([b"{", b"}", b"[", b"]", b" 1", b'{"a": ']), max_size=6))
+    def check(lines):
+        for read in read_episodes(name, lines):
+            assert isinstance(read, Refusal)
+
+    check()
+
+
+def test_every_format_is_tested_here():
+    assert set(FORMATS.names()) == set(GOOD) == set(RICH)

@@ -1,0 +1,261 @@
+"""Chat-completion transcripts become episodes: what came in is the state, what was called is the action."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from seasoned.integrations import Accepted, Refusal, read_episodes
+
+SHOP = {
+    "id": "chat-17",
+    "model": "gpt-4o-mini",
+    "messages": [
+        {"role": "system", "content": "You run a shop's desk."},
+        {"role": "user", "content": "Where is order 4417?"},
+        {
+            "role": "assistant",
+            "content": "Let me look.",
+            "tool_calls": [
+                {"id": "c1", "type": "function",
+                 "function": {"name": "get_order", "arguments": '{"order": 4417, "fields": ["status"]}'}},
+                {"id": "c2", "type": "function", "function": {"name": "get_time", "arguments": ""}},
+            ],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"status": "shipped"}'},
+        {"role": "tool", "tool_call_id": "c2", "content": [{"type": "text", "text": "10:00"}]},
+        {"role": "assistant", "content": "It was shipped."},
+        {"role": "user", "content": [{"type": "text", "text": "Thanks!"}, {"type": "image_url", "image_url": {}}]},
+    ],
+    "reward": 1,
+    "created": 1700000000,
+    "anything": {"else": True},
+}  # fmt: skip
+
+
+def read(*records):
+    return list(read_episodes("openai", [json.dumps(record).encode() for record in records]))
+
+
+def one(record):
+    [found] = read(record)
+    assert isinstance(found, Accepted), found
+    return found
+
+
+def says(*contents, **fields):
+    roles = ["user", "assistant"] * len(contents)
+    return {"messages": [{"role": r, "content": c} for r, c in zip(roles, contents, strict=False)], **fields}
+
+
+def test_a_transcript_by_hand():
+    found = one(SHOP)
+    episode = found.episode
+    results = 'tool get_order:\n{"status": "shipped"}\ntool get_time:\n10:00'
+    assert [(step.state, step.action, step.reward) for step in episode.steps] == [
+        ("Where is order 4417?", 'get_order({"fields":["status"],"order":4417})', 0.0),
+        ("Where is order 4417?", "get_time({})", 0.0),
+        (results, "It was shipped.", 1.0),
+    ]
+    assert episode.final_state == "Thanks!\n[image]"
+    assert (episode.id, episode.task, episode.model, episode.ending) == (
+        "chat-17", "Where is order 4417?", "gpt-4o-mini", "terminated",
+    )  # fmt: skip
+    assert (found.line, found.created_at, found.rewarded) == (1, 1700000000.0, True)
+
+
+def test_nothing_is_invented_where_nothing_is_said():
+    found = one(says("Hi", "Hello"))
+    assert not found.rewarded
+    assert found.created_at is None
+    assert found.episode.steps[0].reward == 0.0
+    assert (found.episode.model, found.episode.final_state, found.episode.subject) == (None, None, None)
+
+
+def test_the_id_of_a_transcript_without_one_is_its_content():
+    first, again, other = (one(says("Hi", text)).episode.id for text in ("Hello", "Hello", "Bye"))
+    assert first == again != other
+    assert first.startswith("openai:")
+
+
+def test_the_same_call_with_its_arguments_in_another_order_is_the_same_action():
+    def action(arguments):
+        call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": arguments}}
+        messages = [{"role": "user", "content": "x"}, {"role": "assistant", "content": None, "tool_calls": [call]}]
+        return one({"messages": messages}).episode.steps[0].action
+
+    assert (
+        action('{"a": 1, "b": [2]}') == action('{"b":[2],"a":1}') == action({"b": [2], "a": 1}) == 'f({"a":1,"b":[2]})'
+    )
+    # What is no strict JSON stands as it was written.
+    assert action(" ls -l ") == "f(ls -l)"
+    assert action('{"a": NaN}') == 'f({"a": NaN})'
+    assert action('{"a": 1, "a": 2}') == 'f({"a": 1, "a": 2})'
+
+
+def test_the_other_ways_to_call():
+    messages = [
+        {"role": "user", "content": "x"},
+        {"role": "assistant", "content": None, "function_call": {"name": "old", "arguments": '{"a": 1}'}},
+        {"role": "function", "name": "old", "content": "done"},
+        {
+            "role": "assistant",
+            "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "sql", "input": "SELECT"}}],
+        },
+        {"role": "tool", "tool_call_id": "c", "content": ""},
+        {"role": "assistant", "content": None, "refusal": "I cannot."},
+    ]
+    steps = one({"messages": messages}).episode.steps
+    assert [(step.state, step.action) for step in steps] == [
+        ("x", 'old({"a":1})'),
+        ("done", "sql(SELECT)"),
+        ("tool sql:", "I cannot."),
+    ]
+
+
+def test_instructions_are_no_state_unless_nothing_else_came_in():
+    with_user = {"messages": [{"role": "developer", "content": "D"}, *says("U", "A")["messages"]]}
+    alone = {"messages": [{"role": "system", "content": "S"}, {"role": "assistant", "content": "A"}]}
+    assert one(with_user).episode.steps[0].state == "U"
+    assert one(alone).episode.steps[0].state == one(alone).episode.task == "S"
+
+
+def test_turns_between_which_nothing_came_in_share_a_state():
+    messages = [*says("U", "A")["messages"], {"role": "assistant", "content": "B"}]
+    assert [(s.state, s.action) for s in one({"messages": messages}).episode.steps] == [("U", "A"), ("U", "B")]
+
+
+def test_a_greeting_is_no_decision_but_is_told():
+    messages = [{"role": "assistant", "content": "Welcome!"}, *says("U", "A")["messages"]]
+    episode = one({"messages": messages}).episode
+    assert [(s.state, s.action) for s in episode.steps] == [("assistant:\nWelcome!\nuser:\nU", "A")]
+    assert episode.task == "U"
+
+
+def test_thoughts_are_no_actions():
+    messages = [{"role": "user", "content": "U"}, {"role": "assistant", "content": "", "reasoning_content": "hm"},
+                {"role": "assistant", "content": "A", "reasoning_content": "so"}]  # fmt: skip
+    assert [s.action for s in one({"messages": messages}).episode.steps] == ["A"]
+
+
+def test_the_task():
+    assert one(says("U" * 3000, "A")).episode.task == "U" * 1000
+    assert one(says("U", "A", task="T" * 3000)).episode.task == "T" * 3000
+    assert one(says("U", "A", metadata={"task": "M"})).episode.task == "M"
+    assert one(says("U", "A", task="T", metadata={"task": "M"})).episode.task == "T"
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected", "rewarded"),
+    [
+        ({}, [0, 0], False),
+        ({"reward": None}, [0, 0], False),
+        ({"reward": 0}, [0, 0], True),
+        ({"score": 0.5}, [0, 0.5], True),
+        ({"reward": 1, "score": 0.5}, [0, 1], True),
+        ({"rewards": [1, -1]}, [1, -1], True),
+        ({"rewards": [1, None]}, [1, 0], True),
+        ({"rewards": [0.25, 0.5], "reward": 0.75}, [0.25, 0.5], True),
+    ],
+    ids=str,
+)
+def test_rewards(fields, expected, rewarded):
+    found = one(says("U", "A", "V", "B", **fields))
+    assert [step.reward for step in found.episode.steps] == expected
+    assert found.rewarded is rewarded
+
+
+def test_a_turns_reward_lands_on_its_last_call():
+    calls = [{"id": str(n), "type": "function", "function": {"name": "f", "arguments": {"n": n}}} for n in range(2)]
+    messages = [{"role": "user", "content": "U"}, {"role": "assistant", "tool_calls": calls, "reward": 2.0},
+                {"role": "assistant", "content": "A"}]  # fmt: skip
+    assert [s.reward for s in one({"messages": messages}).episode.steps] == [0.0, 2.0, 0.0]
+    for message in messages:
+        message.pop("reward", None)
+    assert [s.reward for s in one({"messages": messages, "rewards": [2, 1]}).episode.steps] == [0.0, 2.0, 1.0]
+    assert [s.reward for s in one({"messages": messages, "rewards": [3, 2, 1]}).episode.steps] == [3.0, 2.0, 1.0]
+
+
+@pytest.mark.parametrize(
+    ("fields", "ending"),
+    [
+        ({}, "terminated"),
+        ({"finish_reason": "stop"}, "terminated"),
+        ({"finish_reason": "length"}, "truncated"),
+        ({"finish_reason": "content_filter"}, "aborted"),
+        ({"truncated": True}, "truncated"),
+        ({"truncated": False, "error": None}, "terminated"),
+        ({"error": {"message": "timeout"}}, "aborted"),
+        ({"ending": "truncated", "error": "x"}, "truncated"),
+    ],
+    ids=str,
+)
+def test_endings(fields, ending):
+    assert one(says("U", "A", **fields)).episode.ending == ending
+
+
+def test_a_logged_call_is_its_answer_alone():
+    request = {"model": "gpt-4o", "user": "ann", "messages": says("U", "A", "V")["messages"]}
+    choice = {"index": 0, "finish_reason": "length", "message": {"role": "assistant", "content": "B"}}
+    response = {"id": "chatcmpl-1", "model": "gpt-4o-2024", "created": 1700000000, "choices": [choice]}
+    found = one({"request": request, "response": response, "reward": 0.5})
+    episode = found.episode
+    assert [(s.state, s.action, s.reward) for s in episode.steps] == [("V", "B", 0.5)]
+    assert (episode.id, episode.model, episode.subject, episode.ending, episode.task) == (
+        "chatcmpl-1", "gpt-4o-2024", "ann", "truncated", "U",
+    )  # fmt: skip
+    assert found.created_at == 1700000000.0
+
+
+def bad_message(**message):
+    return {"messages": [{"role": "user", "content": "U"}, message, {"role": "assistant", "content": "A"}]}
+
+
+REFUSED = [
+    (says(), "a transcript has a message"),
+    (says("U"), "an episode has one step"),
+    ({"messages": None}, "a transcript has a message"),
+    ({"messages": "hi"}, "messages is a list"),
+    ({"messages": ["hi"]}, "a message is a JSON object"),
+    ({"prompt": "hi"}, "a transcript has `messages`"),
+    ([7], "a transcript is a JSON object"),
+    (bad_message(role="bot", content="x"), "role 'bot': this role is unknown"),
+    (bad_message(role=7, content="x"), "role 7: this role is unknown"),
+    (bad_message(role=["user"], content="x"), "role a list: this role is unknown"),
+    (bad_message(content="x"), "role None: this role is unknown"),
+    (bad_message(role="user", content=""), "a message says something"),
+    (bad_message(role="user", content=" \n"), "a message says something"),
+    (bad_message(role="assistant", content=""), "a turn says or does something"),
+    (bad_message(role="assistant", content=None, tool_calls=[]), "a turn says or does something"),
+    (bad_message(role="user", content={"text": "x"}), "is a list"),
+    (bad_message(role="user", content=[{"type": "hologram"}]), "this kind of part is unknown"),
+    (bad_message(role="user", content=[{"type": "text"}]), "it has a text"),
+    (bad_message(role="assistant", tool_calls=[{"type": "psychic"}]), "this kind of call is unknown"),
+    (bad_message(role="assistant", tool_calls=[{"function": {"arguments": "{}"}}]), "a tool name is a str"),
+    (bad_message(role="assistant", tool_calls={"id": 1}), "is a list"),
+    (bad_message(role="assistant", content="x", reward="high"), "a reward is a number"),
+    (bad_message(role="user", content="nul \0 here"), "NUL"),
+    (bad_message(role="user", content="lone \ud800 here"), "surrogate"),
+    (says("U", "A", reward=1e200), "a reward is between"),
+    (says("U", "A", reward=True), "a reward is a number"),
+    (says("U", "A", rewards=[1, 2, 3]), "one reward for each turn"),
+    (says("U", "A", "V", "B", rewards=[1, 1], reward=5), "the steps add up to the episode"),
+    (says("U", "A", id={}), "an id is a str"),
+    (says("U", "A", model=7), "a model is a str"),
+    (says("U", "A", ending="done"), "it is one of terminated, truncated, aborted"),
+    (says("U", "A", created="yesterday"), "a time in ISO 8601"),
+    ({"request": {"messages": []}, "response": {"choices": []}}, "the one that was acted on"),
+    ({"request": {"messages": []}, "response": {"choices": [{}, {}]}}, "the one that was acted on"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("record", "said"), REFUSED, ids=[said for _, said in REFUSED])
+def test_what_is_refused_and_why(record, said):
+    before, refusal, after = read(says("U", "A"), record, says("V", "B"))
+    assert isinstance(refusal, Refusal)
+    assert refusal.line == 2
+    assert said in refusal.reason
+    assert isinstance(before, Accepted)
+    assert isinstance(after, Accepted)
+    assert after.line == 3

@@ -1,0 +1,427 @@
+"""GenAI spans of one conversation become one episode, whatever the order and the shape they come in."""
+
+from __future__ import annotations
+
+import json
+import random
+
+import pytest
+
+from seasoned.errors import InputError, UnknownNameError
+from seasoned.integrations import FORMATS, Accepted, Refusal, read_episodes
+from seasoned.integrations.otel import read_otel
+from seasoned.integrations.reading import documents
+
+SECOND = 1_000_000_000
+START = 1_700_000_000 * SECOND
+
+
+def otlp_value(value):
+    if isinstance(value, bool):
+        return {"boolValue": value}
+    if isinstance(value, int):
+        return {"intValue": str(value)}
+    if isinstance(value, float):
+        return {"doubleValue": value}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [otlp_value(item) for item in value]}}
+    if isinstance(value, dict):
+        return {"kvlistValue": {"values": otlp_attributes(value)}}
+    return {"stringValue": value}
+
+
+def otlp_attributes(attributes):
+    return [{"key": key, "value": otlp_value(value)} for key, value in attributes.items()]
+
+
+def span(number, attributes, trace="ab" * 16, parent=None, events=(), **fields):
+    return {
+        "traceId": trace,
+        "spanId": f"{number:016x}",
+        **({"parentSpanId": f"{parent:016x}"} if parent is not None else {}),
+        "name": "a span",
+        "startTimeUnixNano": str(START + number * SECOND),
+        "endTimeUnixNano": str(START + number * SECOND + SECOND // 2),
+        "attributes": otlp_attributes(attributes),
+        "events": [
+            {"name": name, "timeUnixNano": str(START + number * SECOND), "attributes": otlp_attributes(own)}
+            for name, own in events
+        ],
+        **fields,
+    }
+
+
+def flat(otlp):
+    """The same span as a console exporter prints it."""
+
+    def plain(value):
+        [(kind, inner)] = value.items()
+        if kind == "arrayValue":
+            return [plain(item) for item in inner["values"]]
+        if kind == "kvlistValue":
+            return {pair["key"]: plain(pair["value"]) for pair in inner["values"]}
+        return int(inner) if kind == "intValue" else inner
+
+    def attributes(pairs):
+        return {pair["key"]: plain(pair["value"]) for pair in pairs}
+
+    return {
+        "name": otlp["name"],
+        "context": {"trace_id": "0x" + otlp["traceId"], "span_id": "0x" + otlp["spanId"], "trace_state": "[]"},
+        "parent_id": "0x" + otlp["parentSpanId"] if "parentSpanId" in otlp else None,
+        "start_time": int(otlp["startTimeUnixNano"]) / SECOND,
+        "end_time": int(otlp["endTimeUnixNano"]) / SECOND,
+        "status": {"status_code": "UNSET"},
+        "attributes": attributes(otlp["attributes"]),
+        "events": [{"name": e["name"], "timestamp": START / SECOND, "attributes": attributes(e["attributes"])}
+                   for e in otlp["events"]],
+    }  # fmt: skip
+
+
+def request(*spans):
+    return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [{"scope": {}, "spans": list(spans)}]}]}
+
+
+def text(role, content):
+    return {"role": role, "parts": [{"type": "text", "content": content}]}
+
+
+CALL = {"role": "assistant", "finish_reason": "tool_call",
+        "parts": [{"type": "reasoning", "content": "look it up"},
+                  {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"order": 4417}}]}  # fmt: skip
+RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "shipped"}]}
+HELLO = [text("user", "Where is order 4417?")]
+ANSWER = {**text("assistant", "It was shipped."), "finish_reason": "stop"}
+
+
+def chat(number, before, after, **fields):
+    attributes = {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.provider.name": "openai",
+        "gen_ai.conversation.id": "conv-1",
+        "gen_ai.request.model": "gpt-4o",
+        "gen_ai.response.model": "gpt-4o-2024",
+        "gen_ai.input.messages": json.dumps(before),
+        "gen_ai.output.messages": json.dumps(after),
+        "gen_ai.usage.input_tokens": 12,
+    }
+    return span(number, {**attributes, **fields.pop("attributes", {})}, parent=0, **fields)
+
+
+def tool(number, result="shipped", trace="ab" * 16):
+    attributes = {
+        "gen_ai.operation.name": "execute_tool",
+        "gen_ai.tool.name": "get_order",
+        "gen_ai.tool.call.id": "c1",
+        "gen_ai.tool.call.arguments": '{"order": 4417}',
+    }
+    result = {} if result is None else {"gen_ai.tool.call.result": result}
+    return span(number, {**attributes, **result}, trace=trace, parent=0)
+
+
+def agent(**fields):
+    attributes = {"gen_ai.operation.name": "invoke_agent", "gen_ai.agent.name": "desk", **fields.pop("attributes", {})}
+    return span(0, attributes, **fields)
+
+
+def evaluation(score, name="task_success"):
+    return "gen_ai.evaluation.result", {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": score}
+
+
+HTTP = span(7, {"http.request.method": "POST"}, parent=1)
+CONVERSATION = [
+    agent(events=[evaluation(1)]),
+    chat(1, HELLO, [CALL]),
+    HTTP,
+    tool(2),
+    chat(3, [*HELLO, CALL, RESULT], [ANSWER]),
+]
+
+
+def read(*values, **options):
+    return list(read_episodes("otel", [json.dumps(value).encode() for value in values], **options))
+
+
+def one(*spans, **options):
+    [found] = read(request(*spans), **options)
+    assert isinstance(found, Accepted), found
+    return found
+
+
+def told(found):
+    return [(step.state, step.action, step.reward) for step in found.episode.steps]
+
+
+def test_a_conversation_by_hand():
+    found = one(*CONVERSATION)
+    episode = found.episode
+    assert told(found) == [
+        ("Where is order 4417?", 'get_order({"order":4417})', 0.0),
+        ("shipped", "It was shipped.", 1.0),
+    ]
+    assert (episode.id, episode.task, episode.model, episode.policy, episode.ending, episode.final_state) == (
+        "conv-1", "Where is order 4417?", "gpt-4o-2024", "desk", "terminated", None,
+    )  # fmt: skip
+    assert found.created_at == 1_700_000_003.5
+    assert found.rewarded
+
+
+def test_order_shape_and_repetition_do_not_matter():
+    expected = one(*CONVERSATION).episode
+    for seed in range(10):
+        spans = list(CONVERSATION)
+        random.Random(seed).shuffle(spans)
+        for values in ([request(*spans)], [request(s) for s in spans], [flat(s) for s in spans], [[*map(flat, spans)]]):
+            [found] = read(*values, *values)
+            assert found.episode == expected
+    printed = "\n".join(json.dumps(flat(s), indent=4) for s in CONVERSATION).encode().splitlines()
+    [found] = read_episodes("otel", printed)
+    assert found.episode == expected
+
+
+def test_messages_as_attributes_of_structure():
+    messages = {"gen_ai.input.messages": HELLO, "gen_ai.output.messages": [ANSWER]}
+    instructions = {"gen_ai.system_instructions": [{"type": "text", "content": "Be brief."}]}
+    assert told(one(span(1, {"gen_ai.operation.name": "chat", **messages, **instructions}))) == [
+        ("Where is order 4417?", "It was shipped.", 0.0)
+    ]
+
+
+def test_without_a_conversation_id_it_is_the_trace():
+    messages = {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
+    spans = [span(n, {"gen_ai.operation.name": "chat", **messages}, trace=t * 16) for n, t in [(1, "aa"), (2, "bb")]]
+    assert [found.episode.id for found in read(request(*spans))] == ["aa" * 16, "bb" * 16]
+
+
+def test_one_conversation_over_two_traces_and_a_tool_span_that_does_not_know_it():
+    spans = [chat(1, HELLO, [CALL], trace="cc" * 16), tool(2, trace="cc" * 16),
+             chat(3, [*HELLO, CALL, RESULT], [ANSWER], trace="dd" * 16)]  # fmt: skip
+    assert told(one(*spans)) == told(one(*CONVERSATION[1:]))
+
+
+def test_tool_results_come_in_where_no_input_tells_them():
+    assert one(chat(1, HELLO, [CALL]), tool(2)).episode.final_state == "shipped"
+    found = one(chat(1, HELLO, [CALL]), tool(2), chat(3, [], [ANSWER]))
+    assert [step.state for step in found.episode.steps] == ["Where is order 4417?", "shipped"]
+
+
+def test_where_only_tools_were_recorded_each_call_is_a_turn():
+    root = agent(attributes={"gen_ai.input.messages": json.dumps(HELLO)})
+    found = one(root, tool(1), tool(2, "lost"))
+    assert [step.state for step in found.episode.steps] == ["Where is order 4417?", "shipped"]
+    assert found.episode.final_state == "lost"
+    assert {step.action for step in found.episode.steps} == {'get_order({"order":4417})'}
+
+
+def test_where_only_the_agent_was_recorded_it_is_the_turn():
+    messages = {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
+    assert told(one(agent(attributes=messages, events=[evaluation(0.5)]))) == [
+        ("Where is order 4417?", "It was shipped.", 0.5)
+    ]
+
+
+QUESTION = {"role": "user", "content": "Where is order 4417?"}
+OLD_CALLS = [{"id": "c1", "type": "function", "function": {"name": "get_order", "arguments": '{"order":4417}'}}]
+
+
+@pytest.mark.parametrize(
+    ("first", "second"),
+    [
+        (
+            [("gen_ai.user.message", {"content": "Where is order 4417?"}),
+             ("gen_ai.choice", {"index": 0, "message": json.dumps({"tool_calls": OLD_CALLS})})],
+            [("gen_ai.user.message", {"content": "Where is order 4417?"}),
+             ("gen_ai.assistant.message", {"tool_calls": json.dumps(OLD_CALLS)}),
+             ("gen_ai.tool.message", {"id": "c1", "content": "shipped"}),
+             ("gen_ai.choice", {"index": 0, "message": {"content": "It was shipped."}})],
+        ),
+        (
+            [("gen_ai.user.message", {"gen_ai.event.content": json.dumps(QUESTION)}),
+             ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"tool_calls": OLD_CALLS}})})],
+            [("gen_ai.tool.message", {"gen_ai.event.content": json.dumps({"id": "c1", "content": "shipped"})}),
+             ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"content": "It was shipped."}})})],
+        ),
+        (
+            [("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([QUESTION])}),
+             ("gen_ai.content.completion",
+              {"gen_ai.completion": json.dumps([{"role": "assistant", "tool_calls": OLD_CALLS}])})],
+            [("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([{"role": "tool", "content": "shipped"}])}),
+             ("gen_ai.content.completion", {"gen_ai.completion": "It was shipped."})],
+        ),
+        (
+            [("gen_ai.client.inference.operation.details",
+              {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([CALL])})],
+            [("gen_ai.client.inference.operation.details",
+              {"gen_ai.input.messages": [RESULT], "gen_ai.output.messages": [ANSWER]})],
+        ),
+    ],
+    ids=["attributes", "json", "prompt", "details"],
+)  # fmt: skip
+def test_messages_as_events(first, second):
+    operation = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv-1"}
+    spans = [span(1, operation, events=first), span(2, operation, events=second)]
+    assert told(one(*spans)) == [
+        ("Where is order 4417?", 'get_order({"order":4417})', 0.0),
+        ("shipped", "It was shipped.", 0.0),
+    ]
+
+
+def log(number, name, attributes, body=None):
+    return {
+        "timeUnixNano": str(START + number * SECOND), "eventName": name, "traceId": "ab" * 16,
+        "spanId": f"{number:016x}", "attributes": otlp_attributes(attributes),
+        **({} if body is None else {"body": otlp_value(body)}),
+    }  # fmt: skip
+
+
+def logs(*records):
+    return {"resourceLogs": [{"scopeLogs": [{"logRecords": list(records)}]}]}
+
+
+def test_log_records_tell_of_their_span_and_stand_in_for_it():
+    operation = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv-1"}
+    records = [
+        log(1, "gen_ai.user.message", {}, {"content": "Hi"}),
+        log(1, "gen_ai.choice", {}, {"index": 0, "message": {"content": "Hello"}}),
+        log(1, "gen_ai.evaluation.result", evaluation(0.5)[1]),
+        log(2, "some.other.event", {}),
+    ]
+    [found] = read(logs(*records), request(span(1, operation)))
+    assert told(found) == [("Hi", "Hello", 0.5)]
+    details = {**operation, "gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([ANSWER])}
+    [alone] = read(logs(log(1, "gen_ai.client.inference.operation.details", details)))
+    assert told(alone) == [("Where is order 4417?", "It was shipped.", 0.0)]
+
+
+def test_evaluations():
+    on_turn = chat(1, HELLO, [CALL], events=[evaluation(0.25)])
+    assert [r for *_, r in told(one(on_turn, *CONVERSATION[2:]))] == [0.25, 0.0]
+    assert not one(*CONVERSATION[1:]).rewarded
+    label = ("gen_ai.evaluation.result", {"gen_ai.evaluation.name": "x", "gen_ai.evaluation.score.label": "pass"})
+    assert not one(agent(events=[label]), *CONVERSATION[1:]).rewarded
+    several = agent(events=[evaluation(0.5), evaluation(0.9, "tone")])
+    [refusal] = read(request(several, *CONVERSATION[1:]))
+    assert "evaluations task_success, tone" in refusal.reason
+    assert "evaluation=" in refusal.reason
+    assert told(one(several, *CONVERSATION[1:], evaluation="tone"))[-1][2] == 0.9
+
+
+@pytest.mark.parametrize(
+    ("spans", "ending"),
+    [
+        (CONVERSATION, "terminated"),
+        ([agent(status={"code": 2}), *CONVERSATION[1:]], "aborted"),
+        ([*CONVERSATION[:-1], chat(3, [RESULT], [ANSWER], status={"code": "STATUS_CODE_ERROR"})], "aborted"),
+        ([*CONVERSATION[:3], {**tool(2), "status": {"code": 2}}, CONVERSATION[-1]], "terminated"),
+        ([*CONVERSATION[:-1], chat(3, [RESULT], [{**ANSWER, "finish_reason": "length"}])], "truncated"),
+        ([*CONVERSATION[:-1], chat(3, [RESULT], [ANSWER], attributes={"gen_ai.response.finish_reasons": ["length"]})],
+         "terminated"),  # the message says stop
+    ],
+)  # fmt: skip
+def test_endings(spans, ending):
+    assert one(*spans).episode.ending == ending
+
+
+def test_a_call_that_failed_and_answered_nothing_is_no_turn():
+    failed = span(2, {"gen_ai.operation.name": "chat", "error.type": "timeout"}, parent=0)
+    assert told(one(*CONVERSATION[:3], failed, CONVERSATION[-1])) == told(one(*CONVERSATION))
+
+
+def test_what_is_no_part_of_an_episode_is_passed_over():
+    other = span(5, {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": "e"}, trace="ee" * 16)
+    assert read(request(HTTP, other)) == []
+    assert len(read(request(HTTP, other, *CONVERSATION))) == 1
+
+
+def broken(**attributes):
+    return chat(3, [RESULT], [ANSWER], attributes=attributes)
+
+
+SPANS_REFUSED = [
+    (broken(**{"gen_ai.operation.name": "teleport"}), "this operation is unknown"),
+    (chat(3, [], [ANSWER], events=[("gen_ai.aura", {})]), "this event is unknown"),
+    ({**broken(), "startTimeUnixNano": None}, "when it started"),
+    ({**broken(), "startTimeUnixNano": "soon"}, "a time in ISO 8601"),
+    ({**broken(), "spanId": None}, "its own id"),
+    ({**broken(), "attributes": [{"key": "gen_ai.x", "value": {"colourValue": 1}}]}, "this kind is unknown"),
+    ({**broken(), "attributes": [{"key": "gen_ai.x", "value": {"intValue": 1, "boolValue": True}}]}, "it has one kind"),
+    ({**broken(), "attributes": [*broken()["attributes"], *broken()["attributes"]]}, "there once"),
+    ({**broken(), "attributes": "x"}, "attributes is a list"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("bad", "said"), SPANS_REFUSED, ids=[said for _, said in SPANS_REFUSED])
+def test_a_refused_span_refuses_its_conversation_and_no_other(bad, said):
+    other = {**chat(1, HELLO, [ANSWER], trace="cd" * 16, attributes={"gen_ai.conversation.id": "conv-2"})}
+    refusal, hole, accepted = read(request(*CONVERSATION[:-1]), request(bad), request(other))
+    assert (refusal.line, hole.line) == (2, 1)
+    assert said in refusal.reason
+    assert "conversation 'conv-1': a span of it was refused, on line 2" in hole.reason
+    assert accepted.episode.id == "conv-2"
+
+
+CONVERSATIONS_REFUSED = [
+    ([span(1, {"gen_ai.operation.name": "chat"})], "Record message content"),
+    ([chat(1, HELLO, [CALL]), span(2, {"gen_ai.operation.name": "chat"})], "Record message content"),
+    ([chat(1, HELLO, [ANSWER, ANSWER])], "the one that was acted on is known"),
+    ([chat(1, HELLO, [text("user", "x")])], "of role assistant"),
+    ([chat(1, HELLO, [text("bot", "x")])], "role 'bot'"),
+    ([chat(1, HELLO, [text("assistant", "")])], "a turn says or does something"),
+    ([chat(1, [{"role": "user", "parts": [{"type": "hologram"}]}], [ANSWER])], "this kind of part is unknown"),
+    ([chat(1, [], [ANSWER])], "an episode has one step"),
+    ([broken(**{"gen_ai.input.messages": "{"})], "not JSON"),
+    ([broken(**{"gen_ai.input.messages": "7"})], "is a list"),
+    ([broken(**{"gen_ai.input.messages": json.dumps([text("user", "\0")])})], "NUL"),
+    ([agent(events=[evaluation("good")]), *CONVERSATION[1:]], "a score is a number"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("spans", "said"), CONVERSATIONS_REFUSED, ids=[said for _, said in CONVERSATIONS_REFUSED])
+def test_what_is_refused_and_why(spans, said):
+    [refusal] = read(request(*spans))
+    assert isinstance(refusal, Refusal)
+    assert refusal.reason.startswith("conversation ")
+    assert said in refusal.reason
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [({"resourceMetrics": []}, "telemetry has resourceSpans"), ({"messages": []}, "or a trace id"),
+     (7, "a JSON object"),
+     ({"resourceSpans": 7}, "resourceSpans is a list"), ({"resourceSpans": [{"scopeSpans": [7]}]}, "a JSON object")],
+)  # fmt: skip
+def test_other_files_are_refused(value, said):
+    [refusal, accepted] = read(value, request(*CONVERSATION))
+    assert refusal.line == 1
+    assert said in refusal.reason
+    assert accepted.line == 2
+
+
+def test_memory_is_bounded_and_what_comes_too_late_is_refused():
+    def conversation(number):
+        own = {"trace": f"{number:032x}", "attributes": {"gen_ai.conversation.id": f"conv-{number}"}}
+        return [chat(1, HELLO, [CALL], **own), chat(3, [RESULT], [ANSWER], **own)]
+
+    values = [request(s) for number in range(20) for s in conversation(number)]
+    lines = [json.dumps(value).encode() for value in [*values, values[0]]]
+    whole = list(read_otel(documents(lines)))
+    assert [found.episode.id for found in whole] == [f"conv-{number}" for number in range(20)]
+    *bounded, late = read_otel(documents(lines), max_held_bytes=3000)
+    # The last conversations were still open when the late span came.
+    accepted = [found for found in [*bounded, late] if isinstance(found, Accepted)]
+    assert accepted == whole
+    [refusal] = [found for found in [*bounded, late] if isinstance(found, Refusal)]
+    assert (refusal.line, "conversation 'conv-0' was over" in refusal.reason) == (41, True)
+
+
+def test_bad_arguments_are_refused_before_anything_is_read():
+    assert FORMATS.names() == ("atif", "openai", "otel")
+    with pytest.raises(UnknownNameError, match="Did you mean 'otel'"):
+        read_episodes("otl", [])
+    with pytest.raises(InputError, match="'atif' has no evaluations"):
+        read_episodes("atif", [], evaluation="x")
+    for limit in (0, -1, True, 1.5, None):
+        with pytest.raises(InputError, match="positive number of bytes"):
+            read_otel([], max_held_bytes=limit)
+        with pytest.raises(InputError, match="positive number of bytes"):
+            read_episodes("otel", [], max_document_bytes=limit)
