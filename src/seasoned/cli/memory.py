@@ -21,6 +21,7 @@ from seasoned.cli.opening import (
     state_text,
     writing,
 )
+from seasoned.cli.operations import backup, compact, diff, merge, restore
 from seasoned.cli.records import episode_detail, episode_summary, neighbor_record
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, number, one_line
 from seasoned.cli.transfer import export
@@ -40,10 +41,8 @@ def memory() -> None:
     """
 
 
-memory.add_command(explain)
-memory.add_command(export)
-memory.add_command(import_)
-memory.add_command(migrate)
+for command in (backup, compact, diff, explain, export, import_, merge, migrate, restore):
+    memory.add_command(command)
 
 
 @memory.command(epilog=example("seasoned memory stats agent.db --json"))

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import struct
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any
-
-import numpy as np
 
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.reader import check_same_encoder
@@ -90,9 +89,11 @@ class Interner:
 
     def feature_sets(self, texts: list[str]) -> list[int]:
         """Return the id of each state's feature set."""
-        features = [self._encoder.features(text) for text in texts]
+        # Tuples: a set takes eight times the memory, and the garbage collector walks all of it again and again.
+        features = [tuple(self._encoder.features(text)) for text in texts]
         token_ids = self._tokens(frozenset().union(*features))
-        members = [np.array(sorted(map(token_ids.__getitem__, one)), dtype="<u4").tobytes() for one in features]
+        numbers = (sorted(map(token_ids.__getitem__, one)) for one in features)
+        members = [struct.pack(f"<{len(one)}I", *one) for one in numbers]
         keys = [text_digest(tokens) for tokens in members]
         found = self._known("feature_set", "id", dict.fromkeys(keys))
         for key, tokens in zip(keys, members, strict=True):

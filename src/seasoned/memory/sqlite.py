@@ -26,6 +26,7 @@ from seasoned.memory.schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_V
 
 __all__ = ["SqliteStore"]
 
+_CACHE_KIB = 16 * 1024  # a batch changes pages all over the indexes; what does not fit is written more than once
 _MAX_MARKS = 500  # SQLite binds a limited number of values to one statement
 _T = TypeVar("_T")
 
@@ -90,6 +91,7 @@ class SqliteStore(sqlite.Connection):
             _retry_busy(connection, "PRAGMA journal_mode = WAL")
         connection.execute(f"PRAGMA synchronous = {self._synchronous}")
         connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.create_function("octet_length", 1, _octet_length, deterministic=True)  # SQLite has it from 3.43
         connection.execute("PRAGMA secure_delete = ON")  # what was erased is overwritten with zeros
         if new or _pragma(connection, "user_version") < SCHEMA_VERSION:
