@@ -22,6 +22,10 @@ __all__ = ["EvidenceRow", "Reader", "check_same_encoder"]
 EvidenceRow = tuple[int, int, int, float, float, float, int]
 """set_id, key_id, count, weight, total, squares, ordinal."""
 
+Ints = np.ndarray[Any, np.dtype[Any]]
+
+_SETS_AT_ONCE = 1 << 16
+
 
 def check_same_encoder(stored: str, identity: str) -> None:
     """Raise EncoderMismatchError if a namespace is encoded by another encoder than ours."""
@@ -53,15 +57,24 @@ class Reader:
         """Return the tokens numbered above `token_id`."""
         return self._rows("SELECT id, text FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
 
-    def sets_after(self, visit: int) -> Iterator[tuple[int, np.ndarray[Any, np.dtype[np.uint32]], int]]:
-        """Yield the feature sets visited after `visit`, in the order of their last visits."""
+    def sets_after(self, visit: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
+        """Yield the feature sets visited after `visit`, in the order of their last visits, many at a time.
+
+        Each time ids [n], sizes [n], the tokens of all one after the other, and last visits [n].
+        """
         rows = self._store.execute(
             "SELECT id, tokens, last_visit FROM feature_set "
             "WHERE namespace_id = ? AND last_visit > ? ORDER BY last_visit",
             (self._ns, visit),
         )
-        for set_id, tokens, last_visit in rows:
-            yield set_id, np.frombuffer(tokens, dtype="<u4"), last_visit
+        while batch := rows.fetchmany(_SETS_AT_ONCE):
+            ids, tokens, visits = zip(*batch, strict=True)
+            yield (
+                np.array(ids, dtype=np.int64),
+                np.array([len(members) // 4 for members in tokens], dtype=np.int32),
+                np.frombuffer(b"".join(tokens), dtype="<u4"),
+                np.array(visits, dtype=np.int64),
+            )
 
     # ------------------------------------------------------------------------------------------ experiences
 

@@ -129,10 +129,9 @@ class Retriever:
         for token_id, text in self._reader.tokens_after(self._seen_token):
             self._token_of[text] = token_id
             self._seen_token = max(self._seen_token, token_id)
-        new = list(self._reader.sets_after(self._seen_visit))
-        if new:
-            self._index.add(new)
-            self._seen_visit = new[-1][2]
+        for ids, sizes, tokens, visits in self._reader.sets_after(self._seen_visit):
+            self._index.add_arrays(ids, sizes, tokens, visits)
+            self._seen_visit = int(visits[-1])
         self._spreads.clear()
         self._seen_version = version
 

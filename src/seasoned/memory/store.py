@@ -21,6 +21,10 @@ class Cursor(Protocol):
         """Return the next row, or None."""
         ...
 
+    def fetchmany(self, size: int, /) -> list[Any]:
+        """Return the next rows, at most so many."""
+        ...
+
     def fetchall(self) -> list[Any]:
         """Return the rows that are left."""
         ...
