@@ -1,0 +1,282 @@
+"""One PostgreSQL database as a store: many hosts write to it at once."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import re
+import threading
+import time
+from collections.abc import Hashable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
+from seasoned.memory.postgres_connection import RETRY_S, PostgresConnection
+from seasoned.memory.postgres_schema import KEY_LIMIT_BYTES, TABLES, Column
+from seasoned.memory.schema import COLUMNS
+from seasoned.memory.store import Cursor
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresStore", "check_key"]
+
+_BATCH = 50_000
+_MAX_LOOKED_UP = 500_000
+# The plan of a prepared statement is kept, even where it was made for a table that was empty then.
+_REPLAN_S = 1.0
+_TABLES = {table.name: table for table in TABLES}
+_KEYS = {"episode": "id", "feedback": "id", "quarantine": "id"}
+_HINT = re.compile(r"\s+INDEXED BY \w+")
+_SHIFT = re.compile(r"\bvisit >> 20\b")
+_READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
+
+
+@functools.lru_cache(maxsize=1024)
+def _translate(sql: str) -> str:
+    """Return a statement of the portable kind as PostgreSQL wants it."""
+    sql = _SHIFT.sub("visit_ordinal", _HINT.sub("", sql)).replace("NOT IN {values}", "<> ALL(?)")
+    parts = sql.replace("IN {values}", "= ANY(?)").split("?")
+    return "".join(part + (f"${number}" if number < len(parts) else "") for number, part in enumerate(parts, 1))
+
+
+def check_key(name: str, value: str) -> None:
+    """Refuse a text that is too long for an index of PostgreSQL. Raises: InputError."""
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > KEY_LIMIT_BYTES:
+        raise InputError(
+            f"{name} {excerpt(value)} of {size} bytes",
+            f"in PostgreSQL it has at most {KEY_LIMIT_BYTES} bytes as UTF-8",
+            "Use a shorter one, such as a hash of it.",
+        )
+
+
+class PostgresStore(PostgresConnection):
+    """A connection to one database. Safe to share between threads; a forked child opens its own connection.
+
+    What is sent inside a transaction or a snapshot waits for an answer only where rows are fetched, and at the end.
+
+    Args:
+        url: `postgresql://user:password@host:port/database`, with libpq's parameters behind a `?`.
+        create: make the tables if there are none.
+        read_only: refuse every write.
+        retry_s: how long `retrying` goes on, in seconds.
+
+    Raises:
+        InputError: this is no such URL.
+        MissingExtraError: psycopg is not installed.
+        ConfigError, NotFoundError: the user, the password, the host or the database is wrong.
+        ForeignStoreError, NewerStoreError: the schema `seasoned` there is not ours, or newer than we are.
+        StoreError: the server cannot be reached, or the role lacks rights.
+    """
+
+    own = "tenant = current_user"
+
+    def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
+        super().__init__(url, read_only=read_only, retry_s=retry_s)
+        from seasoned.memory.postgres_migration import ensure_tenant, prepare_schema, warn_of_superuser
+
+        self._planned = 0.0
+        self._looked_up: dict[int, dict[str, int]] = {}
+        self._epochs: dict[int, int | None] = {}
+        self._epoch_asked: tuple[int, Cursor] | None = None
+        with self.lock, self._errors():
+            connection = self._connection()
+            prepare_schema(connection, self.path, create=create and not read_only, migrate=not read_only)
+            if create and not read_only:
+                ensure_tenant(connection, self.path)
+            warn_of_superuser(connection, self.path)
+
+    @property
+    def looked_up(self) -> dict[int, dict[str, int]]:
+        """By namespace, what was read and cannot have changed: kept until the namespace's epoch moves."""
+        if self._epoch_asked is not None:
+            namespace_id, answer = self._epoch_asked
+            self._epoch_asked = None
+            row = answer.fetchone()
+            epoch = None if row is None else row[0]
+            if self._epochs.get(namespace_id) != epoch or len(self._looked_up.get(namespace_id, ())) > _MAX_LOOKED_UP:
+                self._looked_up.pop(namespace_id, None)
+            self._epochs[namespace_id] = epoch
+        return self._looked_up
+
+    # ------------------------------------------------------------------------------------------ statements
+
+    def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
+        """Run one statement. Inside a transaction its errors may come later, at the latest with the commit."""
+        connection = self._connection()
+        if time.monotonic() - self._planned > _REPLAN_S:
+            connection.execute("DISCARD PLANS")
+            self._planned = time.monotonic()
+        return connection.execute(_translate(sql), parameters, binary=True)
+
+    def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
+        """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
+        if not len(values):
+            return []
+        cursor = self.execute(sql, (*parameters, self._array(values)))
+        return cursor.fetchall() if _READS.match(sql) else []
+
+    def _array(self, values: Sequence[Any]) -> Any:
+        kinds = {int: "integer", float: "real"}
+        kind = kinds.get(type(values[0]))
+        return list(values) if kind is None else self._wire.Numbers(kind, values)
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write new rows, in the column order of `schema.COLUMNS`."""
+        self._write(table, rows, "")
+
+    def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows; a row of the same primary key is replaced."""
+        primary = _TABLES[table].primary
+        places = [COLUMNS[table].index(name) for name in primary]
+        last = {tuple(row[place] for place in places): row for row in rows}
+        changes = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS[table] if name not in primary)
+        self._write(table, list(last.values()), f" ON CONFLICT ({', '.join(primary)}) DO UPDATE SET {changes}")
+
+    def _write(self, table: str, rows: Sequence[tuple[Any, ...]], conflict: str) -> None:
+        columns = [_TABLES[table].column(name) for name in COLUMNS[table]]
+        for start in range(0, len(rows), _BATCH):
+            arrays = self._arrays(table, columns, rows[start : start + _BATCH])
+            marks = ", ".join(f"?::{column.type}[]" for column in columns)
+            self.execute(
+                f"INSERT INTO {table} ({', '.join(COLUMNS[table])}) SELECT * FROM unnest({marks}){conflict}", arrays
+            )
+
+    def update(
+        self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Change columns of rows: each row holds their new values, then those of its keys."""
+        names = (*columns, *keys)
+        rows = list({row[len(columns) :]: row for row in rows}.values())
+        declared = [_TABLES[table].column(name) for name in names]
+        changes = ", ".join(f"{name} = new.new_{name}" for name in columns)
+        which = " AND ".join(f"{table}.{name} = new.new_{name}" for name in keys)
+        marks = ", ".join(f"?::{column.type}[]" for column in declared)
+        for start in range(0, len(rows), _BATCH):
+            arrays = self._arrays(table, declared, rows[start : start + _BATCH])
+            self.execute(
+                f"UPDATE {table} SET {changes} FROM unnest({marks}) "
+                f"AS new ({', '.join(f'new_{name}' for name in names)}) WHERE {which}",
+                arrays,
+            )
+
+    def _arrays(self, table: str, columns: list[Column], rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        arrays = []
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+            if column.name == _KEYS.get(table):
+                for value in values:
+                    check_key(f"{table} id", value)
+            numbers = column.kind in ("integer", "real", "truth")
+            arrays.append(self._wire.Numbers(column.kind, values) if numbers and None not in values else list(values))
+            if column.kind == "real" and type(arrays[-1]) is list:
+                arrays[-1] = [None if value is None else float(value) for value in values]
+        return tuple(arrays)
+
+    # ------------------------------------------------------------------------------------------ transactions
+
+    @contextlib.contextmanager
+    def transaction(self, namespace_id: int | None) -> Iterator[None]:
+        """All of it or nothing. Holds the namespace's row, so that its writers take turns and number in commit order.
+
+        Raises:
+            StoreBusyError: another writer held the namespace for longer than the lock timeout.
+        """
+        with self.lock:
+            if self.read_only:
+                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            if self._inside is not None:
+                raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
+            try:
+                with self._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
+                    if namespace_id is not None:
+                        take = "UPDATE namespace SET revision = revision + 1 WHERE id = ? RETURNING epoch"
+                        self._epoch_asked = namespace_id, self.execute(take, (namespace_id,))
+                    yield
+            except BaseException:
+                self._looked_up.clear()  # it may name what was rolled back
+                raise
+            finally:
+                self._epoch_asked = None
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several reads of one and the same committed state."""
+        with self.lock:
+            if self._inside is not None:
+                with self._errors():
+                    yield
+                return
+            with self._block("snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"):
+                yield
+
+    @contextlib.contextmanager
+    def _block(self, kind: str, begin: str) -> Iterator[None]:
+        """Run from BEGIN to COMMIT, in a pipeline: what fetches nothing waits for nothing."""
+        from seasoned.memory.postgres_errors import UNKNOWN_OUTCOME, is_lost
+
+        with self._errors():
+            connection = self._connection()
+            self._inside, self._owner = kind, threading.get_ident()
+            committing = False
+            try:
+                with connection.pipeline():
+                    connection.execute(begin)
+                    yield
+                    committing = True
+                    ended = self._connection().execute("COMMIT")
+                if ended.statusmessage != "COMMIT":
+                    raise StoreError(  # noqa: TRY301
+                        f"{self.path}: {ended.statusmessage}", "the transaction failed", "Try again."
+                    )
+                self._wrote |= kind == "transaction"
+            except BaseException as error:
+                self._undo(connection)
+                if committing and kind == "transaction" and is_lost(error):
+                    raise StoreError(
+                        f"{self.path}: the connection was lost while committing ({' '.join(str(error).split())})",
+                        UNKNOWN_OUTCOME,
+                        "Do it again under the same id: what is stored already is left alone.",
+                    ) from error
+                raise
+            finally:
+                self._inside = None
+
+    def _undo(self, connection: psycopg.Connection[Any]) -> None:
+        """Roll back; a connection that cannot even do that is left, and the server rolls back by itself."""
+        if self._live is not connection:
+            return
+        from psycopg.pq import TransactionStatus
+
+        try:
+            if connection.info.transaction_status == TransactionStatus.IDLE:  # it failed to begin, or to commit
+                self._drop()
+                return
+            connection.rollback()  # which also forgets statements whose preparing was skipped
+        except Exception:  # the one that led here is the one to tell of
+            self._drop()
+        except BaseException:
+            self._drop()
+            raise
+
+    def version(self, namespace_id: int) -> Hashable:
+        """Changes whenever anything was committed to the namespace, by whomever. One round trip, one row."""
+        with self.lock, self._errors():
+            row = self.execute("SELECT revision, epoch FROM namespace WHERE id = ?", (namespace_id,)).fetchone()
+        return None if row is None else tuple(row)
+
+    # ------------------------------------------------------------------------------------------ the whole
+
+    def problems(self) -> list[str]:
+        """Return what PostgreSQL finds wrong with the tables."""
+        from seasoned.memory.postgres_migration import find_problems
+
+        return find_problems(self._connection())
+
+    def size_bytes(self) -> int | None:
+        """Return how large the tables are with their indexes, those of all tenants together."""
+        row = self.execute(
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_catalog.pg_class "
+            "WHERE relnamespace = 'seasoned'::regnamespace AND relkind = 'r'"
+        ).fetchone()
+        return int(row[0])
