@@ -13,7 +13,7 @@ from typing import Any
 
 from seasoned.core import discounted_returns
 from seasoned.memory.schema import STEP_BITS
-from seasoned.memory.store import Store
+from seasoned.memory.store import Cursor, Store
 
 __all__ = ["Deriver", "Group", "PlacedSteps", "View", "histogram_bin", "summed"]
 
@@ -46,12 +46,16 @@ class Deriver:
 
     def views(self) -> list[View]:
         """Return every view."""
-        return self._rows("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id")
+        return self.ask_views().fetchall()
 
-    def add(self, episodes: Sequence[PlacedSteps], *, new_sets: Collection[int] = ()) -> None:
-        """Add the returns of new live episodes to every view; nothing is known yet of the `new_sets`."""
+    def ask_views(self) -> Cursor:
+        """Ask for every view; the answer is fetched when it is needed."""
+        return self._store.execute("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id", (self._ns,))
+
+    def add(self, episodes: Sequence[PlacedSteps], views: Sequence[View], *, new_sets: Collection[int]) -> None:
+        """Add the returns of new live episodes to these views; nothing is known yet of the `new_sets`."""
         if episodes:
-            for view in self.views():
+            for view in views:
                 self._gather(view, episodes, new_sets)
 
     def fill(self, view: View) -> None:

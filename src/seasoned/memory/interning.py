@@ -10,7 +10,7 @@ from typing import Any
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.reader import check_same_encoder
 from seasoned.memory.schema import COUNTERS
-from seasoned.memory.store import Store
+from seasoned.memory.store import Cursor, Store
 from seasoned.protocols import StateEncoder
 from seasoned.types import normalize_action
 
@@ -39,11 +39,15 @@ class Interner:
         self.counters: dict[str, int] = {}
         self.new_sets: set[int] = set()
 
-    def load(self) -> None:
-        """Read how far each kind is numbered. EncoderMismatchError if the namespace was encoded anew meanwhile."""
-        encoder, epoch, *counts = self._store.execute(
+    def ask(self) -> Cursor:
+        """Ask how far each kind is numbered; `load` takes the answer. What is asked together is answered together."""
+        return self._store.execute(
             f"SELECT encoder, epoch, {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,)
-        ).fetchone()
+        )
+
+    def load(self, answer: Cursor | None = None) -> None:
+        """Read how far each kind is numbered. EncoderMismatchError if the namespace was encoded anew meanwhile."""
+        encoder, epoch, *counts = (answer or self.ask()).fetchone()
         check_same_encoder(encoder, self._encoder.identity)
         if epoch != self._epoch or not self._settled:  # numbers of a transaction that failed are given out again
             self._recent.clear()
@@ -60,15 +64,15 @@ class Interner:
         """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""
         visits = dict(last_visits or {})
         sets = [(ns, set_id, tokens, key, visits.pop(set_id, None)) for ns, set_id, tokens, key in self._new["sets"]]
+        if visits:
+            moved = [(visit, self._ns, set_id) for set_id, visit in visits.items()]
+            self._store.update("feature_set", ("last_visit",), ("namespace_id", "id"), moved)
         rows = {"token": self._new["token"], "feature_set": sets}
         for table in ("state", "action", "prior"):
             rows[table] = self._new[table]
         for table, new in rows.items():
             if new:
                 self._store.insert(table, new)
-        if visits:
-            moved = [(visit, self._ns, set_id) for set_id, visit in visits.items()]
-            self._store.update("feature_set", ("last_visit",), ("namespace_id", "id"), moved)
         self._new.clear()
         self._store.update("namespace", COUNTERS, ("id",), [(*(self.counters[name] for name in COUNTERS), self._ns)])
 
@@ -106,7 +110,7 @@ class Interner:
     def _tokens(self, features: frozenset[str]) -> dict[str, int]:
         known = self._store.looked_up.setdefault(self._ns, {})
         # Sorted, so that a store's content does not depend on Python's hash seed.
-        keys = {text_digest(feature): feature for feature in sorted(features - known.keys())}
+        keys = {text_digest(feature): feature for feature in sorted(features) if feature not in known}
         known.update((keys[key], id_) for key, (id_,) in self._known("token", "id", keys).items())
         for key, feature in keys.items():
             if feature not in known:

@@ -77,6 +77,7 @@ class PostgresStore(PostgresConnection):
         from seasoned.memory.postgres_migration import ensure_tenant, prepare_schema, warn_of_superuser
 
         self._planned = 0.0
+        self._pending: list[tuple[str, str, tuple[Any, ...]]] = []
         self._looked_up: dict[int, dict[str, int]] = {}
         self._epochs: dict[int, int | None] = {}
         self._epoch_asked: tuple[int, Cursor] | None = None
@@ -104,11 +105,35 @@ class PostgresStore(PostgresConnection):
 
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
         """Run one statement. Inside a transaction its errors may come later, at the latest with the commit."""
+        if self._pending and not self._reads_elsewhere(sql):
+            self._flush()
+        return self._send(sql, parameters)
+
+    def _send(self, sql: str, parameters: tuple[Any, ...]) -> Cursor:
         connection = self._connection()
         if time.monotonic() - self._planned > _REPLAN_S:
             connection.execute("DISCARD PLANS")
             self._planned = time.monotonic()
         return connection.execute(_translate(sql), parameters, binary=True)
+
+    def _reads_elsewhere(self, sql: str) -> bool:
+        """Whether a statement only reads, and none of the tables that are about to be written."""
+        return sql.startswith("SELECT") and not any(re.search(rf"\b{table}\b", sql) for table, _, _ in self._pending)
+
+    def _write_soon(self, table: str, sql: str, parameters: tuple[Any, ...]) -> None:
+        """Put a write off until somebody could see it, so that all go in one statement: each costs 0.1 ms here."""
+        if any(table == other and not (sql.startswith("INSERT") and before.startswith("UPDATE"))
+               for other, before, _ in self._pending):  # fmt: skip
+            self._flush()  # one statement changes a row once
+        self._pending.append((table, sql, parameters))
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        if len(pending) == 1:
+            self._send(*pending[0][1:])
+        elif pending:
+            parts = ", ".join(f"w{number} AS ({sql})" for number, (_, sql, _) in enumerate(pending))
+            self._send(f"WITH {parts} SELECT 1", tuple(value for _, _, values in pending for value in values))
 
     def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
         """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
@@ -139,9 +164,8 @@ class PostgresStore(PostgresConnection):
         for start in range(0, len(rows), _BATCH):
             arrays = self._arrays(table, columns, rows[start : start + _BATCH])
             marks = ", ".join(f"?::{column.type}[]" for column in columns)
-            self.execute(
-                f"INSERT INTO {table} ({', '.join(COLUMNS[table])}) SELECT * FROM unnest({marks}){conflict}", arrays
-            )
+            names = ", ".join(COLUMNS[table])
+            self._write_soon(table, f"INSERT INTO {table} ({names}) SELECT * FROM unnest({marks}){conflict}", arrays)
 
     def update(
         self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
@@ -155,7 +179,8 @@ class PostgresStore(PostgresConnection):
         marks = ", ".join(f"?::{column.type}[]" for column in declared)
         for start in range(0, len(rows), _BATCH):
             arrays = self._arrays(table, declared, rows[start : start + _BATCH])
-            self.execute(
+            self._write_soon(
+                table,
                 f"UPDATE {table} SET {changes} FROM unnest({marks}) "
                 f"AS new ({', '.join(f'new_{name}' for name in names)}) WHERE {which}",
                 arrays,
@@ -223,6 +248,7 @@ class PostgresStore(PostgresConnection):
                 with connection.pipeline():
                     connection.execute(begin)
                     yield
+                    self._flush()
                     committing = True
                     ended = self._connection().execute("COMMIT")
                 if ended.statusmessage != "COMMIT":
@@ -231,6 +257,7 @@ class PostgresStore(PostgresConnection):
                     )
                 self._wrote |= kind == "transaction"
             except BaseException as error:
+                self._pending.clear()
                 self._undo(connection)
                 if committing and kind == "transaction" and is_lost(error):
                     raise StoreError(

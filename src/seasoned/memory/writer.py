@@ -65,11 +65,12 @@ class Writer:
         self._texts.settle()
 
     def _add(self, episodes: Sequence[Timed]) -> int:
+        texts = self._texts
+        counters, views = texts.ask(), self._derive.ask_views()
         new = self._unknown(episodes)
         if not new:
             return 0
-        texts = self._texts
-        texts.load()
+        texts.load(counters)
         suspects = active_selections(self._store, self._ns) if texts.counters["quarantines"] else []
         steps = [step for episode, _, _ in new for step in episode.steps]
         finals = [episode.final_state for episode, _, _ in new if episode.final_state is not None]
@@ -108,7 +109,7 @@ class Writer:
         texts.save(last_visits)
         self._store.insert("episode", episode_rows)
         self._store.insert("step", step_rows)
-        self._derive.add(placed, new_sets=texts.new_sets)
+        self._derive.add(placed, views.fetchall(), new_sets=texts.new_sets)
         return len(new)
 
     def _unknown(self, episodes: Sequence[Timed]) -> list[tuple[Episode, float, bytes]]:

