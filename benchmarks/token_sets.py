@@ -15,7 +15,8 @@ _CHUNK = 2_000
 class TokenSetMaker:
     """Families of 48 to 60 distinct tokens by Zipf's law (`p ~ 1/rank`); a member has 1 to 3 of them replaced."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, sizes: tuple[int, int] = (48, 60), family_states: int = FAMILY_STATES) -> None:
+        self._sizes, self._family_states = sizes, family_states
         self.rng = np.random.default_rng(seed)
         self._cumulative = np.cumsum(1 / np.arange(1, VOCABULARY_WORDS + 1))
         # A token's number is the order of its first visit in a store, which is not its rank.
@@ -45,7 +46,7 @@ class TokenSetMaker:
         """Return `n` new families, as ranks."""
         found: list[Ints] = []
         for first in range(0, n, _CHUNK):
-            sizes = self.rng.integers(48, 61, size=min(_CHUNK, n - first))
+            sizes = self.rng.integers(self._sizes[0], self._sizes[1] + 1, size=min(_CHUNK, n - first))
             drawn, kept = self._distinct(np.empty((len(sizes), 0), dtype=np.int64), sizes, 256)
             found += np.split(drawn[kept], np.cumsum(sizes)[:-1])
         return found
@@ -72,11 +73,11 @@ class TokenSetMaker:
 
     def distinct(self, n: int) -> tuple[Sets, list[Ints]]:
         """Return `n` sets, no two alike, and the families they are of."""
-        families = self.families(-(-n // FAMILY_STATES))
+        families = self.families(-(-n // self._family_states))
         sets: dict[bytes, npt.NDArray[np.uint32]] = {}
         at = np.arange(n)
         while len(at):
-            for tokens in self.members([families[i // FAMILY_STATES] for i in at]):
+            for tokens in self.members([families[i // self._family_states] for i in at]):
                 sets.setdefault(tokens.tobytes(), tokens)
             at = at[: n - len(sets)]
         return list(sets.values()), families
