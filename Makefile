@@ -69,5 +69,5 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/demo.stamp
-	@$(PIP) install -qq -e '.[local,openai,textworld,plot]' --group dev
+	@$(PIP) install -qq -e '.[local,openai,textworld,plot,postgres,fast]' --group dev
 	@touch $@

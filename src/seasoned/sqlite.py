@@ -9,6 +9,7 @@ import sqlite3
 import threading
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 from seasoned.errors import (
     ForeignStoreError,
@@ -33,7 +34,8 @@ def store_errors(path: str, mend: str) -> Iterator[None]:
     except UnicodeDecodeError as error:  # Python fails so where SQLite quotes a damaged name
         raise IntegrityError(f"{path}: {error}", "the file is damaged", mend) from error
     except sqlite3.Error as error:
-        code = (getattr(error, "sqlite_errorcode", None) or 0) & 0xFF
+        extended = getattr(error, "sqlite_errorcode", None) or 0
+        code = extended & 0xFF
         seen = f"{path}: {error}"
         if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
             raise StoreBusyError(
@@ -41,9 +43,15 @@ def store_errors(path: str, mend: str) -> Iterator[None]:
                 f"a writer waits at most {BUSY_TIMEOUT_S:.0f} s for the lock",
                 "Look for a process that holds it; try again.",
             ) from error
-        if code == sqlite3.SQLITE_FULL:
+        if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
             raise StoreFullError(
                 seen, "a commit needs free disk space; nothing of it was kept", "Free space, then try again."
+            ) from error
+        if code == sqlite3.SQLITE_CANTOPEN and Path(path).exists() and not os.access(Path(path).parent, os.W_OK):
+            raise ReadOnlyStoreError(
+                seen,
+                "writing, and reading a store that was not closed, needs a folder that can be written",
+                "Open it with read_only=True; if it was not closed, open it once where its folder can be written.",
             ) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise ReadOnlyStoreError(
@@ -53,7 +61,7 @@ def store_errors(path: str, mend: str) -> Iterator[None]:
             raise ForeignStoreError(
                 seen, "a store is a seasoned SQLite file", "Choose another path; this file was left as it is."
             ) from error
-        if code == sqlite3.SQLITE_CORRUPT:
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT):  # we never write what breaks a constraint
             raise IntegrityError(seen, "the file is damaged", mend) from error
         raise StoreError(seen, "the storage below must work", "See the message of SQLite above.") from error
 

@@ -107,7 +107,6 @@ def test_what_was_recorded_is_committed_once_there_is_space(disk):
         memory.verify()
 
 
-@pytest.mark.xfail(strict=True, reason="SQLITE_IOERR_SHMSIZE is reported as a StoreError that does not name the cause")
 @pytest.mark.parametrize("read_only", [True, False])
 def test_a_store_on_a_full_disk_is_opened_or_says_that_it_is_full(disk, read_only):
     with Memory.open(disk.folder / "agent.db") as memory:

@@ -58,28 +58,17 @@ def test_damage_is_noticed_or_does_no_harm(damaged, say, kind, amount):
     assert said["found"]["noticed"] if kind != "log" else said["found"]["earlier"]
 
 
-STRAY = pytest.mark.xfail(reason="search, evidence, stats and episodes() meet damaged rows with Python's own errors")
-
-
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=STRAY if kind in {"pages", "regions"} else ()) for kind in DAMAGES]
-)
+@pytest.mark.parametrize("kind", DAMAGES)
 @pytest.mark.parametrize("amount", [FEW, MANY])
 def test_reading_what_is_damaged_ends_in_an_error_of_ours(damaged, kind, amount):
     stray = damaged(kind, *amount)["stray"]
     assert not stray, "\n".join(stray)
 
 
-EMPTIED = pytest.mark.xfail(
-    strict=True, reason="SQLite takes an empty file for a new database, and deletes the log beside it"
-)
-
-
 @pytest.mark.parametrize(
     ("options", "missing"),
     [
-        pytest.param({}, False, marks=EMPTIED), pytest.param({"create": False}, False, marks=EMPTIED),
-        pytest.param({"read_only": True}, False, marks=EMPTIED), pytest.param({}, True, marks=EMPTIED),
+        ({}, False), ({"create": False}, False), ({"read_only": True}, False), ({}, True),
         ({"create": False}, True), ({"read_only": True}, True),
     ],
     ids=str,

@@ -13,6 +13,7 @@ from typing import Any
 from seasoned.canonical import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.canonical import episode_from_record, episode_record
+from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
 from seasoned.memory.reader import Reader
 from seasoned.memory.selection import Quarantine, Selection
@@ -44,14 +45,14 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
     """
 
     def opening() -> tuple[int, dict[str, int], list[Event], list[Quarantine]]:
-        with store.snapshot():
+        with store.snapshot(), naming_damage(store.path):
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
             counted = {"episodes": reader.count("episode"), "feedback": len(events)}
             return reader.last_ordinal(), counted, events, quarantines
 
     def page_from(first: int) -> list[tuple[int, float, bytes, Episode]]:
-        with store.snapshot():
+        with store.snapshot(), naming_damage(store.path):
             return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
 
     last, counted, events, quarantines = store.retrying(opening)

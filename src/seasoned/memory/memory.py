@@ -14,6 +14,7 @@ import numpy as np
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import lines as json_lines
+from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
 from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.importing import Once, import_parsed
@@ -349,7 +350,7 @@ class Memory(Keeper):
         """Return what this namespace holds."""
 
         def attempt() -> MemoryStats:
-            with self._retriever.view(self.gamma, 1.0) as view_id:
+            with naming_damage(self._store.path), self._retriever.view(self.gamma, 1.0) as view_id:
                 spread = self._retriever.spread(view_id)
                 return gather_stats(self._store, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
 

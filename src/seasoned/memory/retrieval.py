@@ -11,6 +11,7 @@ import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
+from seasoned.memory.damage import naming_damage
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
@@ -91,7 +92,6 @@ class Retriever:
     @contextlib.contextmanager
     def view(self, gamma: float, decay: float) -> Iterator[int]:
         """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id."""
-        check_gamma(gamma)
         with self._store.lock:
             view_id = self._view_id(gamma, decay)
             with self._store.snapshot():
@@ -122,7 +122,7 @@ class Retriever:
             return
         self._reader.check_encoder(self._encoder.identity)
         if self._reader.epoch() != self._seen_epoch:
-            self._index = JaccardIndex()
+            self._index.clear()
             self._token_of.clear()
             self._seen_token = self._seen_visit = -1
             self._seen_epoch = self._reader.epoch()
@@ -143,9 +143,10 @@ class Retriever:
 
     # ------------------------------------------------------------------------------------------ neighbours
 
-    def _nearest_sets(self, state: str, k: int, threshold: float, exclude_task: str | None = None) -> Ranked:
+    def _nearest_sets(
+        self, features: frozenset[str], k: int, threshold: float, exclude_task: str | None = None
+    ) -> Ranked:
         """Return the k most similar distinct states (with a step outside `exclude_task`, if given)."""
-        features = self._encoder.features(state)
         tokens = [self._token_of[feature] for feature in features if feature in self._token_of]
         latest: dict[int, int] = {}
         asked: set[int] = set()
@@ -174,10 +175,12 @@ class Retriever:
         visits.sort(key=lambda found: (-found[1], -found[0]))
         return visits[:limit]
 
-    def _nearest_visits(self, state: str, k: int, threshold: float, exclude_task: str | None) -> list[Visit]:
+    def _nearest_visits(
+        self, features: frozenset[str], k: int, threshold: float, exclude_task: str | None
+    ) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
-        return self._visits_at(self._nearest_sets(state, k, threshold, exclude_task), k, exclude_task)
+        return self._visits_at(self._nearest_sets(features, k, threshold, exclude_task), k, exclude_task)
 
     def _checked(self, state: str, k: int, threshold: float, exclude_task: str | None) -> tuple[int, float]:
         """Refuse what cannot be asked; return k and the threshold."""
@@ -190,10 +193,12 @@ class Retriever:
     def search(self, state: str, k: int, threshold: float, *, gamma: float, exclude_task: str | None) -> list[Neighbor]:
         """Return the k nearest stored steps; see `Memory.search`."""
         k, threshold = self._checked(state, k, threshold, exclude_task)
-        with self.view(gamma, 1.0) as view_id:
-            visits = self._nearest_visits(state, k, threshold, exclude_task)
+        check_gamma(gamma)
+        features = self._encoder.features(state)
+        with naming_damage(self._store.path), self.view(gamma, 1.0) as view_id:
+            visits = self._nearest_visits(features, k, threshold, exclude_task)
             found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
-        return [Neighbor(found[visit][0], similarity) for visit, similarity, _ in visits]
+            return [Neighbor(found[visit][0], similarity) for visit, similarity, _ in visits]
 
     # ------------------------------------------------------------------------------------------ evidence
 
@@ -218,7 +223,9 @@ class Retriever:
             raise InputError(f"similarity_power = {similarity_power}", "it is at least 0", "0 weighs all alike.")
         if not 0.0 < decay <= 1.0:
             raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
-        with self.view(gamma, decay) as view_id:
+        check_gamma(gamma)
+        features = self._encoder.features(state)
+        with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
             sums: defaultdict[int, list[float]] = defaultdict(lambda: [0.0] * 4)
 
@@ -227,7 +234,7 @@ class Retriever:
                     sums[key_id][i] += amount
 
             if unit == "states":
-                sets = dict(self._nearest_sets(state, k, threshold, exclude_task))
+                sets = dict(self._nearest_sets(features, k, threshold, exclude_task))
                 for set_id, key_id, count, weight, total, squares, at in self._sums_at(
                     view_id, list(sets), decay, exclude_task
                 ):
@@ -237,7 +244,7 @@ class Retriever:
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
                 n_states = len(sets)
             else:
-                visits = self._nearest_visits(state, k, threshold, exclude_task)
+                visits = self._nearest_visits(features, k, threshold, exclude_task)
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
                 for visit, similarity, _ in visits:
                     seen, key_id = found[visit]
@@ -245,10 +252,12 @@ class Retriever:
                     collect(key_id, 1, factor, 1.0, seen.return_, seen.return_**2)
                 n_states = len({set_id for _, _, set_id in visits})
             texts = self._reader.action_texts(list(sums))
+            actions = tuple(texts[key_id] for key_id in sums)
+            neighbors = tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS])
             spread = self.spread(view_id)
         table = np.array(list(sums.values()), dtype=np.float64).reshape(-1, 4)
         return Evidence(
-            actions=tuple(texts[key_id] for key_id in sums),
+            actions=actions,
             counts=table[:, 0],
             weights=table[:, 1],
             totals=table[:, 2],
@@ -256,7 +265,7 @@ class Retriever:
             spread=spread,
             gamma=gamma,
             n_states=n_states,
-            neighbors=tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS]),
+            neighbors=neighbors,
         )
 
     def _sums_at(self, view_id: int, sets: list[int], decay: float, exclude_task: str | None) -> list[EvidenceRow]:

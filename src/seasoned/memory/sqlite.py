@@ -14,6 +14,7 @@ from seasoned import sqlite
 from seasoned.errors import (
     ForeignStoreError,
     InputError,
+    IntegrityError,
     NewerStoreError,
     NotFoundError,
     ReadOnlyStoreError,
@@ -68,12 +69,15 @@ class SqliteStore(sqlite.Connection):
                 )
             if not file.parent.is_dir():
                 raise StoreError(f"{file.parent}", "the folder of a memory exists", "Make it first.")
+            _refuse_lonely_log(Path(self.file))
         with self.lock, _store_errors(self.path):
             self.check_open()
 
     def _open(self) -> sqlite3.Connection:
         # A file that vanished since is missed, not made anew.
         mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
+        if self.file is not None and self.read_only and _cannot_change(Path(self.file)):
+            mode += "&immutable=1"  # SQLite would want to make a file beside it
         connection = sqlite3.connect(
             self.path if self.file is None else f"{Path(self.file).as_uri()}?mode={mode}",
             uri=self.file is not None, timeout=sqlite.BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False,
@@ -255,6 +259,26 @@ class SqliteStore(sqlite.Connection):
                         "End that process, then compact again.",
                     )
                 time.sleep(0.05)
+
+
+def _log_bytes(file: Path) -> int:
+    log = file.with_name(f"{file.name}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
+def _cannot_change(file: Path) -> bool:
+    """Whether it was closed properly, and lies where nothing can be written."""
+    return file.exists() and not os.access(file.parent, os.W_OK) and not _log_bytes(file)
+
+
+def _refuse_lonely_log(file: Path) -> None:
+    """SQLite deletes the log beside a file that is empty or gone, and with it whatever was committed last."""
+    if _log_bytes(file) and not (file.exists() and file.stat().st_size):
+        raise IntegrityError(
+            f"{file} is empty or gone, and its log {file.name}-wal is not",
+            "a store is its file and its log together",
+            "Put the file back beside its log; or restore a backup, and move the log away.",
+        )
 
 
 def _octet_length(value: str | bytes) -> int:

@@ -1,0 +1,28 @@
+"""What a damaged store makes of our own code, told as what it is."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from seasoned.errors import InputError, IntegrityError, SeasonedError
+
+__all__ = ["naming_damage"]
+
+
+@contextlib.contextmanager
+def naming_damage(path: str) -> Iterator[None]:
+    """Turn what goes wrong with rows that we wrote, and cannot make sense of, into an IntegrityError.
+
+    Only around what reads and interprets rows: no encoder, and nothing that a caller gave, is called inside.
+    """
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        if isinstance(error, SeasonedError) and not isinstance(error, InputError):
+            raise
+        raise IntegrityError(
+            f"{path}: rows that make no sense ({type(error).__name__}: {str(error)[:200]})",
+            "what is stored can be read as it was written",
+            "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
+        ) from error
