@@ -10,6 +10,7 @@ import click
 
 from seasoned.cli.explain import explain
 from seasoned.cli.importing import import_
+from seasoned.cli.keeping import erase, lift, prune, quarantine, quarantines
 from seasoned.cli.migrating import migrate
 from seasoned.cli.opening import (
     example,
@@ -41,7 +42,10 @@ def memory() -> None:
     """
 
 
-for command in (backup, compact, diff, explain, export, import_, merge, migrate, restore):
+for command in (
+    backup, compact, diff, erase, explain, export, import_, lift, merge, migrate, prune, quarantine, quarantines,
+    restore,
+):  # fmt: skip
     memory.add_command(command)
 
 

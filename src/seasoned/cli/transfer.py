@@ -54,11 +54,10 @@ def export(path: str, output: str | None, namespace: str | None) -> None:
         target = Path(output)
         if not is_url(path) and target.exists() and target.samefile(path):
             raise InputError(f"{output}", "a memory is not overwritten by its own export", "Name another file.")
+        _note(path, namespace, str(target.absolute()))  # first: an erasure meanwhile must name it
         _replace(target, memory.export())
 
     reading(path, namespace, ask)
-    if output not in (None, "-"):
-        _note(path, namespace, str(Path(output).absolute()))
 
 
 def _note(path: str, namespace: str | None, target: str) -> None:

@@ -18,11 +18,17 @@ def naming_damage(path: str) -> Iterator[None]:
     """
     try:
         yield
-    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-        if isinstance(error, SeasonedError) and not isinstance(error, InputError):
+    except SeasonedError as error:
+        if not isinstance(error, InputError):
             raise
-        raise IntegrityError(
-            f"{path}: rows that make no sense ({type(error).__name__}: {str(error)[:200]})",
-            "what is stored can be read as it was written",
-            "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
-        ) from error
+        raise _damage(path, error) from error
+    except (LookupError, TypeError, ValueError, ArithmeticError) as error:
+        raise _damage(path, error) from error
+
+
+def _damage(path: str, error: Exception) -> IntegrityError:
+    return IntegrityError(
+        f"{path}: rows that make no sense ({type(error).__name__}: {str(error)[:200]})",
+        "what is stored can be read as it was written",
+        "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
+    )

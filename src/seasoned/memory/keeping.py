@@ -5,14 +5,16 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from seasoned.errors import NotFoundError, excerpt
+from seasoned.errors import NotFoundError, StoreError, excerpt
+from seasoned.memory.damage import naming_damage
 from seasoned.memory.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.quarantines import QuarantineWriter
 from seasoned.memory.reader import Reader
 from seasoned.memory.removal import Remover
+from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
 from seasoned.types import check_text
@@ -33,13 +35,20 @@ class Copy:
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What was erased. `copies` are exports and backups that were made while it was there, and may still hold it."""
+    """What was erased, or would be.
+
+    `feedback` counts the events that the subject gave as an author, and those on its episodes. `quarantines` are ids of
+    those that named it. `copies` are exports and backups that were made since it was there, and may still hold it.
+    """
 
     subject: str
     episodes: tuple[str, ...]
     steps: int
     feedback: int
+    quarantines: tuple[str, ...]
     copies: tuple[Copy, ...]
+    done: bool
+    ordinals: tuple[int, ...] = field(repr=False, default=())
 
 
 class Keeper:
@@ -53,7 +62,7 @@ class Keeper:
         """Ask inside one snapshot."""
 
         def attempt() -> Answer:
-            with self._store.snapshot():
+            with self._store.snapshot(), naming_damage(self._store.path):
                 return ask()
 
         return self._store.retrying(attempt)
@@ -134,7 +143,8 @@ class Keeper:
         now = time.time()
 
         def plan() -> Pruning:
-            return plan_pruning(self._store, self._id, budget, now=now)
+            with naming_damage(self._store.path):
+                return plan_pruning(self._store, self._id, budget, now=now)
 
         def change() -> Pruning:
             planned = plan()
@@ -145,46 +155,81 @@ class Keeper:
 
     # ------------------------------------------------------------------------------------------ erasure
 
-    def erase(self, subject: str) -> Erasure:
+    def erase(self, subject: str, *, dry_run: bool = False) -> Erasure:
         """Erase a subject for good: the episodes about it, the feedback that it gave as an author, and their texts.
+
+        What other episodes share stays. A quarantine goes with them if it names the subject, one of its episodes, or a
+        task that nobody else had. Free text that others wrote is not searched for the subject's name.
 
         In an SQLite file what was erased is overwritten, also in the log and in free pages. On PostgreSQL old row
         versions stay on the server's disk until it vacuums, and in its archived logs as long as those are kept.
 
         Returns:
-            What was erased, and which exports and backups may still hold it.
+            What was erased, or would be if it is a dry run, and which exports and backups may still hold it.
 
         Raises:
             NotFoundError: nothing is stored about this subject; nothing was changed.
-            StoreBusyError: another process reads an old snapshot; what was erased is gone from the store, but may still
-                be in its log. Call `compact`.
+            StoreError: it was erased, but the file could not be written anew (a full disk, a reader that holds an old
+                snapshot): its bytes may still be in free pages or in the log. Call `compact` later; `copies` lists what
+                else may hold it.
         """
         check_text("subject", subject)
-        erased = self._write(lambda: self._erase(subject))
-        self._store.compact()
+        if dry_run:
+            return self._read(lambda: self._plan_erasure(subject))
+
+        def change() -> Erasure:
+            planned = self._plan_erasure(subject)
+            remover = Remover(self._store, self._id)
+            remover.forget_author(subject)
+            remover.remove(planned.ordinals)
+            remover.forget_quarantines(planned.quarantines)
+            return replace(planned, done=True)
+
+        erased = self._write(change)
+        try:
+            self._store.compact()
+        except StoreError as error:
+            raise type(error)(
+                error.seen,
+                f"{subject!r} is erased from the store, but its bytes may still be in free pages or in the log",
+                "Mend this, then call compact.",
+            ) from error
         return erased
 
-    def _erase(self, subject: str) -> Erasure:
-        rows = self._store.execute(
-            "SELECT ordinal, id, steps, created_at FROM episode WHERE namespace_id = ? AND subject = ?",
+    def _plan_erasure(self, subject: str) -> Erasure:
+        about = self._store.execute(
+            "SELECT ordinal, id, task, steps, created_at FROM episode WHERE namespace_id = ? AND subject = ? "
+            "ORDER BY ordinal",
             (self._id, subject),
         ).fetchall()
-        remover = Remover(self._store, self._id)
-        n_feedback = remover.forget_author(subject)
-        if not rows and not n_feedback:
+        said = self._store.execute(
+            "SELECT feedback.created_at FROM feedback JOIN episode ON episode.namespace_id = feedback.namespace_id "
+            f"AND ordinal = visit >> {STEP_BITS} WHERE feedback.namespace_id = ? AND (author = ? OR subject = ?)",
+            (self._id, subject, subject),
+        ).fetchall()
+        ids = {row[1] for row in about}
+        others = self._store.execute(
+            "SELECT DISTINCT task FROM episode WHERE namespace_id = ? AND (subject IS NULL OR subject <> ?)",
+            (self._id, subject),
+        ).fetchall()
+        tasks = {row[2] for row in about} - {row[0] for row in others}
+        naming = [
+            quarantine
+            for _, quarantine in self._reader.quarantines()
+            if quarantine.selection.subject == subject
+            or quarantine.selection.episode in ids
+            or quarantine.selection.task in tasks
+        ]
+        since = [row[-1] for row in (*about, *said)] + [quarantine.created_at for quarantine in naming]
+        if not since:
             raise NotFoundError(
                 f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
             )
-        remover.remove([row[0] for row in rows])
-        ids = {row[1] for row in rows}
-        told = [
-            q.id for _, q in self._reader.quarantines() if q.selection.subject == subject or q.selection.episode in ids
-        ]
-        remover.forget_quarantines(told)
-        first = min((row[3] for row in rows), default=0.0)
         return Erasure(
-            subject, tuple(row[1] for row in rows), sum(row[2] for row in rows), n_feedback,
-            tuple(copy for copy in self._copies() if copy.created_at >= first),
+            subject, tuple(row[1] for row in about), sum(row[3] for row in about), len(said),
+            tuple(quarantine.id for quarantine in naming),
+            tuple(copy for copy in self._copies() if copy.created_at >= min(since)), done=False,
+            ordinals=tuple(row[0] for row in about),
         )  # fmt: skip
 
     def compact(self) -> None:

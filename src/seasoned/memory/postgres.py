@@ -300,6 +300,20 @@ class PostgresStore(PostgresConnection):
 
         return find_problems(self._connection())
 
+    def compact(self) -> None:
+        """Let PostgreSQL give free space back: `VACUUM FULL` as the tables' owner, `VACUUM` where that is refused."""
+        with self.lock, self._errors():
+            if self.read_only:
+                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            connection = self._connection()
+            owned = connection.execute(
+                "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_catalog.pg_class "
+                "WHERE relnamespace = 'seasoned'::regnamespace AND relkind IN ('r', 'p')"
+            ).fetchone()
+            how = "VACUUM (FULL, ANALYZE)" if owned and owned[0] else "VACUUM"
+            for name in _TABLES:
+                connection.execute(f"{how} {name}")
+
     def size_bytes(self) -> int | None:
         """Return how large the tables are with their indexes, those of all tenants together."""
         row = self.execute(

@@ -26,11 +26,18 @@ class Budget:
 
     Args:
         steps: stored steps.
-        bytes: of content: states and their feature sets once each, and 250 bytes a step.
+        bytes: of content: each state once, with its feature set, and 250 bytes a step.
         age_s: seconds since an episode was stored.
 
     Raises:
         InputError: no limit is given, or one is out of range.
+
+    Example:
+        >>> from seasoned import Episode, Memory, Step
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.add_many(Episode("shop", [Step("cart", "pay", 1.0)], f"e{n}") for n in range(3))
+        ...     memory.prune(Budget(steps=2), dry_run=True).episodes
+        ('e0',)
     """
 
     steps: int | None = None
@@ -175,10 +182,10 @@ def _least_valuable(held: dict[int, _Held]) -> Iterator[tuple[int, str]]:
     queue = [(worth(ordinal), ordinal) for ordinal in held]
     heapq.heapify(queue)
     while queue:
-        known_worth, ordinal = heapq.heappop(queue)
+        _, ordinal = heapq.heappop(queue)
         now_worth = worth(ordinal)
         # Worth only rises as others go: what was put in the queue is a lower bound.
-        if queue and now_worth > max(known_worth, queue[0][0]):
+        if queue and (now_worth, ordinal) > queue[0]:
             heapq.heappush(queue, (now_worth, ordinal))
             continue
         for group in held[ordinal].groups:

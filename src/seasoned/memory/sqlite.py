@@ -130,7 +130,7 @@ class SqliteStore(sqlite.Connection):
             raise ReadOnlyStoreError(
                 f"{self.path}: schema {_pragma(connection, 'user_version')}",
                 f"schema {SCHEMA_VERSION} is needed, and migrating writes",
-                "Open it once for writing.",
+                "Run `seasoned memory migrate` on it, or open it once for writing.",
             )
         connection.create_function("text_digest", 1, text_digest, deterministic=True)
         connection.execute("BEGIN IMMEDIATE")

@@ -40,14 +40,17 @@ class Store(Protocol):
         read_only: every write is refused.
         own: an SQL condition on the table `namespace`: the caller's own ones.
         lock: held while the connection is in use.
-        looked_up: by namespace, what was read in this transaction and cannot change before its end.
     """
 
     path: str
     read_only: bool
     own: str
     lock: threading.RLock
-    looked_up: dict[int, dict[str, int]]
+
+    @property
+    def looked_up(self) -> dict[int, dict[str, int]]:
+        """By namespace, what was read and cannot have changed: in this transaction, or as long as the store knows."""
+        ...
 
     def check_open(self) -> None:
         """Raise StoreError if the store was closed."""
