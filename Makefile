@@ -9,7 +9,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo placebo setup test test-slow check format docs bench clean
+.PHONY: help demo placebo setup test test-slow faults check format docs bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -27,6 +27,9 @@ test: $(VENV)/dev.stamp ## run the tests
 
 test-slow: $(VENV)/dev.stamp ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow --timeout 3600
+
+faults: $(VENV)/dev.stamp ## kill, tear, fill and crowd stores, for minutes; prints what it found
+	@$(BIN)/python -m pytest tests/faults --timeout 3600
 
 check: $(VENV)/dev.stamp ## formatting, lint, types, and whether the generated docs are fresh
 	@$(BIN)/ruff format --check .

@@ -30,19 +30,3 @@ def disk() -> Iterator[Disk]:
 def say(request: pytest.FixtureRequest) -> Callable[[str], None]:
     """Puts a line into the summary at the end of the run."""
     return lambda line: request.node.user_properties.append(("faults", line))
-
-
-def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Print what was done to the stores, and what became of them."""
-    lines = [
-        text
-        for reports in terminalreporter.stats.values()
-        for report in reports
-        if getattr(report, "when", None) == "call"
-        for name, text in report.user_properties
-        if name == "faults"
-    ]
-    if lines:
-        terminalreporter.section("faults")
-    for line in lines:
-        terminalreporter.line(f"faults: {line}")

@@ -160,7 +160,7 @@ def test_read_only_says_what_to_do_and_leaves_the_file(tmp_path):
     path = old_store(tmp_path / "agent.db")
     before = path.read_bytes()
     for attempt in (lambda: Memory.open(path, namespace="shop", read_only=True), lambda: Memory.namespaces(path)):
-        with pytest.raises(ReadOnlyStoreError, match=r"schema 1: .*\. Open it once for writing\."):
+        with pytest.raises(ReadOnlyStoreError, match=r"schema 1: .*\. Run `seasoned memory migrate` on it"):
             attempt()
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["agent.db"]

@@ -69,9 +69,9 @@ def prune(
     path: str, steps: int | None, n_bytes: int | None, age: str | None, dry_run: bool, yes: bool,
     namespace: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Take the least valuable episodes away, for good, until a namespace fits a budget.
+    """Take the least valuable episodes away, for good.
 
-    First what is too old; then aborted episodes, quarantined ones, and those that tell least: old ones, at states met
+    Until the namespace fits the budget: first what is too old; then aborted episodes, quarantined ones, and those that tell least: old ones, at states met
     once, with actions that many other steps know. Exports and backups keep it.
     """
     budget = Budget(steps=steps, bytes=n_bytes, age_s=None if age is None else age_s(age))
@@ -137,9 +137,9 @@ def quarantine(
     path: str, reason: str, since: str | None, until: str | None, dry_run: bool, namespace: str | None, as_json: bool,
     **values: str | None,
 ) -> None:  # fmt: skip
-    """Set episodes or feedback aside, reversibly, and print the quarantine's id.
+    """Set episodes or feedback aside, reversibly.
 
-    Selected is what fits all the options; a time alone selects both. It stays stored, but is not found and is no
+    Prints the quarantine's id. Selected is what fits all the options; a time alone selects both. It stays stored, but is not found and is no
     evidence, nor is what comes in later and fits. See also: quarantines, lift.
     """
     selection = Selection(
@@ -174,7 +174,7 @@ def quarantine(
 @namespace_option
 @json_option
 def quarantines(path: str, namespace: str | None, as_json: bool) -> None:
-    """List the quarantines, the oldest first, lifted ones included."""
+    """List the quarantines, lifted ones included."""
     found = reading(path, namespace, lambda memory: memory.quarantines())
     if as_json:
         echo_json({"quarantines": [{**one.record(), "lifted_at": one.lifted_at} for one in found]})
@@ -202,7 +202,10 @@ def _shown(value: Any) -> str:
 @namespace_option
 @json_option
 def lift(path: str, quarantine_id: str, namespace: str | None, as_json: bool) -> None:
-    """End a quarantine: what it held counts again, unless another one holds it. Lifting twice changes nothing."""
+    """End a quarantine: what it held counts again.
+
+    Unless another one holds it. Lifting twice changes nothing.
+    """
     with writing(path, namespace) as memory:
         memory.lift(quarantine_id)
     if as_json:

@@ -27,7 +27,7 @@ __all__ = ["migrate"]
 @click.option("--passwords", metavar="FILE", help="Their passwords: a line NAME=PASSWORD for each.")
 @json_option
 def migrate(path: str, tenants: tuple[str, ...], passwords: str | None, as_json: bool) -> None:
-    """Bring a store to this version's schema, and make the tenants of a shared one.
+    """Bring a store up to date, and make its tenants.
 
     Doing it again changes nothing, and nothing that is stored changes. A PostgreSQL database is migrated as the role
     that owns the tables, or shall own them; each tenant is a role that sees its own namespaces only.

@@ -34,9 +34,9 @@ def _echo_copied(copied: Any, as_json: bool) -> None:
 @_overwrite_option
 @json_option
 def backup(source: str, target: str, overwrite: bool, as_json: bool) -> None:
-    """Copy a memory into one file, as of one instant, while others write.
+    """Copy a memory into one file, while others write.
 
-    The copy is checked before it gets its name. MEMORY may be postgresql://..., FILE is a file.
+    It is as of one instant, and checked before it gets its name. MEMORY may be postgresql://..., FILE is a file.
     """
     from seasoned.memory.backup import backup
 

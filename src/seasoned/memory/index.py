@@ -23,7 +23,7 @@ MAX_TOKENS = 1 << 28
 _MAX_TAIL_WEIGHT = 4096  # tokens and rows
 _FAN_IN = 4
 _POSTING_THREADS = 2
-_FREQUENCY_SLOTS = 1 << 20
+_MAX_FREQUENCY_SLOTS = 1 << 20
 # Compiled code is read from disk in a fraction of a second, or made in some: fewer sets are not worth that.
 _WORTH_COMPILING = 20_000
 
@@ -84,7 +84,7 @@ class JaccardIndex:
         self._highest_id = -1
         self._in_query = np.zeros(1024, dtype=bool)
         # How many postings a token has, by its number modulo the slots: only the order of reading depends on it.
-        self._frequencies = np.zeros(_FREQUENCY_SLOTS, dtype=np.uint32)
+        self._frequencies = np.zeros(1024, dtype=np.uint32)
 
     def __len__(self) -> int:
         return self._n
@@ -158,6 +158,7 @@ class JaccardIndex:
         self._highest_id = max(self._highest_id, int(new.ids.max()))
         if highest_token >= len(self._in_query):
             self._in_query = np.zeros(min(2 * highest_token + 2, MAX_TOKENS), dtype=bool)
+        self._widen_frequencies(highest_token)
         if self._n_pending + self._tail.weight > _MAX_TAIL_WEIGHT:
             self._post()
         else:
@@ -207,9 +208,17 @@ class JaccardIndex:
                     return merged
                 merged.append(block)
 
+    def _widen_frequencies(self, highest_token: int) -> None:
+        """Make room for more tokens; up to the limit each has a slot of its own, which it keeps."""
+        n_slots = min(1 << highest_token.bit_length(), _MAX_FREQUENCY_SLOTS)
+        if n_slots > len(self._frequencies):
+            wider = np.zeros(n_slots, dtype=np.uint32)
+            wider[: len(self._frequencies)] = self._frequencies
+            self._frequencies = wider
+
     def _note_frequencies(self, block: Block, sign: int) -> None:
         if block.lists is not None:
-            slots = block.lists.vocabulary[:-1] % np.uint32(_FREQUENCY_SLOTS)
+            slots = block.lists.vocabulary[:-1] % np.uint32(len(self._frequencies))
             lengths = np.diff(block.lists.starts[:-1])
             note = np.add if sign > 0 else np.subtract
             note.at(self._frequencies, slots.astype(np.intp), lengths)
@@ -265,7 +274,7 @@ class JaccardIndex:
     def _query(self, tokens: Sequence[int] | Ints, n: int) -> Query:
         numbers = np.asarray(tokens, dtype=np.int64)
         numbers = numbers[(numbers >= 0) & (numbers < len(self._in_query))]
-        frequencies = self._frequencies[numbers % _FREQUENCY_SLOTS]
+        frequencies = self._frequencies[numbers % len(self._frequencies)]
         order = np.argsort(frequencies, kind="stable")
         ends = np.cumsum(frequencies[order], dtype=np.int64).tolist()
         return Query(numbers[order].astype(np.uint32), ends, n)

@@ -84,7 +84,7 @@ class Memory(Keeper):
 
         Args:
             path: a file, ":memory:" for one that is gone when it is closed, or `postgresql://...` for a shared store.
-            namespace: the caller's key (a site, an agent); nothing is ever read across namespaces.
+            namespace: the caller's key (a site, an agent); nothing is read across namespaces.
             gamma: the discount of `search().return_`, in [0, 1]. None: the namespace's own, 0.95 for a new one.
             encoder: turns a state into the features that similarity compares. None: the default token encoder.
             create: make the file and the namespace if they do not exist.
@@ -126,7 +126,7 @@ class Memory(Keeper):
     def namespaces(path: str | os.PathLike[str], *, read_only: bool = True) -> dict[str, str]:
         """Return the namespaces of a store, each with the identity of its encoder.
 
-        With `read_only=False` an older store is brought up to date, and an empty file becomes a store.
+        With `read_only=False` an older store is migrated, and an empty file becomes a store.
 
         Raises:
             NotFoundError, ForeignStoreError, NewerStoreError: as for `open`.
@@ -303,7 +303,6 @@ class Memory(Keeper):
         )  # fmt: skip
 
     # ------------------------------------------------------------------------------------------ the whole
-
     def __len__(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
         return self._read(self._reader.step_count)
