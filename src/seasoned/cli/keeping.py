@@ -71,8 +71,8 @@ def prune(
 ) -> None:  # fmt: skip
     """Take the least valuable episodes away, for good.
 
-    Until the namespace fits the budget: first what is too old; then aborted episodes, quarantined ones, and those that tell least: old ones, at states met
-    once, with actions that many other steps know. Exports and backups keep it.
+    Until the namespace fits the budget: first what is too old; then aborted episodes, quarantined ones, and those that
+    tell least: old ones, at states met once, with actions that many other steps know. Exports and backups keep it.
     """
     budget = Budget(steps=steps, bytes=n_bytes, age_s=None if age is None else age_s(age))
     _refuse_unasked("pruning", yes=yes, dry_run=dry_run)
@@ -139,8 +139,8 @@ def quarantine(
 ) -> None:  # fmt: skip
     """Set episodes or feedback aside, reversibly.
 
-    Prints the quarantine's id. Selected is what fits all the options; a time alone selects both. It stays stored, but is not found and is no
-    evidence, nor is what comes in later and fits. See also: quarantines, lift.
+    Prints the quarantine's id. Selected is what fits all the options; a time alone selects both. It stays stored, but
+    is not found and is no evidence, nor is what comes in later and fits. See also: quarantines, lift.
     """
     selection = Selection(
         **values,
