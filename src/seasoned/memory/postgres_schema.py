@@ -117,7 +117,9 @@ class Table:
         """
         table = f"{SCHEMA}.{self.name}"
         samples = {"integer": "n", "real": "n", "truth": "true", "text": "n::text", "blob": "sha256(n::text::bytea)"}
-        shown = {"namespace_id": "0", "ending": "'aborted'"} | ({"kind": "'export'"} if self.name == "copy" else {})
+        shown = {"namespace_id": "0", "view_id": "1", "ending": "'aborted'"}
+        if self.name == "copy":
+            shown["kind"] = "'export'"
         given = [column for column in self.columns if "GENERATED" not in column.rule]
         values = [shown.get(column.name, samples[column.kind]) for column in given]
         return [

@@ -32,7 +32,8 @@ _SETTINGS = (
     f"SET search_path = {SCHEMA}, pg_temp; SET lock_timeout = '{LOCK_TIMEOUT_S}s'; "
     f"SET idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s'; SET client_encoding = 'UTF8'; "
     # Every query names a namespace, and an index begins with it; the planner, without statistics, may not see that.
-    "SET row_security = on; SET enable_seqscan = off"
+    # Plans are made for any namespace, not for one that the statistics do not know and take for empty.
+    "SET row_security = on; SET enable_seqscan = off; SET plan_cache_mode = force_generic_plan"
 )
 _DEFAULTS = {
     "application_name": "seasoned", "connect_timeout": str(CONNECT_TIMEOUT_S), "keepalives": "1",

@@ -25,7 +25,7 @@ Timed = tuple[Episode, float | None]
 """An episode and when it was stored; None for now."""
 
 
-_BATCH = 1000
+_BATCH = 250
 
 
 def with_id(episode: Episode) -> Episode:
