@@ -41,7 +41,7 @@ class FeedbackWriter:
         if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
             author = ("author IS NULL", ()) if event.author is None else ("author = ?", (event.author,))
             self._store.execute(
-                "UPDATE feedback SET revoked_at = ?, superseded_by = ?, live = ? "
+                "UPDATE feedback INDEXED BY feedback_by_visit SET revoked_at = ?, superseded_by = ?, live = ? "
                 f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {author[0]} AND revoked_at IS NULL",
                 (event.created_at, event.id, False, self._ns, visit, event.source, *author[1]),
             )

@@ -24,7 +24,13 @@ EvidenceRow = tuple[int, int, int, float, float, float, int]
 
 Ints = np.ndarray[Any, np.dtype[Any]]
 
+_ROWS_AT_ONCE = 1 << 10  # rows that are still in the processor's cache when they are taken apart
 _SETS_AT_ONCE = 1 << 16
+
+
+def _joined(parts: list[tuple[Ints, ...]]) -> tuple[Ints, Ints, Ints, Ints]:
+    ids, sizes, tokens, visits = map(np.concatenate, zip(*parts, strict=True))
+    return ids, sizes, tokens, visits
 
 
 def check_same_encoder(stored: str, identity: str) -> None:
@@ -58,23 +64,33 @@ class Reader:
         return self._rows("SELECT id, text FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
 
     def sets_after(self, visit: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
-        """Yield the feature sets visited after `visit`, in the order of their last visits, many at a time.
+        """Yield the feature sets visited after `visit` (-1: all that were ever visited), many at a time.
 
         Each time ids [n], sizes [n], the tokens of all one after the other, and last visits [n].
         """
+        # All of them are read as they lie on disk, and added in the order of their ids; both are quicker.
+        which = "id > ? AND last_visit IS NOT NULL ORDER BY id" if visit < 0 else "last_visit > ? ORDER BY last_visit"
         rows = self._store.execute(
-            "SELECT id, tokens, last_visit FROM feature_set "
-            "WHERE namespace_id = ? AND last_visit > ? ORDER BY last_visit",
-            (self._ns, visit),
+            f"SELECT id, tokens, last_visit FROM feature_set WHERE namespace_id = ? AND {which}", (self._ns, visit)
         )
-        while batch := rows.fetchmany(_SETS_AT_ONCE):
-            ids, tokens, visits = zip(*batch, strict=True)
-            yield (
-                np.array(ids, dtype=np.int64),
-                np.array([len(members) // 4 for members in tokens], dtype=np.int32),
-                np.frombuffer(b"".join(tokens), dtype="<u4"),
-                np.array(visits, dtype=np.int64),
+        parts: list[tuple[Ints, ...]] = []
+        n = 0
+        while batch := rows.fetchmany(_ROWS_AT_ONCE):
+            members = [row[1] for row in batch]
+            parts.append(
+                (
+                    np.array([row[0] for row in batch], dtype=np.int64),
+                    np.array([len(tokens) // 4 for tokens in members], dtype=np.int32),
+                    np.frombuffer(b"".join(members), dtype="<u4"),
+                    np.array([row[2] for row in batch], dtype=np.int64),
+                )
             )
+            n += len(batch)
+            if n >= _SETS_AT_ONCE:
+                yield _joined(parts)
+                parts, n = [], 0
+        if parts:
+            yield _joined(parts)
 
     # ------------------------------------------------------------------------------------------ experiences
 

@@ -129,9 +129,11 @@ class Retriever:
         for token_id, text in self._reader.tokens_after(self._seen_token):
             self._token_of[text] = token_id
             self._seen_token = max(self._seen_token, token_id)
+        last = self._seen_visit
         for ids, sizes, tokens, visits in self._reader.sets_after(self._seen_visit):
             self._index.add_arrays(ids, sizes, tokens, visits)
-            self._seen_visit = int(visits[-1])
+            last = max(last, int(visits.max()))
+        self._seen_visit = last
         self._spreads.clear()
         self._seen_version = version
 
