@@ -30,7 +30,7 @@ class StateMaker:
         self.rng = np.random.default_rng(seed)
         rank = np.arange(1, VOCABULARY_WORDS + 1)
         self._p = (1 / rank) / (1 / rank).sum()
-        self._words = [_word(i) for i in range(VOCABULARY_WORDS)]
+        self._words = [word_of(i) for i in range(VOCABULARY_WORDS)]
 
     def _draw(self, n: int, taken: Sequence[int] = ()) -> list[int]:
         """`n` words by Zipf's law that are not among `taken`, all different."""
@@ -64,7 +64,7 @@ class StateMaker:
         return list(states.values()), families
 
 
-def _word(index: int) -> str:
+def word_of(index: int) -> str:
     n = len(_SYLLABLES)
     return _SYLLABLES[index % n] + _SYLLABLES[index // n % n] + _SYLLABLES[index // n**2 % n]
 
