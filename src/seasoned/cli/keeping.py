@@ -11,7 +11,7 @@ import click
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, reading, writing
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line
 from seasoned.cli.times import age_s, shown_time, time_s
-from seasoned.errors import InputError, StoreBusyError
+from seasoned.errors import InputError, StoreError
 from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Selection
 
 __all__ = ["erase", "lift", "prune", "quarantine", "quarantines"]
@@ -250,7 +250,7 @@ def erase(path: str, subject: str, dry_run: bool, yes: bool, namespace: str | No
             _ask(f"Erase {_counted(len(planned.episodes), 'episode')} with {steps}, and {events}, for good?")
         try:
             erased = memory.erase(subject)
-        except StoreBusyError:
+        except StoreError:
             # It may be gone from the store, and not yet from its log: then nobody could ask for this list again.
             _echo_beyond(planned.copies, others)
             raise

@@ -36,7 +36,9 @@ class Once(Generic[_T]):
         items, self._items = self._items, None
         if items is None:
             raise StoreError(
-                f"{self._path}: the connection was lost while importing", "nothing was imported", "Import again."
+                f"{self._path}: the connection was lost while importing",
+                "what was imported is all or nothing",
+                "Import again: what is stored already is left alone.",
             )
         return items
 

@@ -35,9 +35,13 @@ class Interner:
         self._new: defaultdict[str, list[Row]] = defaultdict(list)
         self._recent: defaultdict[str, dict[bytes, Any]] = defaultdict(dict)
         self._epoch: int | None = None
-        self._settled = True
+        self._settled, self._loaded = True, False
         self.counters: dict[str, int] = {}
         self.new_sets: set[int] = set()
+
+    def begin(self) -> None:
+        """Note that a transaction begins, which may end without having numbered anything."""
+        self._loaded = False
 
     def ask(self) -> Cursor:
         """Ask how far each kind is numbered; `load` takes the answer. What is asked together is answered together."""
@@ -51,14 +55,14 @@ class Interner:
         check_same_encoder(encoder, self._encoder.identity)
         if epoch != self._epoch or not self._settled:  # numbers of a transaction that failed are given out again
             self._recent.clear()
-        self._epoch, self._settled = epoch, False
+        self._epoch, self._settled, self._loaded = epoch, False, True
         self.counters = dict(zip(COUNTERS, counts, strict=True))
         self._new.clear()
         self.new_sets.clear()
 
     def settle(self) -> None:
-        """Note that the transaction was committed."""
-        self._settled = True
+        """Note that the transaction was committed. What an earlier one numbered, and lost, stays unknown."""
+        self._settled = self._settled or self._loaded
 
     def save(self, last_visits: dict[int, int] | None = None) -> None:
         """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""

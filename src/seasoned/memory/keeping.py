@@ -22,6 +22,7 @@ from seasoned.types import check_text
 __all__ = ["Copy", "Erasure", "Keeper"]
 
 Answer = TypeVar("Answer")
+Text = TypeVar("Text", str, str | None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,10 @@ class Keeper:
     _id: int
     _reader: Reader
 
+    def _redacted(self, text: Text) -> Text:
+        """Return a text as it would be stored."""
+        return text
+
     def _read(self, ask: Callable[[], Answer]) -> Answer:
         """Ask inside one snapshot."""
 
@@ -67,12 +72,19 @@ class Keeper:
 
         return self._store.retrying(attempt)
 
-    def _write(self, change: Callable[[], Answer]) -> Answer:
-        """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand."""
+    def _write(self, change: Callable[[], Answer], *, settle: Callable[[], None] | None = None) -> Answer:
+        """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand.
+
+        `settle` is called after the commit, before another thread's transaction begins.
+        """
 
         def attempt() -> Answer:
-            with self._store.transaction(self._id):
-                return change()
+            with self._store.lock:
+                with self._store.transaction(self._id):
+                    answer = change()
+                if settle is not None:
+                    settle()
+                return answer
 
         return self._store.retrying(attempt)
 
@@ -99,6 +111,7 @@ class Keeper:
             (0, 1)
         """
         check_text("reason", reason)
+        reason, selection = self._redacted(reason), self._as_stored(selection)
         quarantine = Quarantine(uuid.uuid4().hex, selection, reason, time.time())
 
         def change() -> None:
@@ -128,7 +141,11 @@ class Keeper:
 
     def selected(self, selection: Selection) -> tuple[int, int]:
         """Return how many stored episodes and how many feedback events are selected."""
+        selection = self._as_stored(selection)
         return self._read(lambda: QuarantineWriter(self._store, self._id).covered(selection))
+
+    def _as_stored(self, selection: Selection) -> Selection:
+        return replace(selection, task=self._redacted(selection.task))
 
     # ------------------------------------------------------------------------------------------ pruning
 
@@ -146,8 +163,13 @@ class Keeper:
             with naming_damage(self._store.path):
                 return plan_pruning(self._store, self._id, budget, now=now)
 
+        tried: list[Pruning] = []
+
         def change() -> Pruning:
             planned = plan()
+            if tried and not planned.ordinals:
+                return replace(tried[0], done=True)  # it was committed, and the answer lost
+            tried.append(planned)
             Remover(self._store, self._id).remove(planned.ordinals)
             return replace(planned, done=True)
 
@@ -177,8 +199,16 @@ class Keeper:
         if dry_run:
             return self._read(lambda: self._plan_erasure(subject))
 
+        tried: list[Erasure] = []
+
         def change() -> Erasure:
-            planned = self._plan_erasure(subject)
+            try:
+                planned = self._plan_erasure(subject)
+            except NotFoundError:
+                if not tried:
+                    raise
+                return replace(tried[0], done=True)  # it was committed, and the answer lost
+            tried.append(planned)
             remover = Remover(self._store, self._id)
             remover.forget_author(subject)
             remover.remove(planned.ordinals)
@@ -198,12 +228,11 @@ class Keeper:
 
     def _plan_erasure(self, subject: str) -> Erasure:
         about = self._store.execute(
-            "SELECT ordinal, id, task, steps, created_at FROM episode WHERE namespace_id = ? AND subject = ? "
-            "ORDER BY ordinal",
+            "SELECT ordinal, id, task, steps FROM episode WHERE namespace_id = ? AND subject = ? ORDER BY ordinal",
             (self._id, subject),
         ).fetchall()
         said = self._store.execute(
-            "SELECT feedback.created_at FROM feedback JOIN episode ON episode.namespace_id = feedback.namespace_id "
+            "SELECT seq FROM feedback JOIN episode ON episode.namespace_id = feedback.namespace_id "
             f"AND ordinal = visit >> {STEP_BITS} WHERE feedback.namespace_id = ? AND (author = ? OR subject = ?)",
             (self._id, subject, subject),
         ).fetchall()
@@ -220,15 +249,14 @@ class Keeper:
             or quarantine.selection.episode in ids
             or quarantine.selection.task in tasks
         ]
-        since = [row[-1] for row in (*about, *said)] + [quarantine.created_at for quarantine in naming]
-        if not since:
+        if not (about or said or naming):
             raise NotFoundError(
                 f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
             )
         return Erasure(
             subject, tuple(row[1] for row in about), sum(row[3] for row in about), len(said),
             tuple(quarantine.id for quarantine in naming),
-            tuple(copy for copy in self._copies() if copy.created_at >= min(since)), done=False,
+            tuple(self._copies()), done=False,
             ordinals=tuple(row[0] for row in about),
         )  # fmt: skip
 
@@ -248,6 +276,9 @@ class Keeper:
         at = time.time()
 
         def change() -> None:
+            known = "SELECT 1 FROM copy WHERE namespace_id = ? AND path = ? AND created_at = ?"
+            if self._store.execute(known, (self._id, path, at)).fetchone():
+                return  # it was committed, and the answer lost
             self._store.execute("UPDATE namespace SET copies = copies + 1 WHERE id = ?", (self._id,))
             seq = self._store.execute("SELECT copies FROM namespace WHERE id = ?", (self._id,)).fetchone()[0]
             self._store.insert("copy", [(self._id, seq, kind, path, at)])

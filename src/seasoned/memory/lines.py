@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from seasoned.canonical import canonical_json
-from seasoned.errors import EpisodeConflictError, InputError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.canonical import episode_from_record, episode_record
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
@@ -42,20 +42,29 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
 
     Nothing is held between two lines, so that others read, write and close meanwhile. Stored episodes never change:
     those that were there at the first line are read a few at a time. What feedback there was is read at once.
+
+    Raises:
+        StoreBusyError: something was taken away or set aside meanwhile; the lines so far are no whole export.
     """
 
-    def opening() -> tuple[int, dict[str, int], list[Event], list[Quarantine]]:
+    def opening() -> tuple[int, int, dict[str, int], list[Event], list[Quarantine]]:
         with store.snapshot(), naming_damage(store.path):
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
             counted = {"episodes": reader.count("episode"), "feedback": len(events)}
-            return reader.last_ordinal(), counted, events, quarantines
+            return reader.epoch(), reader.last_ordinal(), counted, events, quarantines
 
     def page_from(first: int) -> list[tuple[int, float, bytes, Episode]]:
         with store.snapshot(), naming_damage(store.path):
+            if reader.epoch() != epoch:
+                raise StoreBusyError(
+                    f"{store.path}: it was pruned, erased or quarantined while it was exported",
+                    "an export is what the memory held at its first line",
+                    "Export again.",
+                )
             return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
 
-    last, counted, events, quarantines = store.retrying(opening)
+    epoch, last, counted, events, quarantines = store.retrying(opening)
     if quarantines:
         counted["quarantines"] = len(quarantines)
     yield canonical_json({"type": "header", "format": FORMAT, **counted, **header})

@@ -5,27 +5,25 @@ from __future__ import annotations
 import os
 import time
 import uuid
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, TypeVar
 
 import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.memory import lines as json_lines
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
+from seasoned.memory.exchange import Exchange
 from seasoned.memory.feedback import FeedbackWriter
-from seasoned.memory.importing import Once, import_parsed
-from seasoned.memory.keeping import Keeper
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.reader import Reader
 from seasoned.memory.recorder import EpisodeRecorder
 from seasoned.memory.retrieval import Retriever, check_max_text_bytes, check_size
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.store import Store, open_store
-from seasoned.memory.verify import Verification, verify
+from seasoned.memory.verify import EncoderFailedError, Verification, verify
 from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Evidence, Neighbor, check_finite, check_reward, check_text
@@ -34,9 +32,10 @@ __all__ = ["Memory"]
 
 MAX_TEXT_BYTES = 1024 * 1024
 Redact = Callable[[str], str]
+Text = TypeVar("Text", str, str | None)
 
 
-class Memory(Keeper):
+class Memory(Exchange):
     """Stored episodes of one namespace, with exact retrieval.
 
     Open one with `Memory.open`. Safe to share between threads, and between processes on one file: each sees the others'
@@ -91,7 +90,9 @@ class Memory(Keeper):
             read_only: refuse every write.
             reindex: if the namespace was encoded by another encoder, encode it again with this one.
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
-            redact: rewrites every text before it is stored or looked up, such as `seasoned.states.Redactor`.
+            redact: rewrites states, actions, tasks and reasons before they are stored or looked up, such as
+                `seasoned.states.Redactor`. Ids, subjects, sources, authors and names stay: erasure needs them. What is
+                learned about an action is learned about its redacted text.
 
         Raises:
             InputError: gamma, the namespace or the size limit breaks a rule.
@@ -150,9 +151,7 @@ class Memory(Keeper):
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
         named = [with_id(self._checked(episode)) for episode in episodes]
-        with self._store.lock:  # else another thread's transaction would be taken for settled
-            self._write(lambda: self._writer.add([(episode, None) for episode in named]))
-            self._writer.settle()
+        self._write(lambda: self._writer.add([(episode, None) for episode in named]), settle=self._writer.settle)
         return [str(episode.id) for episode in named]
 
     def _checked(self, episode: Episode) -> Episode:
@@ -263,13 +262,14 @@ class Memory(Keeper):
             InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
         """
         gamma = self.gamma if gamma is None else gamma
-        state = self._redacted(state)
+        state, exclude_task = self._redacted(state), self._redacted(exclude_task)
         return self._store.retrying(
             lambda: self._retriever.search(state, k, threshold, gamma=gamma, exclude_task=exclude_task)
         )
 
-    def _redacted(self, state: str) -> str:
-        return self._redact(state) if self._redact is not None and isinstance(state, str) else state
+    def _redacted(self, text: Text) -> Text:
+        """Return a text that is asked for as it would be stored; what is no text is refused later."""
+        return self._redact(text) if self._redact is not None and isinstance(text, str) else text
 
     def evidence(
         self,
@@ -294,7 +294,7 @@ class Memory(Keeper):
             InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1].
         """
         gamma = self.gamma if gamma is None else gamma
-        state = self._redacted(state)
+        state, exclude_task = self._redacted(state), self._redacted(exclude_task)
         return self._store.retrying(
             lambda: self._retriever.evidence(
                 state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
@@ -326,7 +326,8 @@ class Memory(Keeper):
             check_text("task", task)
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
             raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None lists all.")
-        return [one for _, _, _, one in self._read(lambda: list(self._reader.episodes(task=task, last=last)))]
+        about = self._redacted(task)
+        return [one for _, _, _, one in self._read(lambda: list(self._reader.episodes(task=about, last=last)))]
 
     def events(self, episode_id: str | None = None) -> list[Event]:
         """Return feedback events in the order in which they were given, revoked ones included."""
@@ -343,7 +344,10 @@ class Memory(Keeper):
         Raises:
             IntegrityError: at the first disagreement; the message says what.
         """
-        return self._read(lambda: verify(self._store, self._id, self.namespace, self.encoder.features))
+        try:
+            return self._read(lambda: verify(self._store, self._id, self.namespace, self.encoder.features))
+        except EncoderFailedError as failed:
+            raise failed.reason from None
 
     def stats(self) -> MemoryStats:
         """Return what this namespace holds."""
@@ -354,38 +358,6 @@ class Memory(Keeper):
                 return gather_stats(self._store, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
 
         return self._store.retrying(attempt)
-
-    def export(self) -> Iterator[str]:
-        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines.
-
-        It is what the memory held at the first line; the memory may be used while the lines are read.
-        """
-        header = {"namespace": self.namespace, "encoder": self.encoder.identity, "gamma": self.gamma}
-        return json_lines.export_lines(self._store, self._reader, header)
-
-    def import_lines(self, lines: Iterable[str]) -> tuple[int, int]:
-        """Store what `export` gave, all or nothing; what is stored already is left alone.
-
-        Returns:
-            How many episodes and feedback events were new.
-
-        Raises:
-            InputError: a line is wrong; the message names it, and nothing was imported.
-        """
-        parsed = Once(json_lines.parse_lines(lines), self._store.path)
-        return self._write(lambda: import_parsed(self._store, self._id, self._writer, self._checked, parsed))
-
-    def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]]) -> int:
-        """Store episodes, each with the time at which it was stored elsewhere (None for now); all or none.
-
-        Returns:
-            How many were not stored already.
-
-        Raises:
-            InputError, EpisodeConflictError, StoreError: as for `add`; nothing was imported.
-        """
-        timed = [(with_id(self._checked(episode)), created_at) for episode, created_at in episodes]
-        return self._write(lambda: self._writer.add(timed))
 
     def close(self) -> None:
         """Close the store. What was added is on disk already."""

@@ -137,13 +137,18 @@ def parse_url(url: str) -> dict[str, Any]:
     try:
         if "\0" in url:
             raise psycopg.ProgrammingError
-        return conninfo.conninfo_to_dict(url)
+        found = conninfo.conninfo_to_dict(url)
+        ports = str(found.get("port", "0")).split(",")
     except (psycopg.Error, UnicodeError, ValueError):
+        found, ports = {}, ["?"]
+    # A slash in the password ends the host too early: then the port is no number, or the name has an at sign.
+    if not all(not port or port.isdigit() for port in ports) or "@" in str(found.get("dbname", "")):
         raise InputError(
             f"a URL that begins with {url[: url.find('//') + 2]!r}",
             "it is postgresql://user:password@host:port/database, with reserved characters percent-encoded",
             "Look for a slash, an at sign or a space in the password; %2F, %40 and %20 stand for them.",
-        ) from None
+        )
+    return found
 
 
 def safe_url(parameters: dict[str, Any]) -> str:

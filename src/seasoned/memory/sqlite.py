@@ -59,6 +59,7 @@ class SqliteStore(sqlite.Connection):
         self.writes = 0
         self.looked_up: dict[int, dict[str, int]] = {}
         self._synchronous = synchronous
+        self._frozen: tuple[int, ...] | None = None
         if self.file is not None:
             file = Path(self.path)
             if file.is_dir():
@@ -76,8 +77,10 @@ class SqliteStore(sqlite.Connection):
     def _open(self) -> sqlite3.Connection:
         # A file that vanished since is missed, not made anew.
         mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
-        if self.file is not None and self.read_only and _cannot_change(Path(self.file)):
+        self._frozen = None
+        if self.file is not None and self.read_only and _is_closed_for_us(Path(self.file)):
             mode += "&immutable=1"  # SQLite would want to make a file beside it
+            self._frozen = _signature(Path(self.file))
         connection = sqlite3.connect(
             self.path if self.file is None else f"{Path(self.file).as_uri()}?mode={mode}",
             uri=self.file is not None, timeout=sqlite.BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False,
@@ -215,12 +218,24 @@ class SqliteStore(sqlite.Connection):
             if self.in_transaction():
                 yield
                 return
+            if self._has_moved():
+                self.park()  # and read what it is now
             try:
                 self.execute("BEGIN")
                 yield
             finally:
                 if self.in_transaction():
                     self.execute("COMMIT")
+            if self._has_moved():
+                raise StoreBusyError(
+                    f"{self.path} was written while it was read",
+                    "where nothing can be written, SQLite takes no lock for reading",
+                    "Ask again.",
+                )
+
+    def _has_moved(self) -> bool:
+        """Whether the file that was opened as one that nobody changes was changed."""
+        return self._frozen is not None and self.file is not None and _signature(Path(self.file)) != self._frozen
 
     def version(self, namespace_id: int) -> Hashable:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
@@ -266,8 +281,13 @@ def _log_bytes(file: Path) -> int:
     return log.stat().st_size if log.exists() else 0
 
 
-def _cannot_change(file: Path) -> bool:
-    """Whether it was closed properly, and lies where nothing can be written."""
+def _signature(file: Path) -> tuple[int, ...]:
+    stat = file.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, _log_bytes(file)
+
+
+def _is_closed_for_us(file: Path) -> bool:
+    """Whether nobody has it open, and it lies where we cannot write. Others may: see `_has_moved`."""
     return file.exists() and not os.access(file.parent, os.W_OK) and not _log_bytes(file)
 
 

@@ -127,7 +127,10 @@ def shown(path: str | os.PathLike[str]) -> str:
         >>> shown("postgresql://ann:secret@db/agents")
         'postgresql://ann:***@db/agents'
     """
-    return re.sub(r"^(postgres(?:ql)?://[^/@]*?:)[^@]*@", r"\1***@", str(path))
+    if not is_url(path):
+        return str(path)
+    masked = re.sub(r"^(postgres(?:ql)?://[^/@:]*:).*@", r"\1***@", str(path))
+    return re.sub(r"([?&](?:ssl)?password=)[^&]*", r"\1***", masked)
 
 
 def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -> Store:

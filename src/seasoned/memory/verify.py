@@ -22,7 +22,7 @@ from seasoned.memory.schema import COUNTERS, STEP_BITS
 from seasoned.memory.store import Store
 from seasoned.types import normalize_action
 
-__all__ = ["Verification", "verify"]
+__all__ = ["EncoderFailedError", "Verification", "verify"]
 
 _TOLERANCE = 1e-9
 
@@ -39,6 +39,24 @@ class Verification:
     distinct_states: int
     feedback: int
     views: int
+
+
+class EncoderFailedError(BaseException):
+    """Carries what an encoder raised past everything that would take it for damage; the store may be whole."""
+
+    def __init__(self, reason: Exception) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def _carrying(features: Callable[[str], frozenset[str]]) -> Callable[[str], frozenset[str]]:
+    def encode(text: str) -> frozenset[str]:
+        try:
+            return features(text)
+        except Exception as error:
+            raise EncoderFailedError(error) from error
+
+    return encode
 
 
 class _Check:
@@ -58,7 +76,7 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
     """Check one namespace inside one snapshot; see `Memory.verify`."""
     check = _Check(store.path)
     try:
-        return _verify(check, store, namespace_id, name, features)
+        return _verify(check, store, namespace_id, name, _carrying(features))
     except (SeasonedError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         if isinstance(error, IntegrityError):
             raise

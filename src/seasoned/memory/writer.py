@@ -66,6 +66,7 @@ class Writer:
 
     def _add(self, episodes: Sequence[Timed]) -> int:
         texts = self._texts
+        texts.begin()
         counters, views = texts.ask(), self._derive.ask_views()
         new = self._unknown(episodes)
         if not new:
