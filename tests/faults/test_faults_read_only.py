@@ -133,3 +133,58 @@ def test_permissions(folder, zygote, say, which, closed):
     say(f"read-only {which}, store {'closed' if closed else 'with its log'}: read, writes refused or whole")
     with Memory.open(folder / "agent.db") as memory:
         memory.verify()
+
+
+def follow(path: str, turns: list[int], answers: int) -> None:
+    """In a child of another user: read the store whenever the parent has written."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    with Memory.open(path, read_only=True) as memory:
+        for turn in iter(lambda: os.read(turns[0], 1), b""):
+            del turn
+            try:
+                said = ",".join(str(one.id) for one in memory.episodes())
+            except StoreError as error:
+                said = type(error).__name__
+            os.write(answers, f"{said}\n".encode())
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can read as somebody else")
+def test_a_reader_who_may_not_write_sees_what_others_commit(folder):
+    folder.mkdir()
+    with Memory.open(folder / "agent.db") as memory:
+        memory.add(episode("e0"))
+    folder.chmod(0o755)
+    (folder / "agent.db").chmod(0o644)
+    turns, answers = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(turns[1])
+        try:
+            follow(str(folder / "agent.db"), list(turns), answers[1])
+        finally:
+            os._exit(0)
+    os.close(turns[0])
+
+    def seen() -> list[str]:
+        os.write(turns[1], b".")
+        return os.read(answers[0], 4096).decode().strip().split(",")
+
+    try:
+        assert seen() == ["e0"]
+        with Memory.open(folder / "agent.db") as memory:
+            for suffix in ("-wal", "-shm"):
+                (folder / f"agent.db{suffix}").chmod(0o644)
+            memory.add(episode("e1"))
+            assert seen() == ["e0", "e1"]
+            memory.add_many([episode(f"more {n}") for n in range(50)])
+            memory.compact()
+            assert len(seen()) == 52
+        assert len(seen()) == 52
+        with Memory.open(folder / "agent.db") as memory:
+            memory.add(episode("last"))
+        assert seen()[-1] == "last"
+    finally:
+        os.close(turns[1])
+        os.waitpid(child, 0)
