@@ -21,10 +21,10 @@ OK, BUG, INTERRUPTED = 0, 1, 130
 
 EXIT_CODES: tuple[tuple[int, str, tuple[type[BaseException], ...]], ...] = (
     (OK, "ok", ()),
-    (BUG, "unexpected error: a bug (with its traceback)", (BaseException,)),
+    (BUG, "unexpected error: a bug (with its traceback); of `diff`: the two differ", (BaseException,)),
     (2, "wrong usage, bad input or a wrong setting", (click.ClickException, InputError, ConfigError)),
-    (3, "not found: a file, namespace, episode, step or event", (NotFoundError,)),
-    (4, "the memory's file: damaged, busy, full, foreign", (StoreError,)),
+    (3, "not found: a file, database, namespace, episode, step, event or subject", (NotFoundError,)),
+    (4, "the store: damaged, busy, full, foreign, unreachable, or other content under an id", (StoreError,)),
     (5, "the language model or its endpoint", (ModelError,)),
     (6, "the environment", (EnvError,)),
     (INTERRUPTED, "interrupted", (click.Abort, KeyboardInterrupt)),

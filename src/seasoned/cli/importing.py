@@ -11,11 +11,12 @@ from typing import Any
 import click
 
 from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, writing
-from seasoned.cli.screen import echo_json, echo_text, printable
+from seasoned.cli.screen import counted, echo_json, echo_text, printable
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.integrations import FORMATS, Accepted, Refusal, bounded_lines, read_episodes
 from seasoned.memory import Memory
 from seasoned.memory.lines import counted_as, parse_lines
+from seasoned.sqlite import IN_RAM
 from seasoned.states import REDACTION_RULES, Redactor, encoder_from_identity
 
 __all__ = ["import_"]
@@ -74,7 +75,7 @@ def import_(
     if as_json:
         echo_json(found)
         return
-    would = "would be" if dry_run else "are"
+    would = "would be" if dry_run else "is" if found["episodes"] == 1 else "are"
     name = excerpt(found["namespace"])
     if format_ == JSONL:
         echo_text(
@@ -82,8 +83,9 @@ def import_(
         )
     else:
         echo_text(
-            f"{found['read']} episodes of {found['steps']} steps read, {found['without_reward']} without a reward, "
-            f"{found['refused']} lines refused; {found['episodes']} episodes {would} new in namespace {name}"
+            f"{counted(found['read'], 'episode')} with {counted(found['steps'], 'step')} read, "
+            f"{found['without_reward']} without a reward, {counted(found['refused'], 'line')} refused; "
+            f"{counted(found['episodes'], 'episode')} {would} new in namespace {name}"
         )
 
 
@@ -124,18 +126,16 @@ def _decoded(lines: Iterable[Any]) -> Iterator[str]:
 def _import_ours(
     path: str, source: str, lines: Lines, create: bool, dry_run: bool, namespace: str | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    counted = {"episodes": 0, "feedback": 0, "quarantines": 0}
+    kinds = {"episodes": 0, "feedback": 0, "quarantines": 0}
     for _, item in parse_lines(_decoded(lines())):  # refused before a file is made
-        counted[counted_as(item)] += 1
+        kinds[counted_as(item)] += 1
     first = next((line for line in _decoded(lines()) if line.strip()), None)
     if first is None:
         raise InputError(f"{source} is empty", "an export has a header at least", "Export again.")
     record = json.loads(first)
     header = record if record.get("type") == "header" else {}
-    if dry_run:
-        return {"namespace": namespace or header.get("namespace") or "default", **counted}
-    with _opened(path, namespace, header, create, settings) as memory:
-        episodes, feedback = memory.import_lines(_decoded(lines()))
+    with _opened(path, namespace, header, create, dry_run, settings) as memory:
+        episodes, feedback = memory.import_lines(_decoded(lines()), dry_run=dry_run)
         return {"namespace": memory.namespace, "episodes": episodes, "feedback": feedback}
 
 
@@ -154,11 +154,13 @@ def _import_foreign(
         click.echo(printable(f"refused: {refusal}"), err=True)
     if len(refusals) > _LISTED_REFUSALS:
         click.echo(f"refused: {len(refusals) - _LISTED_REFUSALS} more", err=True)
-    if not accepted or (refusals and not skip_refused and not dry_run):
+    if not accepted or (refusals and not skip_refused):
         raise InputError(
-            f"{len(accepted)} episodes read, {len(refusals)} lines refused",
-            "a file is imported whole" if accepted else "a file holds an episode at least",
-            "Mend it, or pass --skip-refused; nothing was imported." if accepted else f"Is it {format_}?",
+            f"{counted(len(accepted), 'episode')} read, {counted(len(refusals), 'line')} refused",
+            "a file is imported whole" if refusals else "a file holds an episode at least",
+            "Mend it, or pass --skip-refused; nothing was imported."
+            if accepted
+            else f"Is it {format_}? Nothing was imported.",
         )
     found: dict[str, Any] = {
         "read": len(accepted),
@@ -167,15 +169,18 @@ def _import_foreign(
         "refused": len(refusals),
         "refusals": [{"line": one.line, "reason": one.reason} for one in refusals],
     }
-    if dry_run:
-        return {"namespace": namespace or "default", "episodes": len(accepted), **found}
-    with _opened(path, namespace, {}, create, settings) as memory:
-        new = memory.import_episodes((one.episode, one.created_at) for one in accepted)
+    with _opened(path, namespace, {}, create, dry_run, settings) as memory:
+        new = memory.import_episodes(((one.episode, one.created_at) for one in accepted), dry_run=dry_run)
         return {"namespace": memory.namespace, "episodes": new, **found}
 
 
-def _opened(path: str, namespace: str | None, header: dict[str, Any], create: bool, settings: dict[str, Any]) -> Memory:
-    """Open a memory; where `create` says so, made with the namespace, the encoder and the discount of the header."""
+def _opened(
+    path: str, namespace: str | None, header: dict[str, Any], create: bool, dry_run: bool, settings: dict[str, Any]
+) -> Memory:
+    """Open a memory; where `create` says so, made with the namespace, the encoder and the discount of the header.
+
+    A dry run makes nothing: what is not there yet is stood in for by a memory in RAM.
+    """
     from seasoned.build import known_namespaces, open_memory
 
     if not create:
@@ -186,4 +191,6 @@ def _opened(path: str, namespace: str | None, header: dict[str, Any], create: bo
         if "encoder" in header:
             settings = {**settings, "encoder": encoder_from_identity(header["encoder"])}
         settings = {**settings, "gamma": header.get("gamma")}
+        if dry_run:
+            return open_memory(IN_RAM, namespace=name, create=True, **settings)
     return open_memory(path, namespace=name, create=True, **settings)

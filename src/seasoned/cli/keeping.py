@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, reading, writing
-from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line
+from seasoned.cli.screen import counted, echo_fields, echo_json, echo_table, echo_text, one_line
 from seasoned.cli.times import age_s, shown_time, time_s
 from seasoned.errors import InputError, StoreError
 from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Selection
@@ -43,10 +43,6 @@ def _ask(question: str) -> None:
 def _listed(ids: tuple[str, ...]) -> str:
     more = f" and {len(ids) - _LISTED} more" if len(ids) > _LISTED else ""
     return ", ".join(one_line(id_, 40) for id_ in ids[:_LISTED]) + more
-
-
-def _counted(count: int, what: str) -> str:
-    return f"{count} {what}" if count == 1 else f"{count} {what}s"
 
 
 # ---------------------------------------------------------------------------------------------- pruning
@@ -83,8 +79,8 @@ def prune(
         if not yes:
             planned = memory.prune(budget, dry_run=True)
             if planned.episodes:
-                steps_gone = _counted(planned.steps, "step")
-                _ask(f"Take {_counted(len(planned.episodes), 'episode')} with {steps_gone} away for good?")
+                steps_gone = counted(planned.steps, "step")
+                _ask(f"Take {counted(len(planned.episodes), 'episode')} with {steps_gone} away for good?")
         _echo_pruning(memory.prune(budget), as_json)
 
 
@@ -101,7 +97,7 @@ def _echo_pruning(found: Pruning, as_json: bool) -> None:
     reasons = ", ".join(f"{count} by {reason}" for reason, count in found.reasons.items())
     echo_fields(
         {
-            verb: f"{_counted(len(found.episodes), 'episode')} ({reasons}): {_listed(found.episodes)}",
+            verb: f"{counted(len(found.episodes), 'episode')} ({reasons}): {_listed(found.episodes)}",
             "steps": f"{found.steps_before} to {found.steps_before - found.steps}",
             "bytes of content": f"{found.bytes_before} to {found.bytes_before - found.bytes}",
         }
@@ -164,7 +160,7 @@ def quarantine(
     if as_json:
         echo_json({"id": id_, "episodes": n_episodes, "feedback": n_events})
     elif id_ is None:
-        echo_text(f"{_counted(n_episodes, 'episode')} and {_counted(n_events, 'feedback event')} are selected")
+        echo_text(f"{counted(n_episodes, 'episode')} and {counted(n_events, 'feedback event')} are selected")
     else:
         echo_text(id_)
 
@@ -246,8 +242,8 @@ def erase(path: str, subject: str, dry_run: bool, yes: bool, namespace: str | No
         others.remove(memory.namespace)
         planned = memory.erase(subject, dry_run=True)
         if not yes:
-            steps, events = _counted(planned.steps, "step"), _counted(planned.feedback, "feedback event")
-            _ask(f"Erase {_counted(len(planned.episodes), 'episode')} with {steps}, and {events}, for good?")
+            steps, events = counted(planned.steps, "step"), counted(planned.feedback, "feedback event")
+            _ask(f"Erase {counted(len(planned.episodes), 'episode')} with {steps}, and {events}, for good?")
         try:
             erased = memory.erase(subject)
         except StoreError:
@@ -264,7 +260,7 @@ def _echo_erasure(found: Erasure, others: list[str], as_json: bool) -> None:
         echo_json({**document, "other_namespaces": others})
         return
     verb = "erased" if found.done else "would be erased"
-    episodes = _counted(len(found.episodes), "episode") + (f": {_listed(found.episodes)}" if found.episodes else "")
+    episodes = counted(len(found.episodes), "episode") + (f": {_listed(found.episodes)}" if found.episodes else "")
     echo_fields(
         {verb: episodes, "steps": found.steps, "feedback": found.feedback, "quarantines": len(found.quarantines)}
     )

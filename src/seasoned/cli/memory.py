@@ -90,14 +90,16 @@ def list_(path: str, task: str | None, last: int | None, namespace: str | None, 
         said: defaultdict[str, list[Event]] = defaultdict(list)
         for event in memory.events():
             said[event.episode_id].append(event)
-        return [episode_summary(e, said[str(e.id)]) for e in memory.episodes(task=task, last=last)]
+        aside = memory.set_aside()
+        return [episode_summary(e, said[str(e.id)], aside) for e in memory.episodes(task=task, last=last)]
 
     found = reading(path, namespace, ask)
     if as_json:
         echo_json({"episodes": found})
         return
     rows = [
-        [e["id"], one_line(e["task"], 40), e["ending"], str(e["steps"]), number(e["total_reward"]), e["model"] or "-",
+        [e["id"], one_line(e["task"], 40), "quarantined" if e["quarantined"] else e["ending"], str(e["steps"]),
+         number(e["total_reward"]), e["model"] or "-",
          e["policy"] or "-"]
         for e in found
     ]  # fmt: skip
@@ -117,7 +119,7 @@ def show(path: str, episode_id: str, namespace: str | None, as_json: bool) -> No
 
     def ask(memory: Memory) -> dict[str, Any]:
         episode = find_episode(memory, episode_id)
-        return episode_detail(episode, memory.events(episode.id))
+        return episode_detail(episode, memory.events(episode.id), memory.set_aside())
 
     found = reading(path, namespace, ask)
     if as_json:
@@ -125,7 +127,8 @@ def show(path: str, episode_id: str, namespace: str | None, as_json: bool) -> No
         return
     fields = {name: found[name] for name in ("id", "task", "ending", "model", "policy", "arm", "subject")}
     rewards = {name.replace("_", " "): number(found[name]) for name in ("reward", "feedback", "total_reward")}
-    echo_fields({name: value for name, value in fields.items() if value is not None} | rewards)
+    aside = {"quarantined": "yes: it is not found, and counts as no evidence"} if found["quarantined"] else {}
+    echo_fields({name: value for name, value in fields.items() if value is not None} | aside | rewards)
     echo_text("")
     steps = [
         [str(s["step"]), one_line(s["action"], 40), number(s["reward"]), number(s["feedback"]), one_line(s["state"])]
@@ -146,6 +149,8 @@ def show(path: str, episode_id: str, namespace: str | None, as_json: bool) -> No
 
 
 def _standing(event: dict[str, Any]) -> str:
+    if event["quarantined"]:
+        return "quarantined"
     if event["revoked_at"] is None:
         return "counts"
     return "revoked" if event["superseded_by"] is None else "superseded"
@@ -256,10 +261,9 @@ def verify(path: str, namespace: str | None, as_json: bool) -> None:
     if as_json:
         echo_json({"namespaces": [dataclasses.asdict(one) for one in found]})
         return
-    columns = ["namespace", "episodes", "steps", "states", "feedback", "hash"]
-    rows = [
-        [one_line(v.namespace, 40), str(v.episodes), str(v.steps), str(v.states), str(v.feedback), v.hash]
-        for v in found
-    ]
+    columns = ["namespace", "episodes", "steps", "states", "feedback"]
+    rows = [[one_line(v.namespace, 40), str(v.episodes), str(v.steps), str(v.states), str(v.feedback)] for v in found]
     echo_table(columns, rows, right=("episodes", "steps", "states", "feedback"))
+    for v in found:
+        echo_text(f"{v.hash}  {one_line(v.namespace, 40)}")
     echo_text("the memory is whole" if found else "there are no namespaces")

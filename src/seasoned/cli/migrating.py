@@ -37,16 +37,19 @@ def migrate(path: str, tenants: tuple[str, ...], passwords: str | None, as_json:
             raise InputError(f"tenants of the file {path}", "a file has none", "Name a postgresql:// database.")
         Memory.namespaces(path, read_only=False)
         made: tuple[str, ...] = ()
+        secrets: dict[str, str] = {}
     else:
         from seasoned.memory.tenants import migrate as migrate_database
 
-        made = migrate_database(path, tenants, _read_passwords(passwords)).made
+        secrets = _read_passwords(passwords)
+        made = migrate_database(path, tenants, secrets).made
     if as_json:
         echo_json({"path": shown(path), "schema": SCHEMA_VERSION, "tenants": list(tenants), "made": list(made)})
         return
     echo_text(f"{shown(path)} has schema {SCHEMA_VERSION}")
     for tenant in tenants:
-        echo_text(f"tenant {tenant}: {'made' if tenant in made else 'there already'}")
+        password = ", with the password given" if tenant in secrets else ", no password given"
+        echo_text(f"tenant {tenant}: {'made' if tenant in made else 'there already'}{password}")
 
 
 def _read_passwords(file: str | None) -> dict[str, str]:

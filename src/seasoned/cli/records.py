@@ -13,19 +13,25 @@ from seasoned.types import Decision, Episode, Neighbor
 __all__ = ["decision_record", "episode_detail", "episode_summary", "neighbor_record"]
 
 
-def _feedback(events: Sequence[Event], step: int | None = None) -> float:
+SetAside = tuple[frozenset[str], frozenset[str]]
+"""The ids of the episodes and of the events that a quarantine holds; see `Memory.set_aside`."""
+
+
+def _feedback(events: Sequence[Event], aside: SetAside, step: int | None = None) -> float:
     """The sum of what the events that still speak add, to one step or to all, in reward units."""
-    return math.fsum(e.reward * e.weight for e in events if e.revoked_at is None and (step is None or e.step == step))
+    heard = [e for e in events if e.revoked_at is None and e.id not in aside[1]]
+    return math.fsum(e.reward * e.weight for e in heard if step is None or e.step == step)
 
 
-def episode_summary(episode: Episode, events: Sequence[Event]) -> dict[str, Any]:
+def episode_summary(episode: Episode, events: Sequence[Event], aside: SetAside) -> dict[str, Any]:
     """Return an episode without its steps; `total_reward` is the environment's reward and the feedback."""
     reward = math.fsum(step.reward for step in episode.steps)
-    feedback = _feedback(events)
+    feedback = _feedback(events, aside)
     return {
         "id": episode.id,
         "task": episode.task,
         "ending": episode.ending,
+        "quarantined": episode.id in aside[0],
         "steps": len(episode.steps),
         "reward": reward,
         "feedback": feedback,
@@ -37,7 +43,7 @@ def episode_summary(episode: Episode, events: Sequence[Event]) -> dict[str, Any]
     }
 
 
-def episode_detail(episode: Episode, events: Sequence[Event]) -> dict[str, Any]:
+def episode_detail(episode: Episode, events: Sequence[Event], aside: SetAside) -> dict[str, Any]:
     """Return an episode with every step and every feedback event."""
     steps = [
         {
@@ -45,18 +51,18 @@ def episode_detail(episode: Episode, events: Sequence[Event]) -> dict[str, Any]:
             "state": step.state,
             "action": step.action,
             "reward": step.reward,
-            "feedback": _feedback(events, index),
+            "feedback": _feedback(events, aside, index),
             "prior": None if step.prior is None else dict(step.prior),
             "propensity": step.propensity,
         }
         for index, step in enumerate(episode.steps)
     ]
-    summary = episode_summary(episode, events)
+    summary = episode_summary(episode, events, aside)
     return {
         **summary,
         "steps": steps,
         "final_state": episode.final_state,
-        "events": [dataclasses.asdict(event) for event in events],
+        "events": [{**dataclasses.asdict(event), "quarantined": event.id in aside[1]} for event in events],
     }
 
 

@@ -93,6 +93,12 @@ def backup(
     if is_url(source):
         with contextlib.closing(open_store(source, create=False, read_only=True)) as store:
             shown = store.path
+            if not list_entries(store):
+                raise NotFoundError(
+                    f"{shown}: no namespace of this role",
+                    "a backup holds the namespaces of the role that makes it",
+                    "Connect as each tenant in turn; the server's own pg_dump backs up all at once.",
+                )
             with whole_file(target, overwrite=overwrite) as partial:
                 merge_stores(partial, [store], None, encoder)
                 return _finish(partial, shown, source, target, encoder, note=True)

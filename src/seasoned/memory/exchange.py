@@ -34,28 +34,30 @@ class Exchange(Keeper):
         header = {"namespace": self.namespace, "encoder": self.encoder.identity, "gamma": self.gamma}
         return json_lines.export_lines(self._store, self._reader, header)
 
-    def import_lines(self, lines: Iterable[str]) -> tuple[int, int]:
+    def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> tuple[int, int]:
         """Store what `export` gave, all or nothing; what is stored already is left alone.
 
         Returns:
-            How many episodes and feedback events were new.
+            How many episodes and feedback events were new, or would be: a dry run takes everything back.
 
         Raises:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
         parsed = Once(json_lines.parse_lines(lines), self._store.path)
-        return self._write(lambda: import_parsed(self._store, self._id, self._writer, self._checked, parsed))
+        return self._write(
+            lambda: import_parsed(self._store, self._id, self._writer, self._checked, parsed), dry_run=dry_run
+        )
 
-    def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]]) -> int:
+    def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]], *, dry_run: bool = False) -> int:
         """Store episodes, each with the time at which it was stored elsewhere (None for now); all or none.
 
         Returns:
-            How many were not stored already.
+            How many were not stored already; a dry run takes everything back.
 
         Raises:
             InputError, EpisodeConflictError, StoreError: as for `add`; nothing was imported.
         """
         timed = [(with_id(self._checked(episode)), created_at) for episode, created_at in episodes]
         counts: list[int] = []
-        self._write(lambda: counts.append(self._writer.add(timed)))
+        self._write(lambda: counts.append(self._writer.add(timed)), dry_run=dry_run)
         return max(counts)  # of several attempts, one may have been committed though its answer was lost

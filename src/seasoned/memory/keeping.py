@@ -25,6 +25,10 @@ Answer = TypeVar("Answer")
 Text = TypeVar("Text", str, str | None)
 
 
+class _TakenBack(Exception):  # noqa: N818 - no error: what rolls a dry run back
+    pass
+
+
 @dataclass(frozen=True, slots=True)
 class Copy:
     """An export or a backup that was made of a memory: what an erasure does not reach."""
@@ -72,16 +76,24 @@ class Keeper:
 
         return self._store.retrying(attempt)
 
-    def _write(self, change: Callable[[], Answer], *, settle: Callable[[], None] | None = None) -> Answer:
+    def _write(
+        self, change: Callable[[], Answer], *, settle: Callable[[], None] | None = None, dry_run: bool = False
+    ) -> Answer:
         """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand.
 
-        `settle` is called after the commit, before another thread's transaction begins.
+        `settle` is called after the commit, before another thread's transaction begins. A dry run makes the change,
+        and takes it back.
         """
 
         def attempt() -> Answer:
             with self._store.lock:
-                with self._store.transaction(self._id):
-                    answer = change()
+                try:
+                    with self._store.transaction(self._id):
+                        answer = change()
+                        if dry_run:
+                            raise _TakenBack  # noqa: TRY301
+                except _TakenBack:
+                    return answer
                 if settle is not None:
                     settle()
                 return answer
@@ -138,6 +150,22 @@ class Keeper:
     def quarantines(self) -> list[Quarantine]:
         """Return all quarantines in the order in which they were imposed, lifted ones included."""
         return self._read(lambda: [quarantine for _, quarantine in self._reader.quarantines()])
+
+    def set_aside(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the ids of the episodes and of the feedback events that a quarantine holds now."""
+
+        def ask() -> tuple[frozenset[str], frozenset[str]]:
+            episodes = self._store.execute(
+                "SELECT id FROM episode WHERE namespace_id = ? AND ending <> 'aborted' AND EXISTS (SELECT 1 FROM step "
+                f"WHERE step.namespace_id = episode.namespace_id AND visit = ordinal << {STEP_BITS} AND NOT live)",
+                (self._id,),
+            ).fetchall()
+            events = self._store.execute(
+                "SELECT id FROM feedback WHERE namespace_id = ? AND revoked_at IS NULL AND NOT live", (self._id,)
+            ).fetchall()
+            return frozenset(row[0] for row in episodes), frozenset(row[0] for row in events)
+
+        return self._read(ask)
 
     def selected(self, selection: Selection) -> tuple[int, int]:
         """Return how many stored episodes and how many feedback events are selected."""

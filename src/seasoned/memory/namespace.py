@@ -72,6 +72,7 @@ def enter_namespace(
 
 def _make(store: Store, name: str, gamma: float, encoder: StateEncoder) -> None:
     """Make a namespace with the view that it will be asked for, so that a read-only reader finds it."""
+    store.check_key("namespace", name)
     with store.transaction(None):
         made = store.execute(
             "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "

@@ -103,6 +103,10 @@ class PostgresStore(PostgresConnection):
 
     # ------------------------------------------------------------------------------------------ statements
 
+    def check_key(self, name: str, value: str) -> None:
+        """Refuse a text that is too long for an index. Raises: InputError."""
+        check_key(name, value)
+
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
         """Run one statement. Inside a transaction its errors may come later, at the latest with the commit."""
         if self._pending and not self._reads_elsewhere(sql):

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from seasoned.core import robust_spread
-from seasoned.errors import EncoderMismatchError
+from seasoned.errors import EncoderMismatchError, IntegrityError
+from seasoned.memory.canonical import digest, episode_record
 from seasoned.memory.events import Event
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
@@ -220,7 +221,11 @@ class Reader:
     def episodes(
         self, *, id_: str | None = None, task: str | None = None, last: int | None = None, ordinals: range | None = None
     ) -> Iterator[tuple[int, float, bytes, Episode]]:
-        """Yield (ordinal, created_at, digest, episode) in commit order: all, or those that fit; at most the `last`."""
+        """Yield (ordinal, created_at, digest, episode) in commit order: all, or those that fit; at most the `last`.
+
+        Raises:
+            IntegrityError: an episode differs from its hash: it is not handed on as if it were what was stored.
+        """
         asked: dict[str, object] = {"episode.id = ?": id_, "task = ?": task}
         if ordinals is not None:
             asked |= {"ordinal >= ?": ordinals.start, "ordinal < ?": ordinals.stop}
@@ -245,7 +250,14 @@ class Reader:
                 Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
                 for state, action, reward, prior, propensity in taken
             ]
-            yield ordinal, created_at, content, Episode(about, steps, name, *fields)
+            episode = Episode(about, steps, name, *fields)
+            if digest("episode", episode_record(episode)) != content:
+                raise IntegrityError(
+                    f"{self._store.path}: episode {name!r} differs from its hash",
+                    "what is read is what was stored",
+                    "Run `seasoned memory verify`, and restore a backup.",
+                )
+            yield ordinal, created_at, content, episode
 
     def events(self, episode_id: str | None = None) -> Iterator[tuple[bytes, Event]]:
         """Yield (digest, feedback event) in the order in which they were given: all, or an episode's."""

@@ -56,6 +56,10 @@ class Store(Protocol):
         """Raise StoreError if the store was closed."""
         ...
 
+    def check_key(self, name: str, value: str) -> None:
+        """Refuse a text that this database cannot keep as a key. Raises: InputError."""
+        ...
+
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
         """Run one statement, inside a transaction or a snapshot."""
         ...
