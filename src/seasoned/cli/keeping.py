@@ -11,7 +11,7 @@ import click
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, reading, writing
 from seasoned.cli.screen import counted, echo_fields, echo_json, echo_table, echo_text, one_line
 from seasoned.cli.times import age_s, shown_time, time_s
-from seasoned.errors import InputError, StoreError
+from seasoned.errors import InputError, StoreError, excerpt
 from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Selection
 
 __all__ = ["erase", "lift", "prune", "quarantine", "quarantines"]
@@ -163,6 +163,8 @@ def quarantine(
         echo_text(f"{counted(n_episodes, 'episode')} and {counted(n_events, 'feedback event')} are selected")
     else:
         echo_text(id_)
+        held = f"{counted(n_episodes, 'episode')} and {counted(n_events, 'feedback event')} set aside"
+        click.echo(f"{held}; so is what comes in later and fits", err=True)
 
 
 @click.command(epilog=example("seasoned memory quarantines agent.db"))
@@ -203,11 +205,18 @@ def lift(path: str, quarantine_id: str, namespace: str | None, as_json: bool) ->
     Unless another one holds it. Lifting twice changes nothing.
     """
     with writing(path, namespace) as memory:
-        memory.lift(quarantine_id)
+        meant = [one.id for one in memory.quarantines() if one.id.startswith(quarantine_id)]
+        if len(meant) > 1:
+            raise InputError(
+                f"quarantine {excerpt(quarantine_id)}", f"a short id means one, and {len(meant)} begin like this",
+                "Write more of it.",
+            )  # fmt: skip
+        full_id = meant[0] if meant else quarantine_id
+        memory.lift(full_id)
     if as_json:
-        echo_json({"id": quarantine_id})
+        echo_json({"id": full_id})
     else:
-        echo_text(f"lifted {quarantine_id}")
+        echo_text(f"lifted {full_id}")
 
 
 # ---------------------------------------------------------------------------------------------- erasure

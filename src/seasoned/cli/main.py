@@ -8,6 +8,7 @@ import importlib.util
 import io
 import signal
 import sys
+import warnings
 from collections.abc import Mapping
 from typing import Any
 
@@ -124,6 +125,7 @@ def main() -> None:
             # A terminal that cannot show a character gets its number, not a traceback.
             with contextlib.suppress(io.UnsupportedOperation):
                 stream.reconfigure(errors="backslashreplace")
+    warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     # A polite request to stop becomes a Ctrl-C, which a running event loop knows how to take: the episode in flight is
     # kept, marked aborted.
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))

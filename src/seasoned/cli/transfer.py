@@ -54,6 +54,8 @@ def export(path: str, output: str | None, namespace: str | None) -> None:
         target = Path(output)
         if not is_url(path) and target.exists() and target.samefile(path):
             raise InputError(f"{output}", "a memory is not overwritten by its own export", "Name another file.")
+        if not target.parent.is_dir():
+            raise InputError(f"{target.parent}", "the folder of the output exists", "Make it first.")
         _note(path, namespace, str(target.absolute()))  # first: an erasure meanwhile must name it
         _replace(target, memory.export())
 

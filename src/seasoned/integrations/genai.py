@@ -209,7 +209,7 @@ def _scores(
         raise InputError(
             f"evaluations {', '.join(sorted(names))[:80]}",
             "one of them is the reward",
-            "Say which: read_episodes(..., evaluation=...).",
+            "Say which: evaluation= of read_episodes, --evaluation on the command line.",
         )
     scores: dict[str, float] = {}
     total = None

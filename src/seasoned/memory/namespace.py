@@ -54,7 +54,8 @@ def enter_namespace(
     if row is None:
         if not create:
             known = ", ".join(map(repr, _list(store)))
-            raise NotFoundError(f"namespace {excerpt(name)}", f"this memory has {known or 'none'}", "Choose one.")
+            advice = "Choose one." if known else "Record an episode first, or import one."
+            raise NotFoundError(f"namespace {excerpt(name)}", f"this memory has {known or 'none'}", advice)
         _make(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
         with store.snapshot():
             row = store.execute(find, (name,)).fetchone()

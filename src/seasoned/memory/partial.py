@@ -136,7 +136,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
             raise InputError(
                 f"{_beside(target, suffix)} exists",
                 "nothing is overwritten unasked",
-                "Name another file, or overwrite.",
+                "Name another file, or overwrite it (--overwrite).",
             )
 
 

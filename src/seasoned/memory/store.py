@@ -9,6 +9,8 @@ import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, Protocol, TypeVar
 
+from seasoned.errors import InputError
+
 __all__ = ["Cursor", "Store", "is_url", "open_store", "shown"]
 
 _T = TypeVar("_T")
@@ -147,6 +149,11 @@ def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -
         from seasoned.memory.postgres import PostgresStore
 
         return PostgresStore(str(path), create=create, read_only=read_only)
+    if re.match(r"[a-z][a-z0-9+.-]*://", str(path)):
+        raise InputError(
+            f"a URL that begins with {str(path).partition('//')[0]}//", "a store is a file or postgresql://...",
+            "Name one of these.",
+        )  # fmt: skip
     from seasoned.memory.sqlite import SqliteStore
 
     return SqliteStore(path, create=create, read_only=read_only)
