@@ -56,7 +56,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
     with Memory.open(folder / "memory.db") as memory:
         first_s, _ = timed_s(memory.search, states[0], K, THRESHOLD)
         stats = memory.stats()
-        print(f"{stats.distinct_states} distinct states, {(stats.file_bytes or 0) / 1e6:.0f} MB on disk")
+        print(f"{stats.distinct_states} distinct states, {(stats.size_bytes or 0) / 1e6:.0f} MB on disk")
         print(f"built in {build_s:.1f} s; first query after opening (reads the index) {first_s:.2f} s\n")
         queries = {
             "like stored states": [
@@ -83,7 +83,7 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
         for name, mean in found.items():
             faster = figures[f"scan, {name}"]["p50_s"] / figures[f"search, {name}"]["p50_s"]
             print(f"{name}: {faster:.0f} times faster than the scan (p50), {mean:.1f} neighbours found on average")
-    return {"states": stats.distinct_states, "file_bytes": stats.file_bytes, "k": K, "threshold": THRESHOLD,
+    return {"states": stats.distinct_states, "file_bytes": stats.size_bytes, "k": K, "threshold": THRESHOLD,
             "build_s": build_s, "first_query_s": first_s, "mean_found": found, "query": figures}  # fmt: skip
 
 
