@@ -68,7 +68,7 @@ def measure(memory: Memory, maker: StateMaker, options: argparse.Namespace) -> d
     build_s, _ = timed_s(build, memory, maker, states, hot, options.visits)
     stats = memory.stats()
     print(f"{stats.distinct_states} distinct states, {stats.steps} steps, {options.visits} of them at one state")
-    print(f"{(stats.file_bytes or 0) / 1e6:.0f} MB on disk, built in {build_s:.1f} s")
+    print(f"{(stats.size_bytes or 0) / 1e6:.0f} MB on disk, built in {build_s:.1f} s")
     policies = {name: JitRL.preset(name, memory) for name in PRESETS}
     first_s, _ = timed_s(policies["default"].decide, states[0], PRIOR, seed=0)
     print(f"first decision after opening (reads the index): {1e3 * first_s:.0f} ms\n")
@@ -128,7 +128,7 @@ def measure(memory: Memory, maker: StateMaker, options: argparse.Namespace) -> d
             table[case]["shifted_by_memory"] = modes[case] / len(decisions_s[case])
     return {
         "states": stats.distinct_states, "steps": stats.steps, "visits_of_hot_state": options.visits,
-        "file_bytes": stats.file_bytes, "build_s": build_s, "first_decision_s": first_s, "model": reading.prior.model,
+        "file_bytes": stats.size_bytes, "build_s": build_s, "first_decision_s": first_s, "model": reading.prior.model,
         "prompt_tokens": [min(tokens), max(tokens)], "model_call": call, "decision": cases, "ratio": table,
     }  # fmt: skip
 
