@@ -16,7 +16,8 @@ PIPE_WIDTH = 80
 FIELD_WIDTH = 1000
 
 _GAP = 3
-_COLUMN_WIDTHS = {"action": 24, "task": 24}
+_LEAST_TEXT, _NARROW_TEXT, _NARROW_ID = 11, 8, 12
+_EXPENDABLE = ("policy", "model", "feedback", "author", "weight")
 _OVERFLOWS: dict[str, Literal["fold", "crop", "ellipsis"]] = {
     "episode": "crop",
     "event": "fold",
@@ -89,7 +90,7 @@ def echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
     """Print rows under column names: drawn to the width of a terminal; aligned plain text, uncut, in a pipe.
 
     Args:
-        columns: names; the last column takes what room is left.
+        columns: names; texts share what room is left.
         rows: cells, one line each.
         right: the columns that are aligned to the right.
     """
@@ -113,16 +114,9 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
     from rich.text import Text
 
     screen_width = shutil.get_terminal_size().columns
+    widths, left_out = _fitted(columns, rows, right, screen_width)
     table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
-    room = screen_width
-    for position, (name, *cells) in enumerate(zip(columns, *rows, strict=True)):
-        width = max(map(len, (name, *cells)))
-        if position < len(columns) - 1:
-            is_id = _OVERFLOWS.get(name) == "crop"
-            width = _distinct_width(cells) if is_id else min(width, _COLUMN_WIDTHS.get(name, 16))
-            room -= width + _GAP
-        else:
-            width = max(min(width, room), len(name))
+    for name, width in widths.items():
         # An id that is cut is still a prefix, and the commands take prefixes: no ellipsis there.
         overflow: Literal["fold", "crop", "ellipsis"] = _OVERFLOWS.get(name, "ellipsis")
         table.add_column(
@@ -133,8 +127,44 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
             no_wrap=overflow != "fold",
         )
     for row in rows:
-        table.add_row(*(Text(cell) for cell in row))
+        table.add_row(*(Text(cell) for name, cell in zip(columns, row, strict=True) if name in widths))
     Console(width=screen_width).print(table)
+    if left_out:
+        click.echo(f"no room for: {', '.join(left_out)} (a wider terminal, a pipe and --json have them)")
+
+
+def _fitted(
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], screen_width: int
+) -> tuple[dict[str, int], list[str]]:
+    """Return the widths of the columns that fit, and which are left out: texts shrink first, then columns go."""
+    natural = {name: max(map(len, (name, *cells))) for name, *cells in zip(columns, *rows, strict=True)}
+    least: dict[str, int] = {}
+    for name, *cells in zip(columns, *rows, strict=True):
+        is_id = _OVERFLOWS.get(name) == "crop"
+        keeps = is_id or name in right or _OVERFLOWS.get(name) == "fold"
+        least[name] = _distinct_width(cells) if is_id else natural[name] if keeps else min(natural[name], _LEAST_TEXT)
+    shown = list(columns)
+    left_out: list[str] = []
+
+    def over() -> int:
+        return sum(least[name] for name in shown) + _GAP * (len(shown) - 1) - screen_width
+
+    for name in _EXPENDABLE:
+        if name in shown and over() > 0:
+            shown.remove(name)
+            left_out.append(name)
+    for crops, floor in ((False, _NARROW_TEXT), (True, _NARROW_ID)):  # then what tells least where it is cut
+        for name in sorted(shown, key=lambda name: -least[name]):
+            if name not in right and (_OVERFLOWS.get(name) == "crop") == crops and over() > 0:
+                least[name] = max(min(floor, least[name]), least[name] - over())
+    room = max(-over(), 0)
+    widths = {name: least[name] for name in shown}
+    for name in sorted(shown, key=lambda name: natural[name] - least[name]):
+        if name not in right and _OVERFLOWS.get(name) != "crop":
+            more = min(natural[name] - widths[name], room)
+            widths[name] += more
+            room -= more
+    return widths, left_out
 
 
 def _distinct_width(ids: Sequence[str]) -> int:
