@@ -7,7 +7,7 @@ from typing import Any
 
 from seasoned.agents import UniformReader
 from seasoned.envs import open_env
-from seasoned.errors import InputError, NotFoundError, UnknownNameError, excerpt
+from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
 from seasoned.llms import LLMS, CachedLLM, LabelReader, open_llm
 from seasoned.memory import Memory
 from seasoned.memory.store import is_url, shown
@@ -107,7 +107,12 @@ def open_memory(
         InputError: there are several namespaces, and none was named.
         NotFoundError: no such memory or namespace.
     """
-    known = known_namespaces(path, read_only=read_only or not create)
+    try:
+        known = known_namespaces(path, read_only=read_only or not create)
+    except ReadOnlyStoreError:  # an older store, which opening for writing brings up to date
+        if read_only:
+            raise
+        known = known_namespaces(path, read_only=False)
     if namespace is None:
         if len(known) > 1:
             listed = ", ".join(sorted(known)[:_LISTED_NAMESPACES])

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned import Budget, Episode, Memory, Selection, Step
+from seasoned.build import open_memory
 from seasoned.cli.main import cli
 from seasoned.errors import NewerStoreError, ReadOnlyStoreError
 from seasoned.memory.schema import SCHEMA_VERSION
@@ -278,3 +279,11 @@ def test_several_processes_migrate_at_once(tmp_path, attempt):
     os.close(writable)
     assert [ended(child) for child in children] == [0] * 4
     check_as_recorded(path, 1)
+
+
+def test_commands_that_write_bring_an_older_store_up_to_date(tmp_path):
+    path = old_store(tmp_path / "agent.db")
+    with open_memory(str(path), namespace="shop") as memory:
+        memory.add(Episode("t", [Step("new", "go")]))
+        memory.verify()
+    assert Memory.namespaces(path)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import re
+import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +19,7 @@ from seasoned.agents import EpisodeResult, compare, play_run, provenance
 from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli import show
 from seasoned.cli.run import model_options, model_settings
-from seasoned.errors import InputError, excerpt
+from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, ShuffledReturns
 from seasoned.protocols import Environment, PriorReader, Usage
@@ -104,7 +106,12 @@ def _check_replaceable(path: Path) -> None:
     """Only what a demo wrote is replaced: a file that is no memory, or is somebody's memory, is refused."""
     if not path.exists():
         return
-    others = [name for name in Memory.namespaces(path) if not re.fullmatch(r"seed-\d+", name)]
+    try:
+        names = list(Memory.namespaces(path))
+    except ReadOnlyStoreError:  # of an earlier version: looked at without bringing it up to date
+        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            names = [name for (name,) in connection.execute("SELECT name FROM namespace")]
+    others = [name for name in names if not re.fullmatch(r"seed-\d+", name)]
     if others:
         raise InputError(
             f"{path} holds the namespace {excerpt(others[0])}",

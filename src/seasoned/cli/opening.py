@@ -89,12 +89,13 @@ def reading(
         ask: may be called twice.
         needs_encoder: refuse a namespace whose encoder is not ours before anything is asked.
     """
-    try:
-        with _open(path, namespace, read_only=True, needs_encoder=needs_encoder) as memory:
+    with _open(path, namespace, read_only=True, needs_encoder=needs_encoder) as memory:
+        try:
             return ask(memory)
-    except ReadOnlyStoreError:
-        with _open(path, namespace, read_only=False, needs_encoder=needs_encoder) as memory:
-            return ask(memory)
+        except ReadOnlyStoreError:  # not the one of an older store: reading brings nothing up to date
+            pass
+    with _open(path, namespace, read_only=False, needs_encoder=needs_encoder) as memory:
+        return ask(memory)
 
 
 def find_episode(memory: Memory, id_or_prefix: str) -> Episode:
