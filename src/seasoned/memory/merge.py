@@ -20,7 +20,7 @@ from seasoned.errors import (
 from seasoned.memory.absorbing import Absorber, Merged
 from seasoned.memory.contents import Contents, Entry, list_entries, read_contents
 from seasoned.memory.partial import check_path, whole_file
-from seasoned.memory.store import Store, is_url, open_store
+from seasoned.memory.store import Store, is_url, open_store, shown
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import check_text
@@ -97,7 +97,7 @@ def merge(
         check_path(path)
     for source in sources:
         if _same(source, target):
-            raise InputError(f"{_shown(source)}", "a store is not merged into itself", "Name another source.")
+            raise InputError(shown(source), "a store is not merged into itself", "Name another source.")
     with contextlib.ExitStack() as open_:
         opened = [
             open_.enter_context(contextlib.closing(open_store(source, create=False, read_only=True)))
@@ -126,10 +126,6 @@ def _same(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
     if is_url(a) or is_url(b):
         return str(a) == str(b)
     return os.path.realpath(a) == os.path.realpath(b)
-
-
-def _shown(path: str | os.PathLike[str]) -> str:
-    return "the target" if is_url(path) else str(path)  # a URL may carry a password
 
 
 # -------------------------------------------------------------------------------------- before anything is written

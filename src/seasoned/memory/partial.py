@@ -12,7 +12,6 @@ from pathlib import Path
 
 from seasoned import sqlite
 from seasoned.errors import (
-    ForeignStoreError,
     InputError,
     NewerStoreError,
     ReadOnlyStoreError,
@@ -21,7 +20,6 @@ from seasoned.errors import (
     StoreFullError,
     excerpt,
 )
-from seasoned.memory.schema import APPLICATION_ID, SCHEMA_VERSION
 
 __all__ = ["StoreFile", "check_path", "whole_file"]
 
@@ -63,18 +61,7 @@ class StoreFile(sqlite.Connection):
             NewerStoreError: it was written by a newer seasoned.
         """
         application, version = int(self.pragma("application_id")), int(self.pragma("user_version"))
-        if application != APPLICATION_ID or version < 1:
-            raise ForeignStoreError(
-                f"{self.path}: an SQLite file with application id {application:#x}",
-                f"a seasoned store has {APPLICATION_ID:#x}",
-                "Choose another path; this file was left as it is.",
-            )
-        if version > SCHEMA_VERSION:
-            raise NewerStoreError(
-                f"{self.path}: schema {version}",
-                f"this seasoned reads schemas up to {SCHEMA_VERSION}",
-                "Upgrade seasoned; the file was left as it is.",
-            )
+        check_ours(self.path, application if version >= 1 else 0, version)  # a store has a schema
         return version
 
 

@@ -25,7 +25,7 @@ from seasoned.errors import (
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
 
-__all__ = ["SqliteStore"]
+__all__ = ["SqliteStore", "check_ours"]
 
 _CACHE_KIB = 16 * 1024  # a batch changes pages all over the indexes; what does not fit is written more than once
 _MAX_MARKS = 500  # SQLite binds a limited number of values to one statement
@@ -35,6 +35,26 @@ _T = TypeVar("_T")
 def _store_errors(path: str) -> contextlib.AbstractContextManager[None]:
     """Turn SQLite's errors into ours."""
     return sqlite.store_errors(path, "Restore a backup, or export what `sqlite3 .recover` saves.")
+
+
+def check_ours(path: str, application: int, version: int) -> None:
+    """Refuse a file that is not a store of ours, or is newer than we are, by what its header says.
+
+    Raises:
+        ForeignStoreError, NewerStoreError: it is left as it was.
+    """
+    if application != APPLICATION_ID:
+        raise ForeignStoreError(
+            f"{path}: an SQLite file with application id {application:#x}",
+            f"a seasoned store has {APPLICATION_ID:#x}",
+            "Choose another path; this file was left as it is.",
+        )
+    if version > SCHEMA_VERSION:
+        raise NewerStoreError(
+            f"{path}: schema {version}",
+            f"this seasoned reads schemas up to {SCHEMA_VERSION}",
+            "Upgrade seasoned; the file was left as it is.",
+        )
 
 
 class SqliteStore(sqlite.Connection):
@@ -114,18 +134,7 @@ class SqliteStore(sqlite.Connection):
             connection.execute("COMMIT")
         if not tables and application == 0 and version == 0:
             return True
-        if application != APPLICATION_ID:
-            raise ForeignStoreError(
-                f"{self.path}: an SQLite file with application id {application:#x}",
-                f"a seasoned store has {APPLICATION_ID:#x}",
-                "Choose another path; this file was left as it is.",
-            )
-        if version > SCHEMA_VERSION:
-            raise NewerStoreError(
-                f"{self.path}: schema {version}",
-                f"this seasoned reads schemas up to {SCHEMA_VERSION}",
-                "Upgrade seasoned; the file was left as it is.",
-            )
+        check_ours(self.path, application, version)
         return False
 
     def _migrate(self, connection: sqlite3.Connection) -> None:
