@@ -20,6 +20,7 @@ from seasoned.errors import (
     StoreFullError,
     excerpt,
 )
+from seasoned.memory.sqlite import check_ours
 
 __all__ = ["StoreFile", "check_path", "whole_file"]
 
