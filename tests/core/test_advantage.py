@@ -9,21 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import AdvantageEstimator, ExplorationBonus
+from seasoned.core import AdvantageEstimator, ExplorationBonus, Sums
 from seasoned.errors import InputError
 
 PROPERTY = settings(max_examples=80, deadline=None, derandomize=True)
 
 
-def estimate(estimator, *, weights, totals, base_probs, elsewhere=(0.0, 0.0), n_neighbors=None, spread=1.0, seed=0):
+def estimate(estimator, *, weights, totals, base_probs, elsewhere=(0.0, 0.0), spread=1.0, seed=0):
     """`elsewhere`: weight and total of neighbours that took no candidate."""
+    held = np.array([*weights, elsewhere[0]], dtype=float)
+    summed = np.array([*totals, elsewhere[1]], dtype=float)
+    squares = np.divide(summed**2, held, out=np.zeros(len(held)), where=held > 0)  # returns of an action are equal
+    rows = np.where(held[:-1] > 0, np.arange(len(weights)), -1)
     return estimator.estimate(
-        weights=np.array(weights, dtype=float),
-        totals=np.array(totals, dtype=float),
+        Sums(held, held, summed, squares),
+        rows=rows,
         base_probs=np.array(base_probs, dtype=float),
-        neighbor_weight=sum(weights) + elsewhere[0],
-        neighbor_total=sum(totals) + elsewhere[1],
-        n_neighbors=round(sum(weights) + elsewhere[0]) if n_neighbors is None else n_neighbors,
         spread=spread,
         rng=np.random.default_rng(seed),
     )
@@ -220,7 +221,8 @@ def test_shrinkage_halves_at_kappa_and_fades_with_evidence():
     [
         ({"baseline": "mean"}, "baseline = 'mean'"),
         ({"baseline": None}, "baseline = None"),
-        ({"scale": "max"}, "scale = 'max'"),
+        ({"scale": "range"}, "scale = 'range'"),
+        ({"levels": "none"}, "levels = 'none'"),
         ({"kappa": -1.0}, "kappa = -1.0"),
         ({"kappa": math.inf}, "kappa = inf"),
         ({"kappa": math.nan}, "kappa = nan"),

@@ -9,8 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import ExplorationBonus
+from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Seen, Thompson
 from seasoned.errors import InputError
+
+
+def untried(n, n_neighbors, baseline=0.0):
+    nothing = np.full(n, np.nan)
+    return Seen(np.zeros(n), nothing, nothing, np.ones(n), baseline, n_neighbors)
+
 
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -18,7 +24,7 @@ PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 @PROPERTY
 @given(st.floats(0, 100), st.floats(0, 1), st.integers(0, 20), st.integers(1, 1000), st.integers(0, 2**32 - 1))
 def test_every_bonus_is_alpha_over_n_or_nothing(alpha, rate, n_unseen, n_neighbors, seed):
-    drawn = ExplorationBonus(alpha, rate).draw(n_unseen, n_neighbors=n_neighbors, rng=np.random.default_rng(seed))
+    drawn = ExplorationBonus(alpha, rate).optimism(untried(n_unseen, n_neighbors), np.random.default_rng(seed))
     assert drawn.shape == (n_unseen,)
     assert set(drawn.tolist()) <= {0.0, alpha / n_neighbors}
 
@@ -28,7 +34,7 @@ def test_every_bonus_is_alpha_over_n_or_nothing(alpha, rate, n_unseen, n_neighbo
 def test_a_rate_of_1_always_fires_and_of_0_never(alpha, n_unseen, n_neighbors, seed):
     def draw(rate):
         bonus = ExplorationBonus(alpha, rate)
-        return bonus.draw(n_unseen, n_neighbors=n_neighbors, rng=np.random.default_rng(seed)).tolist()
+        return bonus.optimism(untried(n_unseen, n_neighbors), np.random.default_rng(seed)).tolist()
 
     assert draw(1.0) == [alpha / n_neighbors] * n_unseen
     assert draw(0.0) == [0.0] * n_unseen
@@ -37,22 +43,22 @@ def test_a_rate_of_1_always_fires_and_of_0_never(alpha, n_unseen, n_neighbors, s
 @pytest.mark.parametrize("rate", [0.05, 0.3, 0.65])
 def test_it_fires_at_its_rate(rate):
     n = 20_000
-    drawn = ExplorationBonus(1.0, rate).draw(n, n_neighbors=1, rng=np.random.default_rng(7))
+    drawn = ExplorationBonus(1.0, rate).optimism(untried(n, 1), np.random.default_rng(7))
     assert drawn.mean() == pytest.approx(rate, abs=4 * math.sqrt(rate * (1 - rate) / n))
 
 
 def test_actions_are_drawn_one_by_one():
-    drawn = ExplorationBonus(1.0, 0.5).draw(200, n_neighbors=1, rng=np.random.default_rng(0))
+    drawn = ExplorationBonus(1.0, 0.5).optimism(untried(200, 1), np.random.default_rng(0))
     assert 0 < drawn.sum() < 200
 
 
 def test_without_neighbours_the_bonus_is_alpha():
-    assert ExplorationBonus(5.0, 1.0).draw(2, n_neighbors=0, rng=np.random.default_rng(0)).tolist() == [5.0, 5.0]
+    assert ExplorationBonus(5.0, 1.0).optimism(untried(2, 0), np.random.default_rng(0)).tolist() == [5.0, 5.0]
 
 
 def test_the_same_seed_draws_the_same():
     bonus = ExplorationBonus(1.0, 0.5)
-    first, second = (bonus.draw(50, n_neighbors=3, rng=np.random.default_rng(4)).tolist() for _ in range(2))
+    first, second = (bonus.optimism(untried(50, 3), np.random.default_rng(4)).tolist() for _ in range(2))
     assert first == second
 
 
@@ -73,3 +79,62 @@ def test_a_bad_setting_is_refused(alpha, rate, seen):
     assert caught.value.seen == seen
     assert caught.value.rule
     assert caught.value.next_step
+
+
+# ------------------------------------------------------------------------------- the other rules
+
+RNG = np.random.default_rng
+
+
+def seen(counts, means, deviations=None, variances=None, baseline=0.0):
+    counts = np.array(counts, dtype=float)
+    deviations = np.where(counts > 0, 0.0, np.nan) if deviations is None else np.array(deviations)
+    variances = np.ones(len(counts)) if variances is None else np.array(variances)
+    return Seen(counts, np.array(means), deviations, variances, baseline, int(counts.sum()))
+
+
+def test_otherwise_zero_makes_an_untried_action_worth_nothing():
+    bonus = ExplorationBonus(5.0, 0.0, otherwise="zero")
+    known = seen([3, 0], [1.0, math.nan], baseline=0.7)
+    assert bonus.optimism(known, RNG(0)).tolist() == [0.0, -0.7]
+    assert ExplorationBonus(5.0, 0.0).optimism(known, RNG(0)).tolist() == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("counts", "means", "deviations", "rate"),
+    [
+        ([1, 0], [9.0, math.nan], [0.0, math.nan], 0.8),  # nothing was taken twice
+        ([4, 0], [1.0, math.nan], [0.0, math.nan], 0.5),  # conf = 1^0.65 * 1
+        ([8, 0], [1.0, math.nan], [0.0, math.nan], 1 / 3),  # twice as sure
+        ([4, 0], [1.0, math.nan], [1.0, math.nan], 1 / (1 + 0.5**0.65)),
+        ([4, 4], [-3.0, 0.0], [1.0, 1.0], 0.8),  # conf = 0 for what earned nothing: 1, cut to 0.8
+        ([400, 0], [100.0, math.nan], [0.0, math.nan], 0.05),
+    ],
+)
+def test_the_rate_of_the_public_code_for_games(counts, means, deviations, rate):
+    assert ConfidenceBonus(1.0).rate(seen(counts, means, deviations)) == pytest.approx(rate)
+
+
+def test_ucb_by_hand():
+    known = seen([4, 0], [1.0, math.nan], variances=[0.25, 2.0])
+    expected = [2.0 * math.sqrt(2 * math.log(5) * v) for v in (0.25, 2.0)]
+    assert UCB(c=2.0).optimism(known, RNG(0)).tolist() == pytest.approx(expected)
+
+
+def test_thompson_draws_from_the_posterior():
+    known = seen([4, 0], [1.0, math.nan], variances=[0.25, 4.0])
+    rng = RNG(3)
+    drawn = np.array([Thompson().optimism(known, rng) for _ in range(20_000)])
+    assert drawn.mean(axis=0) == pytest.approx([0.0, 0.0], abs=4 * 2 / math.sqrt(20_000))
+    assert drawn.var(axis=0) == pytest.approx([0.25, 4.0], rel=0.05)
+
+
+def test_a_count_bonus_falls_with_the_root_of_the_visits():
+    assert CountBonus(2.0).optimism(seen([0, 3, 99], [math.nan, 1.0, 1.0]), RNG(0)).tolist() == [2.0, 1.0, 0.2]
+
+
+@pytest.mark.parametrize("rule", [UCB, Thompson, CountBonus, ConfidenceBonus])
+@pytest.mark.parametrize("value", [-1.0, math.inf, math.nan, True])
+def test_the_other_rules_refuse_bad_settings(rule, value):
+    with pytest.raises(InputError):
+        rule(value)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import check_beta, kl_objective, log_softmax, modulate, softmax
+from seasoned.core import capped_beta, check_beta, kl_divergence, kl_objective, log_softmax, modulate, softmax
 from seasoned.errors import InputError
 
 PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
@@ -229,3 +229,37 @@ def test_bad_vectors_are_refused(logits, advantages, seen):
     assert seen in caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
+
+
+# ------------------------------------------------------------------------------- the cap on KL
+
+
+@PROPERTY
+@given(problems, betas, st.floats(0.001, 2.0))
+def test_a_capped_beta_keeps_the_cap_and_is_as_large_as_it_may_be(problem, beta, cap):
+    logits, advantages = problem
+    got = capped_beta(logits, advantages, beta, cap)
+    spent = kl_divergence(np.exp(modulate(logits, advantages, got)), softmax(logits))
+    assert 0.0 <= got <= beta
+    assert spent <= cap * (1 + 1e-6) + 1e-12
+    if got < beta:
+        assert spent == pytest.approx(cap, rel=1e-5)
+
+
+@PROPERTY
+@given(table(st.floats(-3, 3), st.floats(-2, 2), min_size=2), st.floats(0.01, 0.5))
+def test_no_policy_within_the_cap_expects_more(problem, cap):
+    logits, advantages = problem
+    base = softmax(logits)
+    best = np.exp(modulate(logits, advantages, capped_beta(logits, advantages, 1e4, cap)))
+    rng = np.random.default_rng(0)
+    drawn = [*rng.dirichlet(np.ones(len(base)), 50), *(best * rng.uniform(0.8, 1.2, (50, len(base))))]
+    for rival in (weights / weights.sum() for weights in drawn):
+        if kl_divergence(rival, base) <= cap:
+            assert rival @ advantages <= best @ advantages + 1e-5
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0, math.inf, math.nan, True])
+def test_a_cap_is_positive_and_finite(cap):
+    with pytest.raises(InputError, match="positive and finite"):
+        capped_beta([0.0, 1.0], [0.0, 1.0], 1.0, cap)

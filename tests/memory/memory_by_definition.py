@@ -76,22 +76,32 @@ class RawMemory:
                 kept.append(features)
         return [row for row in rows if self.encoder.features(self.episodes[row[1]].steps[row[2]].state) in kept]
 
-    def evidence(self, state, *, k, unit, threshold, gamma, similarity_power, decay, exclude_task):
-        """Per action: (count, weight, total, squares), plus the number of distinct states."""
+    def by_state(self, state, *, k, unit, threshold, gamma, similarity_power, decay, exclude_task):
+        """Per (rank of the distinct state, action): (count, weight, total, squares), plus the number of states."""
         if unit == "steps":
             rows = self.live(state, threshold, exclude_task)[:k]
         else:
             rows = self.at_nearest_states(state, k, threshold, exclude_task)
-        table: dict[str, list[float]] = {}
+        table: dict[tuple[int, str], list[float]] = {}
+        rank: dict[frozenset[str], int] = {}
         derived = [returns(self.rewards(at), gamma) for at in range(len(self.episodes))]
         for near, at, index in rows:
             weight = float(near) ** similarity_power * decay ** (len(self.episodes) - 1 - at)
             return_ = float(derived[at][index])
-            action = " ".join(self.episodes[at].steps[index].action.split()).casefold()
-            entry = table.setdefault(action, [0.0] * 4)
+            step = self.episodes[at].steps[index]
+            features = self.encoder.features(step.state)
+            cell = rank.setdefault(features, len(rank)), " ".join(step.action.split()).casefold()
+            entry = table.setdefault(cell, [0.0] * 4)
             for i, amount in enumerate((1, weight, weight * return_, weight * return_**2)):
                 entry[i] += amount
-        n_states = len({self.encoder.features(self.episodes[at].steps[index].state) for _, at, index in rows})
+        return table, len(rank)
+
+    def evidence(self, state, **question):
+        """Per action: (count, weight, total, squares), plus the number of distinct states."""
+        cells, n_states = self.by_state(state, **question)
+        table: dict[str, list[float]] = {}
+        for (_, action), row in cells.items():
+            table[action] = [sum(pair) for pair in zip(table.get(action, [0.0] * 4), row, strict=True)]
         return table, n_states
 
     def mean_returns(self, gamma):

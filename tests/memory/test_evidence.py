@@ -55,6 +55,14 @@ def table(evidence):
     return dict(zip(keys, columns, strict=True))
 
 
+def cells(evidence):
+    """(rank of the distinct state, normalised action) -> the four sums."""
+    by = evidence.by_state
+    keys = [" ".join(action.split()).casefold() for action in evidence.actions]
+    rows = zip(by.states, by.actions, by.counts, by.weights, by.totals, by.squares, strict=True)
+    return {(int(state), keys[action]): sums for state, action, *sums in rows}
+
+
 def same(found, expected, *, rel=1e-9, abs_=1e-9):
     assert found.keys() == expected.keys()
     for action, row in expected.items():
@@ -96,8 +104,10 @@ def test_evidence_equals_brute_force(history, state, question, asked_early):
         for item in history:
             played.tell(item)
         evidence = ask(memory, state, question)
+        assert evidence.n_episodes == len(played.ids)
         expected, n_states = played.raw.evidence(state, **question)
         same(table(evidence), expected)
+        same(cells(evidence), played.raw.by_state(state, **question)[0])
         assert (evidence.n_states, evidence.gamma) == (n_states, question["gamma"])
         assert evidence.n_steps == sum(row[0] for row in expected.values())
         memory.verify()

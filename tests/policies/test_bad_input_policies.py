@@ -181,12 +181,24 @@ SETTINGS = [
     ("gamma", True, "True", "in [0, 1]"),
     ("gamma", "0.9", "'0.9'", "in [0, 1]"),
     ("baseline", "median", "'median'", "neighbors, base_policy"),
-    ("scale", "max", "'max'", "none, spread"),
+    ("scale", "range", "'range'", "none, spread"),
+    ("levels", "none", "'none'", "shared, own"),
+    ("threshold_fall", -0.1, "-0.1", "in [0, 1]"),
+    ("threshold_fall", None, "None", "not NoneType"),
+    ("all_above", 1.5, "1.5", "in [0, 1]"),
+    ("all_above", "0.9", "'0.9'", "not str"),
+    ("beta_ramp", -1.0, "-1.0", "at least 0"),
+    ("max_kl_nats", 0.0, "0.0", "above 0"),
+    ("max_kl_nats", INF, "inf", "finite"),
+    ("clear_only", 1, "1", "True or False"),
+    ("prior_scale", "percent", "'percent'", "logprobs, probabilities"),
+    ("memory_base", "one", "'one'", "mass, zero"),
+    ("memory_return_above", NAN, "nan", "finite"),
     ("kappa", -1.0, "-1.0", "at least 0"),
     ("kappa", INF, "inf", "finite"),
     ("kappa", "1", "'1'", "not str"),
-    ("exploration", 0.3, "0.3", "ExplorationBonus or None"),
-    ("exploration", True, "True", "ExplorationBonus or None"),
+    ("exploration", 0.3, "0.3", "ExplorationBonus, or None"),
+    ("exploration", True, "True", "ExplorationBonus, or None"),
     ("beta", -1.0, "-1.0", "at least 0"),
     ("beta", NAN, "nan", "finite"),
     ("beta", INF, "inf", "finite"),
@@ -238,7 +250,7 @@ def test_an_unknown_setting(memory, call, seen, next_step):
 
 @pytest.mark.parametrize(
     ("name", "next_step"),
-    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, seed, snippet")],
+    [("defualt", "Did you mean 'default'?"), ("Seed", "Did you mean 'seed'?"), ("zzz", "default, paper-games")],
 )
 def test_an_unknown_preset(memory, name, next_step):
     error = refused(lambda: JitRL.preset(name, memory), repr(name), "no preset", UnknownNameError)

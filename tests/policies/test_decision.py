@@ -48,8 +48,10 @@ def test_every_number_is_there(memory):
         ("sing", "1", "1.5", "+1.000", "0.1000"),
         ("wait", "0", "unknown", "+0.500", "0.3000"),
     ]:
-        assert row(text, action).replace("* ", "").split()[:6] == [
-            action, n, q, a, base, f"{decision.probs[action]:.4f}",
+        interval = decision.intervals[action]
+        about = [] if interval is None else [f"+-{(interval[1] - interval[0]) / 2:.2g}"]
+        assert row(text, action).replace("* ", "").split()[: 6 + len(about)] == [
+            action, n, q, a, *about, base, f"{decision.probs[action]:.4f}",
         ]  # fmt: skip
     assert "(from memory)" in row(text, "sing")
     assert "bonus +0.5" in row(text, "wait")

@@ -267,10 +267,13 @@ def test_the_guard_decides_as_if_the_task_had_never_been_stored(memory, name):
     singles(memory, ("pay", 9.0), ("pay", 9.0), ("pay", 9.0), task="mine")
     singles(memory, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
     singles(memory, ("pay", 9.0), ("dance", 9.0), task="mine")
-    guarded = JitRL.preset(name, memory, exclude_same_task=True, scale="none")
+    # beta may grow with the number of episodes, whatever they were about.
+    guarded = JitRL.preset(name, memory, exclude_same_task=True, scale="none", beta_ramp=0.0)
     with Memory.open(":memory:") as without:
         singles(without, ("pay", -1.0), ("back", 1.0), ("back", 1.0), task="other")
-        expected = JitRL.preset(name, without, scale="none").decide(CART, THREE, admissible="any", seed=1)
+        expected = JitRL.preset(name, without, scale="none", beta_ramp=0.0).decide(
+            CART, THREE, admissible="any", seed=1
+        )
     decision = guarded.decide(CART, THREE, admissible="any", task="mine", seed=1)
     assert decision.probs == pytest.approx(dict(expected.probs))
     assert decision.n_steps == 3
@@ -337,3 +340,65 @@ def test_a_configured_policy_names_itself(memory):
     assert JitRL(memory, beta=4.0).name == "default"
     bonus = ExplorationBonus(alpha=0.1, rate=0.3)
     assert JitRL.preset("seed", memory, exploration=bonus).name == "seed"
+
+
+# ------------------------------------------------------------------------------- the cap, and what is clear
+
+
+@pytest.mark.parametrize("cap", [0.01, 0.2, 1.0])
+def test_a_decision_spends_no_more_kl_than_its_cap(shop, cap):
+    free = JitRL(shop, beta=50.0).decide(CART, THREE, admissible="any", seed=1)
+    held = JitRL(shop, beta=50.0, max_kl_nats=cap).decide(CART, THREE, admissible="any", seed=1)
+    assert free.kl_nats > cap
+    assert held.kl_nats == pytest.approx(cap, rel=1e-6)
+    assert held.beta < 50.0
+    assert f"spend {cap:g} nats at most" in held.reason
+    assert held.advantages == free.advantages
+    loose = JitRL(shop, beta=50.0, max_kl_nats=1e6).decide(CART, THREE, admissible="any", seed=1)
+    assert (loose.probs, loose.beta, loose.reason) == (free.probs, 50.0, free.reason)
+
+
+def test_only_what_is_clear_counts_if_so_asked(memory):
+    singles(memory, *[("pay", reward) for reward in (1.0, 0.9, 1.1, 1.0, 0.95) * 4])
+    singles(memory, *[("back", reward) for reward in (0.0, 0.1, -0.1, 0.05) * 4], ("wait", 0.6), ("wait", 0.4))
+    all_of_it = JitRL(memory).decide(CART, THREE, seed=0)
+    clear = JitRL(memory, clear_only=True).decide(CART, THREE, seed=0)
+    for action, (low, high) in all_of_it.intervals.items():
+        assert low <= all_of_it.advantages[action] <= high
+        expected = 0.0 if low <= 0.0 <= high else all_of_it.advantages[action]
+        assert clear.advantages[action] == expected
+    assert clear.advantages["pay"] > 0.0 > clear.advantages["back"]
+    assert clear.advantages["wait"] == 0.0
+
+
+def test_if_nothing_is_clear_the_model_decides(memory):
+    singles(memory, ("pay", 1.0), ("pay", -1.0), ("back", 0.9), ("back", -0.8))
+    decision = JitRL(memory, clear_only=True).decide(CART, THREE, seed=0)
+    assert (decision.mode, decision.kl_nats) == ("base", 0.0)
+    assert "every 95 % interval holds 0" in decision.reason
+    assert decision.counts == {"pay": 2, "back": 2, "wait": 0}
+    assert JitRL(memory).decide(CART, THREE, seed=0).mode == "memory"
+
+
+def test_an_untried_action_has_no_interval(shop):
+    decision = JitRL(shop).decide(CART, THREE, seed=0)
+    assert decision.intervals["wait"] is None
+    assert decision.intervals["pay"] is not None
+
+
+# ------------------------------------------------------------------------------- levels of similar states
+
+
+def test_an_action_is_not_credited_with_the_state_it_was_taken_in(memory):
+    """`pay` was mostly taken where everything is worth 10, `back` where it is worth 0; beside each other, back is
+    better by 1. A shared pot gets the sign wrong; a level for each state does not."""
+    rich, poor = f"{CART} coupon", f"{CART} nothing"
+    singles(memory, *[("pay", 10.0)] * 9, ("back", 11.0), state=rich)
+    singles(memory, *[("back", 1.0)] * 9, ("pay", 0.0), state=poor)
+    both = {"pay": 0.0, "back": 0.0}
+    pot = JitRL(memory, threshold=0.5).decide(CART, both, seed=0)
+    own = JitRL(memory, threshold=0.5, levels="own").decide(CART, both, seed=0)
+    assert pot.advantages["pay"] > 0.0 > pot.advantages["back"]
+    assert own.advantages["back"] > 0.0 > own.advantages["pay"]
+    exact = JitRL(memory, threshold=0.5, levels="own", kappa=0.0, scale="none").decide(CART, both, seed=0)
+    assert exact.advantages == pytest.approx({"pay": -0.5, "back": 0.5})

@@ -38,6 +38,9 @@ def recorded(decision):
         ("seed", 10, "steps", 0.8, 0.95, "neighbors", "none", 1.0, 3, "sample", (0.1, 0.3)),
         ("snippet", 10, "steps", 0.0, 0.9, "neighbors", "none", 1.0, 0, "argmax", (5.0, 1.0)),
         ("default", 10, "states", 0.8, None, "base_policy", "spread", 4.0, 3, "sample", None),
+        ("paper-games", 10, "steps", 0.95, 0.5, "neighbors", "max_abs", 1.0, 1, "sample", (5.0, 0.65, "zero")),
+        ("paper-web", 10, "steps", 0.8, 0.1, "neighbors", "max_abs", 1.0, 1, "sample", (5.0, 0.05, "zero")),
+        ("released-web", 2**31 - 1, "steps", 0.8, 0.1, "action_means", "max", 1.0, 1, "argmax", (1.0, 0.05, "zero")),
     ],
 )
 def test_the_presets_are_what_their_sources_say(
@@ -159,11 +162,13 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
     prior = {"pay": math.log(0.2), "back": math.log(0.3), "wait": math.log(0.5)}
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
     decision = JitRL(memory).decide(CART, prior, seed=0)
-    # One action's mean is 1, the other's 0: spread 0.5. All neighbours' mean is 0.5: Q(pay) = (n + 0.5) / (n + 1) and
-    # Q(back) = 0.5 / (n + 1); V = 0.4 Q(pay) + 0.6 Q(back) = (0.4 n + 0.5) / (n + 1); A(pay) = 0.6 n/(n+1) / 0.5,
-    # A(back) = -0.4 n/(n+1) / 0.5.
-    shrink = visits / (visits + 1)
-    value = (0.4 * visits + 0.5) / (visits + 1)
+    # One action's mean is 1, the other's 0: spread 0.5. Returns never vary about their action's: 2 (n - 1) degrees of
+    # freedom without a deviation and one at the spread, so that kappa = 1 / (2n - 1). All neighbours' mean is 0.5:
+    # Q(pay) = (n + kappa/2) / (n + kappa) and Q(back) = kappa/2 / (n + kappa); V = 0.4 Q(pay) + 0.6 Q(back).
+    # A(pay) = 0.6 n/(n+kappa) / 0.5, A(back) = -0.4 n/(n+kappa) / 0.5.
+    kappa = 1 / (2 * visits - 1)
+    shrink = visits / (visits + kappa)
+    value = (0.4 * visits + kappa / 2) / (visits + kappa)
     assert (decision.baseline, decision.scale, decision.beta) == (pytest.approx(value), pytest.approx(0.5), 4.0)
     values, counts, advantages = recorded(decision)
     assert values == {"pay": 1.0, "back": 0.0, "wait": None}
@@ -176,9 +181,9 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
     assert (decision.n_steps, decision.n_states, decision.gamma) == (2 * visits, 1, 1.0)
     assert len(decision.neighbors) == min(2 * visits, 50)
     assert decision.explored == {}
-    # In numbers, for 2 visits: shrink 2/3, weights 0.2 e^3.2 = 4.906506, 0.3 e^-2.1333 = 0.035533, 0.5.
+    # In numbers, for 2 visits: shrink 6/7, weights 0.2 e^4.114286 = 12.241642, 0.3 e^-2.742857 = 0.019316, 0.5.
     if visits == 2:
-        assert decision.probs["pay"] == pytest.approx(0.901593, abs=1e-6)
+        assert decision.probs["pay"] == pytest.approx(0.959304, abs=1e-6)
 
 
 def test_default_reads_every_step_at_the_k_nearest_distinct_states(memory):
@@ -228,3 +233,115 @@ def test_default_does_not_forget_what_it_learned_as_visits_agree(memory):
     assert JitRL(memory).decide(CART, even).probs["pay"] > 0.99
     by_visits = JitRL(memory, baseline="neighbors").decide(CART, even)
     assert by_visits.advantages["pay"] < 0.1 < 0.6 < JitRL(memory).decide(CART, even).advantages["pay"]
+
+
+# ------------------------------------------------------------------------------- paper-*
+
+NEVER = ExplorationBonus(alpha=5.0, rate=0.0, otherwise="zero")
+SURE = ExplorationBonus(alpha=5.0, rate=1.0, otherwise="zero")
+
+
+def test_paper_games(memory):
+    singles(memory, ("pay", 2.0), ("pay", 1.0), ("back", 0.0))
+    decision = JitRL.preset("paper-games", memory, exploration=NEVER).decide(CART, THREE, seed=0)
+    # V = 1; Q(pay) = 1.5, Q(back) = 0, and the untried wait is worth 0: 0.5, -1, -1, divided by the largest size, 1.
+    assert (decision.baseline, decision.scale) == (pytest.approx(1.0), pytest.approx(1.0))
+    assert decision.advantages == pytest.approx({"pay": 0.5, "back": -1.0, "wait": -1.0})
+    # 0.25 e^0.5 = 0.412180, 0.25 e^-1 = 0.091970, 0.5 e^-1 = 0.183940: in all 0.688090.
+    assert decision.probs == pytest.approx({"pay": 0.599021, "back": 0.133660, "wait": 0.267319}, abs=2e-6)
+    lucky = JitRL.preset("paper-games", memory, exploration=SURE).decide(CART, THREE, seed=0)
+    # The bonus fires: Q(wait) = 1 + 5/3, its advantage is the largest, and the others are divided by it.
+    assert lucky.scale == pytest.approx(5 / 3)
+    assert lucky.advantages == pytest.approx({"pay": 0.3, "back": -0.6, "wait": 1.0})
+    assert lucky.explored == pytest.approx({"wait": 1.0})
+
+
+def test_paper_gives_what_only_memory_knows_the_logit_0(memory):
+    singles(memory, ("help", 1.0), ("pay", 1.0))
+    sure = {"pay": math.log(0.9), "back": math.log(0.1)}
+    decision = JitRL.preset("paper-web", memory, exploration=NEVER).decide(CART, sure, admissible="any", seed=0)
+    # Among logprobs 0 is e^0 = 1: as much as everything the model proposed.
+    assert decision.base_probs == pytest.approx({"pay": 0.45, "back": 0.05, "help": 0.5})
+
+
+def test_paper_web_looks_less_closely_and_less_far_ahead(memory):
+    memory.add(Episode("t", [Step("a b c d", "pay", 0.0), Step("elsewhere", "close", 1.0)]))  # 0.8 from a b c d e
+    web = JitRL.preset("paper-web", memory, exploration=NEVER).decide("a b c d e", THREE, seed=0)
+    assert web.values["pay"] == pytest.approx(0.1)
+    assert JitRL.preset("paper-games", memory).decide("a b c d e", THREE, seed=0).mode == "base"
+
+
+# ------------------------------------------------------------------------------- released-*
+
+
+def test_released_lets_a_sliver_override_the_model(memory):
+    """A prior of 0.98 against one stored return of +0.01: 0.98 < 0.02 + 1, once the sliver is divided by itself."""
+    singles(memory, ("back", 0.01), ("pay", 0.0))
+    sure = {"pay": math.log(0.98), "back": math.log(0.02)}
+    decision = JitRL.preset("released-web", memory).decide(CART, sure, seed=0)
+    assert (decision.baseline, decision.scale) == (pytest.approx(0.005), pytest.approx(0.005))
+    assert decision.advantages == pytest.approx({"pay": -1.0, "back": 1.0})
+    assert (decision.action, decision.propensity) == ("back", 1.0)
+    assert decision.base_probs == pytest.approx({"pay": 0.98, "back": 0.02})
+    # e^(0.98 - 1) against e^(0.02 + 1)
+    assert decision.probs["pay"] == pytest.approx(1 / (1 + math.exp(1.04)))
+    ours = JitRL(memory, min_neighbors=1, scale="none").decide(CART, sure, seed=0)
+    assert ours.probs["pay"] > 0.97
+
+
+def test_released_counts_what_it_invented_in_its_baseline(memory):
+    singles(memory, ("pay", 1.0), ("pay", 1.0), ("pay", 1.0), ("back", 0.0))
+    never = ExplorationBonus(1.0, 0.0, otherwise="zero")
+    decision = JitRL.preset("released-web", memory, exploration=never).decide(CART, THREE, seed=0)
+    # Means 1 and 0, the untried wait counts as 0: V = 1/3, not 3/4. Largest advantage 2/3.
+    assert decision.baseline == pytest.approx(1 / 3)
+    assert decision.advantages == pytest.approx({"pay": 1.0, "back": -0.5, "wait": -0.5})
+    tried = JitRL.preset("released-web", memory, exploration=never).decide(CART, {"pay": -1.0, "back": -1.0}, seed=0)
+    assert tried.baseline == pytest.approx(3 / 4)
+
+
+def test_released_divides_by_the_worst_where_nothing_is_good(memory):
+    singles(memory, ("pay", 1.0), ("back", 1.0), state=CART)
+    estimate = JitRL.preset("released-web", memory).decide(CART, {"pay": -1.0, "back": -1.0}, seed=0)
+    assert estimate.advantages == {"pay": 0.0, "back": 0.0}
+    singles(memory, ("wait", 4.0))  # no candidate below: V = 2, both are 1 under it
+    worse = JitRL.preset("released-web", memory).decide(CART, {"pay": -1.0, "back": -1.0}, seed=0)
+    assert worse.advantages == pytest.approx({"pay": -1.0, "back": -1.0})
+
+
+def test_released_games_takes_all_that_is_nearly_the_same_else_ten(memory):
+    singles(memory, *[("pay", 1.0)] * 15)
+    assert JitRL.preset("released-games", memory).decide(CART, THREE, seed=0).n_steps == 15
+    other = " ".join("abcdefghijklmnopqrst")
+    singles(memory, *[("pay", 1.0)] * 15, state=f"{other} u")  # 20/21 = 0.952
+    assert JitRL.preset("released-games", memory).decide(other, THREE, seed=0).n_steps == 10
+
+
+@pytest.mark.parametrize(("step", "found"), [(0, 0), (9, 0), (10, 2), (20, 2), (500, 2)])
+def test_the_threshold_of_released_falls_with_the_steps(memory, step, found):
+    singles(memory, ("pay", 1.0), ("pay", 1.0), state="a b c d e f g h i")  # 9/10 from the query
+    decision = JitRL.preset("released-games", memory).decide("a b c d e f g h i j", THREE, step=step, seed=0)
+    assert decision.n_steps == found
+
+
+@pytest.mark.parametrize(("episodes", "beta"), [(10, 1.1), (50, 1.5), (60, 1.5)])
+def test_the_beta_of_released_games_grows_with_the_episodes(memory, episodes, beta):
+    singles(memory, *[("pay", 1.0)] * episodes)
+    assert JitRL.preset("released-games", memory).decide(CART, THREE, seed=0).beta == pytest.approx(beta)
+
+
+def test_released_games_adds_what_earned_something_at_probability_0(memory):
+    singles(memory, ("help", 1.0), ("cry", -1.0), ("pay", 0.5))
+    never = ExplorationBonus(1.0, 0.0, otherwise="zero")
+    policy = JitRL.preset("released-games", memory, exploration=never)
+    decision = policy.decide(CART, THREE, admissible="any", seed=0)
+    assert decision.memory_only == ("help",)
+    assert decision.base_probs["help"] < 1e-300
+    assert math.isfinite(decision.kl_nats)
+
+
+def test_without_beta_released_leaves_the_model_as_it_is(memory):
+    singles(memory, ("back", 1.0), ("pay", 0.0))
+    decision = JitRL.preset("released-web", memory, beta=0.0).decide(CART, THREE, seed=0)
+    assert decision.probs == pytest.approx({"pay": 0.25, "back": 0.25, "wait": 0.5})
+    assert decision.action == "wait"

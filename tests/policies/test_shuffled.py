@@ -157,12 +157,34 @@ def test_over_seeds_a_strong_signal_averages_to_nothing(memory):
     def advantage(source):
         return JitRL(source).decide("two arms", even, seed=0).advantages["a"]
 
-    # Q(a) - V = 1 - 0.5, spread 0.5, 15 of 16 after shrinkage.
-    assert advantage(memory) == pytest.approx(15 / 16)
+    # Q(a) - V = 1 - 0.5, spread 0.5; no return varies: one degree of freedom of 29 makes kappa = 1/29.
+    assert advantage(memory) == pytest.approx(15 / (15 + 1 / 29))
     placebo = np.array([advantage(ShuffledReturns(memory, seed)) for seed in range(200)])
     assert abs(placebo.mean()) < 4 * placebo.std(ddof=1) / math.sqrt(200)
     assert placebo.std() > 0.05  # each single placebo still says something
     assert abs(placebo.mean()) < 0.1 < advantage(memory)
+
+
+@pytest.mark.parametrize("unit", ["steps", "states"])
+def test_what_it_says_by_state_adds_up_to_what_it_says_by_action(memory, unit):
+    rng = np.random.default_rng(1)
+    states = ["room one lamp", "room one lamp on", "room one", "hall"]
+    memory.add_many(
+        [Episode("t", [Step(states[rng.integers(4)], "ab"[rng.integers(2)], float(rng.normal()))]) for _ in range(40)]
+    )
+    asked = {"k": 15 if unit == "steps" else 2, "unit": unit, "threshold": 0.4}
+    real = memory.evidence("room one lamp", **asked, gamma=None)
+    placebo = ShuffledReturns(memory, 3).evidence("room one lamp", **asked, gamma=None)
+    for seen in (real, placebo):
+        for column in ("counts", "weights", "totals", "squares"):
+            summed = np.bincount(seen.by_state.actions, getattr(seen.by_state, column), len(seen.actions))
+            np.testing.assert_allclose(summed, getattr(seen, column), atol=1e-9)
+    by_cell = [
+        {(s, a): n for s, a, n in zip(e.by_state.states, e.by_state.actions, e.by_state.counts, strict=True)}
+        for e in (real, placebo)
+    ]
+    assert by_cell[0] == by_cell[1]
+    assert not np.allclose(sorted(real.by_state.totals), sorted(placebo.by_state.totals))
 
 
 # ------------------------------------------------------------------------------- its edges

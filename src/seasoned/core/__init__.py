@@ -1,8 +1,17 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
 from seasoned.core.advantage import AdvantageEstimator, Estimate
-from seasoned.core.exploration import ExplorationBonus
+from seasoned.core.exploration import (
+    UCB,
+    ConfidenceBonus,
+    CountBonus,
+    Exploration,
+    ExplorationBonus,
+    Seen,
+    Thompson,
+)
 from seasoned.core.modulation import (
+    capped_beta,
     check_beta,
     kl_divergence,
     kl_objective,
@@ -13,16 +22,28 @@ from seasoned.core.modulation import (
     softmax,
 )
 from seasoned.core.returns import check_gamma, discounted_returns, gamma_for_horizon
+from seasoned.core.shrinkage import Cells, Sums, additive_values, derived_kappa, noise_variance, shared_values
 from seasoned.core.similarity import jaccard, multiset_jaccard
 from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
 
 __all__ = [
+    "UCB",
     "AdvantageEstimator",
+    "Cells",
+    "ConfidenceBonus",
+    "CountBonus",
     "Estimate",
+    "Exploration",
     "ExplorationBonus",
     "Interval",
+    "Seen",
+    "Sums",
+    "Thompson",
+    "additive_values",
+    "capped_beta",
     "check_beta",
     "check_gamma",
+    "derived_kappa",
     "discounted_returns",
     "gamma_for_horizon",
     "jaccard",
@@ -33,8 +54,10 @@ __all__ = [
     "mix_in",
     "modulate",
     "multiset_jaccard",
+    "noise_variance",
     "robust_spread",
     "sample_index",
+    "shared_values",
     "softmax",
     "t_quantile",
 ]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -9,117 +11,211 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.core.arrays import as_floats
-from seasoned.core.exploration import ExplorationBonus
+from seasoned.core.exploration import Exploration, Seen
+from seasoned.core.shrinkage import Sums, Values, additive_values, derived_kappa, noise_variance, shared_values
+from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
 
-__all__ = ["AdvantageEstimator", "Baseline", "Estimate", "Scale"]
+__all__ = ["AdvantageEstimator", "Baseline", "Estimate", "Levels", "Scale"]
 
 Floats = npt.NDArray[np.float64]
-Baseline = Literal["neighbors", "base_policy"]
-Scale = Literal["none", "spread"]
+Ints = npt.NDArray[np.int64]
+Baseline = Literal["neighbors", "base_policy", "action_means"]
+Scale = Literal["none", "spread", "max_abs", "max"]
+Levels = Literal["shared", "own"]
+
+_INTERVAL = 0.95
+_MANY_DEGREES = 200
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """For C candidates: `values` (plain means, NaN where untried), `advantages`, `bonuses`; V and the scale."""
+    """For C candidates, in the order asked.
+
+    Args:
+        values: shape (C,), plain mean returns, NaN where untried.
+        advantages: shape (C,), in reward units divided by `scale`; 0 where nothing is known.
+        bonuses: shape (C,), the part of them that is exploration.
+        low, high: shape (C,), 95 % intervals of the advantages without their bonus, NaN where untried.
+        baseline: V, in reward units; None when no neighbour speaks for it.
+        scale: what the advantages were divided by, in reward units.
+        kappa: how many steps of shrinkage.
+    """
 
     values: Floats
     advantages: Floats
     bonuses: Floats
+    low: Floats
+    high: Floats
     baseline: float | None
     scale: float
+    kappa: float
 
 
 @dataclass(frozen=True, slots=True)
 class AdvantageEstimator:
     """Turns evidence into advantages: `A(a) = (Q(a) - V) / scale`, and 0 for an untried action.
 
-    `Q(a) = (totals[a] + kappa * mu) / (weights[a] + kappa)`: the weighted mean return of the neighbours that took `a`,
-    shrunk towards the mean return `mu` of all neighbours. It is the posterior mean of an action's value where values
-    scatter around `mu` with variance t2 and returns around values with variance s2, for `kappa = s2 / t2`. At kappa = 0
-    it is the plain mean of JitRL, arXiv 2601.18510. An action seen once moves neither itself nor V very far.
+    `Q(a)` are posterior means: the mean return of the neighbours that took `a`, drawn towards what they have in common
+    by `kappa` steps (see `seasoned.core.shrinkage`). At kappa = 0 they are the plain means of JitRL, arXiv 2601.18510.
+    An action seen once moves neither itself nor V very far.
 
     `V`, by `baseline`:
         `neighbors`: the weighted mean return of all neighbours, candidates or not (JitRL, arXiv 2601.18510);
         `base_policy`: `sum pi(a) Q(a) / sum pi(a)` over the tried candidates, pi being the model's own policy. Ours: as
         the policy improves, neighbours agree, a visit-weighted mean approaches Q of the best action, and the advantage
-        that made the policy good vanishes. The value of the *base* policy does not move with the visits.
+        that made the policy good vanishes. The value of the *base* policy does not move with the visits;
+        `action_means`: that of `neighbors` where every candidate was tried; else the unweighted mean over actions of
+        their mean returns, in which an untried candidate counts with the value that exploration invents for it. The
+        rule of JitRL's public code, for comparison.
 
-    `scale`: `none`, or `spread`: the namespace's robust spread of mean returns by state and action, so that beta means
-    the same in every task, and does not come to mean more as visits gather at one action.
-    `kappa`: in steps; the evidence at which half of an action's difference from `mu` counts.
+    `scale`: `none`; `spread`: the namespace's robust spread of mean returns by state and action, so that beta means the
+        same in every task, and does not come to mean more as visits gather at one action; `max_abs`: the largest
+        absolute advantage (JitRL); `max`: the largest advantage if one is positive, else the smallest's size (its
+        public code). The last two make the best of nearly equal actions look as good as a clear winner.
+    `kappa`: in steps, the evidence at which half of an action's difference counts; None derives it from how much
+        returns vary where an action was repeated (`derived_kappa`).
+    `levels`: `shared`: all neighbours are one pot. `own`: each distinct state has a level of its own, so that an action
+        is compared with others at the same states (`additive_values`).
+
+    Intervals: `A(a) -+ t sqrt(c' Cov c) / scale`, where `A = c'Q`, Cov is the posterior covariance, and t has the
+    degrees of freedom of the noise. They take the scale, kappa and V's weights as known.
 
     The presets of `seasoned.JitRL` are configurations of this one estimator.
 
     Example:
+        >>> seen = Sums(np.array([2.0, 1.0]), np.array([2.0, 1.0]), np.array([2.0, 0.4]), np.array([2.5, 0.16]))
         >>> estimate = AdvantageEstimator("neighbors", kappa=0.0).estimate(
-        ...     weights=np.array([2.0, 1.0]), totals=np.array([2.0, 0.4]), base_probs=np.array([0.5, 0.5]),
-        ...     neighbor_weight=3.0, neighbor_total=2.4, n_neighbors=3, spread=1.0, rng=np.random.default_rng(0))
+        ...     seen, rows=np.array([0, 1]), base_probs=np.array([0.5, 0.5]), spread=1.0, rng=np.random.default_rng(0))
         >>> estimate.advantages.round(3).tolist()
         [0.2, -0.4]
     """
 
     baseline: Baseline = "base_policy"
     scale: Scale = "spread"
-    kappa: float = 1.0
-    exploration: ExplorationBonus | None = None
+    kappa: float | None = None
+    exploration: Exploration | None = None
+    levels: Levels = "shared"
 
     def __post_init__(self) -> None:
-        for name, value, kind in (("baseline", self.baseline, Baseline), ("scale", self.scale, Scale)):
+        for name, value, kind in (
+            ("baseline", self.baseline, Baseline), ("scale", self.scale, Scale), ("levels", self.levels, Levels),
+        ):  # fmt: skip
             if value not in get_args(kind):
                 raise InputError(f"{name} = {value!r}", f"{name} is one of {', '.join(get_args(kind))}", "Choose one.")
+        if self.kappa is None:
+            return
         as_floats("kappa", [self.kappa])
-        if not 0.0 <= self.kappa < float("inf"):
+        if not 0.0 <= self.kappa < math.inf:
             raise InputError(
                 f"kappa = {self.kappa}", "kappa is finite and at least 0 steps", "0 switches shrinkage off."
             )
 
     def estimate(
-        self,
-        *,
-        weights: Floats,
-        totals: Floats,
-        base_probs: Floats,
-        neighbor_weight: float,
-        neighbor_total: float,
-        n_neighbors: int,
-        spread: float,
-        rng: np.random.Generator,
+        self, seen: Sums, *, rows: Ints, base_probs: Floats, spread: float, rng: np.random.Generator
     ) -> Estimate:
         """Return the advantages of C candidates.
 
         Args:
-            weights: shape (C,), summed neighbour weight per candidate; 0 where untried.
-            totals: shape (C,), weighted sums of returns, in reward units.
+            seen: sums over all neighbours, by action (A actions), candidates or not.
+            rows: shape (C,), each candidate's row in `seen`; -1 where nobody tried it.
             base_probs: shape (C,), the model's own policy.
-            neighbor_weight, neighbor_total: the same two sums over all neighbours, candidates or not.
-            n_neighbors: stored steps among the neighbours.
             spread: robust return spread, in reward units; 0 when all returns are equal.
-            rng: for the exploration bonus.
+            rng: for exploration.
 
-        Returns:
-            The estimate; `baseline` is None when no neighbour speaks for it.
+        Raises:
+            InputError: `levels="own"`, and the sums were not kept by state.
         """
-        tried = weights > 0
-        values = np.full(len(weights), np.nan)
-        np.divide(totals, weights, out=values, where=tried)
-        mu = neighbor_total / neighbor_weight if neighbor_weight > 0 else 0.0
-        shrunk = (totals[tried] + self.kappa * mu) / (weights[tried] + self.kappa)
-        baseline = self._baseline(shrunk, base_probs[tried], neighbor_weight, mu)
-        scale = spread if self.scale == "spread" and spread > 0 else 1.0
-        advantages = np.zeros(len(weights))
-        if baseline is not None:
-            advantages[tried] = (shrunk - baseline) / scale
-        bonuses = np.zeros(len(weights))
+        noise, degrees = noise_variance(seen, spread)
+        kappa = derived_kappa(noise, spread) if self.kappa is None else self.kappa
+        known = np.append(seen.weights > 0.0, False)[rows]
+        tried = rows[known]
+        means, q = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+        # Where all returns were equal so far, nobody knows how far values scatter: one unit of reward, as in the scale.
+        variances = np.full(len(rows), spread**2 if spread > 0.0 else 1.0)
+        values, weighed, baseline = None, None, None
+        if seen.weights.sum() > 0.0:
+            values = self._values(seen, kappa, noise)
+            means[known] = seen.totals[tried] / seen.weights[tried]
+            q[known], variances[known] = values.q[tried], np.diag(values.covariance)[tried]
+            weighed = self._weighed(seen, tried, base_probs[known])
+            baseline = self._baseline(seen, values, weighed)
+        invented = np.zeros(len(rows))
         if self.exploration is not None:
-            bonuses[~tried] = self.exploration.draw(int((~tried).sum()), n_neighbors=n_neighbors, rng=rng) / scale
-        return Estimate(values, advantages + bonuses, bonuses, baseline, scale)
+            counts, deviations = _counts_and_deviations(seen, rows)
+            invented = self.exploration.optimism(
+                Seen(counts, means, deviations, variances, baseline or 0.0, int(seen.counts.sum())), rng
+            )
+        bonuses = invented.copy()
+        if self.baseline == "action_means" and values is not None and baseline is not None and not known.all():
+            every = [*values.q[seen.weights > 0.0], *(baseline + invented[~known])]
+            bonuses[~known] += baseline - np.mean(every)
+            baseline = float(np.mean(every))
+        exact, half = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+        if values is not None and weighed is not None and baseline is not None:
+            exact[known] = q[known] - baseline
+            half[known] = _half_widths(values, weighed, tried, degrees)
+        advantages = np.nan_to_num(exact) + bonuses
+        scale = self._scale(advantages, spread)
+        return Estimate(
+            means, advantages / scale, bonuses / scale, (exact - half) / scale, (exact + half) / scale, baseline, scale,
+            kappa,
+        )  # fmt: skip
 
-    def _baseline(self, shrunk: Floats, base_probs: Floats, neighbor_weight: float, mu: float) -> float | None:
-        if self.baseline == "neighbors":
-            return mu if neighbor_weight > 0 else None
-        if not len(shrunk):
+    def _values(self, seen: Sums, kappa: float, noise: float) -> Values:
+        return (additive_values if self.levels == "own" else shared_values)(seen, kappa, noise)
+
+    def _weighed(self, seen: Sums, tried: Ints, base_probs: Floats) -> Floats | None:
+        """The weight of each action in V, shape (A,), summing to 1; None if V speaks of no tried candidate."""
+        if self.baseline != "base_policy":
+            visits: Floats = seen.weights / seen.weights.sum()
+            return visits
+        if not len(tried):
             return None
         # A prior may be so sharp that the tried actions' probabilities underflow; their ratios still mean something.
         pi = np.maximum(base_probs, np.finfo(np.float64).tiny)
-        return float(pi @ shrunk / pi.sum())
+        weighed = np.zeros(len(seen.weights))
+        weighed[tried] = pi / pi.sum()
+        return weighed
+
+    def _baseline(self, seen: Sums, values: Values, weighed: Floats | None) -> float | None:
+        if weighed is None:
+            return None
+        if self.baseline != "base_policy" and self.levels == "shared":
+            return float(seen.totals.sum() / seen.weights.sum())  # the mean of what happened, shrunk by nothing
+        return float(weighed @ values.q)
+
+    def _scale(self, advantages: Floats, spread: float) -> float:
+        if self.scale == "spread":
+            return spread if spread > 0.0 else 1.0
+        largest = {
+            "none": 1.0,
+            "max_abs": float(np.abs(advantages).max()),
+            "max": float(advantages.max() if advantages.max() > 0.0 else np.abs(advantages).max()),
+        }[self.scale]
+        return largest if largest > 0.0 else 1.0
+
+
+def _counts_and_deviations(seen: Sums, rows: Ints) -> tuple[Floats, Floats]:
+    """Steps and standard deviations (population) of the returns, by candidate."""
+    safe = np.where(seen.weights > 0.0, seen.weights, 1.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        variances = np.maximum(np.nan_to_num(seen.squares / safe - (seen.totals / safe) ** 2), 0.0)
+    return np.append(seen.counts, 0.0)[rows], np.append(np.sqrt(variances), np.nan)[rows]
+
+
+def _half_widths(values: Values, weighed: Floats, tried: Ints, degrees: float) -> Floats:
+    contrasts = -np.repeat(weighed[None, :], len(tried), axis=0)
+    contrasts[np.arange(len(tried)), tried] += 1.0
+    variances = np.einsum("ca,ab,cb->c", contrasts, values.covariance, contrasts)
+    result: Floats = _t(max(1, round(degrees))) * np.sqrt(np.maximum(variances, 0.0))
+    return result
+
+
+@functools.lru_cache(maxsize=_MANY_DEGREES)
+def _quantile(degrees: int) -> float:
+    return t_quantile(0.5 + _INTERVAL / 2, degrees)
+
+
+def _t(degrees: int) -> float:
+    return _quantile(min(degrees, _MANY_DEGREES))

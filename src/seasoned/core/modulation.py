@@ -9,6 +9,7 @@ from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 
 __all__ = [
+    "capped_beta",
     "check_beta",
     "kl_divergence",
     "kl_objective",
@@ -123,6 +124,43 @@ def modulate(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float) -> F
         total = z + beta * (shift - shift.max())
     # What overflows to minus infinity has probability 0 in any case; a finite floor keeps the result a policy.
     return log_softmax(np.maximum(total, -1e300))
+
+
+def capped_beta(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float, max_kl_nats: float) -> float:
+    """Return the largest beta up to `beta` whose modulated policy is within `max_kl_nats` of the model's own.
+
+    `KL(p_beta || softmax(z))` grows with beta (its derivative is `beta * Var_p[A]`), so bisection finds it; and
+    `p_beta` at that beta maximises `E_p[A]` among all policies within the cap: beta is the inverse of the constraint's
+    multiplier (the trust region of Peters, Muelling and Altun 2010, AAAI, "Relative Entropy Policy Search").
+
+    Args:
+        logits, advantages, beta: as for `modulate`.
+        max_kl_nats: the cap, > 0 and finite.
+
+    Raises:
+        InputError: the cap is not positive, or as for `modulate`.
+
+    Example:
+        >>> round(capped_beta([0.0, 0.0], [0.0, 1.0], beta=4.0, max_kl_nats=0.1), 3)
+        0.943
+    """
+    if isinstance(max_kl_nats, bool) or not 0.0 < max_kl_nats < float("inf"):
+        raise InputError(f"max_kl_nats = {max_kl_nats!r}", "a cap is positive and finite", "None sets no cap.")
+    own = log_softmax(logits)
+
+    def spent(candidate: float) -> float:
+        shifted = modulate(own, advantages, candidate)
+        return float(np.exp(shifted) @ (shifted - own))
+
+    if spent(beta) <= max_kl_nats:
+        return check_beta(beta)
+    low, high = 0.0, check_beta(beta)
+    while high - low > 1e-12 * high:  # ends: the interval halves, and its upper end is positive
+        middle = (low + high) / 2
+        if not low < middle < high:
+            break
+        low, high = (middle, high) if spent(middle) <= max_kl_nats else (low, middle)
+    return low
 
 
 def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> float:

@@ -18,7 +18,7 @@ from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, Neighbor, check_finite, check_text
+from seasoned.types import Evidence, Neighbor, StateSums, check_finite, check_text
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_max_text_bytes", "check_size"]
 
@@ -229,11 +229,13 @@ class Retriever:
         features = self._encoder.features(state)
         with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
-            sums: defaultdict[int, list[float]] = defaultdict(lambda: [0.0] * 4)
+            cells: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0] * 4)
 
-            def collect(key_id: int, count: int, factor: float, weight: float, total: float, squares: float) -> None:
+            def collect(
+                cell: tuple[int, int], count: int, factor: float, weight: float, total: float, squares: float
+            ) -> None:
                 for i, amount in enumerate((count, factor * weight, factor * total, factor * squares)):
-                    sums[key_id][i] += amount
+                    cells[cell][i] += amount
 
             if unit == "states":
                 sets = dict(self._nearest_sets(features, k, threshold, exclude_task))
@@ -241,23 +243,29 @@ class Retriever:
                     view_id, list(sets), decay, exclude_task
                 ):
                     factor = sets[set_id] ** similarity_power * decay ** (now - at)
-                    collect(key_id, count, factor, weight, total, squares)
+                    collect((set_id, key_id), count, factor, weight, total, squares)
                 visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, exclude_task)
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
-                n_states = len(sets)
+                ranked = list(sets)
             else:
                 visits = self._nearest_visits(features, k, threshold, exclude_task)
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
-                for visit, similarity, _ in visits:
+                for visit, similarity, set_id in visits:
                     seen, key_id = found[visit]
                     factor = similarity**similarity_power * decay ** (now - (visit >> STEP_BITS))
-                    collect(key_id, 1, factor, 1.0, seen.return_, seen.return_**2)
-                n_states = len({set_id for _, _, set_id in visits})
-            texts = self._reader.action_texts(list(sums))
-            actions = tuple(texts[key_id] for key_id in sums)
+                    collect((set_id, key_id), 1, factor, 1.0, seen.return_, seen.return_**2)
+                ranked = list(dict.fromkeys(set_id for _, _, set_id in visits))
+            row_of = {key_id: row for row, key_id in enumerate(dict.fromkeys(key_id for _, key_id in cells))}
+            texts = self._reader.action_texts(list(row_of))
+            actions = tuple(texts[key_id] for key_id in row_of)
             neighbors = tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS])
             spread = self.spread(view_id)
-        table = np.array(list(sums.values()), dtype=np.float64).reshape(-1, 4)
+        place = {set_id: position for position, set_id in enumerate(ranked)}
+        states = np.array([place[set_id] for set_id, _ in cells], dtype=np.int64)
+        rows = np.array([row_of[key_id] for _, key_id in cells], dtype=np.int64)
+        by_state = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
+        table = np.zeros((len(actions), 4))
+        np.add.at(table, rows, by_state)
         return Evidence(
             actions=actions,
             counts=table[:, 0],
@@ -266,8 +274,10 @@ class Retriever:
             squares=table[:, 3],
             spread=spread,
             gamma=gamma,
-            n_states=n_states,
+            n_states=len(ranked),
             neighbors=neighbors,
+            by_state=StateSums(states, rows, *by_state.T),
+            n_episodes=now,
         )
 
     def _sums_at(self, view_id: int, sets: list[int], decay: float, exclude_task: str | None) -> list[EvidenceRow]:

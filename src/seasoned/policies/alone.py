@@ -48,6 +48,7 @@ def base_decision(
         "advantages": dict.fromkeys(actions, 0.0),
         "values": dict.fromkeys(actions),
         "counts": dict.fromkeys(actions, 0),
+        "intervals": dict.fromkeys(actions),
         "baseline": None,
         "beta": 0.0,
         "scale": 1.0,

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
-from seasoned.core import log_softmax, mix_in, modulate, sample_index
+from seasoned.core import Cells, Estimate, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
 from seasoned.errors import InputError, excerpt
 from seasoned.policies.alone import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
-from seasoned.policies.presets import PRESETS, JitRLSettings, preset
+from seasoned.policies.presets import PRESETS, preset
+from seasoned.policies.settings import JitRLSettings
 from seasoned.protocols import Admissible, EvidenceSource
-from seasoned.types import Decision, Evidence, Floats, Prior, check_text, normalize_action
+from seasoned.types import Decision, Evidence, Floats, Ints, Prior, check_text, normalize_action
 
 __all__ = ["JitRL"]
+
+_ALL = 2**31 - 1
+_LEAST_LOGPROB = -700.0
 
 
 class JitRL:
@@ -46,7 +51,7 @@ class JitRL:
 
     @classmethod
     def preset(cls, name: str, memory: EvidenceSource, **overrides: Any) -> Self:
-        """Return the policy of a preset (`default`, `seed`, `snippet`), with some settings changed.
+        """Return the policy of a preset (see `seasoned.policies.PRESETS`), with some settings changed.
 
         Raises:
             UnknownNameError: no preset has this name.
@@ -101,19 +106,9 @@ class JitRL:
             check_text("task", task)
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
-        evidence = self.memory.evidence(
-            state,
-            k=settings.k,
-            unit=settings.unit,
-            threshold=settings.threshold,
-            gamma=settings.gamma,
-            similarity_power=settings.similarity_power,
-            decay=settings.decay,
-            exclude_task=task if settings.exclude_same_task else None,
-        )
+        evidence = self._evidence(state, step, task if settings.exclude_same_task else None)
         recorded: dict[str, Any] = {
             "policy": self.name,
-            "beta": settings.beta,
             "gamma": evidence.gamma,
             "n_steps": evidence.n_steps,
             "n_states": evidence.n_states,
@@ -124,87 +119,177 @@ class JitRL:
             "seed": seed,
         }
         enough = evidence.n_steps >= settings.min_neighbors
-        opens = enough and settings.beta > 0 and settings.memory_actions
-        added = checked.added(evidence.actions) if opens else ()
+        added = self._added(checked, evidence) if enough else ()
         if not checked.logits and not added:
             raise InputError(
                 f"{len(checked.dropped)} candidates, none admissible",
                 "a decision is between one admissible action or more",
                 "Ask the model among what is possible.",
             )
-        if enough:
-            return self._modulated(state, checked, added, evidence, rng, recorded)
-        reason = (
-            f"{evidence.n_steps} stored steps among the neighbours (similarity at least {settings.threshold:g}), "
-            f"{settings.min_neighbors} are needed"
+        if not enough:
+            reason = (
+                f"{evidence.n_steps} stored steps among the neighbours (similarity at least "
+                f"{settings.threshold_at(step):g}), {settings.min_neighbors} are needed"
+            )
+            return self._abstained(state, checked, evidence, rng, reason, recorded)
+        actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
+        estimate = self._estimate(actions, np.exp(base), evidence, rng)
+        if settings.clear_only:
+            estimate = _clear_only(estimate)
+            if checked.logits and not added and not estimate.advantages.any():
+                reason = f"no advantage among {evidence.n_steps} stored steps is clear: every 95 % interval holds 0"
+                return self._abstained(state, checked, evidence, rng, reason, recorded)
+        return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
+
+    def _evidence(self, state: str, step: int, exclude_task: str | None) -> Evidence:
+        settings = self.settings
+
+        def ask(k: int, threshold: float) -> Evidence:
+            return self.memory.evidence(
+                state,
+                k=k,
+                unit=settings.unit,
+                threshold=threshold,
+                gamma=settings.gamma,
+                similarity_power=settings.similarity_power,
+                decay=settings.decay,
+                exclude_task=exclude_task,
+            )
+
+        if settings.all_above is not None:
+            every = ask(_ALL, settings.all_above)
+            if (every.n_steps if settings.unit == "steps" else every.n_states) > settings.k:
+                return every
+        return ask(settings.k, settings.threshold_at(step))
+
+    def _added(self, checked: Candidates, evidence: Evidence) -> tuple[str, ...]:
+        """The actions that memory adds to the model's proposals."""
+        settings = self.settings
+        if settings.beta == 0.0 or not settings.memory_actions:
+            return ()
+        least = settings.memory_return_above
+        remembered = [
+            action
+            for action, weight, total in zip(evidence.actions, evidence.weights, evidence.totals, strict=True)
+            if least is None or (weight > 0.0 and total / weight > least)
+        ]
+        return checked.added(remembered)
+
+    def _base_logits(self, checked: Candidates, n_added: int) -> Floats:
+        """The base policy's logprobs (nats, normalised) over proposals and what memory added."""
+        settings = self.settings
+        own = log_softmax(list(checked.logits.values())) if checked.logits else np.zeros(0)
+        if settings.memory_base == "mass" or not n_added:
+            return mix_in(own, n_added, settings.memory_prior)
+        if settings.prior_scale == "probabilities":  # their probability is 0, or as near as a logarithm allows
+            return log_softmax([*own, *[_LEAST_LOGPROB] * n_added])
+        return log_softmax([*own, *[0.0] * n_added])
+
+    def _estimate(
+        self, actions: tuple[str, ...], base_probs: Floats, evidence: Evidence, rng: np.random.Generator
+    ) -> Estimate:
+        kept = evidence.by_state
+        cells = (
+            None
+            if kept is None
+            else Cells(kept.states, kept.actions, kept.counts, kept.weights, kept.totals, kept.squares)
         )
-        counts, weights, totals = _aligned(tuple(checked.logits), evidence)
-        known = zip(checked.logits, counts.tolist(), weights.tolist(), totals.tolist(), strict=True)
-        table = {action: (int(n), total / weight if weight > 0 else None) for action, n, weight, total in known}
-        recorded["counts"] = {action: n for action, (n, _) in table.items()}
-        recorded["values"] = {action: q for action, (_, q) in table.items()}
-        return base_decision(state, checked.logits, rng=rng, selection=settings.selection, reason=reason, **recorded)
+        return self.settings.estimator.estimate(
+            Sums(evidence.counts, evidence.weights, evidence.totals, evidence.squares, cells),
+            rows=_rows(actions, evidence),
+            base_probs=base_probs,
+            spread=evidence.spread,
+            rng=rng,
+        )
+
+    def _abstained(
+        self,
+        state: str,
+        checked: Candidates,
+        evidence: Evidence,
+        rng: np.random.Generator,
+        reason: str,
+        recorded: Mapping[str, Any],
+    ) -> Decision:
+        """The model's own policy, with what little is known beside it."""
+        actions = tuple(checked.logits)
+        rows = _rows(actions, evidence)
+        counts, weights, totals = (
+            np.append(column, 0.0)[rows] for column in (evidence.counts, evidence.weights, evidence.totals)
+        )
+        known = zip(actions, weights.tolist(), totals.tolist(), strict=True)
+        return base_decision(
+            state, checked.logits, rng=rng, selection=self.settings.selection, reason=reason,
+            counts={action: int(n) for action, n in zip(actions, counts, strict=True)},
+            values={action: total / weight if weight > 0 else None for action, weight, total in known},
+            beta=self.settings.beta, **recorded,
+        )  # fmt: skip
 
     def _modulated(
         self,
         state: str,
-        checked: Candidates,
+        actions: tuple[str, ...],
+        base: Floats,
         added: tuple[str, ...],
         evidence: Evidence,
+        estimate: Estimate,
         rng: np.random.Generator,
         recorded: Mapping[str, Any],
     ) -> Decision:
         settings = self.settings
-        own = list(checked.logits.values())
-        actions = (*checked.logits, *added)
-        logprobs = mix_in(log_softmax(own) if own else [], len(added), settings.memory_prior)
-        base = np.exp(logprobs)
-        counts, weights, totals = _aligned(actions, evidence)
-        estimate = settings.estimator.estimate(
-            weights=weights,
-            totals=totals,
-            base_probs=base,
-            neighbor_weight=float(evidence.weights.sum()),
-            neighbor_total=float(evidence.totals.sum()),
-            n_neighbors=evidence.n_steps,
-            spread=evidence.spread,
-            rng=rng,
-        )
-        shifted = modulate(logprobs, estimate.advantages, settings.beta)
+        logits = np.exp(base) if settings.prior_scale == "probabilities" else base
+        wanted = beta = settings.beta_after(evidence.n_episodes)
+        if settings.max_kl_nats is not None:
+            beta = capped_beta(logits, estimate.advantages, beta, settings.max_kl_nats)
+        # At beta = 0 the model decides alone, on whichever scale.
+        shifted = modulate(logits if beta else base, estimate.advantages, beta)
         probs = np.exp(shifted)
         chosen = int(np.argmax(probs)) if settings.selection == "argmax" else sample_index(probs, rng)
 
         def by_action(values: Floats) -> dict[str, float]:
             return dict(zip(actions, values.tolist(), strict=True))
 
+        counts = np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
         tried = int((counts > 0).sum())
         states = "state" if evidence.n_states == 1 else "states"
+        reason = (
+            f"{evidence.n_steps} stored steps at {evidence.n_states} similar {states} speak of {tried} of "
+            f"{len(actions)} candidates"
+        )
+        if beta < wanted:
+            reason += f"; beta lowered from {wanted:g} to spend {settings.max_kl_nats:g} nats at most"
+        bounds = zip(actions, estimate.low.tolist(), estimate.high.tolist(), strict=True)
         return Decision(
             state=state,
             action=actions[chosen],
             probs=by_action(probs),
-            base_probs=by_action(base),
-            logprobs=by_action(logprobs),
+            base_probs=by_action(np.exp(base)),
+            logprobs=by_action(base),
             advantages=by_action(estimate.advantages),
             values={a: None if np.isnan(q) else q for a, q in by_action(estimate.values).items()},
             counts={a: int(n) for a, n in by_action(counts).items()},
             baseline=estimate.baseline,
+            beta=beta,
             scale=estimate.scale,
             # From the logprobs: a base probability that underflows to 0 would make it infinite.
-            kl_nats=max(0.0, float(probs @ (shifted - logprobs))),
+            kl_nats=max(0.0, float(probs @ (shifted - base))),
             mode="memory",
-            reason=f"{evidence.n_steps} stored steps at {evidence.n_states} similar {states} speak of {tried} of "
-            f"{len(actions)} candidates",
+            reason=reason,
             propensity=1.0 if settings.selection == "argmax" else float(probs[chosen]),
             explored={a: bonus for a, bonus in by_action(estimate.bonuses).items() if bonus},
             memory_only=added,
+            intervals={a: None if np.isnan(low) else (low, high) for a, low, high in bounds},
             **recorded,
         )
 
 
-def _aligned(actions: tuple[str, ...], evidence: Evidence) -> tuple[Floats, Floats, Floats]:
-    """Counts, weights and totals per candidate; 0 where nobody tried it."""
+def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
+    """Where the evidence speaks of each candidate; -1 where it does not."""
     row_of = {normalize_action(action): row for row, action in enumerate(evidence.actions)}
-    rows = [row_of.get(normalize_action(action), -1) for action in actions]
-    padded = [np.append(column, 0.0)[rows] for column in (evidence.counts, evidence.weights, evidence.totals)]
-    return padded[0], padded[1], padded[2]
+    return np.array([row_of.get(normalize_action(action), -1) for action in actions], dtype=np.int64)
+
+
+def _clear_only(estimate: Estimate) -> Estimate:
+    """Without the advantages whose interval holds 0; bonuses stay."""
+    unclear = (estimate.low <= 0.0) & (estimate.high >= 0.0)
+    return dataclasses.replace(estimate, advantages=np.where(unclear, estimate.bonuses, estimate.advantages))

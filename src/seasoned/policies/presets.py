@@ -3,105 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
-import numpy as np
-
-from seasoned.core import AdvantageEstimator, ExplorationBonus, check_beta, check_gamma
-from seasoned.core.advantage import Baseline, Scale
+from seasoned.core import ConfidenceBonus, ExplorationBonus
 from seasoned.errors import InputError, UnknownNameError, excerpt
+from seasoned.policies.settings import JitRLSettings
 from seasoned.registry import suggest
-from seasoned.types import check_finite
 
-__all__ = ["PRESETS", "JitRLSettings", "preset"]
+__all__ = ["PRESETS", "preset"]
 
-Unit = Literal["steps", "states"]
-Selection = Literal["sample", "argmax"]
+_ALL = 2**31 - 1
 
-_RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
-    ("threshold", "a similarity threshold is in [0, 1]", lambda x: 0.0 <= x <= 1.0),
-    ("kappa", "it is at least 0 steps", lambda x: x >= 0.0),
-    ("memory_prior", "it is a probability in (0, 1)", lambda x: 0.0 < x < 1.0),
-    ("similarity_power", "it is at least 0; 0 weighs all alike", lambda x: x >= 0.0),
-    ("decay", "a decay per episode is in (0, 1]; 1 forgets nothing", lambda x: 0.0 < x <= 1.0),
-)
+_PAPER = JitRLSettings(
+    k=10, unit="steps", baseline="neighbors", scale="max_abs", kappa=0.0, beta=1.0, min_neighbors=1, memory_base="zero",
+)  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class JitRLSettings:
-    """Everything that a `JitRL` policy can be told.
-
-    Args:
-        k: how many neighbours, in `unit`s.
-        unit: `steps`: the k nearest stored steps. `states`: all steps at the k nearest distinct states.
-        threshold: smallest similarity of a neighbour, in [0, 1].
-        gamma: discount of the returns; None: the memory's own. `seasoned.core.gamma_for_horizon` gives one.
-        baseline, scale, kappa: see `seasoned.core.AdvantageEstimator`.
-        exploration: bonus for untried actions; None: they are left where the model has them.
-        beta: nats per unit of advantage, >= 0.
-        min_neighbors: with fewer stored steps among the neighbours, the model's own policy is left as it is.
-        selection: `sample` from the policy, or take its `argmax`.
-        memory_prior: joint prior probability of the actions that only memory proposes, in (0, 1).
-        similarity_power: a neighbour's weight is `similarity^similarity_power`.
-        decay: times `decay^age_in_episodes`, in (0, 1].
-        exclude_same_task: the leave-one-task-out guard: ignore what was stored under the task being played.
-        memory_actions: whether memory may add actions that the model did not propose (where `admissible` lets it).
-
-    Raises:
-        InputError: a value breaks its rule.
-    """
-
-    k: int = 10
-    unit: Unit = "states"
-    threshold: float = 0.8
-    gamma: float | None = None
-    baseline: Baseline = "base_policy"
-    scale: Scale = "spread"
-    kappa: float = 1.0
-    exploration: ExplorationBonus | None = None
-    beta: float = 4.0
-    min_neighbors: int = 3
-    selection: Selection = "sample"
-    memory_prior: float = 0.1
-    similarity_power: float = 0.0
-    decay: float = 1.0
-    exclude_same_task: bool = False
-    memory_actions: bool = True
-
-    def __post_init__(self) -> None:
-        for name, kind, least in (("k", "a number of neighbours", 1), ("min_neighbors", "a number of steps", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} = {value!r}", f"{kind} is whole and at least {least}", "Change it.")
-        for name, choices in (("unit", get_args(Unit)), ("selection", get_args(Selection))):
-            if getattr(self, name) not in choices:
-                raise InputError(
-                    f"{name} = {getattr(self, name)!r}", f"it is one of {', '.join(choices)}", "Choose one."
-                )
-        for name in ("exclude_same_task", "memory_actions"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} = {excerpt(getattr(self, name))}", "it is True or False", "Choose one.")
-        for name, rule, holds in _RANGES:
-            if not holds(check_finite(name, value := getattr(self, name))):
-                raise InputError(f"{name} = {value!r}", rule, f"The default is {getattr(PRESETS['default'], name)}.")
-        if self.exploration is not None and not isinstance(self.exploration, ExplorationBonus):
-            raise InputError(
-                f"exploration = {excerpt(self.exploration)}",
-                "exploration is an ExplorationBonus or None",
-                "Pass seasoned.core.ExplorationBonus(alpha=..., rate=...).",
-            )
-        if self.gamma is not None:
-            check_gamma(self.gamma)
-        check_beta(self.beta)
-        _ = self.estimator  # refuses its own settings
-
-    @property
-    def estimator(self) -> AdvantageEstimator:
-        """The estimator that these settings configure."""
-        return AdvantageEstimator(self.baseline, self.scale, self.kappa, self.exploration)
-
+_RELEASED = JitRLSettings(
+    unit="steps", threshold_fall=0.1, baseline="action_means", scale="max", kappa=0.0, beta=1.0, min_neighbors=1,
+    prior_scale="probabilities", selection="argmax", memory_base="zero",
+)  # fmt: skip
 
 PRESETS: dict[str, JitRLSettings] = {
     "default": JitRLSettings(),
@@ -116,8 +36,23 @@ PRESETS: dict[str, JitRLSettings] = {
         exploration=ExplorationBonus(alpha=5.0, rate=1.0), beta=1.0, min_neighbors=0, selection="argmax",
         memory_actions=False,
     ),
+    # The paper's reported settings; it does not publish beta.
+    "paper-games": dataclasses.replace(
+        _PAPER, threshold=0.95, gamma=0.5, exploration=ExplorationBonus(5.0, 0.65, otherwise="zero")
+    ),
+    "paper-web": dataclasses.replace(
+        _PAPER, threshold=0.8, gamma=0.1, exploration=ExplorationBonus(5.0, 0.05, otherwise="zero")
+    ),
+    # The decision rule of the paper's public code, for comparison; its faults in returns are not reproduced.
+    "released-games": dataclasses.replace(
+        _RELEASED, k=10, all_above=0.98, threshold=0.95, gamma=0.5, exploration=ConfidenceBonus(1.0), beta_ramp=0.5,
+        memory_return_above=0.0,
+    ),
+    "released-web": dataclasses.replace(
+        _RELEASED, k=_ALL, threshold=0.8, gamma=0.1, exploration=ExplorationBonus(1.0, 0.05, otherwise="zero")
+    ),
 }  # fmt: skip
-"""Preset name to settings. `paper-*` and `released-*` will join them."""
+"""Preset name to settings."""
 
 
 def preset(name: str, **overrides: Any) -> JitRLSettings:

@@ -10,7 +10,7 @@ import numpy as np
 
 from seasoned.errors import InputError
 from seasoned.protocols import EvidenceSource, StateEncoder
-from seasoned.types import Evidence, Neighbor, normalize_action
+from seasoned.types import Evidence, Neighbor, StateSums, normalize_action
 
 __all__ = ["ShuffledReturns"]
 
@@ -75,18 +75,26 @@ class ShuffledReturns:
         real = self._memory.evidence(state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_task=exclude_task)
         self._shuffle(gamma)
         row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}
-        sums = np.zeros((2, len(real.actions)))
-        distinct: set[frozenset[str]] = set()
+        cells: dict[tuple[int, int], list[float]] = {}
+        place: dict[frozenset[str], int] = {}
         limit = k if unit == "steps" else max(1, len(self._memory))
         for neighbor in self._memory.search(state, limit, threshold, gamma=gamma, exclude_task=exclude_task):
             seen = neighbor.experience
             features = self._memory.encoder.features(seen.state)
-            if unit == "states" and features not in distinct and len(distinct) == k:
+            if unit == "states" and features not in place and len(place) == k:
                 continue
-            distinct.add(features)
+            cell = place.setdefault(features, len(place)), row_of[normalize_action(seen.action)]
             return_ = self._returns[seen.episode_id, seen.step]
-            sums[:, row_of[normalize_action(seen.action)]] += return_, return_**2
-        return dataclasses.replace(real, totals=sums[0], squares=sums[1])
+            summed = cells.setdefault(cell, [0.0] * 4)
+            for i, amount in enumerate((1.0, 1.0, return_, return_**2)):
+                summed[i] += amount
+        states, rows = np.array(list(cells), dtype=np.int64).reshape(-1, 2).T
+        by_state = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
+        sums = np.zeros((len(real.actions), 4))
+        np.add.at(sums, rows, by_state)
+        return dataclasses.replace(
+            real, totals=sums[:, 2], squares=sums[:, 3], by_state=StateSums(states, rows, *by_state.T)
+        )
 
     def _shuffle(self, gamma: float) -> None:
         n = len(self._memory)

@@ -1,12 +1,11 @@
 """The vocabulary: what was experienced, what memory knows about it, and what was decided."""
 
 from seasoned.types.decision import Decision, Mode, Prior
+from seasoned.types.evidence import Evidence, Floats, Ints, StateSums
 from seasoned.types.experience import (
     Ending,
     Episode,
-    Evidence,
     Experience,
-    Floats,
     Neighbor,
     Step,
     check_finite,
@@ -23,9 +22,11 @@ __all__ = [
     "Evidence",
     "Experience",
     "Floats",
+    "Ints",
     "Mode",
     "Neighbor",
     "Prior",
+    "StateSums",
     "Step",
     "check_finite",
     "check_logprobs",

@@ -66,7 +66,8 @@ class Decision:
         base_probs: the policy before memory (memory-only candidates hold `memory_prior` of it).
         logprobs: the log of `base_probs`, in nats.
         advantages: the shift per unit of beta; 0 for actions without evidence.
-        values: Q per action, in reward units; None where nothing is known.
+        values: mean return per action, in reward units; None where nothing is known.
+        intervals: 95 % interval of each advantage, without exploration; None where nothing is known.
         counts: stored steps per action among the neighbours.
         baseline: V, in reward units; None when there is no evidence.
         beta: nats per unit of advantage.
@@ -117,6 +118,7 @@ class Decision:
     prior: Prior | None = None
     step: int = 0
     seed: int | None = None
+    intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
 
     def explain(self) -> str:
         """Return the decision as a text that a person can read."""
@@ -152,9 +154,10 @@ class Decision:
 
     def _table(self) -> list[str]:
         width = min(48, max(6, *(len(action) for action in self.probs)))
-        lines = ["", f"  {'action':<{width}}  {'n':>6}  {'Q':>9}  {'A':>9}  {'base':>7}  {'prob':>7}"]
+        lines = ["", f"  {'action':<{width}}  {'n':>6}  {'Q':>9}  {'A':>9}  {'95 %':>7}  {'base':>7}  {'prob':>7}"]
         for action in sorted(self.probs, key=lambda a: -self.probs[a]):
-            value = self.values[action]
+            value, interval = self.values[action], self.intervals.get(action)
+            about = "" if interval is None else f"+-{(interval[1] - interval[0]) / 2:.2g}"
             marks = "*" if action == self.action else " "
             notes = " (from memory)" if action in self.memory_only else ""
             if action in self.explored:
@@ -162,7 +165,7 @@ class Decision:
             lines.append(
                 f"{marks} {_shorten(action, width):<{width}}  {self.counts[action]:>6}  "
                 f"{'unknown' if value is None else format(value, '.4g'):>9}  {self.advantages[action]:>+9.3f}  "
-                f"{self.base_probs[action]:>7.4f}  {self.probs[action]:>7.4f}{notes}"
+                f"{about:>7}  {self.base_probs[action]:>7.4f}  {self.probs[action]:>7.4f}{notes}"
             )
         return lines
 

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
 from seasoned.errors import InputError, excerpt
 
 __all__ = [
     "Ending",
     "Episode",
-    "Evidence",
     "Experience",
-    "Floats",
     "Neighbor",
     "Step",
     "check_finite",
@@ -32,8 +29,6 @@ __all__ = [
 
 Ending = Literal["terminated", "truncated", "aborted"]
 """How an episode ended: the task was over, it was cut off by a limit, or it broke off (kept, never retrieved)."""
-
-Floats = npt.NDArray[np.float64]
 
 _LOGPROB_ROUNDING_NATS = 1e-9
 _MAX_REWARD = 1e100
@@ -282,44 +277,3 @@ class Neighbor:
 
     experience: Experience
     similarity: float
-
-
-@dataclass(frozen=True)
-class Evidence:
-    """What memory knows about the moments most like one state, aggregated per action (A actions).
-
-    Args:
-        actions: A action texts, in their first spelling, distinct after normalisation.
-        counts: shape (A,), stored steps per action.
-        weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted.
-        totals: shape (A,), weighted sums of returns, in reward units.
-        squares: shape (A,), weighted sums of squared returns.
-        spread: robust spread of the namespace's mean returns by distinct state and action, in reward units; 0 when all
-            are equal, to three significant digits, or there are none.
-        gamma: the discount of the returns.
-        n_states: distinct states among the neighbours.
-        neighbors: at most 50 of the steps, best first, for a person to read.
-
-    Example:
-        >>> from seasoned import Memory
-        >>> with Memory.open(":memory:") as memory:
-        ...     _ = memory.add(Episode("checkout", [Step("page:pay", "click(confirm)", 1.0)]))
-        ...     evidence = memory.evidence("page:pay", k=5, unit="states", threshold=0.8)
-        >>> evidence.actions, evidence.n_steps
-        (('click(confirm)',), 1)
-    """
-
-    actions: tuple[str, ...]
-    counts: Floats
-    weights: Floats
-    totals: Floats
-    squares: Floats
-    spread: float
-    gamma: float
-    n_states: int
-    neighbors: tuple[Neighbor, ...]
-
-    @property
-    def n_steps(self) -> int:
-        """How many stored steps the evidence rests on."""
-        return int(self.counts.sum())

@@ -1,0 +1,157 @@
+"""What an action is worth, from few observations: means drawn towards what they have in common."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.errors import InputError
+
+__all__ = ["Cells", "Sums", "Values", "additive_values", "derived_kappa", "noise_variance", "shared_values"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_NOISE_PRIOR_DEGREES = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """The same sums for each pair of a distinct state and an action, M pairs in all.
+
+    Args:
+        states: shape (M,), whole numbers from 0: which distinct state.
+        actions: shape (M,), rows of the sums by action.
+        counts, weights, totals, squares: shape (M,), as in `Sums`.
+    """
+
+    states: Ints
+    actions: Ints
+    counts: Floats
+    weights: Floats
+    totals: Floats
+    squares: Floats
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """What neighbours add up to, per action (A actions).
+
+    Args:
+        counts: shape (A,), stored steps.
+        weights: shape (A,), their summed weights; equals `counts` when unweighted.
+        totals: shape (A,), weighted sums of returns, in reward units.
+        squares: shape (A,), weighted sums of squared returns.
+        cells: the same by distinct state; None where it was not kept.
+    """
+
+    counts: Floats
+    weights: Floats
+    totals: Floats
+    squares: Floats
+    cells: Cells | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Values:
+    """Estimated values of A actions: `q` (A,) in reward units, and their posterior `covariance` (A, A)."""
+
+    q: Floats
+    covariance: Floats
+
+
+def noise_variance(sums: Sums, spread: float) -> tuple[float, float]:
+    """Return the variance of returns about their action's value, and its degrees of freedom.
+
+    `s2 = (v0 * spread^2 + SS) / (v0 + d)`: the mean of a scaled inverse chi-squared posterior without its correction
+    for small d, with SS the squared deviations within each action (and state, where that is kept), d their degrees of
+    freedom, and a prior of v0 = 1 degree at the spread of values (Gelman et al., Bayesian Data Analysis, 3rd ed.,
+    section 2.6). Without repetition it is `spread^2`.
+
+    Example:
+        >>> one = np.array([4.0])
+        >>> noise_variance(Sums(one, one, totals=np.array([4.0]), squares=np.array([8.0])), spread=1.0)
+        (1.25, 4.0)
+    """
+    groups = sums if sums.cells is None else sums.cells
+    repeated = groups.weights > 1.0
+    weights, totals, squares = groups.weights[repeated], groups.totals[repeated], groups.squares[repeated]
+    with np.errstate(over="ignore", invalid="ignore"):
+        within = np.nan_to_num(squares - totals**2 / weights, nan=0.0, posinf=0.0)
+    degrees = float((weights - 1.0).sum())
+    total = float(np.maximum(within, 0.0).sum())
+    return (_NOISE_PRIOR_DEGREES * spread**2 + total) / (_NOISE_PRIOR_DEGREES + degrees), _NOISE_PRIOR_DEGREES + degrees
+
+
+def derived_kappa(noise: float, spread: float) -> float:
+    """Return the shrinkage that makes an estimate the posterior mean: `kappa = s2 / t2`, in steps.
+
+    Values scatter about what they have in common with variance t2 = `spread^2`, returns about their value with variance
+    s2 = `noise`; then `n / (n + kappa)` of a mean's difference is to be believed (James and Stein 1961; Efron and
+    Morris 1973, J. Amer. Statist. Assoc. 68). Where nothing repeats, s2 is not known, and kappa is 1: the unit
+    information prior (Kass and Wasserman 1995), which weighs as much as one observation.
+
+    Example:
+        >>> derived_kappa(noise=0.5, spread=1.0)
+        0.5
+    """
+    return noise / spread**2 if spread > 0.0 else 1.0
+
+
+def shared_values(sums: Sums, kappa: float, noise: float) -> Values:
+    """Return values shrunk towards the mean return `mu` of all neighbours: `(totals + kappa mu) / (weights + kappa)`.
+
+    The posterior mean for independent values about `mu`; the variance of each is `s2 / (weights + kappa)`.
+
+    Example:
+        >>> two = np.array([1.0, 1.0])
+        >>> shared_values(Sums(two, two, np.array([1.0, 0.0]), np.array([1.0, 0.0])), kappa=1.0, noise=1.0).q.tolist()
+        [0.75, 0.25]
+    """
+    mu = sums.totals.sum() / sums.weights.sum()
+    held = np.maximum(sums.weights + kappa, np.finfo(np.float64).tiny)  # a weight may have faded to nothing
+    with np.errstate(over="ignore"):
+        variances = np.minimum(noise / held, np.finfo(np.float64).max)
+    return Values((sums.totals + kappa * mu) / held, np.diag(variances))
+
+
+def additive_values(sums: Sums, kappa: float, noise: float) -> Values:
+    """Return values in which each distinct state has a level of its own.
+
+    Similar states may be worth different amounts, and be visited by different actions; a mean over them then credits an
+    action with the states it happened to be taken in. Here a return at state s after action a is `level[s] + effect[a]`
+    plus noise, levels are free, and effects are drawn towards 0:
+
+        minimise  sum_{s,a} w[s,a] (mean[s,a] - level[s] - effect[a])^2 + kappa sum_a effect[a]^2
+
+    the best linear unbiased prediction of a mixed model (Henderson 1975, Biometrics 31; Robinson 1991, Statistical
+    Science 6). An action that was never taken beside another one has no effect that could be told from its states'
+    levels. `q = effect + the mean level, weighted by visits`. With one state and kappa = 0, `q` are plain means.
+
+    Raises:
+        InputError: sums by state were not kept.
+    """
+    if sums.cells is None:
+        raise InputError("evidence without cells", "levels need sums by distinct state", "Ask with unit='states'.")
+    weights, totals = _by_state(sums.cells, len(sums.weights))
+    n_actions = weights.shape[1]
+    by_state, at_state = weights.sum(axis=1), totals.sum(axis=1)
+    share = weights / by_state[:, None]
+    # The levels are eliminated: what is left is one equation an action.
+    information = np.diag(weights.sum(axis=0)) - weights.T @ share + kappa * np.eye(n_actions)
+    # Without shrinkage a constant may move from effects to levels; the pseudo-inverse leaves it with the levels.
+    inverse = np.linalg.pinv(information, hermitian=True)
+    effects = inverse @ (totals.sum(axis=0) - share.T @ at_state)
+    levels = (at_state - weights @ effects) / by_state
+    return Values(effects + float(by_state @ levels / by_state.sum()), noise * inverse)
+
+
+def _by_state(cells: Cells, n_actions: int) -> tuple[Floats, Floats]:
+    """Weights and totals, shape (S, A); states whose weight has faded to nothing are left out."""
+    table = np.zeros((2, int(cells.states.max()) + 1, n_actions))
+    np.add.at(table[0], (cells.states, cells.actions), cells.weights)
+    np.add.at(table[1], (cells.states, cells.actions), cells.totals)
+    kept = table[0].sum(axis=1) > 0.0
+    return table[0][kept], table[1][kept]

@@ -1,0 +1,78 @@
+"""What memory knows about the moments most like one state."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.types.experience import Neighbor
+
+__all__ = ["Evidence", "Floats", "Ints", "StateSums"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class StateSums:
+    """The sums of `Evidence` for each pair of a distinct state and an action, M pairs in all.
+
+    Args:
+        states: shape (M,), which distinct state, from 0 (the most similar) on.
+        actions: shape (M,), rows of `Evidence.actions`.
+        counts, weights, totals, squares: shape (M,), as in `Evidence`.
+    """
+
+    states: Ints
+    actions: Ints
+    counts: Floats
+    weights: Floats
+    totals: Floats
+    squares: Floats
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What memory knows about the moments most like one state, aggregated per action (A actions).
+
+    Args:
+        actions: A action texts, in their first spelling, distinct after normalisation.
+        counts: shape (A,), stored steps per action.
+        weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted.
+        totals: shape (A,), weighted sums of returns, in reward units.
+        squares: shape (A,), weighted sums of squared returns.
+        spread: robust spread of the namespace's mean returns by distinct state and action, in reward units; 0 when all
+            are equal, to three significant digits, or there are none.
+        gamma: the discount of the returns.
+        n_states: distinct states among the neighbours.
+        neighbors: at most 50 of the steps, best first, for a person to read.
+        by_state: the sums by distinct state as well, where the memory keeps them apart.
+        n_episodes: how many episodes the namespace was given so far.
+
+    Example:
+        >>> from seasoned import Episode, Memory, Step
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.add(Episode("checkout", [Step("page:pay", "click(confirm)", 1.0)]))
+        ...     evidence = memory.evidence("page:pay", k=5, unit="states", threshold=0.8)
+        >>> evidence.actions, evidence.n_steps
+        (('click(confirm)',), 1)
+    """
+
+    actions: tuple[str, ...]
+    counts: Floats
+    weights: Floats
+    totals: Floats
+    squares: Floats
+    spread: float
+    gamma: float
+    n_states: int
+    neighbors: tuple[Neighbor, ...]
+    by_state: StateSums | None = None
+    n_episodes: int = 0
+
+    @property
+    def n_steps(self) -> int:
+        """How many stored steps the evidence rests on."""
+        return int(self.counts.sum())
