@@ -10,6 +10,7 @@ from seasoned.core.exploration import (
     Seen,
     Thompson,
 )
+from seasoned.core.graph import TERMINAL, UNKNOWN, ValueGraph
 from seasoned.core.modulation import (
     capped_beta,
     check_beta,
@@ -27,7 +28,9 @@ from seasoned.core.similarity import jaccard, multiset_jaccard
 from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
 
 __all__ = [
+    "TERMINAL",
     "UCB",
+    "UNKNOWN",
     "AdvantageEstimator",
     "Cells",
     "ConfidenceBonus",
@@ -39,6 +42,7 @@ __all__ = [
     "Seen",
     "Sums",
     "Thompson",
+    "ValueGraph",
     "additive_values",
     "capped_beta",
     "check_beta",

@@ -1,0 +1,141 @@
+"""Distinct transitions, each with a count: the empirical model of what was experienced."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.core.ragged import RaggedLists, grown
+from seasoned.errors import InputError, excerpt
+
+__all__ = ["Transitions", "aligned", "whole_numbers"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+_LIMIT = (1 << 31) - 1
+
+
+class Transitions:
+    """Pairs of a state and an action, and the edges from pairs to next states, numbered as they come.
+
+    Equal transitions are one edge with a count; a pair has one sum of rewards. Memory grows with what is distinct.
+
+    Attributes:
+        n_pairs, n_edges: how many there are; the arrays below may be longer.
+        state, action, n, reward, n_terminal: by pair; `n` counts transitions, `reward` is their sum.
+        pair, after, edge_n: by edge.
+        pairs_of, edges_into: by state: its pairs, and the edges that lead there.
+        edges_of: by pair.
+
+    Example:
+        >>> model = Transitions()
+        >>> one = np.array([1])
+        >>> _ = model.add(one, one, np.array([0.5]), np.array([2]), np.array([1.0]))
+        >>> _ = model.add(one, one, np.array([1.5]), np.array([2]), np.array([1.0]))
+        >>> model.n_edges, float(model.reward[0]), float(model.edge_n[0])
+        (1, 2.0, 2.0)
+    """
+
+    def __init__(self) -> None:
+        self.n_pairs = self.n_edges = 0
+        self.state = np.zeros(0, dtype=np.int32)
+        self.action = np.zeros(0, dtype=np.int32)
+        self.n, self.reward, self.n_terminal = np.zeros(0), np.zeros(0), np.zeros(0)
+        self.pair = np.zeros(0, dtype=np.int32)
+        self.after = np.zeros(0, dtype=np.int32)
+        self.edge_n = np.zeros(0)
+        self.pairs_of, self.edges_of, self.edges_into = RaggedLists(), RaggedLists(), RaggedLists()
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the arrays take."""
+        arrays = (
+            self.state, self.action, self.n, self.reward, self.n_terminal, self.pair, self.after, self.edge_n,
+            self.pairs_of, self.edges_of, self.edges_into,
+        )  # fmt: skip
+        return sum(array.nbytes for array in arrays)
+
+    def add(self, states: Ints, actions: Ints, rewards: Floats, after: Ints, counts: Floats) -> Ints:
+        """Count N transitions; return their pairs. A next state of -1 is the end, any below that unknown."""
+        pairs = self._pairs(states, actions)
+        np.add.at(self.n, pairs, counts)
+        np.add.at(self.reward, pairs, counts * rewards)
+        np.add.at(self.n_terminal, pairs, np.where(after == -1, counts, 0.0))
+        leads = after >= 0
+        edges = self._edges(pairs[leads], after[leads])
+        np.add.at(self.edge_n, edges, counts[leads])
+        return pairs
+
+    def clear(self, pairs: Ints) -> None:
+        """Forget the transitions of pairs; their numbers stay."""
+        self.n[pairs] = self.reward[pairs] = self.n_terminal[pairs] = 0.0
+        self.edge_n[self.edges_of.gather(pairs)[0]] = 0.0
+
+    def find(self, states: Ints, actions: Ints) -> Ints:
+        """Return the numbers of pairs; -1 where there is none."""
+        return _search(self.pairs_of, self.action, states, actions)
+
+    def _pairs(self, states: Ints, actions: Ints) -> Ints:
+        """The pairs' numbers, made where there is none."""
+        found = self.find(states, actions)
+        new, which = np.unique(states[found < 0] << 31 | actions[found < 0], return_inverse=True)
+        first, n = self.n_pairs, self.n_pairs + len(new)
+        self.state, self.action = grown(self.state, n), grown(self.action, n)
+        self.n, self.reward = grown(self.n, n), grown(self.reward, n)
+        self.n_terminal = grown(self.n_terminal, n)
+        self.state[first:n], self.action[first:n] = new >> 31, new & _LIMIT
+        self.pairs_of.extend(new >> 31, np.arange(first, n))
+        self.n_pairs = n
+        found[found < 0] = first + which
+        return found
+
+    def _edges(self, pairs: Ints, after: Ints) -> Ints:
+        """The edges' numbers, made where there is none."""
+        found = _search(self.edges_of, self.after, pairs, after)
+        new, which = np.unique(pairs[found < 0] << 31 | after[found < 0], return_inverse=True)
+        first, n = self.n_edges, self.n_edges + len(new)
+        self.pair, self.after = grown(self.pair, n), grown(self.after, n)
+        self.edge_n = grown(self.edge_n, n)
+        self.pair[first:n], self.after[first:n] = new >> 31, new & _LIMIT
+        self.edges_of.extend(new >> 31, np.arange(first, n))
+        self.edges_into.extend(new & _LIMIT, np.arange(first, n))
+        self.n_edges = n
+        found[found < 0] = first + which
+        return found
+
+
+def _search(lists: RaggedLists, key_of: npt.NDArray[np.int32], rows: Ints, keys: Ints) -> Ints:
+    """In list `rows[i]`, the entry whose key is `keys[i]`; -1 where there is none."""
+    distinct = np.unique(rows)
+    entries, which = lists.gather(distinct)
+    if not len(entries):
+        return np.full(len(rows), -1, dtype=np.int64)
+    packed = distinct[which] << 31 | key_of[entries]
+    order = np.argsort(packed)
+    wanted = rows << 31 | keys
+    at = np.minimum(np.searchsorted(packed, wanted, sorter=order), len(order) - 1)
+    found = order[at]
+    return np.where(packed[found] == wanted, entries[found], -1)
+
+
+def whole_numbers(name: str, values: npt.ArrayLike, least: int = 0) -> Ints:
+    """Return a list of whole numbers, of at least `least` and below 2^31 - 1, as an array. Raises: InputError."""
+    array = np.asarray(values)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    fits = array.ndim == 1 and array.dtype.kind in "iu"
+    if not fits or (array < least).any() or (array >= _LIMIT).any():
+        raise InputError(
+            f"{name} = {excerpt(values)}", f"{name} are a list of whole numbers from {least} to below 2^31 - 1",
+            "Number them from 0.",
+        )  # fmt: skip
+    return array.astype(np.int64)
+
+
+def aligned(states: npt.ArrayLike, actions: npt.ArrayLike) -> tuple[Ints, Ints]:
+    """Return states and actions as arrays of one length. Raises: InputError."""
+    s, a = whole_numbers("states", states), whole_numbers("actions", actions)
+    if len(s) != len(a):
+        raise InputError(f"{len(s)} states and {len(a)} actions", "each state has an action", "Align them.")
+    return s, a
