@@ -20,11 +20,12 @@ DYNAMIC = {"import_module", "__import__", "load_extra"}
 HEAVY = {"matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
 SCREEN = {"click", "rich"}
 
-FLOOR = {"errors", "types", "protocols", "config", "registry", "settings", "sync", "canonical", "sqlite"}
+FLOOR = {"errors", "types", "actions", "protocols", "config", "registry", "settings", "sync", "canonical", "sqlite"}
 TOP = {"build", "lab", "service", "integrations"}
 MAY_IMPORT = {
     "errors": set(),
     "types": {"errors"},
+    "actions": {"errors", "types"},
     "protocols": {"errors", "types"},
     "sync": set(),
     "canonical": set(),

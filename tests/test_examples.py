@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SCRIPTS = ("form_filling.py", "rollback.py")
+SIZES = {"form_filling.py": "--sessions", "rollback.py": "--incidents", "closed_api.py": "--tickets"}
 MAX_LINES = 150
 ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+]\d\.\d+)\] \(n=(\d+),", re.MULTILINE)
 
@@ -27,7 +27,7 @@ def run(script: str, *options: str, hash_seed: str = "0") -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=SCRIPTS)
+@pytest.fixture(scope="module", params=SIZES)
 def script(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -55,7 +55,9 @@ def test_memory_helps_and_helps_more_with_experience(output: str) -> None:
     assert gains[-1] > gains[0]
 
 
-def test_explained_decision_follows_memory(output: str) -> None:
+@pytest.mark.parametrize("deciding", ["form_filling.py", "rollback.py"])
+def test_explained_decision_follows_memory(deciding: str) -> None:
+    output = run(deciding)
     explained = output[output.index("\nstate ") :]
     assert re.search(r"^mode +memory: memory spent \d", explained, re.MULTILINE)
     base, shifted = map(float, re.search(r"^\*.* ([\d.]+) +([\d.]+)$", explained, re.MULTILINE).groups())
@@ -63,7 +65,7 @@ def test_explained_decision_follows_memory(output: str) -> None:
 
 
 def test_same_seed_same_output(script: str) -> None:
-    small = ("--seeds", "2", "--sessions" if script == "form_filling.py" else "--incidents", "16")
+    small = ("--seeds", "2", SIZES[script], "16")
     first = run(script, *small, "--seed", "7")
     assert run(script, *small, "--seed", "7", hash_seed="1") == first
     assert run(script, *small, "--seed", "8") != first
@@ -75,6 +77,25 @@ def test_feedback_is_worth_more_than_the_dashboards() -> None:
     assert float(found[1]) > 0.0
 
 
+def test_votes_gain_too() -> None:
+    found = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", run("closed_api.py"), re.MULTILINE)
+    assert found is not None
+    assert float(found[1]) > 0.0
+
+
+def test_advice_speaks_of_what_was_seen_and_the_model_s_obedience_is_an_assumption() -> None:
+    output = run("closed_api.py")
+    lines = re.findall(
+        r'^- (prefer|avoid) "(.*)": mean return ([\d.]+) in \d+ tr(?:y|ies)$',
+        output[output.index("\nFrom ") :],
+        re.MULTILINE,
+    )
+    returns = {verb: [float(value) for told, _, value in lines if told == verb] for verb in ("prefer", "avoid")}
+    assert returns["prefer"]
+    assert min(returns["prefer"]) > max(returns["avoid"], default=0.0)
+    assert re.search(r"follows a preference with probability 0\.\d, heeds a warning with 0\.\d", output)
+
+
 def test_readable(script: str) -> None:
     text = (EXAMPLES / script).read_text()
     assert text.count("\n") < MAX_LINES
@@ -82,5 +103,6 @@ def test_readable(script: str) -> None:
     imported = re.findall(r"^(?:from|import) (seasoned[\w.]*)", text, re.MULTILINE)
     assert set(imported) <= {
         "seasoned",
-        *(f"seasoned.{part}" for part in ("core", "llms", "protocols", "states", "sync")),
+        "seasoned.policies.advice",
+        *(f"seasoned.{part}" for part in ("actions", "core", "llms", "policies", "protocols", "states", "sync")),
     }

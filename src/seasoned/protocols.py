@@ -17,13 +17,18 @@ __all__ = [
     "Environment",
     "EvidenceSource",
     "Judge",
+    "Judgement",
     "Message",
+    "ModelJudge",
     "Observation",
     "Policy",
     "PriorReader",
     "PriorReading",
     "StateEncoder",
+    "TokenIds",
     "TokenLogprob",
+    "Tool",
+    "ToolCall",
     "Usage",
 ]
 
@@ -61,8 +66,12 @@ class EvidenceSource(Protocol):
         similarity_power: float = 0.0,
         decay: float = 1.0,
         exclude_task: str | None = None,
+        backup_beta: float | None = None,
     ) -> Evidence:
-        """Return what is known about the `k` steps (or distinct states) most like `state`."""
+        """Return what is known about the `k` steps (or distinct states) most like `state`.
+
+        With `backup_beta` (nats per unit of reward) the totals are of values backed up through the memory's graph.
+        """
         ...
 
 
@@ -103,6 +112,39 @@ class Judge(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What a judge said of one finished episode, whole, and what asking it cost.
+
+    Args:
+        source: recorded with every reward.
+        rewards: by step index, in reward units.
+        weights: by step index, in (0, 1]: how much each reward counts; for the same steps.
+        votes: by step index, what each vote said, where votes were taken.
+        usage: of the model; replies that were refused are in it.
+    """
+
+    source: str
+    rewards: Mapping[int, float]
+    weights: Mapping[int, float]
+    votes: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    usage: Usage = field(default_factory=lambda: Usage())
+
+
+@runtime_checkable
+class ModelJudge(Protocol):
+    """Scores the steps of a finished episode by asking a model: a judge whose answer is waited for."""
+
+    @property
+    def source(self) -> str:
+        """Recorded with every reward it gives."""
+        ...
+
+    async def judge(self, episode: Episode) -> Judgement:
+        """Return the whole judgement; ModelError if there is none, never a part of it."""
+        ...
+
+
 # ---------------------------------------------------------------------------------------------- language models
 
 
@@ -115,17 +157,36 @@ class Message:
 
 
 @dataclass(frozen=True, slots=True)
+class Tool:
+    """A function that the model may call; `parameters` is its JSON schema."""
+
+    name: str
+    description: str = ""
+    parameters: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model wrote it: `arguments` is its text, which need not be valid JSON; `id` need not be unique."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
 class CompletionRequest:
     """One exact request; two equal requests may share one cached answer.
 
     Args:
         messages: the conversation.
         max_tokens: at most this many new tokens.
-        temperature: 0 is greedy.
+        temperature: 0 is greedy; above it nothing else shapes sampling, as far as the endpoint lets it be switched off.
         top_logprobs: how many alternatives to return per token; 0 for none.
         logit_bias: token id to added logit (nats).
         seed: for sampling, where the endpoint honours it.
         stop: strings that end the answer.
+        tools: functions that the model may call.
     """
 
     messages: tuple[Message, ...]
@@ -135,6 +196,7 @@ class CompletionRequest:
     logit_bias: Mapping[int, float] = field(default_factory=dict)
     seed: int | None = None
     stop: tuple[str, ...] = ()
+    tools: tuple[Tool, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,22 +239,34 @@ class Completion:
     usage: Usage
     finish_reason: str | None = None
     top_logprobs: tuple[tuple[TokenLogprob, ...], ...] = ()
+    tool_calls: tuple[ToolCall, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint was found to be able to do, by asking it.
+    """What an endpoint was found to be able to do, by asking it. None: it was not asked, or the answer did not tell.
 
     Args:
         logprobs: it returns token logprobs.
         max_top_logprobs: how many alternatives a token it returns at most, as far as was probed.
+        logit_bias: it honours `logit_bias`.
+        biased_logprobs: the logprobs that it returns include the bias.
+        samples: it answers at temperature 1.
     """
 
     logprobs: bool
     max_top_logprobs: int
+    logit_bias: bool | None = None
+    biased_logprobs: bool | None = None
+    samples: bool | None = None
 
     def __str__(self) -> str:
-        return f"logprobs, top {self.max_top_logprobs}" if self.logprobs else "no logprobs"
+        known = [f"logprobs, top {self.max_top_logprobs}" if self.logprobs else "no logprobs"]
+        if self.logit_bias is not None:
+            known.append("logit bias" if self.logit_bias else "no logit bias")
+        if self.samples is False:
+            known.append("no sampling")
+        return ", ".join(known)
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +310,15 @@ class LLM(Protocol):
 
     async def aclose(self) -> None:
         """Release what it holds."""
+        ...
+
+
+@runtime_checkable
+class TokenIds(Protocol):
+    """A model that can say how it spells a text in tokens; what `logit_bias` needs."""
+
+    async def token_ids(self, text: str) -> tuple[int, ...]:
+        """Return the ids of the tokens that spell `text`, without any that begin or end a text."""
         ...
 
 

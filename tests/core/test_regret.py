@@ -56,7 +56,7 @@ def run(estimator, seed, rounds, *, selection):
     return np.cumsum(lost)
 
 
-def exponent(exploration, *, selection="argmax", scale="spread", seeds=20, rounds=1200):
+def exponent(exploration, *, selection="argmax", scale="spread", seeds=10, rounds=800):
     estimator = AdvantageEstimator("base_policy", scale, None, exploration)
     regret = np.mean([run(estimator, seed, rounds, selection=selection) for seed in range(seeds)], axis=0)
     return float(np.log(regret[-1] / regret[rounds // 4 - 1]) / np.log(4.0)), float(regret[-1] / rounds)

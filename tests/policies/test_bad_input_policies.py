@@ -180,6 +180,8 @@ SETTINGS = [
     ("gamma", NAN, "nan", "in [0, 1]"),
     ("gamma", True, "True", "in [0, 1]"),
     ("gamma", "0.9", "'0.9'", "in [0, 1]"),
+    ("backup_beta", -1.0, "-1.0", "at least 0"),
+    ("backup_beta", "4", "'4'", "not str"),
     ("baseline", "median", "'median'", "neighbors, base_policy"),
     ("scale", "range", "'range'", "none, spread"),
     ("levels", "none", "'none'", "shared, own"),

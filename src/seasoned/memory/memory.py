@@ -282,6 +282,7 @@ class Memory(Exchange):
         similarity_power: float = 0.0,
         decay: float = 1.0,
         exclude_task: str | None = None,
+        backup_beta: float | None = None,
     ) -> Evidence:
         """Return what is known about the moments most like `state`, per action.
 
@@ -290,15 +291,20 @@ class Memory(Exchange):
         `exclude_task` all steps there are summed anew). A step's weight is
         `similarity^similarity_power * decay^age_in_episodes`.
 
+        With `backup_beta`, in nats per unit of reward, `totals` and `squares` are not of the returns that were played,
+        but of values backed up through the graph of all stored steps (`seasoned.core.ValueGraph`): episodes are
+        combined. Counts, weights and spread stay; the scatter of the returns around their means stays in `squares`.
+
         Raises:
-            InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1].
+            InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1], or with `backup_beta`
+                gamma = 1, or `backup_beta` < 0.
         """
         gamma = self.gamma if gamma is None else gamma
         state, exclude_task = self._redacted(state), self._redacted(exclude_task)
         return self._store.retrying(
             lambda: self._retriever.evidence(
                 state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
-                decay=decay, exclude_task=exclude_task,
+                decay=decay, exclude_task=exclude_task, backup_beta=backup_beta,
             )
         )  # fmt: skip
 

@@ -12,6 +12,7 @@ import numpy as np
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
 from seasoned.memory.damage import naming_damage
+from seasoned.memory.graph import GraphKeeper, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
@@ -86,6 +87,7 @@ class Retriever:
         self._seen_epoch: int | None = None
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
+        self._graphs = GraphKeeper(store, namespace_id)
 
     # ------------------------------------------------------------------------------------------ freshness
 
@@ -215,6 +217,7 @@ class Retriever:
         similarity_power: float,
         decay: float,
         exclude_task: str | None,
+        backup_beta: float | None = None,
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
         k, threshold = self._checked(state, k, threshold, exclude_task)
@@ -229,21 +232,13 @@ class Retriever:
         features = self._encoder.features(state)
         with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
-            cells: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0] * 4)
-
-            def collect(
-                cell: tuple[int, int], count: int, factor: float, weight: float, total: float, squares: float
-            ) -> None:
-                for i, amount in enumerate((count, factor * weight, factor * total, factor * squares)):
-                    cells[cell][i] += amount
-
+            rows: list[EvidenceRow] = []  # weighted as of now
             if unit == "states":
                 sets = dict(self._nearest_sets(features, k, threshold, exclude_task))
-                for set_id, key_id, count, weight, total, squares, at in self._sums_at(
-                    view_id, list(sets), decay, exclude_task
-                ):
+                for set_id, key_id, count, *amounts, at in self._sums_at(view_id, list(sets), decay, exclude_task):
                     factor = sets[set_id] ** similarity_power * decay ** (now - at)
-                    collect((set_id, key_id), count, factor, weight, total, squares)
+                    weight, total, squares = (factor * amount for amount in amounts)
+                    rows.append((set_id, key_id, count, weight, total, squares, now))
                 visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, exclude_task)
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
                 ranked = list(sets)
@@ -253,8 +248,14 @@ class Retriever:
                 for visit, similarity, set_id in visits:
                     seen, key_id = found[visit]
                     factor = similarity**similarity_power * decay ** (now - (visit >> STEP_BITS))
-                    collect((set_id, key_id), 1, factor, 1.0, seen.return_, seen.return_**2)
+                    rows.append((set_id, key_id, 1, factor, factor * seen.return_, factor * seen.return_**2, now))
                 ranked = list(dict.fromkeys(set_id for _, _, set_id in visits))
+            if backup_beta is not None:
+                rows = revalued(rows, self._graphs.fresh(gamma, backup_beta, exclude_task))
+            cells: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0] * 4)
+            for set_id, key_id, *amounts, _ in rows:
+                for i, amount in enumerate(amounts):
+                    cells[set_id, key_id][i] += amount
             row_of = {key_id: row for row, key_id in enumerate(dict.fromkeys(key_id for _, key_id in cells))}
             texts = self._reader.action_texts(list(row_of))
             actions = tuple(texts[key_id] for key_id in row_of)
@@ -262,10 +263,10 @@ class Retriever:
             spread = self.spread(view_id)
         place = {set_id: position for position, set_id in enumerate(ranked)}
         states = np.array([place[set_id] for set_id, _ in cells], dtype=np.int64)
-        rows = np.array([row_of[key_id] for _, key_id in cells], dtype=np.int64)
+        of_action = np.array([row_of[key_id] for _, key_id in cells], dtype=np.int64)
         by_state = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
         table = np.zeros((len(actions), 4))
-        np.add.at(table, rows, by_state)
+        np.add.at(table, of_action, by_state)
         return Evidence(
             actions=actions,
             counts=table[:, 0],
@@ -276,7 +277,7 @@ class Retriever:
             gamma=gamma,
             n_states=len(ranked),
             neighbors=neighbors,
-            by_state=StateSums(states, rows, *by_state.T),
+            by_state=StateSums(states, of_action, *by_state.T),
             n_episodes=now,
         )
 

@@ -1,9 +1,19 @@
-"""Policies: the model alone, and the model with memory."""
+"""Policies: the model alone, the model with memory, and advice for models that show no logprobs."""
 
+from seasoned.policies.advice import Advice, Advised, Advisor
 from seasoned.policies.alone import ModelAlone
 from seasoned.policies.jitrl import JitRL
 from seasoned.policies.presets import PRESETS
 from seasoned.policies.settings import JitRLSettings
 from seasoned.policies.shuffled import ShuffledReturns
 
-__all__ = ["PRESETS", "JitRL", "JitRLSettings", "ModelAlone", "ShuffledReturns"]
+__all__ = [
+    "PRESETS",
+    "Advice",
+    "Advised",
+    "Advisor",
+    "JitRL",
+    "JitRLSettings",
+    "ModelAlone",
+    "ShuffledReturns",
+]

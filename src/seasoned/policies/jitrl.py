@@ -102,11 +102,7 @@ class JitRL:
         settings = self.settings
         rng = generator(seed, step)
         checked = check_candidates(candidates, admissible)
-        if task is not None:
-            check_text("task", task)
-        elif settings.exclude_same_task:
-            raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
-        evidence = self._evidence(state, step, task if settings.exclude_same_task else None)
+        evidence = self.evidence(state, step=step, task=task)
         recorded: dict[str, Any] = {
             "policy": self.name,
             "gamma": evidence.gamma,
@@ -133,7 +129,7 @@ class JitRL:
             )
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
-        estimate = self._estimate(actions, np.exp(base), evidence, rng)
+        estimate = self.estimate(actions, np.exp(base), evidence, rng)
         if settings.clear_only:
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
@@ -141,8 +137,18 @@ class JitRL:
                 return self._abstained(state, checked, evidence, rng, reason, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
-    def _evidence(self, state: str, step: int, exclude_task: str | None) -> Evidence:
+    def evidence(self, state: str, *, step: int = 0, task: str | None = None) -> Evidence:
+        """Return what memory knows about this moment, asked as these settings ask.
+
+        Raises:
+            InputError: no task, where the leave-one-task-out guard is on; or as for `Memory.evidence`.
+        """
         settings = self.settings
+        if task is not None:
+            check_text("task", task)
+        elif settings.exclude_same_task:
+            raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
+        graph = {} if settings.backup_beta is None else {"backup_beta": settings.backup_beta}
 
         def ask(k: int, threshold: float) -> Evidence:
             return self.memory.evidence(
@@ -153,7 +159,8 @@ class JitRL:
                 gamma=settings.gamma,
                 similarity_power=settings.similarity_power,
                 decay=settings.decay,
-                exclude_task=exclude_task,
+                exclude_task=task if settings.exclude_same_task else None,
+                **graph,
             )
 
         if settings.all_above is not None:
@@ -185,9 +192,10 @@ class JitRL:
             return log_softmax([*own, *[_LEAST_LOGPROB] * n_added])
         return log_softmax([*own, *[0.0] * n_added])
 
-    def _estimate(
+    def estimate(
         self, actions: tuple[str, ...], base_probs: Floats, evidence: Evidence, rng: np.random.Generator
     ) -> Estimate:
+        """Return the advantages of these actions, as these settings estimate them; see `AdvantageEstimator`."""
         kept = evidence.by_state
         cells = (
             None

@@ -59,12 +59,20 @@ class ShuffledReturns:
         similarity_power: float = 0.0,
         decay: float = 1.0,
         exclude_task: str | None = None,
+        backup_beta: float | None = None,
     ) -> Evidence:
         """Return evidence in which every neighbour counts with another step's return; see `Memory.evidence`.
 
         Raises:
-            InputError: as for `Memory.evidence`, or the neighbours would be weighted.
+            InputError: as for `Memory.evidence`, the neighbours would be weighted, or values through the
+                graph were asked for.
         """
+        if backup_beta is not None:
+            raise InputError(
+                f"backup_beta = {backup_beta}",
+                "the placebo shuffles returns, and values through the graph are not made of them",
+                "Compare with backup_beta=None.",
+            )
         if similarity_power != 0.0 or decay != 1.0:
             raise InputError(
                 f"similarity_power = {similarity_power}, decay = {decay}",

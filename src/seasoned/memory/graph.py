@@ -1,0 +1,234 @@
+"""Graphs of values that follow a store's commits, one for each discount and beta that was asked for."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
+from seasoned.errors import IntegrityError
+from seasoned.memory.canonical import text_digest
+from seasoned.memory.reader import EvidenceRow
+from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.store import Store
+from seasoned.types import normalize_action
+
+__all__ = ["MAX_GRAPHS", "SETTLE_BUDGET", "GraphKeeper", "revalued"]
+
+MAX_GRAPHS = 4
+"""How many graphs a memory keeps: the ones that were asked for last."""
+
+SETTLE_BUDGET = 30_000
+"""How much is backed up for one question after new episodes; what is left is done for the next ones."""
+
+_TOLERANCE = 1e-3
+_TINY = sys.float_info.min
+_FIRST_BUDGET = 5_000_000
+
+_ROWS = (
+    "SELECT step.visit, step.set_id, key_id, step.reward + step.feedback, following.set_id, ending, final.set_id, "
+    "step.prior_id, task FROM step {index} "
+    "JOIN action ON action.namespace_id = step.namespace_id AND action.id = step.action_id "
+    "JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {bits} "
+    "LEFT JOIN step AS following ON following.namespace_id = step.namespace_id "
+    "AND following.visit = step.visit + 1 AND following.visit < ordinal + 1 << {bits} "
+    "LEFT JOIN state AS final ON final.namespace_id = episode.namespace_id AND final.id = final_state_id "
+    "WHERE step.namespace_id = ? AND step.live AND {which} ORDER BY step.visit"
+)
+
+
+class GraphKeeper:
+    """Keeps the graphs of one namespace. Every method runs inside one snapshot."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._graphs: OrderedDict[tuple[float, float, str | None], _Followed] = OrderedDict()
+
+    def fresh(self, gamma: float, beta: float, exclude_task: str | None) -> ValueGraph:
+        """Return the graph of all live steps, without those of `exclude_task`, up to the last commit.
+
+        Raises:
+            InputError: gamma is not below 1, or beta is below 0.
+        """
+        asked = gamma, beta, exclude_task
+        if asked not in self._graphs:
+            self._graphs[asked] = _Followed(self._store, self._ns, gamma, beta, exclude_task)
+        self._graphs.move_to_end(asked)
+        while len(self._graphs) > MAX_GRAPHS:
+            self._graphs.popitem(last=False)
+        return self._graphs[asked].fresh()
+
+
+def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow]:
+    """Return evidence with each state and action valued by the graph instead of by the mean of its returns.
+
+    `total = weight * Q`, and `squares = weight * Q^2 + (squares - total^2 / weight)`, with the old sums on the right,
+    over all rows of that state and action: the returns' scatter stays, around another mean. So a variance computed from
+    these sums is no smaller than what play has shown.
+
+    Raises:
+        IntegrityError: the graph of all live steps lacks one of them.
+    """
+    weights: defaultdict[tuple[int, int], float] = defaultdict(float)
+    totals: defaultdict[tuple[int, int], float] = defaultdict(float)
+    for set_id, key_id, _, weight, total, _, _ in rows:
+        weights[set_id, key_id] += weight
+        totals[set_id, key_id] += total
+    groups = list(weights)
+    values = graph.q([set_id for set_id, _ in groups], [key_id for _, key_id in groups])
+    q_of = dict(zip(groups, values.tolist(), strict=True))
+    if np.isnan(values).any():
+        raise IntegrityError(
+            f"{int(np.isnan(values).sum())} states and actions that have evidence, but no live step",
+            "evidence is of live steps",
+            "Run `seasoned memory verify`.",
+        )
+    new = []
+    for set_id, key_id, count, weight, total, squares, at in rows:
+        q, mean = q_of[set_id, key_id], totals[set_id, key_id] / max(weights[set_id, key_id], _TINY)
+        # The sum of w * (g - mean)^2 over a group, row by row.
+        scatter = max(0.0, squares - 2.0 * mean * total + mean * mean * weight)
+        new.append((set_id, key_id, count, weight, weight * q, weight * q * q + scatter, at))
+    return new
+
+
+class _Followed:
+    """One graph, and how far into the store's log it is.
+
+    New episodes are added, and a step that feedback spoke of has its state and action summed anew. Whatever took
+    something away (erasure, pruning, quarantine, a revoked event) has the graph read again: that costs as much as the
+    first question, and is rare.
+    """
+
+    def __init__(self, store: Store, namespace_id: int, gamma: float, beta: float, exclude_task: str | None) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._settings = gamma, beta
+        self._exclude_task = exclude_task
+        self._version: Hashable = None
+        self._marks: tuple[Any, ...] | None = None
+        self._begin()
+
+    def _begin(self) -> None:
+        self._graph = ValueGraph(*self._settings, tolerance=_TOLERANCE)
+        self._visit = self._event = -1
+        self._prior_of: dict[int, int] = {}
+
+    def fresh(self) -> ValueGraph:
+        version = self._store.version(self._ns)
+        budget = SETTLE_BUDGET
+        if version != self._version:
+            marks, events = self._read_marks()
+            if marks != self._marks:
+                self._begin()
+                budget = _FIRST_BUDGET
+            self._follow(events)
+            self._version, self._marks = version, marks
+        self._graph.settle(budget)
+        return self._graph
+
+    def _read_marks(self) -> tuple[tuple[Any, ...], int]:
+        """Return what moves when something that was read is no longer so, and how far events are numbered.
+
+        Each of these numbers only grows, and the events that are deleted are known by the difference.
+        """
+        epoch, events, quarantines = self._rows("SELECT epoch, events, quarantines FROM namespace WHERE id = ?")[0]
+        if not events and not quarantines:
+            return (epoch, 0, 0, 0, 0), 0
+        [(stored, revoked)] = self._rows(
+            "SELECT count(*), count(revoked_at) - count(superseded_by) FROM feedback WHERE namespace_id = ?"
+        )
+        [(lifted,)] = self._rows("SELECT count(lifted_at) FROM quarantine WHERE namespace_id = ?")
+        return (epoch, events - stored, revoked, quarantines, lifted), events
+
+    def _follow(self, events: int) -> None:
+        """Take in what is new. Everything is read before anything is changed."""
+        before = self._visit
+        spoken_of = []
+        if events > self._event >= 0:
+            spoken_of = self._rows(
+                "SELECT DISTINCT step.set_id, key_id FROM feedback "
+                "JOIN step ON step.namespace_id = feedback.namespace_id AND step.visit = feedback.visit "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "WHERE feedback.namespace_id = ? AND seq > ? AND feedback.visit <= ?",
+                self._event, before,
+            )  # fmt: skip
+        again = [row for set_id, key_id in spoken_of for row in self._steps_of(set_id, key_id, before)]
+        new = self._rows(_ROWS.format(index="", bits=STEP_BITS, which="step.visit > ?"), before)
+        prior_of = self._prior_of | {row[1]: row[7] for row in self._counted(new) if row[7] is not None}
+        touched = {row[1] for row in new}
+        priors = self._priors({set_id: prior_of[set_id] for set_id in touched if set_id in prior_of})
+        self._graph.clear([row[0] for row in spoken_of], [row[1] for row in spoken_of])
+        self._add([*again, *new])
+        self._graph.set_priors(*priors)
+        self._prior_of = prior_of
+        self._visit, self._event = new[-1][0] if new else before, events
+
+    def _steps_of(self, set_id: int, key_id: int, last: int) -> list[Any]:
+        which = "step.set_id = ? AND key_id = ? AND step.visit <= ?"
+        return self._rows(
+            _ROWS.format(index="INDEXED BY step_by_set", bits=STEP_BITS, which=which), set_id, key_id, last
+        )
+
+    def _counted(self, rows: Iterable[Any]) -> list[Any]:
+        return [row for row in rows if row[8] != self._exclude_task]
+
+    def _add(self, rows: Iterable[Any]) -> None:
+        kept = self._counted(rows)
+        after = [_after(following, ending, final) for _, _, _, _, following, ending, final, _, _ in kept]
+        self._graph.add([row[1] for row in kept], [row[2] for row in kept], [row[3] for row in kept], after)
+
+    def _priors(self, prior_of: dict[int, int]) -> tuple[list[int], list[int], list[float]]:
+        """Return sets, actions and probabilities: what priors say of actions that were taken somewhere."""
+        said = {
+            id_: _policy(json.loads(logprobs))
+            for id_, logprobs in self._store.execute_in(
+                "SELECT id, logprobs FROM prior WHERE namespace_id = ? AND id IN {values}",
+                (self._ns,), sorted(set(prior_of.values())),
+            )
+        }  # fmt: skip
+        keys = {text: text_digest(text) for text in dict.fromkeys(text for policy in said.values() for text in policy)}
+        key_of = dict(
+            self._store.execute_in(
+                "SELECT key_digest, key_id FROM action INDEXED BY action_by_key "
+                "WHERE namespace_id = ? AND key_digest IN {values}",
+                (self._ns,), list(keys.values()),
+            )
+        )  # fmt: skip
+        rows = [
+            (set_id, key_of[keys[text]], probability)
+            for set_id, prior_id in prior_of.items()
+            for text, probability in said[prior_id].items()
+            if keys[text] in key_of
+        ]
+        sets, actions, probs = zip(*rows, strict=True) if rows else ((), (), ())
+        return list(sets), list(actions), list(probs)
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+
+
+def _policy(logprobs: Mapping[str, float]) -> dict[str, float]:
+    """A stored prior as probabilities that sum to 1, by normalised action."""
+    likeliest = max(logprobs.values())
+    total = sum(math.exp(value - likeliest) for value in logprobs.values())
+    policy: defaultdict[str, float] = defaultdict(float)
+    for action, value in logprobs.items():
+        policy[normalize_action(action)] += math.exp(value - likeliest) / total
+    return policy
+
+
+def _after(following: int | None, ending: str, final: int | None) -> int:
+    """Where a step led: the next step's state, the end, the final state of an episode cut off, or nobody knows."""
+    if following is not None:
+        return following
+    if ending == "terminated":
+        return TERMINAL
+    return UNKNOWN if final is None else final
