@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from seasoned.cli.diagnosis import audit, doctor, drift, evaluate
 from seasoned.cli.explain import explain
 from seasoned.cli.importing import import_
 from seasoned.cli.keeping import erase, lift, prune, quarantine, quarantines
@@ -43,8 +44,7 @@ def memory() -> None:
 
 
 for command in (
-    backup, compact, diff, erase, explain, export, import_, lift, merge, migrate, prune, quarantine, quarantines,
-    restore,
+    backup, compact, diff, erase, explain, export, import_, lift, merge, migrate, prune, quarantine, quarantines, restore, audit, doctor, drift, evaluate,
 ):  # fmt: skip
     memory.add_command(command)
 

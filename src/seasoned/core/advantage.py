@@ -155,7 +155,7 @@ class AdvantageEstimator:
         if values is not None and weighed is not None and baseline is not None:
             exact[known] = q[known] - baseline
             half[known] = _half_widths(values, weighed, tried, degrees)
-        advantages = np.nan_to_num(exact) + bonuses
+        advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
         scale = self._scale(advantages, spread)
         return Estimate(
             means, advantages / scale, bonuses / scale, (exact - half) / scale, (exact + half) / scale, baseline, scale,
@@ -200,7 +200,7 @@ def _counts_and_deviations(seen: Sums, rows: Ints) -> tuple[Floats, Floats]:
     """Steps and standard deviations (population) of the returns, by candidate."""
     safe = np.where(seen.weights > 0.0, seen.weights, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
-        variances = np.maximum(np.nan_to_num(seen.squares / safe - (seen.totals / safe) ** 2), 0.0)
+        variances = np.fmax(seen.squares / safe - (seen.totals / safe) ** 2, 0.0)
     return np.append(seen.counts, 0.0)[rows], np.append(np.sqrt(variances), np.nan)[rows]
 
 

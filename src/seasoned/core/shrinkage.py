@@ -79,9 +79,9 @@ def noise_variance(sums: Sums, spread: float) -> tuple[float, float]:
     repeated = groups.weights > 1.0
     weights, totals, squares = groups.weights[repeated], groups.totals[repeated], groups.squares[repeated]
     with np.errstate(over="ignore", invalid="ignore"):
-        within = np.nan_to_num(squares - totals**2 / weights, nan=0.0, posinf=0.0)
+        within = squares - totals**2 / weights
     degrees = float((weights - 1.0).sum())
-    total = float(np.maximum(within, 0.0).sum())
+    total = float(within[(within > 0.0) & (within < np.inf)].sum())
     return (_NOISE_PRIOR_DEGREES * spread**2 + total) / (_NOISE_PRIOR_DEGREES + degrees), _NOISE_PRIOR_DEGREES + degrees
 
 

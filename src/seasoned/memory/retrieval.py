@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-from collections import defaultdict
 from collections.abc import Hashable, Iterator
 from typing import Literal
 
@@ -17,9 +16,10 @@ from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
+from seasoned.memory.summing import summed_up, weighed
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, Neighbor, StateSums, check_finite, check_text
+from seasoned.types import Evidence, Neighbor, check_finite, check_text
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_max_text_bytes", "check_size"]
 
@@ -232,52 +232,41 @@ class Retriever:
         features = self._encoder.features(state)
         with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
-            rows: list[EvidenceRow] = []  # weighted as of now
             if unit == "states":
                 sets = dict(self._nearest_sets(features, k, threshold, exclude_task))
-                for set_id, key_id, count, *amounts, at in self._sums_at(view_id, list(sets), decay, exclude_task):
-                    factor = sets[set_id] ** similarity_power * decay ** (now - at)
-                    weight, total, squares = (factor * amount for amount in amounts)
-                    rows.append((set_id, key_id, count, weight, total, squares, now))
+                ranked = list(sets)
+                rows = self._sums_at(view_id, ranked, decay, exclude_task)
                 visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, exclude_task)
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
-                ranked = list(sets)
             else:
                 visits = self._nearest_visits(features, k, threshold, exclude_task)
+                sets = {set_id: similarity for _, similarity, set_id in visits}
+                ranked = list(sets)
                 found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
-                for visit, similarity, set_id in visits:
-                    seen, key_id = found[visit]
-                    factor = similarity**similarity_power * decay ** (now - (visit >> STEP_BITS))
-                    rows.append((set_id, key_id, 1, factor, factor * seen.return_, factor * seen.return_**2, now))
-                ranked = list(dict.fromkeys(set_id for _, _, set_id in visits))
+                rows = [
+                    (set_id, found[visit][1], 1, 1.0, found[visit][0].return_, found[visit][0].return_ ** 2,
+                     visit >> STEP_BITS)
+                    for visit, _, set_id in visits
+                ]  # fmt: skip
+            if similarity_power or decay < 1.0:
+                rows = [weighed(row, sets[row[0]] ** similarity_power * decay ** (now - row[-1])) for row in rows]
             if backup_beta is not None:
                 rows = revalued(rows, self._graphs.fresh(gamma, backup_beta, exclude_task))
-            cells: defaultdict[tuple[int, int], list[float]] = defaultdict(lambda: [0.0] * 4)
-            for set_id, key_id, *amounts, _ in rows:
-                for i, amount in enumerate(amounts):
-                    cells[set_id, key_id][i] += amount
-            row_of = {key_id: row for row, key_id in enumerate(dict.fromkeys(key_id for _, key_id in cells))}
-            texts = self._reader.action_texts(list(row_of))
-            actions = tuple(texts[key_id] for key_id in row_of)
+            key_ids, by_action, by_state = summed_up(rows, ranked)
+            texts = self._reader.action_texts(key_ids)
             neighbors = tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS])
             spread = self.spread(view_id)
-        place = {set_id: position for position, set_id in enumerate(ranked)}
-        states = np.array([place[set_id] for set_id, _ in cells], dtype=np.int64)
-        of_action = np.array([row_of[key_id] for _, key_id in cells], dtype=np.int64)
-        by_state = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
-        table = np.zeros((len(actions), 4))
-        np.add.at(table, of_action, by_state)
         return Evidence(
-            actions=actions,
-            counts=table[:, 0],
-            weights=table[:, 1],
-            totals=table[:, 2],
-            squares=table[:, 3],
+            actions=tuple(texts[key_id] for key_id in key_ids),
+            counts=by_action[:, 0],
+            weights=by_action[:, 1],
+            totals=by_action[:, 2],
+            squares=by_action[:, 3],
             spread=spread,
             gamma=gamma,
             n_states=len(ranked),
             neighbors=neighbors,
-            by_state=StateSums(states, of_action, *by_state.T),
+            by_state=by_state,
             n_episodes=now,
         )
 
