@@ -19,7 +19,7 @@ from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
 from seasoned.types import normalize_action
 
-__all__ = ["MAX_GRAPHS", "SETTLE_BUDGET", "GraphKeeper", "revalued"]
+__all__ = ["MAX_GRAPHS", "SETTLE_BUDGET", "GraphKeeper", "check_backup", "revalued"]
 
 MAX_GRAPHS = 4
 """How many graphs a memory keeps: the ones that were asked for last."""
@@ -43,6 +43,11 @@ _ROWS = (
 )
 
 
+def check_backup(gamma: float, beta: float) -> None:
+    """Refuse what a graph cannot have. Raises: InputError: gamma is not below 1, or beta is below 0 or not finite."""
+    ValueGraph(gamma, beta)
+
+
 class GraphKeeper:
     """Keeps the graphs of one namespace. Every method runs inside one snapshot."""
 
@@ -52,11 +57,7 @@ class GraphKeeper:
         self._graphs: OrderedDict[tuple[float, float, str | None], _Followed] = OrderedDict()
 
     def fresh(self, gamma: float, beta: float, exclude_task: str | None) -> ValueGraph:
-        """Return the graph of all live steps, without those of `exclude_task`, up to the last commit.
-
-        Raises:
-            InputError: gamma is not below 1, or beta is below 0.
-        """
+        """Return the graph of all live steps, without those of `exclude_task`, up to the last commit."""
         asked = gamma, beta, exclude_task
         if asked not in self._graphs:
             self._graphs[asked] = _Followed(self._store, self._ns, gamma, beta, exclude_task)

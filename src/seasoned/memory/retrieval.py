@@ -11,7 +11,7 @@ import numpy as np
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
 from seasoned.memory.damage import naming_damage
-from seasoned.memory.graph import GraphKeeper, revalued
+from seasoned.memory.graph import GraphKeeper, check_backup, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
@@ -229,6 +229,8 @@ class Retriever:
         if not 0.0 < decay <= 1.0:
             raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
         check_gamma(gamma)
+        if backup_beta is not None:
+            check_backup(gamma, backup_beta)
         features = self._encoder.features(state)
         with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
