@@ -27,7 +27,6 @@ UNKNOWN = -2
 
 _LEAST_BATCH = 64
 _ROUND_COST = 300  # a round, however small, takes as long as looking at so many pairs and edges
-_TINY = float(np.finfo(np.float64).tiny)
 
 
 class ValueGraph:
@@ -289,7 +288,8 @@ class ValueGraph:
     def _note(self, edges: Ints, change: Floats) -> Ints:
         """Add to what is pending before these edges: Q moves by the mean of what follows, V no further than any Q."""
         before = self._model.pair[edges]
-        share = np.minimum(1.0, self._model.edge_n[edges] / np.maximum(self._n_followed[before], _TINY))
+        followed, share = self._n_followed[before], np.ones(len(edges))
+        np.divide(self._model.edge_n[edges], followed, out=share, where=followed > 0.0)
         np.add.at(self._pair_moves, before, self.gamma * share * change)
         of_pair, state = self._pair_moves[before], self._model.state[before].astype(np.int64)
         np.maximum.at(self._moves, state, of_pair)

@@ -25,8 +25,9 @@ MAX_GRAPHS = 4
 """How many graphs a memory keeps: the ones that were asked for last."""
 
 SETTLE_BUDGET = 30_000
-"""How much is backed up for one question after new episodes; what is left is done for the next ones."""
+"""How many pairs and edges are looked at for the first question after a commit."""
 
+_LATER_BUDGET = 2_000  # for each question after that, until all is settled
 _TOLERANCE = 1e-3
 _TINY = sys.float_info.min
 _FIRST_BUDGET = 5_000_000
@@ -124,8 +125,9 @@ class _Followed:
 
     def fresh(self) -> ValueGraph:
         version = self._store.version(self._ns)
-        budget = SETTLE_BUDGET
+        budget = _LATER_BUDGET
         if version != self._version:
+            budget = SETTLE_BUDGET
             marks, events = self._read_marks()
             if marks != self._marks:
                 self._begin()
