@@ -49,7 +49,7 @@ class EpisodeResult:
         memory_steps: steps at which memory shifted the policy.
         decision_s: time spent deciding (encode, retrieve, estimate, modulate), in seconds.
         seconds: the whole episode.
-        usage: of the model.
+        usage: of the model, and of the judges that asked one.
     """
 
     score: float

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, cast
@@ -9,13 +10,14 @@ from typing import Protocol, cast
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.record import RunRecord, new_run_id
 from seasoned.errors import ConfigError, InputError, NotFoundError
-from seasoned.protocols import Environment, Judge, Policy, PriorReader, Usage
+from seasoned.judges.judging import FeedbackMemory, give_feedback, judge_episode
+from seasoned.protocols import Environment, Judge, ModelJudge, Policy, PriorReader, Usage
 from seasoned.types import Episode
 
 __all__ = ["EpisodeMemory", "play_run"]
 
 
-class EpisodeMemory(Protocol):
+class EpisodeMemory(FeedbackMemory, Protocol):
     """What a run asks of a memory; see `seasoned.Memory` for what each does."""
 
     def episode(
@@ -34,10 +36,6 @@ class EpisodeMemory(Protocol):
         """Return a stored episode."""
         ...
 
-    def feedback(self, episode_id: str, reward: float, step: int | None, source: str) -> str:
-        """Add a reward to a step."""
-        ...
-
 
 async def play_run(
     environment: Environment,
@@ -49,7 +47,7 @@ async def play_run(
     seed: int,
     run_id: str | None = None,
     record: RunRecord | None = None,
-    judges: tuple[Judge, ...] = (),
+    judges: tuple[Judge | ModelJudge, ...] = (),
     arm: str | None = None,
     progress: Callable[[int, EpisodeResult], None] = lambda episode, result: None,
 ) -> list[EpisodeResult]:
@@ -67,13 +65,16 @@ async def play_run(
         seed: of the run.
         run_id: names the episodes in memory where there is no record, which has an id of its own; None: a new one.
         record: where results go; None to keep them only in the result.
-        judges: score each finished episode; their rewards become feedback events.
+        judges: score each finished episode; their rewards become feedback events, and what asking a model for them
+            cost is part of the episode's usage. Where one fails, the run ends with its error. The episode stays stored,
+            unjudged by that judge, and is judged when the run goes on, or later by `seasoned memory judge`.
         arm: stored with each episode.
         progress: called after each episode.
 
     Raises:
         ConfigError: the memory lacks an episode that the record holds; nothing was played.
         InputError: a record, and a `run_id` beside it.
+        SeasonedError: what the environment, the reader, the memory or a judge raises.
     """
     if record is not None and run_id is not None:
         raise InputError(f"run_id = {run_id!r}, and a record", "a record's run has the record's id", "Leave it out.")
@@ -87,7 +88,7 @@ async def play_run(
         known = record.results.get(number) if record else None
         episode_id = _episode_id(run_id, number)
         if known is None and memory is not None:
-            known = _stored(memory, episode_id, environment, judges)
+            known = await _stored(memory, episode_id, environment, judges)
             if known is not None and record is not None:
                 record.add(number, known)
         if known is None:
@@ -124,7 +125,7 @@ async def _play_one(
     policy: Policy,
     reader: PriorReader,
     memory: EpisodeMemory | None,
-    judges: tuple[Judge, ...],
+    judges: tuple[Judge | ModelJudge, ...],
     episode_id: str,
     arm: str | None,
     *,
@@ -138,15 +139,17 @@ async def _play_one(
     recorder = memory.episode(environment.task, id=attempt, model=reader.name, policy=policy.name, arm=arm)
     with recorder as log:
         result = await play_episode(environment, policy, reader, cast(StepLog, log), seed=seed)
-    _judge(memory, attempt, judges)
-    return result
+    return dataclasses.replace(result, usage=result.usage + await _judge(memory, attempt, judges))
 
 
-def _judge(memory: EpisodeMemory, episode_id: str, judges: tuple[Judge, ...]) -> None:
-    """Judging again supersedes what the same judges said before."""
+async def _judge(memory: EpisodeMemory, episode_id: str, judges: tuple[Judge | ModelJudge, ...]) -> Usage:
+    """Judging again supersedes what the same judges said before; return what asking them cost."""
+    usage = Usage()
     for judge in judges:
-        for step, reward in judge.score(memory.get(episode_id)).items():
-            memory.feedback(episode_id, reward, step, judge.source)
+        judgement = await judge_episode(judge, memory.get(episode_id))
+        give_feedback(memory, episode_id, judgement)
+        usage += judgement.usage
+    return usage
 
 
 def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
@@ -157,18 +160,16 @@ def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
     return True
 
 
-def _stored(
-    memory: EpisodeMemory, episode_id: str, environment: Environment, judges: tuple[Judge, ...]
+async def _stored(
+    memory: EpisodeMemory, episode_id: str, environment: Environment, judges: tuple[Judge | ModelJudge, ...]
 ) -> EpisodeResult | None:
     """An episode that was committed just before the run was killed, perhaps unjudged, from what memory holds of it."""
     episode = _finished(memory, episode_id)
     if episode is None:
         return None
-    _judge(memory, cast(str, episode.id), judges)
+    usage = Usage(cost_usd=None) + await _judge(memory, cast(str, episode.id), judges)  # of playing it: not known
     score = sum(step.reward for step in episode.steps)
-    return EpisodeResult(
-        score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0, Usage(cost_usd=None)
-    )
+    return EpisodeResult(score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0, usage)
 
 
 def _finished(memory: EpisodeMemory, episode_id: str) -> Episode | None:

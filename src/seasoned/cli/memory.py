@@ -11,6 +11,7 @@ import click
 from seasoned.cli.diagnosis import audit, doctor, drift, evaluate
 from seasoned.cli.explain import explain
 from seasoned.cli.importing import import_
+from seasoned.cli.judging import judge
 from seasoned.cli.keeping import erase, lift, prune, quarantine, quarantines
 from seasoned.cli.migrating import migrate
 from seasoned.cli.opening import (
@@ -27,6 +28,7 @@ from seasoned.cli.operations import backup, compact, diff, merge, restore
 from seasoned.cli.records import episode_detail, episode_summary, neighbor_record
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, number, one_line
 from seasoned.cli.transfer import export
+from seasoned.cli.weighing import sources, weigh
 from seasoned.memory import Memory
 from seasoned.memory.events import Event
 from seasoned.memory.verify import Verification
@@ -44,7 +46,8 @@ def memory() -> None:
 
 
 for command in (
-    backup, compact, diff, erase, explain, export, import_, lift, merge, migrate, prune, quarantine, quarantines, restore, audit, doctor, drift, evaluate,
+    audit, backup, compact, diff, doctor, drift, erase, evaluate, explain, export, import_, judge, lift, merge, migrate,
+    prune, quarantine, quarantines, restore, sources, weigh,
 ):  # fmt: skip
     memory.add_command(command)
 

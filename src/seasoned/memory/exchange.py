@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from seasoned.memory import lines as json_lines
 from seasoned.memory.importing import Once, import_parsed
-from seasoned.memory.keeping import Keeper
+from seasoned.memory.weighing import Sources
 from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode
@@ -14,7 +14,7 @@ from seasoned.types import Episode
 __all__ = ["Exchange"]
 
 
-class Exchange(Keeper):
+class Exchange(Sources):
     """Exports and imports one namespace."""
 
     namespace: str

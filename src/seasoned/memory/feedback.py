@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
@@ -28,6 +29,17 @@ class FeedbackWriter:
         Returns:
             Whether it was new.
         """
+        new = self._append(event)
+        if new:
+            self._derive.rederive([self._visit(event.episode_id, event.step) >> STEP_BITS])
+        return new
+
+    def add_many(self, events: Sequence[Event]) -> None:
+        """Append events, deriving what follows once."""
+        visits = [self._visit(event.episode_id, event.step) for event in events if self._append(event)]
+        self._derive.rederive(sorted({visit >> STEP_BITS for visit in visits}))
+
+    def _append(self, event: Event) -> bool:
         visit = self._visit(event.episode_id, event.step)
         known = self._row("SELECT digest FROM feedback WHERE namespace_id = ? AND id = ?", event.id)
         if known:
@@ -54,7 +66,6 @@ class FeedbackWriter:
             [(self._ns, seq, event.id, visit, event.reward, event.weight, event.source, event.author, event.created_at,
               event.revoked_at, event.superseded_by, event.digest(), live)],
         )  # fmt: skip
-        self._derive.rederive([visit >> STEP_BITS])
         return True
 
     def revoke(self, event_id: str, *, at: float) -> None:

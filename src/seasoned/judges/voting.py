@@ -1,0 +1,63 @@
+"""Several votes on one thing, as one reward and how much it counts."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seasoned.errors import InputError, excerpt
+from seasoned.types import check_finite
+
+__all__ = ["Pooled", "check_votes", "pool"]
+
+
+@dataclass(frozen=True, slots=True)
+class Pooled:
+    """Votes as one: `reward` in [-1, 1], and its `weight` in (0, 1]."""
+
+    reward: float
+    weight: float
+
+
+def check_votes(votes: object) -> int:
+    """Return how many votes are taken, if it is an odd number.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_votes(3)
+        3
+    """
+    if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1 or votes % 2 == 0:
+        raise InputError(
+            f"votes = {excerpt(votes)}", "it is an odd whole number, so that the median is a vote", "Use 1, 3 or 5."
+        )
+    return votes
+
+
+def pool(votes: Sequence[float]) -> Pooled:
+    """Return the median vote, weighted by how far the votes agree.
+
+        reward = median(v),  weight = 1 - sum_i |v_i - reward| / k
+
+    The weight is 1 where all votes are equal, so a single vote has weight 1, and above 0 because k is odd and |v| <= 1.
+    Where all votes are -1 or 1, `reward * weight` is exactly their mean; in general a reward that the votes disagree on
+    is drawn towards 0, while one vote that is far off moves the median not at all. (Our rule; the mean absolute
+    deviation from the median is Laplace's measure of spread.)
+
+    Raises:
+        InputError: an even number of votes, or one outside [-1, 1].
+
+    Example:
+        >>> pool([1.0, 1.0, -1.0])
+        Pooled(reward=1.0, weight=0.33333333333333337)
+    """
+    check_votes(len(votes))
+    for vote in votes:
+        if abs(check_finite("vote", vote)) > 1.0:
+            raise InputError(f"vote = {vote}", "a vote is in [-1, 1]", "Scale it.")
+    reward = statistics.median(votes)
+    deviation = statistics.fmean(abs(vote - reward) for vote in votes)
+    return Pooled(reward, 1.0 - deviation)
