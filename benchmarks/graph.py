@@ -5,7 +5,7 @@ Run: python benchmarks/graph.py [--steps 100000] [--episodes 200]
 Episodes of 50 steps on a random process: 8 actions a state, each with two possible next states (9 to 1), 2 % of the
 pairs with reward 1. `dense`: as many states as give about 30,000 distinct transitions in 100,000 steps; `sparse`: so
 many that nearly every step is distinct; both with cycles. Core: `ValueGraph.add` of one more episode plus
-`settle(budget)` with the memory's budget. Memory: the first `evidence(..., backup_beta=4)` after `Memory.add` of one
+`settle(budget)` with the memory's budget. Memory: the first `evidence(..., backup=Backup(4))` after `Memory.add` of one
 more episode, beside the same question without the graph; the store is a file. `error` is the largest difference to the
 values settled to the end, after all episodes, against the largest value. Processor time leaves out what other
 processes take.
@@ -28,6 +28,7 @@ from workload import HEADER, percentiles, row, timed_s, write_result
 from seasoned import Episode, Memory, Step
 from seasoned.core import TERMINAL, ValueGraph
 from seasoned.memory.graph import SETTLE_BUDGET
+from seasoned.types import Backup
 
 GAMMA, BETA = 0.95, 4.0
 EPISODE_STEPS = 50
@@ -101,14 +102,14 @@ def in_memory(name: str, n_states: int, options: argparse.Namespace) -> dict[str
         stored = [episode(columns, f"e{i}") for i, columns in enumerate(world.episodes(options.steps // EPISODE_STEPS))]
         memory.add_many(stored)
         memory.evidence("state 0", **asked)
-        first_s, _ = timed_s(memory.evidence, "state 0", **asked, backup_beta=BETA)
+        first_s, _ = timed_s(memory.evidence, "state 0", **asked, backup=Backup(BETA))
         cases: dict[str, list[float]] = {"first question after a commit": [], "next question": [], "without": []}
         for i, columns in enumerate(world.episodes(options.episodes)):
             memory.add(episode(columns, f"more{i}"))
             memory.search("state 0", k=1)  # the index's own share is not the graph's
             state = f"state {columns[0][0]}"
-            for case, settings in (("first question after a commit", {"backup_beta": BETA}),
-                                   ("next question", {"backup_beta": BETA}), ("without", {})):  # fmt: skip
+            for case, settings in (("first question after a commit", {"backup": Backup(BETA)}),
+                                   ("next question", {"backup": Backup(BETA)}), ("without", {})):  # fmt: skip
                 cases[case].append(timed_s(memory.evidence, state, **asked, **settings)[0])
         found = {case: percentiles(seconds) for case, seconds in cases.items()}
     for case, figures in found.items():

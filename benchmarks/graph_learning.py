@@ -3,8 +3,8 @@
 Run: python benchmarks/graph_learning.py [--runs 12] [--episodes 30]
 
 Grids with slips, walls and a trap, a uniform prior, the `default` policy; each run plays its episodes with its own
-memory, once with Monte-Carlo evidence and once with `backup_beta`, on the same seeds of slips and choices. What is
-compared is the mean score of an episode over the whole run, and over its last third. A run is one number; the interval
+memory, once with Monte-Carlo evidence and once with a backup through the graph, on the same seeds of slips and
+choices. What is compared is the mean score of an episode over the whole run, and over its last third. A run is one number; the interval
 is over the paired differences. Also `same experience`: both estimates from one and the same uniform play, and how far
 the policy that they give is from optimal, by exact evaluation. The settings were fixed before the first run.
 Writes `benchmarks/results/graph_learning.json`.
@@ -24,7 +24,7 @@ from seasoned import Episode, JitRL, Memory, Step
 from seasoned.core import mean_interval
 from seasoned.envs import Grid
 from seasoned.sync import Sync
-from seasoned.types import Evidence
+from seasoned.types import Backup
 
 GAMMA, BACKUP_BETA = 0.95, 4.0
 GRIDS: dict[str, dict[str, Any]] = {
@@ -34,22 +34,11 @@ GRIDS: dict[str, dict[str, Any]] = {
 MAX_STEPS = 60
 
 
-@dataclasses.dataclass
-class Through:
-    """A memory, asked for values through its graph, or not."""
-
-    memory: Memory
-    backup_beta: float | None
-
-    def evidence(self, state: str, **asked: Any) -> Evidence:
-        return self.memory.evidence(state, **{**asked, "backup_beta": self.backup_beta})
-
-
-def learn(options: dict[str, Any], backup_beta: float | None, n_episodes: int, seed: int) -> list[float]:
+def learn(options: dict[str, Any], backup: float | None, n_episodes: int, seed: int) -> list[float]:
     """Play, learn, and return the scores."""
     scores = []
     with Memory.open(":memory:", gamma=GAMMA) as memory, Sync(Grid(**options, max_steps=MAX_STEPS, seed=seed)) as env:
-        policy = JitRL(Through(memory, backup_beta), gamma=GAMMA, k=1, threshold=1.0)
+        policy = JitRL(memory, backup=backup, gamma=GAMMA, k=1, threshold=1.0)
         for number in range(n_episodes):
             seen, steps = env.reset(seed=1000 * seed + number), []
             while not (seen.terminated or seen.truncated):
@@ -80,7 +69,9 @@ def regret(options: dict[str, Any], n_episodes: int, seed: int) -> dict[str, flo
             memory.add(Episode("grid", steps, final_state=seen.state, ending=ending))
         for state, v in exact.v.items():
             for name, beta in (("returns", None), ("graph", BACKUP_BETA)):
-                found = memory.evidence(state, k=1, unit="states", threshold=1.0, backup_beta=beta)
+                found = memory.evidence(
+                    state, k=1, unit="states", threshold=1.0, backup=None if beta is None else Backup(beta)
+                )
                 if found.n_steps:
                     best = found.actions[int(np.argmax(found.totals / found.weights))]
                     lost[name].append(v - exact.q[state][best])

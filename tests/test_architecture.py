@@ -17,7 +17,7 @@ import seasoned
 ROOT = Path(seasoned.__file__).parent
 MAX_LINES = 400
 DYNAMIC = {"import_module", "__import__", "load_extra"}
-HEAVY = {"matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
+HEAVY = {"litellm", "tiktoken", "matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
 SCREEN = {"click", "rich"}
 
 FLOOR = {"errors", "types", "actions", "protocols", "config", "registry", "settings", "sync", "canonical", "sqlite"}

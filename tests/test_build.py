@@ -19,7 +19,8 @@ from seasoned.errors import (
     SeasonedError,
     UnknownNameError,
 )
-from seasoned.llms import LabelReader
+from seasoned.llms import AutoReader, LabelReader, VerbalizedReader, VotesReader
+from seasoned.llms.exact import ExactReader
 from seasoned.policies import PRESETS, ModelAlone
 from seasoned.protocols import PriorReader
 from seasoned.states import NUMBERS, TokenEncoder
@@ -78,14 +79,26 @@ def test_a_reader_needs_no_model_to_be_uniform():
     assert dict(asyncio.run(reader.read("s", "t", ["a"])).prior) == {"a": 0.0}
 
 
-def test_a_model_is_read_by_label_and_its_answers_kept_where_asked(tmp_path):
+def test_a_model_is_read_as_asked_and_its_answers_kept_where_asked(tmp_path):
     pytest.importorskip("openai")
     settings = {"base_url": "http://127.0.0.1:9/v1", "api_key": "none"}
     reader = make_reader("openai:m", cache=tmp_path / "answers.db", calibrate=False, **settings)
-    assert isinstance(reader, LabelReader) and isinstance(reader, PriorReader)
+    assert isinstance(reader, AutoReader) and isinstance(reader, PriorReader)
     assert not reader.calibrate and "m" in reader.name
     assert (tmp_path / "answers.db").exists()
     assert make_reader("openai:m", **settings).calibrate
+    for method, kind in (("label", LabelReader), ("votes", VotesReader), ("verbalized", VerbalizedReader)):
+        assert isinstance(make_reader("openai:m", method=method, **settings), kind)
+    assert make_reader("openai:m", method="votes", n_votes=3, **settings).n == 3
+    refused(UnknownNameError, "transformers", lambda: make_reader("openai:m", method="exact", **settings))
+
+
+def test_a_local_model_is_read_exactly_as_asked(tmp_path):
+    pytest.importorskip("xllamacpp")
+    reader = make_reader("local", method="exact", cache=tmp_path / "answers.db", context_tokens=256)
+    assert isinstance(reader, ExactReader) and isinstance(reader, PriorReader)
+    assert not (tmp_path / "answers.db").exists()
+    asyncio.run(close_reader(reader))
 
 
 def test_the_folder_of_the_answers_is_made_and_a_reader_is_closed(tmp_path):
@@ -94,6 +107,8 @@ def test_the_folder_of_the_answers_is_made_and_a_reader_is_closed(tmp_path):
     reader = make_reader("openai:m", cache=tmp_path / "deep" / "run" / "answers.db", **settings)
     assert (tmp_path / "deep" / "run" / "answers.db").exists()
     asyncio.run(close_reader(reader))
+    for method in ("label", "votes", "verbalized"):
+        asyncio.run(close_reader(make_reader("openai:m", method=method, **settings)))
     assert [file.name for file in (tmp_path / "deep" / "run").iterdir()] == ["answers.db"]  # no journal is left open
     asyncio.run(close_reader(make_reader("uniform")))
     (tmp_path / "taken").write_text("mine")
@@ -109,6 +124,9 @@ def test_readers_that_cannot_be_made(tmp_path):
     refused(ConfigError, "openai:MODEL", lambda: make_reader("openai"))
     refused(InputError, "model specification", lambda: make_reader(""))
     refused(InputError, "uniform", lambda: make_reader("uniform", temperature=1.0))
+    refused(InputError, "uniform", lambda: make_reader("uniform", method="votes"))
+    refused(UnknownNameError, "'votes'", lambda: make_reader("local", method="vote"))
+    refused(InputError, "1 or more", lambda: make_reader("local", method="votes", n_votes=0))
     with pytest.raises((InputError, MissingExtraError)):
         make_reader("openai:m", no_such_setting=1)
     (tmp_path / "notes.txt").write_text("mine " * 100)

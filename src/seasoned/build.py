@@ -8,11 +8,12 @@ from typing import Any
 from seasoned.agents import UniformReader
 from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
-from seasoned.llms import LLMS, CachedLLM, LabelReader, open_llm
+from seasoned.llms import DEFAULT_VOTES, LLMS, READING_METHODS, SCORERS, CachedLLM, open_llm, open_scorer, reader_for
+from seasoned.llms.exact import ExactReader
 from seasoned.memory import Memory
 from seasoned.memory.store import is_url, shown
 from seasoned.policies import PRESETS, JitRL, ModelAlone
-from seasoned.protocols import EvidenceSource, Policy, PriorReader
+from seasoned.protocols import LLM, EvidenceSource, Policy, PriorReader
 from seasoned.registry import suggest
 from seasoned.states import encoder_from_identity
 from seasoned.types import check_text
@@ -42,27 +43,46 @@ def make_policy(name: str, memory: EvidenceSource | None, **overrides: Any) -> P
     return JitRL.preset(name, memory, **overrides)
 
 
-def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True, **settings: Any) -> PriorReader:
-    """Return a reader of a model's own policy: `uniform` (no model), or a model that `open_llm` knows, read by label.
+def make_reader(
+    spec: str,
+    *,
+    method: str = "auto",
+    cache: Path | None = None,
+    calibrate: bool = True,
+    n_votes: int = DEFAULT_VOTES,
+    **settings: Any,
+) -> PriorReader:
+    """Return a reader of a model's own policy: `uniform` (no model), or a model that `open_llm` knows.
 
     Args:
-        spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`.
+        spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`, `litellm:PROVIDER/MODEL`.
+        method: `label`, `votes`, `verbalized`, or `auto`: the best of these that the endpoint allows, found out at the
+            first reading; or `exact`, for `local` and `transformers:MODEL`, whose scores are not cached.
         cache: keep the model's answers in this file; its folder is made if it does not exist.
-        calibrate: divide out the model's preference for letters.
+        calibrate: for `label`: divide out the model's preference for letters.
+        n_votes: for `votes`: samples a reading.
         settings: of the model.
 
     Raises:
-        UnknownNameError, ConfigError: no such model.
+        UnknownNameError, ConfigError: no such model, or method.
         InputError: a setting that the model does not have; `uniform` has none. Or the cache's folder cannot be made.
     """
+    if method not in READING_METHODS:
+        raise UnknownNameError(
+            f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, READING_METHODS)
+        )
     kind = check_text("model specification", spec).partition(":")[0]
-    kinds = (*LLMS.names(), UniformReader.name)
+    kinds = (*(SCORERS if method == "exact" else LLMS).names(), UniformReader.name)
     if kind not in kinds:
         raise UnknownNameError(f"model {excerpt(spec)}", "no model has this name", suggest(kind, kinds))
     if spec == UniformReader.name:
-        if settings:
-            raise InputError(f"settings {sorted(settings)}", "the model 'uniform' has none", "Leave them out.")
+        if settings or method != "auto":
+            raise InputError(
+                f"settings {sorted(settings)}, method {method!r}", "the model 'uniform' has none", "Leave them out."
+            )
         return UniformReader()
+    if method == "exact":
+        return ExactReader(open_scorer(spec, **settings))
     llm = open_llm(spec, **settings)  # a specification that is wrong leaves no folder behind
     if cache is not None:
         try:
@@ -70,13 +90,14 @@ def make_reader(spec: str, *, cache: Path | None = None, calibrate: bool = True,
         except OSError as error:
             raise InputError(f"{cache}: {error}", "answers are kept in a file", "Choose another path.") from error
         llm = CachedLLM(llm, cache)
-    return LabelReader(llm, calibrate=calibrate)
+    return reader_for(llm, method, calibrate=calibrate, n_votes=n_votes)
 
 
 async def close_reader(reader: PriorReader) -> None:
     """Release the model behind a reader that `make_reader` made."""
-    if isinstance(reader, LabelReader):
-        await reader.llm.aclose()
+    model = getattr(reader, "llm", None) or getattr(reader, "model", None)
+    if isinstance(model, LLM):
+        await model.aclose()
 
 
 def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:

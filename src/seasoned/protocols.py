@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from seasoned.types import Decision, Episode, Evidence, Prior
+from seasoned.types import Backup, Decision, Episode, Evidence, Prior
 
 __all__ = [
     "LLM",
@@ -66,11 +66,11 @@ class EvidenceSource(Protocol):
         similarity_power: float = 0.0,
         decay: float = 1.0,
         exclude_task: str | None = None,
-        backup_beta: float | None = None,
+        backup: Backup | None = None,
     ) -> Evidence:
         """Return what is known about the `k` steps (or distinct states) most like `state`.
 
-        With `backup_beta` (nats per unit of reward) the totals are of values backed up through the memory's graph.
+        With `backup` the totals are of values backed up through the memory's graph.
         """
         ...
 

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from seasoned import errors
 from seasoned.llms import ScriptedLLM, label_prior, label_prompt
+from seasoned.protocols import Completion, TokenLogprob, Usage
 
 
 def menu(request):
@@ -69,6 +70,46 @@ def test_one_candidate_costs_nothing():
 
 def test_the_stable_part_comes_first():
     assert label_prompt("S", "T", ["x"]).startswith("Task: T\nS\n")
+
+
+@pytest.mark.parametrize(
+    ("tokens", "probs"),
+    [
+        ({"A": 0.2, "B": 0.6}, (0.25, 0.75)),
+        ({" A": 0.2, " B": 0.6}, (0.25, 0.75)),
+        ({"A": 0.2, " B": 0.6}, (0.25, 0.75)),
+        ({"A": 0.1, " A": 0.1, "B": 0.2, " B": 0.4}, (0.25, 0.75)),
+        ({"A": 0.1, "A ": 0.05, "\nA": 0.05, "B": 0.6, "b": 0.1, "B)": 0.05}, (0.25, 0.75)),
+        ({"▁A": 0.1, "ĠA": 0.05, "A": 0.2, "B": 0.6}, (0.25, 0.75)),  # raw vocabulary entries are no letters
+    ],
+)
+def test_labels_with_and_without_blanks_are_the_same_label(tokens, probs):
+    prior = read(ScriptedLLM([{token: math.log(p) for token, p in tokens.items()}]), ["x", "y"]).prior
+    assert [math.exp(prior[name]) for name in ("x", "y")] == pytest.approx(probs)
+    assert prior.bounded == ()
+
+
+def test_fewer_labels_than_asked_are_bounded_by_the_least_that_came():
+    """Two of four letters came: the others have at most the least returned logprob, whatever token it was of."""
+    llm = ScriptedLLM([{"B": math.log(0.6), "The": math.log(0.3), "D": math.log(0.05), "I": math.log(0.02)}])
+    prior = read(llm, ["w", "x", "y", "z"]).prior
+    total = 0.6 + 0.05 + 2 * 0.02
+    assert [math.exp(logprob) for logprob in prior.values()] == pytest.approx(
+        [p / total for p in (0.02, 0.6, 0.02, 0.05)]
+    )
+    assert prior.bounded == ("w", "y")
+
+
+def test_an_endpoint_that_returns_fewer_than_it_was_probed_for_is_read_by_what_came():
+    llm = ScriptedLLM([Completion("A", "m", Usage(1), None, ((TokenLogprob("A", -0.1),),))], max_top_logprobs=20)
+    assert read(llm, ["x", "y"]).prior.bounded == ("y",)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_a_logprob_that_is_not_finite_is_refused_wherever_it_stands(value):
+    alternatives = ((TokenLogprob("A", -0.1), TokenLogprob("The", value)),)
+    with pytest.raises(errors.ModelAnswerError, match="finite"):
+        read(ScriptedLLM([Completion("A", "m", Usage(1), None, alternatives)]), ["x", "y"])
 
 
 @pytest.mark.parametrize("answer", [{"The": -0.1}, {"A": float("nan")}, "A"])

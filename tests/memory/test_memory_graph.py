@@ -14,6 +14,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 from seasoned import Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import InputError
 from seasoned.policies import ShuffledReturns
+from seasoned.types import Backup
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 GAMMA, BETA = 0.8, 2.0
@@ -76,7 +77,7 @@ def value(q, prior):
 
 
 def ask(memory, state, **changed):
-    asked = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": GAMMA, "backup_beta": BETA, **changed}
+    asked = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": GAMMA, "backup": Backup(BETA), **changed}
     return memory.evidence(state, **asked)
 
 
@@ -204,7 +205,7 @@ def test_two_half_good_episodes_combine():
         memory.add(Episode("t", [Step("window", "climb"), Step("hall", "take", 1.0)]))
         asked = {"k": 1, "unit": "states", "threshold": 1.0}
         assert memory.evidence("start", **asked).totals.tolist() == [0.0]
-        assert memory.evidence("start", **asked, backup_beta=1e6).totals.tolist() == pytest.approx([0.9], abs=1e-3)
+        assert memory.evidence("start", **asked, backup=Backup(1e6)).totals.tolist() == pytest.approx([0.9], abs=1e-3)
 
 
 def test_without_a_beta_nothing_changes_and_with_one_only_totals_and_squares():
@@ -213,9 +214,9 @@ def test_without_a_beta_nothing_changes_and_with_one_only_totals_and_squares():
             asked = {"k": 7, "unit": unit, "threshold": 0.0, "gamma": 0.8, "similarity_power": 1.5, "decay": 0.9}
             plain, backed = (
                 memory.evidence("hall lamp", **asked),
-                memory.evidence("hall lamp", **asked, backup_beta=1.0),
+                memory.evidence("hall lamp", **asked, backup=Backup(1.0)),
             )
-            assert memory.evidence("hall lamp", **asked, backup_beta=None).totals.tolist() == plain.totals.tolist()
+            assert memory.evidence("hall lamp", **asked, backup=None).totals.tolist() == plain.totals.tolist()
             assert (plain.actions, plain.spread, plain.n_states, plain.neighbors) == (
                 backed.actions, backed.spread, backed.n_states, backed.neighbors,
             )  # fmt: skip
@@ -230,7 +231,7 @@ def test_squares_keep_the_scatter_of_the_returns_around_their_mean():
         memory.add(Episode("t", [Step("a", "go", 0.0), Step("b", "x", 0.0)]))
         memory.add(Episode("t", [Step("a", "go", 0.0), Step("b", "y", 8.0)]))
         for unit in ("states", "steps"):
-            found = memory.evidence("a", k=2, unit=unit, threshold=1.0, backup_beta=1e6)
+            found = memory.evidence("a", k=2, unit=unit, threshold=1.0, backup=Backup(1e6))
             mean = found.totals[0] / found.weights[0]
             assert mean == pytest.approx(4.0, abs=0.02)
             assert found.squares[0] / found.weights[0] - mean**2 == pytest.approx(4.0)
@@ -243,7 +244,7 @@ def test_a_policy_learns_from_it_and_the_placebo_refuses():
         assert JitRL(memory).decide("hall lamp", {"north": -0.7, "south": -0.7}, seed=0).mode == "memory"
 
 
-BAD = [("gamma", 1.0), *(("backup_beta", beta) for beta in (-1.0, math.nan, math.inf, "1", True))]
+BAD = [("gamma", 1.0), ("backup", 4.0), ("backup", "4")]
 
 
 @pytest.mark.parametrize("changed", [dict([one]) for one in BAD], ids=str)
@@ -253,6 +254,41 @@ def test_bad_input_is_refused(changed):
         with pytest.raises(InputError) as caught:
             ask(memory, "hall lamp", **changed)
         assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
+
+
+@pytest.mark.parametrize("name", ["beta", "novelty"])
+@pytest.mark.parametrize("value", [-1.0, math.nan, math.inf, "1", True, None])
+def test_a_bad_backup_is_refused(name, value):
+    with pytest.raises(InputError):
+        Backup(**{"beta": 1.0, name: value})
+
+
+def test_a_policy_takes_its_values_through_the_graph():
+    with told(":memory:") as memory:
+        policy = JitRL(memory, backup=BETA, kappa=0.0, scale="none", gamma=GAMMA, threshold=0.0, k=9)
+        assert policy.settings.backup == Backup(BETA)
+        evidence = ask(memory, "hall lamp")
+        decision = policy.decide("hall lamp", dict.fromkeys(evidence.actions, 0.0), seed=0)
+        expected = dict(zip(evidence.actions, evidence.totals / evidence.weights, strict=True))
+        assert decision.values == pytest.approx(expected)
+        assert decision.values != JitRL(memory, gamma=GAMMA, threshold=0.0, k=9).decide("hall lamp", expected).values
+
+
+def test_novelty_is_looked_for_ahead():
+    """Two doors led nowhere of value; behind one there is an action that was tried once, behind the other ten times."""
+    with Memory.open(":memory:", gamma=GAMMA) as memory:
+        for door, room, times in (("left", "room one", 1), ("right", "room two", 10)):
+            memory.add_many([Episode("t", [Step("start", door), Step(room, "dig")]) for _ in range(times)])
+            memory.add_many([Episode("t", [Step("start", door), Step("yard", "sit")]) for _ in range(10 - times)])
+        asked = {"k": 1, "unit": "states", "threshold": 1.0, "gamma": GAMMA}
+        plain = memory.evidence("start", **asked, backup=Backup(BETA))
+        new = memory.evidence("start", **asked, backup=Backup(BETA, novelty=1.0))
+        assert (plain.totals == 0.0).all()
+        q = dict(zip(new.actions, new.totals / new.weights, strict=True))
+        own = 1 / math.sqrt(10)  # each door was tried ten times
+        # dig: 1 after one try, 1/sqrt(10) after ten; sit: 1/3 after nine.
+        assert q["left"] == pytest.approx(own + GAMMA * (1 * 1.0 + 9 * (1 / 3)) / 10, abs=2e-3)
+        assert q["right"] == pytest.approx(own + GAMMA * own, abs=2e-3)
 
 
 def test_an_empty_memory_knows_nothing():

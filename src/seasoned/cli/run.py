@@ -16,6 +16,7 @@ from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli import show
 from seasoned.errors import ConfigError, NotFoundError
+from seasoned.llms import DEFAULT_VOTES, READING_METHODS
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 from seasoned.protocols import Environment, PriorReader
@@ -51,7 +52,12 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     epilog="Example: seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db"
 )
 @click.option("--env", "spec", required=True, help="textworld:..., grid:... or bandit:...")
-@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf, openai:MODEL or uniform.")
+@click.option(
+    "--model",
+    default="local",
+    show_default=True,
+    help="local, local:PATH.gguf, openai:MODEL, litellm:PROVIDER/MODEL or uniform.",
+)
 @click.option("--policy", default="default", show_default=True, type=click.Choice(_POLICIES), help="base: no memory.")
 @click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="How many in all.")
 @click.option("--memory", "path", type=click.Path(), help="Memory file.  [default: OUT/memory.db]")
@@ -61,7 +67,18 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the run's record.  [default: runs/NAME]"
 )
 @click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]")
+@click.option(
+    "--reader",
+    "method",
+    default="auto",
+    show_default=True,
+    type=click.Choice(READING_METHODS),
+    help="How the model's own policy is read; auto: the best that it allows.",
+)
 @click.option("--calibrate/--no-calibrate", default=True, show_default=True, help="Divide out letter preference.")
+@click.option(
+    "--votes", "n_votes", default=DEFAULT_VOTES, show_default=True, type=click.IntRange(1), help="Samples a reading."
+)
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 def run(
@@ -74,7 +91,9 @@ def run(
     seed: int,
     out: Path | None,
     cache: Path | None,
+    method: str,
     calibrate: bool,
+    n_votes: int,
     as_json: bool,
     **about_model: Any,
 ) -> None:
@@ -95,9 +114,16 @@ def run(
         "namespace": namespace,
         "calibrate": calibrate,
     }
+    if (method, n_votes) != ("auto", DEFAULT_VOTES):  # a run from before there was a choice goes on
+        settings |= {"reader": method, "votes": n_votes}
     folder = out or Path("runs") / _name({**settings, "base_url": about_model["base_url"]})
     reader = make_reader(
-        model, cache=cache or folder / "answers.db", calibrate=calibrate, **model_settings(about_model)
+        model,
+        method=method,
+        cache=cache or folder / "answers.db",
+        calibrate=calibrate,
+        n_votes=n_votes,
+        **model_settings(about_model),
     )
     settings["model"] = reader.name  # which model it was, and where: `local` can be another one tomorrow
     console = show.Screen(stderr=as_json, markup=False)

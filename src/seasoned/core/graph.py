@@ -32,7 +32,7 @@ _ROUND_COST = 300  # a round, however small, takes as long as looking at so many
 class ValueGraph:
     """The values of KL-regularised control on what was experienced.
 
-    `Q(s, a) = mean over the stored transitions of (r + gamma * V(s'))`,
+    `Q(s, a) = mean over the stored transitions of (r + gamma * V(s'))` (+ a bonus for novelty, if asked),
     `V(s) = (1/beta) * log sum_a pi(a|s) exp(beta * Q(s, a))`; at beta 0 its limit `sum_a pi(a|s) Q(s, a)`, for large
     beta nearly the maximum. It is the soft Bellman equation with a prior (Todorov 2006, "Linearly-solvable Markov
     decision problems"; Rubin, Shamir and Tishby 2012, "Trading value and information in MDPs"), on the empirical model
@@ -45,12 +45,16 @@ class ValueGraph:
     - A terminal transition has V = 0 beyond. Where an episode was cut off and what follows is unknown (`UNKNOWN`, or a
       state in which nothing was tried yet), its reward counts, and what follows is taken to be what followed the other
       transitions of that state and action; without any, `frontier`, until more is known.
+    - `novelty / sqrt(n(s, a))` is added to every Q, so that V looks for what was tried little, however far ahead:
+      MBIE-EB (Strehl and Littman 2008, J. Comput. Syst. Sci. 74). An untried action counts as the tried ones' mean Q,
+      so it gains by their bonus, not by its own.
     - Equal transitions are stored once, with a count, and a state and action share one sum of rewards: memory grows
       with distinct transitions.
 
     Args:
         gamma: discount, in [0, 1).
         beta: nats per unit of reward, at least 0.
+        novelty: the bonus of an action tried once, in reward units, at least 0; 0 adds none.
         frontier: value of a state of which nothing is known, in reward units.
         tolerance: `settle` stops when no value is off by more than `tolerance` times the largest reward seen.
 
@@ -68,17 +72,20 @@ class ValueGraph:
 
     UNNAMED_MASS = 0.1
 
-    def __init__(self, gamma: float, beta: float, *, frontier: float = 0.0, tolerance: float = 1e-6) -> None:
+    def __init__(
+        self, gamma: float, beta: float, *, novelty: float = 0.0, frontier: float = 0.0, tolerance: float = 1e-6
+    ) -> None:
         if not check_gamma(gamma) < 1.0:
             raise InputError(f"gamma = {gamma}", "values on a graph with cycles need gamma below 1", "Try 0.95.")
         self.gamma, self.beta = float(gamma), check_beta(beta)
-        self.frontier, self.tolerance = (
-            float(as_floats(name, value)) for name, value in (("frontier", frontier), ("tolerance", tolerance))
+        self.novelty, self.frontier, self.tolerance = (
+            float(as_floats(name, value))
+            for name, value in (("novelty", novelty), ("frontier", frontier), ("tolerance", tolerance))
         )
-        if not (np.isfinite(self.frontier) and 0.0 < self.tolerance < 1.0):
+        if not (0.0 <= self.novelty < np.inf and np.isfinite(self.frontier) and 0.0 < self.tolerance < 1.0):
             raise InputError(
-                f"frontier = {frontier}, tolerance = {tolerance}", "frontier is finite, tolerance in (0, 1)",
-                "Keep the defaults.",
+                f"novelty = {novelty}, frontier = {frontier}, tolerance = {tolerance}",
+                "novelty is at least 0, frontier finite, tolerance in (0, 1)", "Keep the defaults.",
             )  # fmt: skip
         self._model = Transitions()
         # By state.
@@ -93,7 +100,7 @@ class ValueGraph:
         self._n_followed = np.zeros(0)  # transitions after which V was known, at the last backup
         self._pair_moves = np.zeros(0)  # scratch, all 0
         self._dirty = np.zeros(0, dtype=np.int64)
-        self._largest = abs(self.frontier)
+        self._largest = max(abs(self.frontier), self.novelty)
 
     # ------------------------------------------------------------------------------------------ what it holds
 
@@ -309,7 +316,8 @@ class ValueGraph:
         total = np.bincount(which, n * self._v[after], len(pairs))
         beyond = np.full(len(pairs), self.frontier)
         np.divide(total, followed, out=beyond, where=followed > 0.0)
-        result: Floats = self._model.reward[pairs] / self._model.n[pairs] + self.gamma * beyond
+        n_tried = self._model.n[pairs]
+        result: Floats = self._model.reward[pairs] / n_tried + self.novelty / np.sqrt(n_tried) + self.gamma * beyond
         return result
 
     # ------------------------------------------------------------------------------------------ bookkeeping

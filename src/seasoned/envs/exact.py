@@ -62,8 +62,9 @@ def _backup(q: Floats, allowed: npt.NDArray[np.bool_], policy: Floats, beta: flo
     top: Floats = masked.max(axis=1)
     if beta is None:
         return top
-    mean_exp: Floats = (policy * np.exp(beta * (masked - top[:, None]))).sum(axis=1)
-    return top + np.log(mean_exp) / beta
+    # By expm1 and log1p: at a small beta, exp and log would round the difference away, and no backup would settle.
+    rest: Floats = (policy * np.expm1(beta * (masked - top[:, None]))).sum(axis=1)
+    return top + np.log1p(rest) / beta
 
 
 def prior_at(

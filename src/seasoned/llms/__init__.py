@@ -1,26 +1,51 @@
 """Language models behind one protocol, and their own policy over named candidates.
 
-Importing this loads neither the OpenAI client nor llama.cpp; making a model does.
+Importing this loads neither the OpenAI client, LiteLLM nor llama.cpp; making a model does.
 """
 
 from __future__ import annotations
 
+from seasoned.llms.answers import read_action
+from seasoned.llms.bias import BiasChooser, Choice
 from seasoned.llms.cache import CachedLLM
+from seasoned.llms.choosing import READING_METHODS, AutoReader, choose_reader, reader_for
 from seasoned.llms.labels import LabelReader, label_prior, label_prompt
+from seasoned.llms.litellm import LiteLLM
 from seasoned.llms.local import LocalLLM, default_model_path
 from seasoned.llms.openai import OpenAILLM
-from seasoned.llms.opening import LLMS, open_llm
+from seasoned.llms.opening import LLMS, SCORERS, open_llm, open_scorer
 from seasoned.llms.scripted import ScriptedLLM
+from seasoned.llms.verbalized import VerbalizedReader, confidence_logprobs, verbalized_prompt
+from seasoned.llms.votes import DEFAULT_VOTES, Votes, VotesReader, VotesReading, smoothed_logprobs, votes_prompt
 
 __all__ = [
+    "DEFAULT_VOTES",
     "LLMS",
+    "READING_METHODS",
+    "SCORERS",
+    "AutoReader",
+    "BiasChooser",
     "CachedLLM",
+    "Choice",
     "LabelReader",
+    "LiteLLM",
     "LocalLLM",
     "OpenAILLM",
     "ScriptedLLM",
+    "VerbalizedReader",
+    "Votes",
+    "VotesReader",
+    "VotesReading",
+    "choose_reader",
+    "confidence_logprobs",
     "default_model_path",
     "label_prior",
     "label_prompt",
     "open_llm",
+    "open_scorer",
+    "read_action",
+    "reader_for",
+    "smoothed_logprobs",
+    "verbalized_prompt",
+    "votes_prompt",
 ]

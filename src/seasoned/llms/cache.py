@@ -22,7 +22,8 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.llms.requests import check_request, request_digest
-from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenLogprob, Usage
+from seasoned.llms.token_ids import no_token_ids
+from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenIds, TokenLogprob, ToolCall, Usage
 
 __all__ = ["CachedLLM"]
 
@@ -118,6 +119,17 @@ class CachedLLM:
                 ) from None
             self._write("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", digest, self._name, text)
             return answer
+
+    async def token_ids(self, text: str) -> tuple[int, ...]:
+        """Return what the model's own `token_ids` returns; not kept.
+
+        Raises:
+            ConfigError: the model has none.
+        """
+        wrapped = self._wrapped()
+        if not isinstance(wrapped, TokenIds):
+            raise no_token_ids(self._name)
+        return await wrapped.token_ids(text)
 
     async def aclose(self) -> None:
         """Close the file, and the model if it was used."""
@@ -227,6 +239,7 @@ def _decode(stored: str) -> Completion:
         tuple(TokenLogprob(entry["token"], entry["logprob"]) for entry in position)
         for position in fields["top_logprobs"]
     )
+    fields["tool_calls"] = tuple(ToolCall(**call) for call in fields.get("tool_calls", ()))
     return replace(Completion("", "", Usage()), **fields)
 
 

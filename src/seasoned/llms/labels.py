@@ -26,10 +26,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
+from seasoned.llms.menus import check_candidates, with_task
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage
-from seasoned.types import Prior, check_text, normalize_action
+from seasoned.types import Prior, check_text
 
-__all__ = ["LabelReader", "label_prior", "label_prompt"]
+__all__ = ["LabelReader", "label_prior", "label_prompt", "logprobs_over_labels"]
 
 _LETTERS = string.ascii_uppercase
 _CONTENT_FREE = "N/A"
@@ -56,8 +57,7 @@ def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str
         B) open fridge
         Answer with one letter.
     """
-    context = state if not task else f"Task: {task}\n{state}"
-    return context + _menu(candidates)
+    return with_task(state, task) + _menu(candidates)
 
 
 async def label_prior(
@@ -97,7 +97,7 @@ async def label_prior(
         {'go north': -0.313, 'open fridge': -1.313}
     """
     messages = _messages(prompt, task)
-    names = _check_candidates(candidates)
+    names = check_candidates(candidates)
     if isinstance(debias, bool) or not isinstance(debias, int) or debias < 1:
         raise InputError(f"debias = {excerpt(debias)}", "it is a number of rotations, at least 1", "Use 1 to ask once.")
     if len(names) == 1:
@@ -197,13 +197,22 @@ class _Asker:
                 "it returned them when it was probed",
                 "Ask again; if it stays so, use another endpoint.",
             )
-        logprobs, bounded = _over_labels(answer.top_logprobs[0], names, self.llm.name)
+        logprobs, bounded = logprobs_over_labels(answer.top_logprobs[0], names, self.llm.name)
         return _Reading(logprobs, bounded, answer.usage)
 
 
-def _over_labels(
+def logprobs_over_labels(
     alternatives: Sequence[TokenLogprob], names: Sequence[str], model: str
 ) -> tuple[Mapping[str, float], frozenset[str]]:
+    """Return normalised logprobs (nats) of candidates A, B, ... from one token's alternatives, and the bounded ones.
+
+    Raises:
+        ModelAnswerError: none of the letters is among them, or a logprob is not finite.
+
+    Example:
+        >>> logprobs_over_labels([TokenLogprob("A", -0.5), TokenLogprob(" A", -1.5)], ["x", "y"], "m")[1]
+        frozenset({'y'})
+    """
     spelt: dict[str, list[float]] = {letter: [] for letter in _LETTERS[: len(names)]}
     for alternative in alternatives:
         if not math.isfinite(alternative.logprob):
@@ -255,20 +264,4 @@ def _messages(prompt: str | Sequence[Message], task: str | None) -> tuple[Messag
 
 
 def _user(text: str, task: str | None) -> Message:
-    return Message("user", text if not task else f"Task: {task}\n{text}")
-
-
-def _check_candidates(candidates: Sequence[str]) -> list[str]:
-    if isinstance(candidates, str) or not candidates:
-        raise InputError(
-            f"candidates = {excerpt(candidates)}", "they are a list of at least one action", "Pass a list."
-        )
-    seen: dict[str, str] = {}
-    for name in candidates:
-        key = normalize_action(check_text("candidate", name))
-        if key in seen:
-            raise InputError(
-                f"candidates {seen[key]!r} and {name!r}", "candidates are different actions", "Pass each once."
-            )
-        seen[key] = name
-    return list(candidates)
+    return Message("user", with_task(text, task))

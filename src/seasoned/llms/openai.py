@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import email.utils
 import json
-import math
 import os
-import random
 import time
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -22,7 +20,10 @@ from seasoned.errors import (
     RateLimitError,
     excerpt,
 )
-from seasoned.llms.requests import check_request, probe, read_completion, request_json
+from seasoned.llms.probing import probe
+from seasoned.llms.requests import check_request, read_completion, request_json
+from seasoned.llms.retrying import wait_s
+from seasoned.llms.token_ids import server_token_ids, tiktoken_ids
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
 from seasoned.types import check_finite, check_text
@@ -31,7 +32,8 @@ __all__ = ["OpenAILLM"]
 
 _OPENAI_URL = "https://api.openai.com/v1"
 _LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
-_FIRST_WAIT_S = 0.5
+_OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_UNTRUNCATED = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
 
 
 class OpenAILLM:
@@ -41,8 +43,10 @@ class OpenAILLM:
     uniformly from [w/2, w], w = min(retry_ceiling_s, 0.5 * 2^n) seconds; `Retry-After` replaces it, under the same
     ceiling.
 
-    `max_tokens` is sent first. An endpoint that refuses it with a 400 that names `max_completion_tokens` is sent
-    that from then on; the change is visible in `token_limit_field`.
+    `max_tokens` is sent first. An endpoint that refuses it with a 400 that names `max_completion_tokens` is sent that
+    from then on; the change is visible in `token_limit_field`. In the same way, above temperature 0 the samplers that
+    cut off unlikely tokens are switched off (`top_p` 1, `top_k` 0, `min_p` 0; some servers have them on by default),
+    and those that an endpoint refuses by name are left out from then on: `refused_fields`.
 
     Args:
         model: the endpoint's name for the model.
@@ -88,6 +92,7 @@ class OpenAILLM:
         )
         self._capabilities: Capabilities | None = None
         self.token_limit_field = "max_tokens"  # noqa: S105
+        self.refused_fields: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -142,33 +147,54 @@ class OpenAILLM:
             latency_s=time.perf_counter() - begin_s,
             cost_usd=self._cost_usd(prompt_tokens, completion_tokens),
         )
-        return Completion(answer.text, answer.model, usage, answer.finish_reason, answer.top_logprobs)
+        return replace(answer, usage=usage)
+
+    async def token_ids(self, text: str) -> tuple[int, ...]:
+        """Return how the model spells `text`: from `tiktoken` for OpenAI's own models, else from the server.
+
+        Raises:
+            MissingExtraError: tiktoken is not installed.
+            ConfigError: it does not know the model, or the server has no `/tokenize`.
+            ModelError: the server failed.
+        """
+        if self._base_url == _OPENAI_URL:
+            return await asyncio.to_thread(tiktoken_ids, self._model, text)
+        server = self._base_url.removesuffix("/v1")
+        return await server_token_ids(
+            server, text, model=self._model, key=self._client.api_key, timeout_s=self._timeout_s
+        )
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.close()
 
     async def _send(self, request: CompletionRequest) -> str:
-        """One attempt, and a second one if the endpoint names the other field for the token limit."""
-        body = request_json(request)
+        """One attempt, and another one for each field that the endpoint names when it refuses the request."""
         create = self._client.chat.completions.with_raw_response.create
-        try:
-            raw = await create(model=self._model, **body, **{self.token_limit_field: request.max_tokens})
-        except self._openai.BadRequestError as error:
-            other = "max_completion_tokens" if self.token_limit_field == "max_tokens" else "max_tokens"  # noqa: S105
-            if other not in str(error):
-                raise
-            raw = await create(model=self._model, **body, **{other: request.max_tokens})
-            self.token_limit_field = other
-        return str(raw.http_response.text)
+        body = request_json(request)
+        swapped = False
+        while True:
+            samplers = _UNTRUNCATED if request.temperature > 0 else {}
+            extra = {name: value for name, value in samplers.items() if name not in self.refused_fields}
+            limit = self.token_limit_field
+            try:
+                raw = await create(model=self._model, **body, **{limit: request.max_tokens}, extra_body=extra)
+            except self._openai.BadRequestError as error:
+                other = _OTHER_LIMIT[limit]
+                named = {name for name in extra if name in str(error)}
+                if named:
+                    self.refused_fields |= named
+                elif other in str(error) and not swapped:
+                    self.token_limit_field, swapped = other, True
+                else:
+                    raise
+            else:
+                return str(raw.http_response.text)
 
     def _wait_s(self, attempt: int, error: Exception) -> float:
         response = getattr(error, "response", None)
-        asked_s = _retry_after_s(response.headers.get("retry-after")) if response is not None else None
-        if asked_s is not None:
-            return min(asked_s, self._retry_ceiling_s)
-        wait_s = min(self._retry_ceiling_s, _FIRST_WAIT_S * 2.0 ** min(attempt, 30))
-        return wait_s * random.uniform(0.5, 1.0)  # noqa: S311
+        header = response.headers.get("retry-after") if response is not None else None
+        return wait_s(attempt, header, self._retry_ceiling_s)
 
     def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         prompt_price, completion_price = self._prices
@@ -198,20 +224,6 @@ def _may_pass(openai: Any, error: Exception) -> bool:
         return True
     status = getattr(error, "status_code", 0) or 0
     return status in (408, 409, 429) or status >= 500
-
-
-def _retry_after_s(header: str | None) -> float | None:
-    """Seconds from a Retry-After header: a number, or a date; None if it is neither."""
-    if header is None:
-        return None
-    try:
-        seconds = float(header)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
-        except ValueError:
-            return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
 
 
 def _find_key(base_url: str, api_key: str | None) -> str:

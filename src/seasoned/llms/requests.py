@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
 from seasoned.canonical import canonical_json
-from seasoned.errors import InputError, ModelAnswerError, ModelError, RateLimitError, excerpt
-from seasoned.protocols import Capabilities, Completion, CompletionRequest, Message, TokenLogprob, Usage
+from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.protocols import Completion, CompletionRequest, TokenLogprob, ToolCall, Usage
 from seasoned.types import check_finite, check_text
 
-__all__ = ["check_request", "probe", "read_completion", "request_digest", "request_json"]
-
-_PROBED_TOP_LOGPROBS = (20, 5, 1)
+__all__ = ["NoLogprobsError", "check_request", "read_completion", "request_digest", "request_json"]
 
 
-class _NoLogprobsError(ModelAnswerError):
+class NoLogprobsError(ModelAnswerError):
     """A good answer, without the logprobs that were asked for."""
 
 
@@ -29,6 +27,7 @@ def check_request(request: CompletionRequest) -> None:
         InputError: no messages, an unknown role, text that UTF-8 cannot encode, or a number outside its range.
 
     Example:
+        >>> from seasoned.protocols import Message
         >>> check_request(CompletionRequest((Message("user", "Ready?"),)))
     """
     if not request.messages:
@@ -47,18 +46,24 @@ def check_request(request: CompletionRequest) -> None:
         raise InputError(f"temperature = {request.temperature}", "a temperature is at least 0", "Use 0 for greedy.")
     for token, bias in request.logit_bias.items():
         check_finite(f"logit_bias[{token}]", bias)
+    names = [check_text("tool name", tool.name) for tool in request.tools]
+    if len(set(names)) < len(names):
+        raise InputError(f"tools = {excerpt(names)}", "tools have different names", "Pass each tool once.")
 
 
 def request_digest(name: str, request: CompletionRequest) -> str:
     """Return the sha256 of a model's name and one exact request.
 
     Example:
+        >>> from seasoned.protocols import Message
         >>> len(request_digest("m", CompletionRequest((Message("user", "Ready?"),))))
         64
     """
     fields = asdict(request)
     fields["logit_bias"] = {str(token): float(bias) for token, bias in request.logit_bias.items()}
     fields["temperature"] = float(request.temperature)
+    if not request.tools:
+        del fields["tools"]  # a request without tools has the digest that it always had
     return hashlib.sha256(canonical_json([name, fields]).encode()).hexdigest()
 
 
@@ -66,6 +71,7 @@ def request_json(request: CompletionRequest) -> dict[str, Any]:
     """Return the request in the chat-completions dialect, without the model and without the token limit.
 
     Example:
+        >>> from seasoned.protocols import Message
         >>> request_json(CompletionRequest((Message("user", "Ready?"),), top_logprobs=2))["top_logprobs"]
         2
     """
@@ -81,6 +87,8 @@ def request_json(request: CompletionRequest) -> dict[str, Any]:
         body["seed"] = request.seed
     if request.stop:
         body["stop"] = list(request.stop)
+    if request.tools:
+        body["tools"] = [{"type": "function", "function": asdict(tool)} for tool in request.tools]
     return body
 
 
@@ -88,10 +96,11 @@ def read_completion(body: object, request: CompletionRequest, model: str) -> tup
     """Read a chat-completions answer: the completion (usage empty) and its prompt and completion tokens.
 
     Raises:
-        ModelAnswerError: it is not an object, has no choice, no text, no token counts, or logprobs that are missing
-            where they were asked for, NaN, or above 0.
+        ModelAnswerError: it is not an object, has no choice, neither text nor a tool call, no token counts, or logprobs
+            that are missing where they were asked for, NaN, or above 0.
 
     Example:
+        >>> from seasoned.protocols import Message
         >>> body = {"choices": [{"message": {"content": "yes"}}], "usage": {"prompt_tokens": 3, "completion_tokens": 1}}
         >>> read_completion(body, CompletionRequest((Message("user", "Ready?"),)), "m")[0].text
         'yes'
@@ -102,9 +111,14 @@ def read_completion(body: object, request: CompletionRequest, model: str) -> tup
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
         raise _nonsense(body, "an answer has at least one choice")
     message = choices[0].get("message")
-    text = message.get("content") if isinstance(message, Mapping) else None
+    if not isinstance(message, Mapping):
+        raise _nonsense(choices[0], "a choice has a message")
+    tool_calls = tuple(_read_tool_call(call) for call in message.get("tool_calls") or ())
+    text = message.get("content")
+    if text is None and tool_calls:
+        text = ""
     if not isinstance(text, str):
-        raise _nonsense(choices[0], "a choice has a message with text")
+        raise _nonsense(choices[0], "a message has text, or calls a tool")
     reported = body.get("usage")
     if not isinstance(reported, Mapping):
         raise _nonsense(body, "an answer says how many tokens it used")
@@ -113,15 +127,24 @@ def read_completion(body: object, request: CompletionRequest, model: str) -> tup
         raise _nonsense(reported, "token counts are whole numbers >= 0")
     alternatives = _read_logprobs(choices[0], request) if request.top_logprobs else ()
     reason = choices[0].get("finish_reason")
-    answer = Completion(text, model, Usage(), reason if isinstance(reason, str) else None, alternatives)
+    answer = Completion(text, model, Usage(), reason if isinstance(reason, str) else None, alternatives, tool_calls)
     return answer, (int(tokens[0] or 0), int(tokens[1] or 0))
+
+
+def _read_tool_call(call: object) -> ToolCall:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    name = function.get("name") if isinstance(function, Mapping) else None
+    arguments = function.get("arguments") if isinstance(function, Mapping) else None
+    if not isinstance(name, str) or not isinstance(arguments, str):
+        raise _nonsense(call, "a tool call has a function with a name and the text of its arguments")
+    return ToolCall(str(call.get("id") or "") if isinstance(call, Mapping) else "", name, arguments)
 
 
 def _read_logprobs(choice: Mapping[str, Any], request: CompletionRequest) -> tuple[tuple[TokenLogprob, ...], ...]:
     logprobs = choice.get("logprobs")
     content = logprobs.get("content") if isinstance(logprobs, Mapping) else None
     if not isinstance(content, list) or not content:
-        raise _NoLogprobsError(*_nonsense(choice, "logprobs were asked for, and none came").args)
+        raise NoLogprobsError(*_nonsense(choice, "logprobs were asked for, and none came").args)
     positions = []
     for position in content:
         shown = position.get("top_logprobs") if isinstance(position, Mapping) else None
@@ -145,33 +168,3 @@ def _nonsense(seen: object, rule: str) -> ModelAnswerError:
     return ModelAnswerError(
         f"the endpoint answered {excerpt(seen, 200)}", rule, "Check the model name and that this is a chat endpoint."
     )
-
-
-async def probe(complete: Callable[[CompletionRequest], Awaitable[Completion]]) -> Capabilities:
-    """Find out what an endpoint can do, with one tiny request for 20 top logprobs (then 5, then 1 where it refuses).
-
-    `complete` raises ModelError when the endpoint refuses the request. Other failures (down, slow, rate limited, no
-    key, nonsense) say nothing about what it can do: they pass through.
-
-    Example:
-        >>> from seasoned.llms import ScriptedLLM
-        >>> import asyncio
-        >>> llm = ScriptedLLM(lambda request: {"A": -0.1, "B": -2.4})
-        >>> str(asyncio.run(probe(llm.complete)))
-        'logprobs, top 2'
-    """
-    question = (Message("user", "Answer with one letter: A or B?"),)
-    for asked in _PROBED_TOP_LOGPROBS:
-        try:
-            answer = await complete(CompletionRequest(question, max_tokens=1, top_logprobs=asked))
-        except _NoLogprobsError:
-            break
-        except ModelError as error:
-            if isinstance(error, RateLimitError) or type(error) is not ModelError:
-                raise
-            continue
-        if answer.top_logprobs:
-            return Capabilities(True, min(asked, len(answer.top_logprobs[0])))
-        break
-    await complete(CompletionRequest(question, max_tokens=1))
-    return Capabilities(False, 0)

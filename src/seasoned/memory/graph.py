@@ -1,4 +1,4 @@
-"""Graphs of values that follow a store's commits, one for each discount and beta that was asked for."""
+"""Graphs of values that follow a store's commits, one for each discount and backup that was asked for."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
-from seasoned.errors import IntegrityError
+from seasoned.errors import InputError, IntegrityError, excerpt
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.reader import EvidenceRow
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
-from seasoned.types import normalize_action
+from seasoned.types import Backup, normalize_action
 
 __all__ = ["MAX_GRAPHS", "SETTLE_BUDGET", "GraphKeeper", "check_backup", "revalued"]
 
@@ -44,9 +44,11 @@ _ROWS = (
 )
 
 
-def check_backup(gamma: float, beta: float) -> None:
-    """Refuse what a graph cannot have. Raises: InputError: gamma is not below 1, or beta is below 0 or not finite."""
-    ValueGraph(gamma, beta)
+def check_backup(gamma: float, backup: Backup) -> None:
+    """Refuse what a graph cannot have. Raises: InputError: gamma is not below 1."""
+    if not isinstance(backup, Backup):
+        raise InputError(f"backup = {excerpt(backup)}", "it is a Backup or None", "Pass Backup(beta=4.0), say.")
+    ValueGraph(gamma, backup.beta, novelty=backup.novelty)
 
 
 class GraphKeeper:
@@ -55,13 +57,13 @@ class GraphKeeper:
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
         self._ns = namespace_id
-        self._graphs: OrderedDict[tuple[float, float, str | None], _Followed] = OrderedDict()
+        self._graphs: OrderedDict[tuple[float, Backup, str | None], _Followed] = OrderedDict()
 
-    def fresh(self, gamma: float, beta: float, exclude_task: str | None) -> ValueGraph:
+    def fresh(self, gamma: float, backup: Backup, exclude_task: str | None) -> ValueGraph:
         """Return the graph of all live steps, without those of `exclude_task`, up to the last commit."""
-        asked = gamma, beta, exclude_task
+        asked = gamma, backup, exclude_task
         if asked not in self._graphs:
-            self._graphs[asked] = _Followed(self._store, self._ns, gamma, beta, exclude_task)
+            self._graphs[asked] = _Followed(self._store, self._ns, *asked)
         self._graphs.move_to_end(asked)
         while len(self._graphs) > MAX_GRAPHS:
             self._graphs.popitem(last=False)
@@ -109,17 +111,17 @@ class _Followed:
     first question, and is rare.
     """
 
-    def __init__(self, store: Store, namespace_id: int, gamma: float, beta: float, exclude_task: str | None) -> None:
+    def __init__(self, store: Store, namespace_id: int, gamma: float, backup: Backup, exclude_task: str | None) -> None:
         self._store = store
         self._ns = namespace_id
-        self._settings = gamma, beta
+        self._gamma, self._backup = gamma, backup
         self._exclude_task = exclude_task
         self._version: Hashable = None
         self._marks: tuple[Any, ...] | None = None
         self._begin()
 
     def _begin(self) -> None:
-        self._graph = ValueGraph(*self._settings, tolerance=_TOLERANCE)
+        self._graph = ValueGraph(self._gamma, self._backup.beta, novelty=self._backup.novelty, tolerance=_TOLERANCE)
         self._visit = self._event = -1
         self._prior_of: dict[int, int] = {}
 

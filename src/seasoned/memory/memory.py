@@ -26,7 +26,7 @@ from seasoned.memory.store import Store, open_store
 from seasoned.memory.verify import EncoderFailedError, Verification, verify
 from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Evidence, Neighbor, check_finite, check_reward, check_text
+from seasoned.types import Backup, Episode, Evidence, Neighbor, check_finite, check_reward, check_text
 
 __all__ = ["Memory"]
 
@@ -282,7 +282,7 @@ class Memory(Exchange):
         similarity_power: float = 0.0,
         decay: float = 1.0,
         exclude_task: str | None = None,
-        backup_beta: float | None = None,
+        backup: Backup | None = None,
     ) -> Evidence:
         """Return what is known about the moments most like `state`, per action.
 
@@ -291,20 +291,20 @@ class Memory(Exchange):
         `exclude_task` all steps there are summed anew). A step's weight is
         `similarity^similarity_power * decay^age_in_episodes`.
 
-        With `backup_beta`, in nats per unit of reward, `totals` and `squares` are not of the returns that were played,
+        With `backup`, `totals` and `squares` are not of the returns that were played,
         but of values backed up through the graph of all stored steps (`seasoned.core.ValueGraph`): episodes are
         combined. Counts, weights and spread stay; the scatter of the returns around their means stays in `squares`.
 
         Raises:
-            InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1], or with `backup_beta`
-                gamma = 1, or `backup_beta` < 0.
+            InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1], or with `backup`
+                gamma = 1.
         """
         gamma = self.gamma if gamma is None else gamma
         state, exclude_task = self._redacted(state), self._redacted(exclude_task)
         return self._store.retrying(
             lambda: self._retriever.evidence(
                 state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
-                decay=decay, exclude_task=exclude_task, backup_beta=backup_beta,
+                decay=decay, exclude_task=exclude_task, backup=backup,
             )
         )  # fmt: skip
 

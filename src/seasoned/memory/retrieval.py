@@ -19,7 +19,7 @@ from seasoned.memory.store import Store
 from seasoned.memory.summing import summed_up, weighed
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Evidence, Neighbor, check_finite, check_text
+from seasoned.types import Backup, Evidence, Neighbor, check_finite, check_text
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_max_text_bytes", "check_size"]
 
@@ -217,7 +217,7 @@ class Retriever:
         similarity_power: float,
         decay: float,
         exclude_task: str | None,
-        backup_beta: float | None = None,
+        backup: Backup | None = None,
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
         k, threshold = self._checked(state, k, threshold, exclude_task)
@@ -229,8 +229,8 @@ class Retriever:
         if not 0.0 < decay <= 1.0:
             raise InputError(f"decay = {decay}", "a decay per episode is in (0, 1]", "1 forgets nothing.")
         check_gamma(gamma)
-        if backup_beta is not None:
-            check_backup(gamma, backup_beta)
+        if backup is not None:
+            check_backup(gamma, backup)
         features = self._encoder.features(state)
         with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
@@ -252,8 +252,8 @@ class Retriever:
                 ]  # fmt: skip
             if similarity_power or decay < 1.0:
                 rows = [weighed(row, sets[row[0]] ** similarity_power * decay ** (now - row[-1])) for row in rows]
-            if backup_beta is not None:
-                rows = revalued(rows, self._graphs.fresh(gamma, backup_beta, exclude_task))
+            if backup is not None:
+                rows = revalued(rows, self._graphs.fresh(gamma, backup, exclude_task))
             key_ids, by_action, by_state = summed_up(rows, ranked)
             texts = self._reader.action_texts(key_ids)
             neighbors = tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS])

@@ -148,7 +148,8 @@ class JitRL:
             check_text("task", task)
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
-        graph = {} if settings.backup_beta is None else {"backup_beta": settings.backup_beta}
+        # Only where it is wanted: an EvidenceSource of somebody's own need not know of graphs.
+        graph: dict[str, Any] = {} if settings.backup is None else {"backup": settings.backup}
 
         def ask(k: int, threshold: float) -> Evidence:
             return self.memory.evidence(

@@ -11,7 +11,7 @@ import numpy as np
 from seasoned.core import AdvantageEstimator, Exploration, check_beta, check_gamma
 from seasoned.core.advantage import Baseline, Levels, Scale
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_finite
+from seasoned.types import Backup, check_finite
 
 __all__ = ["JitRLSettings"]
 
@@ -26,7 +26,6 @@ _RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("threshold", "a similarity threshold is in [0, 1]", lambda x: 0.0 <= x <= 1.0),
     ("threshold_fall", "it is in [0, 1]; 0 keeps the threshold", lambda x: 0.0 <= x <= 1.0),
     ("all_above", "a similarity threshold is in [0, 1]", lambda x: 0.0 <= x <= 1.0),
-    ("backup_beta", "it is at least 0 nats per unit of reward", lambda x: x >= 0.0),
     ("kappa", "it is at least 0 steps", lambda x: x >= 0.0),
     ("beta_ramp", "it is at least 0; 0 keeps beta", lambda x: x >= 0.0),
     ("max_kl_nats", "a cap on KL is above 0 nats; None sets none", lambda x: x > 0.0),
@@ -36,7 +35,7 @@ _RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("decay", "a decay per episode is in (0, 1]; 1 forgets nothing", lambda x: 0.0 < x <= 1.0),
 )
 _CHOICES = {"unit": Unit, "selection": Selection, "prior_scale": PriorScale, "memory_base": MemoryBase}
-_OPTIONAL = ("all_above", "backup_beta", "kappa", "max_kl_nats", "memory_return_above")
+_OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ class JitRLSettings:
         threshold_fall: how far the threshold falls over the first 20 steps of an episode, evenly.
         all_above: all neighbours at this similarity or more count, if there are more than k of them.
         gamma: discount of the returns; None: the memory's own. `seasoned.core.gamma_for_horizon` gives one.
-        backup_beta: values come through the memory's graph, with so many nats per unit of reward at every step ahead
+        backup: a `seasoned.types.Backup`, or its beta alone: values come through the memory's graph
             (`seasoned.core.ValueGraph`); None: they are means of the returns that were played.
         baseline, scale, kappa, levels: see `seasoned.core.AdvantageEstimator`.
         exploration: a rule of `seasoned.core.exploration`; None: untried actions are left where the model has them.
@@ -81,7 +80,7 @@ class JitRLSettings:
     threshold_fall: float = 0.0
     all_above: float | None = None
     gamma: float | None = None
-    backup_beta: float | None = None
+    backup: Backup | float | None = None
     baseline: Baseline = "base_policy"
     scale: Scale = "spread"
     kappa: float | None = None
@@ -130,6 +129,7 @@ class JitRLSettings:
             raise InputError(
                 "levels = 'own', unit = 'steps'", "levels are those of distinct states", "Use unit='states'."
             )
+        object.__setattr__(self, "backup", _backup(self.backup))
         if self.gamma is not None:
             check_gamma(self.gamma)
         check_beta(self.beta)
@@ -147,3 +147,12 @@ class JitRLSettings:
     def beta_after(self, episodes: int) -> float:
         """Return beta once the memory was given so many episodes."""
         return self.beta * (1.0 + self.beta_ramp * min(episodes / _BETA_EPISODES, 1.0))
+
+
+def _backup(value: object) -> Backup | None:
+    if value is None or isinstance(value, Backup):
+        return value
+    beta = check_finite("backup", value)
+    if beta < 0.0:
+        raise InputError(f"backup = {beta}", "the beta of a backup is at least 0", "Pass Backup(beta=4.0), say.")
+    return Backup(beta)

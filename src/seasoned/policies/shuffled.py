@@ -10,7 +10,7 @@ import numpy as np
 
 from seasoned.errors import InputError
 from seasoned.protocols import EvidenceSource, StateEncoder
-from seasoned.types import Evidence, Neighbor, StateSums, normalize_action
+from seasoned.types import Backup, Evidence, Neighbor, StateSums, normalize_action
 
 __all__ = ["ShuffledReturns"]
 
@@ -59,7 +59,7 @@ class ShuffledReturns:
         similarity_power: float = 0.0,
         decay: float = 1.0,
         exclude_task: str | None = None,
-        backup_beta: float | None = None,
+        backup: Backup | None = None,
     ) -> Evidence:
         """Return evidence in which every neighbour counts with another step's return; see `Memory.evidence`.
 
@@ -67,11 +67,11 @@ class ShuffledReturns:
             InputError: as for `Memory.evidence`, the neighbours would be weighted, or values through the
                 graph were asked for.
         """
-        if backup_beta is not None:
+        if backup is not None:
             raise InputError(
-                f"backup_beta = {backup_beta}",
+                f"backup = {backup}",
                 "the placebo shuffles returns, and values through the graph are not made of them",
-                "Compare with backup_beta=None.",
+                "Compare with backup=None.",
             )
         if similarity_power != 0.0 or decay != 1.0:
             raise InputError(

@@ -1,7 +1,7 @@
 """The vocabulary: what was experienced, what memory knows about it, and what was decided."""
 
 from seasoned.types.decision import Decision, Mode, Prior
-from seasoned.types.evidence import Evidence, Floats, Ints, StateSums
+from seasoned.types.evidence import Backup, Evidence, Floats, Ints, StateSums
 from seasoned.types.experience import (
     Ending,
     Episode,
@@ -16,6 +16,7 @@ from seasoned.types.experience import (
 )
 
 __all__ = [
+    "Backup",
     "Decision",
     "Ending",
     "Episode",

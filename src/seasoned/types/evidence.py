@@ -7,12 +7,41 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.types.experience import Neighbor
+from seasoned.errors import InputError
+from seasoned.types.experience import Neighbor, check_finite
 
-__all__ = ["Evidence", "Floats", "Ints", "StateSums"]
+__all__ = ["Backup", "Evidence", "Floats", "Ints", "StateSums"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """That values come through the graph of all stored steps, not from the returns that were played.
+
+    Args:
+        beta: nats per unit of reward at every step ahead, finite and at least 0: how greedy the future is taken to be.
+        novelty: bonus of an action tried once, in reward units, finite and at least 0; it falls with the root of the
+            tries, and is looked for ahead.
+
+    Raises:
+        InputError: a value breaks its rule.
+
+    Example:
+        >>> Backup(beta=4.0)
+        Backup(beta=4.0, novelty=0.0)
+    """
+
+    beta: float
+    novelty: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("beta", "novelty"):
+            value = check_finite(name, getattr(self, name))
+            if value < 0.0:
+                raise InputError(f"{name} = {value}", f"the {name} of a backup is at least 0", "0 switches it off.")
+            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,128 @@
+"""Which way to read a model's policy: named, or chosen by what its endpoint was found to be able to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from seasoned.errors import ConfigError, UnknownNameError, excerpt
+from seasoned.llms.exact import ExactReader
+from seasoned.llms.labels import LabelReader
+from seasoned.llms.scores import TextScorer
+from seasoned.llms.verbalized import VerbalizedReader
+from seasoned.llms.votes import DEFAULT_VOTES, VotesReader
+from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading
+from seasoned.registry import suggest
+
+__all__ = ["READING_METHODS", "AutoReader", "choose_reader", "reader_for"]
+
+READING_METHODS = ("auto", "exact", "label", "verbalized", "votes")
+"""Ways to read a model's policy, by name; `exact` needs a model that scores texts."""
+
+_LEAST_LABELS = 2
+
+
+@dataclass(frozen=True)
+class AutoReader:
+    """Reads by the best way that the endpoint allows: probed at the first reading, and named in each prior.
+
+    Label, where at least 2 top logprobs come: the model's own numbers, one call (two, calibrated). Else votes, where it
+    answers at temperature 1: draws from the model's own policy, n calls. Else verbalized: what the model says, one
+    call.
+
+    Args:
+        llm: the model.
+        calibrate: for label, see `LabelReader`.
+        n_votes: for votes, see `VotesReader`.
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> llm = ScriptedLLM(lambda request: {"A": -0.5, "B": -1.5})
+        >>> asyncio.run(AutoReader(llm, calibrate=False).read("a kitchen", "eat", ["north", "south"])).prior.method
+        'label'
+    """
+
+    llm: LLM
+    calibrate: bool = False
+    n_votes: int = DEFAULT_VOTES
+    _chosen: list[tuple[PriorReader, Capabilities]] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.llm.name
+
+    async def chosen(self) -> PriorReader:
+        """Return the reader that the endpoint allows; probed once.
+
+        Raises:
+            ModelError: the endpoint could not be asked.
+        """
+        if not self._chosen:
+            can = await self.llm.capabilities()
+            method = _best(can)
+            self._chosen.append((reader_for(self.llm, method, calibrate=self.calibrate, n_votes=self.n_votes), can))
+        return self._chosen[0][0]
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
+        """Return the model's policy over `candidates`; raises what the chosen reader raises."""
+        reader = await self.chosen()
+        reading = await reader.read(state, task, candidates)
+        return replace(reading, prior=replace(reading.prior, capabilities=str(self._chosen[0][1])))
+
+
+def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
+    """Return a reader of the model's policy, by the method named; `auto` probes at the first reading.
+
+    Raises:
+        UnknownNameError: no such method.
+        ConfigError: `exact` for a model that does not score texts.
+        InputError: `n_votes` < 1.
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> type(reader_for(ScriptedLLM([]), "votes")).__name__
+        'VotesReader'
+    """
+    if method == "exact":
+        if not isinstance(llm, TextScorer):
+            raise ConfigError(
+                f"{excerpt(llm.name)} by the method 'exact'",
+                "only a model that scores whole texts is read exactly",
+                "Use local or transformers:MODEL, without an answer cache; or read it by label.",
+            )
+        return ExactReader(llm)
+    if method == "auto":
+        return AutoReader(llm, calibrate, n_votes)
+    if method == "label":
+        return LabelReader(llm, calibrate=calibrate)
+    if method == "votes":
+        return VotesReader(llm, n=n_votes)
+    if method == "verbalized":
+        return VerbalizedReader(llm)
+    raise UnknownNameError(
+        f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, READING_METHODS)
+    )
+
+
+async def choose_reader(llm: LLM, *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
+    """Return the reader that the endpoint allows, after asking it what it can do.
+
+    Raises:
+        ModelError: the endpoint could not be asked.
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> type(asyncio.run(choose_reader(ScriptedLLM([], max_top_logprobs=0)))).__name__
+        'VotesReader'
+    """
+    return await AutoReader(llm, calibrate, n_votes).chosen()
+
+
+def _best(can: Capabilities) -> str:
+    if can.logprobs and can.max_top_logprobs >= _LEAST_LABELS:
+        return "label"
+    return "verbalized" if can.samples is False else "votes"

@@ -1,0 +1,76 @@
+"""Every way to read a model gives a prior, and memory moves each of them by the closed form and nothing else."""
+
+import asyncio
+import math
+
+import pytest
+from true_policy import TruePolicy, softmax
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.llms import BiasChooser, LabelReader, VerbalizedReader, VotesReader, choose_reader
+from seasoned.protocols import PriorReader
+
+WEIGHTS = {"go north": -0.2, "open fridge": -1.1, "wait": -2.5}
+STATE, TASK = "a kitchen with a fridge", "eat"
+
+READERS = {
+    "label": (LabelReader, 1),
+    "label, calibrated": (lambda llm: LabelReader(llm, calibrate=True), 2),
+    "votes": (lambda llm: VotesReader(llm, n=40), 40),
+    "verbalized": (VerbalizedReader, 1),
+    "chosen": (lambda llm: asyncio.run(choose_reader(llm)), 1),
+}
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:", gamma=1.0) as opened:
+        for n in range(4):
+            opened.add(Episode("eat", [Step(STATE, "open fridge", 1.0)], id=f"a{n}"))
+            opened.add(Episode("eat", [Step(STATE, "wait", -0.5)], id=f"b{n}"))
+        yield opened
+
+
+@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("beta", [0.0, 1.0, 3.5])
+def test_the_decision_is_the_closed_form_on_the_prior_that_was_read(memory, name, beta):
+    make, calls = READERS[name]
+    weights = WEIGHTS | {"N/A": -1.0}
+    reader = make(TruePolicy(weights))
+    assert isinstance(reader, PriorReader)
+    reading = asyncio.run(reader.read(STATE, TASK, list(WEIGHTS)))
+    assert list(reading.prior) == list(WEIGHTS)
+    assert sum(map(math.exp, reading.prior.values())) == pytest.approx(1.0)
+    assert reading.usage.calls == calls
+    decision = JitRL.preset("seed", memory, exploration=None, beta=beta).decide(STATE, reading.prior)
+    assert decision.mode == "memory"
+    q = {"open fridge": 1.0, "wait": -0.5}
+    baseline = 0.25  # the mean of the eight returns
+    exact = softmax({a: reading.prior[a] + beta * (q[a] - baseline if a in q else 0.0) for a in WEIGHTS})
+    assert decision.probs == pytest.approx(exact, abs=1e-9)
+
+
+def test_bias_is_the_same_decision_made_inside_the_server(memory):
+    model = TruePolicy(WEIGHTS)
+    prior = asyncio.run(LabelReader(model).read(STATE, TASK, list(WEIGHTS))).prior
+    decision = JitRL.preset("seed", memory, exploration=None, beta=2.0).decide(STATE, prior)
+    shifts = {action: 2.0 * advantage for action, advantage in decision.advantages.items()}
+    choice = asyncio.run(BiasChooser(model).choose(STATE, TASK, list(WEIGHTS), shifts, seed=3))
+    assert choice.probs == pytest.approx(decision.probs, abs=1e-9)
+
+
+def test_how_far_the_ways_are_from_the_truth_when_the_truth_is_known():
+    """Label reads it exactly; stated percents are read as odds, and sharpened; votes have their sampling error."""
+    model = TruePolicy(WEIGHTS)
+
+    def distance(reader):
+        prior = asyncio.run(reader.read(STATE, TASK, list(WEIGHTS))).prior
+        return sum(abs(math.exp(prior[name]) - p) for name, p in model.policy.items()) / 2
+
+    assert distance(LabelReader(model)) < 1e-9
+    q = {name: round(100 * p) / 100 for name, p in model.policy.items()}
+    odds = softmax({name: math.log(p / (1 - p)) for name, p in q.items()})
+    expected = sum(abs(odds[name] - p) for name, p in model.policy.items()) / 2
+    assert distance(VerbalizedReader(model)) == pytest.approx(expected)
+    n = 1000
+    assert distance(VotesReader(model, n=n)) < 3 * 5 / (2 * math.sqrt(n)) / 2  # five standard errors, each of three
