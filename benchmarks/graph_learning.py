@@ -4,10 +4,10 @@ Run: python benchmarks/graph_learning.py [--runs 12] [--episodes 30]
 
 Grids with slips, walls and a trap, a uniform prior, the `default` policy; each run plays its episodes with its own
 memory, once with Monte-Carlo evidence and once with a backup through the graph, on the same seeds of slips and
-choices. What is compared is the mean score of an episode over the whole run, and over its last third. A run is one number; the interval
-is over the paired differences. Also `same experience`: both estimates from one and the same uniform play, and how far
-the policy that they give is from optimal, by exact evaluation. The settings were fixed before the first run.
-Writes `benchmarks/results/graph_learning.json`.
+choices. What is compared is the mean score of an episode over the whole run, and over its last third. A run is one
+number; the interval is over the paired differences. Also `same experience`: both estimates from one and the same
+uniform play, and how far the policy that they give is from optimal, by exact evaluation. The settings were fixed before
+the first run. Writes `benchmarks/results/graph_learning.json`.
 """
 
 from __future__ import annotations
