@@ -18,14 +18,14 @@ __all__ = ["Interner"]
 
 Row = tuple[Any, ...]
 
-_MAX_RECENT = 50_000
+_MAX_KEPT = 50_000
+_MAX_KEPT_TOKENS = 500_000
 
 
 class Interner:
     """Numbers what one namespace holds, upwards from 1. Every method runs inside one transaction of the caller.
 
     `load` first; then ask for the numbers of texts, any number at once; `save` writes what was new, and the counters.
-    Call `settle` after the commit: what was asked for is then known the next time, until something is taken away.
     """
 
     def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder) -> None:
@@ -33,36 +33,20 @@ class Interner:
         self._ns = namespace_id
         self._encoder = encoder
         self._new: defaultdict[str, list[Row]] = defaultdict(list)
-        self._recent: defaultdict[str, dict[bytes, Any]] = defaultdict(dict)
-        self._epoch: int | None = None
-        self._settled, self._loaded = True, False
         self.counters: dict[str, int] = {}
         self.new_sets: set[int] = set()
 
-    def begin(self) -> None:
-        """Note that a transaction begins, which may end without having numbered anything."""
-        self._loaded = False
-
     def ask(self) -> Cursor:
         """Ask how far each kind is numbered; `load` takes the answer. What is asked together is answered together."""
-        return self._store.execute(
-            f"SELECT encoder, epoch, {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,)
-        )
+        return self._store.execute(f"SELECT encoder, {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,))
 
     def load(self, answer: Cursor | None = None) -> None:
         """Read how far each kind is numbered. EncoderMismatchError if the namespace was encoded anew meanwhile."""
-        encoder, epoch, *counts = (answer or self.ask()).fetchone()
+        encoder, *counts = (answer or self.ask()).fetchone()
         check_same_encoder(encoder, self._encoder.identity)
-        if epoch != self._epoch or not self._settled:  # numbers of a transaction that failed are given out again
-            self._recent.clear()
-        self._epoch, self._settled, self._loaded = epoch, False, True
         self.counters = dict(zip(COUNTERS, counts, strict=True))
         self._new.clear()
         self.new_sets.clear()
-
-    def settle(self) -> None:
-        """Note that the transaction was committed. What an earlier one numbered, and lost, stays unknown."""
-        self._settled = self._settled or self._loaded
 
     def save(self, last_visits: dict[int, int] | None = None) -> None:
         """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""
@@ -88,22 +72,18 @@ class Interner:
     def states(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the ids of each state and of its feature set."""
         keys = {text_digest(text): text for text in dict.fromkeys(texts)}
-        found = self._known("state", "id, set_id", keys)
-        new = {key: text for key, text in keys.items() if key not in found}
+        known = self._known("state", "id, set_id", keys)
+        new = {key: text for key, text in keys.items() if key not in known}
         for (key, text), set_id in zip(new.items(), self.feature_sets(list(new.values())), strict=True):
-            found[key] = self.next("states"), set_id
-            self._new["state"].append((self._ns, found[key][0], text, key, set_id))
-        return self._remembered("state", keys, found)
+            known[key] = self.next("states"), set_id
+            self._new["state"].append((self._ns, known[key][0], text, key, set_id))
+        return {text: known[key] for key, text in keys.items()}
 
     def feature_sets(self, texts: list[str]) -> list[int]:
         """Return the id of each state's feature set."""
-        # Tuples: a set takes eight times the memory, and the garbage collector walks all of it again and again.
-        features = [tuple(self._encoder.features(text)) for text in texts]
-        token_ids = self._tokens(frozenset().union(*features))
-        numbers = (sorted(map(token_ids.__getitem__, one)) for one in features)
-        members = [struct.pack(f"<{len(one)}I", *one) for one in numbers]
+        members = self._members(texts)
         keys = [text_digest(tokens) for tokens in members]
-        found = self._known("feature_set", "id", dict.fromkeys(keys))
+        found = self._found("feature_set", "id", list(dict.fromkeys(keys)))
         for key, tokens in zip(keys, members, strict=True):
             if key not in found:
                 found[key] = (self.next("feature_sets"),)
@@ -111,22 +91,39 @@ class Interner:
                 self._new["sets"].append((self._ns, found[key][0], tokens, key))
         return [found[key][0] for key in keys]
 
-    def _tokens(self, features: frozenset[str]) -> dict[str, int]:
-        known = self._store.looked_up.setdefault(self._ns, {})
+    def _members(self, texts: list[str]) -> list[bytes]:
+        """Return the numbers of each state's features, upwards, packed."""
+        known = self._kept("token", _MAX_KEPT_TOKENS)
+        members: list[bytes] = []
+        strange: dict[int, tuple[str, ...]] = {}
+        for position, text in enumerate(texts):
+            features = self._encoder.features(text)
+            try:
+                members.append(_packed(sorted(map(known.__getitem__, features))))
+            except KeyError:
+                # A tuple: a set takes eight times the memory.
+                strange[position] = tuple(features)
+                members.append(b"")
+        self._number_tokens(known, frozenset().union(*strange.values()))
+        for position, one in strange.items():
+            members[position] = _packed(sorted(map(known.__getitem__, one)))
+        return members
+
+    def _number_tokens(self, known: dict[str, int], features: frozenset[str]) -> None:
+        """Add to the `known` numbers those of other features."""
         # Sorted, so that a store's content does not depend on Python's hash seed.
         keys = {text_digest(feature): feature for feature in sorted(features) if feature not in known}
-        known.update((keys[key], id_) for key, (id_,) in self._known("token", "id", keys).items())
+        known.update((keys[key], id_) for key, (id_,) in self._found("token", "id", list(keys)).items())
         for key, feature in keys.items():
             if feature not in known:
                 known[feature] = self.next("tokens")
                 self._new["token"].append((self._ns, known[feature], feature, key))
-        return known
 
     def actions(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the ids of each action and of its first spelling."""
         digests = {text_digest(text): text for text in dict.fromkeys(texts)}
-        found = self._known("action", "id, key_id", digests)
-        new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in found}
+        known = self._known("action", "id, key_id", digests)
+        new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in known}
         first = dict(
             self._store.execute_in(
                 "SELECT key_digest, min(id) FROM action WHERE namespace_id = ? AND key_digest IN {values} "
@@ -136,36 +133,43 @@ class Interner:
         )  # fmt: skip
         for digest, key in new.items():
             action_id = self.next("actions")
-            found[digest] = action_id, first.setdefault(key, action_id)
-            self._new["action"].append((self._ns, action_id, digests[digest], digest, found[digest][1], key))
-        return self._remembered("action", digests, found)
+            known[digest] = action_id, first.setdefault(key, action_id)
+            self._new["action"].append((self._ns, action_id, digests[digest], digest, known[digest][1], key))
+        return {text: known[digest] for digest, text in digests.items()}
 
     def priors(self, texts: Iterable[str]) -> dict[str, int]:
         """Return the id of each prior, given in its canonical form."""
         keys = {text_digest(text): text for text in dict.fromkeys(texts)}
-        found = self._known("prior", "id", keys)
+        known = self._known("prior", "id", keys)
         for key, text in keys.items():
-            if key not in found:
-                found[key] = (self.next("priors"),)
-                self._new["prior"].append((self._ns, found[key][0], text, key))
-        return {text: ids[0] for text, ids in self._remembered("prior", keys, found).items()}
+            if key not in known:
+                known[key] = (self.next("priors"),)
+                self._new["prior"].append((self._ns, known[key][0], text, key))
+        return {text: known[key][0] for key, text in keys.items()}
 
-    def _known(self, table: str, columns: str, keys: dict[bytes, Any]) -> dict[bytes, Any]:
+    def _known(self, table: str, columns: str, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """Return what is known of a table's rows, by digest: of all rows that have one of these digests, and others."""
+        kept = self._kept(table, _MAX_KEPT)
+        kept.update(self._found(table, columns, [key for key in keys if key not in kept]))
+        return kept
+
+    def _found(self, table: str, columns: str, keys: list[bytes]) -> dict[bytes, Any]:
         """Return the columns of the rows of a table that have one of these digests, by digest."""
-        recent = self._recent[table]
-        found = {key: recent[key] for key in keys if key in recent}
         rows = self._store.execute_in(
             # Without statistics SQLite prefers the primary key, and reads every row of the namespace.
             f"SELECT digest, {columns} FROM {table} INDEXED BY {table}_by_digest "
             "WHERE namespace_id = ? AND digest IN {values}",
-            (self._ns,), [key for key in keys if key not in found],
+            (self._ns,), keys,
         )  # fmt: skip
-        return found | {key: tuple(ids) for key, *ids in rows}
+        return {key: tuple(ids) for key, *ids in rows}
 
-    def _remembered(self, table: str, texts: dict[bytes, str], found: dict[bytes, Any]) -> dict[str, Any]:
-        """Keep what was found for the next time, and return it by text."""
-        recent = self._recent[table]
-        if len(recent) + len(found) > _MAX_RECENT:
-            recent.clear()
-        recent.update(found)
-        return {text: found[key] for key, text in texts.items()}
+    def _kept(self, table: str, limit: int) -> dict[Any, Any]:
+        """Return what the store keeps of a table; it forgets all of it beyond the limit."""
+        kept = self._store.looked_up.setdefault(self._ns, {}).setdefault(table, {})
+        if len(kept) > limit:
+            kept.clear()
+        return kept
+
+
+def _packed(numbers: list[int]) -> bytes:
+    return struct.pack(f"<{len(numbers)}I", *numbers)

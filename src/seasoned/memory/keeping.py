@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import uuid
 from collections.abc import Callable
@@ -76,27 +77,18 @@ class Keeper:
 
         return self._store.retrying(attempt)
 
-    def _write(
-        self, change: Callable[[], Answer], *, settle: Callable[[], None] | None = None, dry_run: bool = False
-    ) -> Answer:
+    def _write(self, change: Callable[[], Answer], *, dry_run: bool = False) -> Answer:
         """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand.
 
-        `settle` is called after the commit, before another thread's transaction begins. A dry run makes the change,
-        and takes it back.
+        A dry run makes the change, and takes it back.
         """
 
         def attempt() -> Answer:
-            with self._store.lock:
-                try:
-                    with self._store.transaction(self._id):
-                        answer = change()
-                        if dry_run:
-                            raise _TakenBack  # noqa: TRY301
-                except _TakenBack:
-                    return answer
-                if settle is not None:
-                    settle()
-                return answer
+            with contextlib.suppress(_TakenBack), self._store.transaction(self._id):
+                answer = change()
+                if dry_run:
+                    raise _TakenBack
+            return answer
 
         return self._store.retrying(attempt)
 

@@ -151,7 +151,7 @@ class Memory(Exchange):
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
         named = [with_id(self._checked(episode)) for episode in episodes]
-        self._write(lambda: self._writer.add([(episode, None) for episode in named]), settle=self._writer.settle)
+        self._write(lambda: self._writer.add([(episode, None) for episode in named]))
         return [str(episode.id) for episode in named]
 
     def _checked(self, episode: Episode) -> Episode:

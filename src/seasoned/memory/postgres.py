@@ -14,7 +14,7 @@ from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
 from seasoned.memory.postgres_connection import RETRY_S, PostgresConnection
 from seasoned.memory.postgres_schema import KEY_LIMIT_BYTES, TABLES, Column
 from seasoned.memory.schema import COLUMNS
-from seasoned.memory.store import Cursor
+from seasoned.memory.store import Cursor, LookedUp
 
 if TYPE_CHECKING:
     import psycopg
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["PostgresStore", "check_key"]
 
 _BATCH = 50_000
-_MAX_LOOKED_UP = 500_000
 # The plan of a prepared statement is kept, even where it was made for a table that was empty then.
 _REPLAN_S = 1.0
 _TABLES = {table.name: table for table in TABLES}
@@ -78,7 +77,7 @@ class PostgresStore(PostgresConnection):
 
         self._planned = 0.0
         self._pending: list[tuple[str, str, tuple[Any, ...]]] = []
-        self._looked_up: dict[int, dict[str, int]] = {}
+        self._looked_up: LookedUp = {}
         self._epochs: dict[int, int | None] = {}
         self._epoch_asked: tuple[int, Cursor] | None = None
         with self.lock, self._errors():
@@ -89,14 +88,14 @@ class PostgresStore(PostgresConnection):
             warn_of_superuser(connection, self.path)
 
     @property
-    def looked_up(self) -> dict[int, dict[str, int]]:
-        """By namespace, what was read and cannot have changed: kept until the namespace's epoch moves."""
+    def looked_up(self) -> LookedUp:
+        """What was read or written and cannot have changed: kept until the namespace's epoch moves."""
         if self._epoch_asked is not None:
             namespace_id, answer = self._epoch_asked
             self._epoch_asked = None
             row = answer.fetchone()
             epoch = None if row is None else row[0]
-            if self._epochs.get(namespace_id) != epoch or len(self._looked_up.get(namespace_id, ())) > _MAX_LOOKED_UP:
+            if self._epochs.get(namespace_id) != epoch:
                 self._looked_up.pop(namespace_id, None)
             self._epochs[namespace_id] = epoch
         return self._looked_up

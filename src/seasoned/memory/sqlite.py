@@ -24,6 +24,7 @@ from seasoned.errors import (
 )
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
+from seasoned.memory.store import LookedUp
 
 __all__ = ["SqliteStore", "check_ours"]
 
@@ -77,7 +78,8 @@ class SqliteStore(sqlite.Connection):
         super().__init__(str(os.fspath(path)))
         self.read_only = read_only
         self.writes = 0
-        self.looked_up: dict[int, dict[str, int]] = {}
+        self.looked_up: LookedUp = {}
+        self._epochs: dict[int, int] = {}
         self._synchronous = synchronous
         self._frozen: tuple[int, ...] | None = None
         if self.file is not None:
@@ -97,6 +99,7 @@ class SqliteStore(sqlite.Connection):
     def _open(self) -> sqlite3.Connection:
         # A file that vanished since is missed, not made anew.
         mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
+        self.looked_up.clear()  # another file may lie there now
         self._frozen = None
         if self.file is not None and self.read_only and _is_closed_for_us(Path(self.file)):
             mode += "&immutable=1"  # SQLite would want to make a file beside it
@@ -212,16 +215,25 @@ class SqliteStore(sqlite.Connection):
             try:
                 self.execute("BEGIN IMMEDIATE")
                 if namespace_id is not None:
-                    self.execute("UPDATE namespace SET revision = revision + 1 WHERE id = ?", (namespace_id,))
+                    self._take(namespace_id)
                 yield
                 self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
                 self.execute("COMMIT")
             except BaseException:
+                self.looked_up.clear()  # it may name what was rolled back
                 if self.in_transaction():
                     self.execute("ROLLBACK")
                 raise
-            finally:
-                self.looked_up.clear()
+
+    def _take(self, namespace_id: int) -> None:
+        """Move a namespace's revision, and forget what was looked up in it if something was taken away since."""
+        row = self.execute(
+            "UPDATE namespace SET revision = revision + 1 WHERE id = ? RETURNING epoch", (namespace_id,)
+        ).fetchall()
+        for (epoch,) in row:
+            if self._epochs.get(namespace_id) != epoch:
+                self.looked_up.pop(namespace_id, None)
+            self._epochs[namespace_id] = epoch
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:

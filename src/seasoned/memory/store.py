@@ -11,9 +11,12 @@ from typing import Any, Protocol, TypeVar
 
 from seasoned.errors import InputError
 
-__all__ = ["Cursor", "Store", "is_url", "open_store", "shown"]
+__all__ = ["Cursor", "LookedUp", "Store", "is_url", "open_store", "shown"]
 
 _T = TypeVar("_T")
+
+LookedUp = dict[int, dict[str, dict[Any, Any]]]
+"""By namespace and table, the numbers of what is stored."""
 
 
 class Cursor(Protocol):
@@ -50,8 +53,12 @@ class Store(Protocol):
     lock: threading.RLock
 
     @property
-    def looked_up(self) -> dict[int, dict[str, int]]:
-        """By namespace, what was read and cannot have changed: in this transaction, or as long as the store knows."""
+    def looked_up(self) -> LookedUp:
+        """What was read or written and cannot have changed since. To be used inside a transaction of the namespace.
+
+        The store forgets a namespace's when its epoch moved, and everything when a transaction failed: what that one
+        numbered is numbered anew.
+        """
         ...
 
     def check_open(self) -> None:

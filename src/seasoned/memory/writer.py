@@ -60,13 +60,8 @@ class Writer:
         """Store named episodes with everything derived from them, and return how many were not stored already."""
         return sum(self._add(episodes[start : start + _BATCH]) for start in range(0, len(episodes), _BATCH))
 
-    def settle(self) -> None:
-        """Note that the transaction was committed: what it numbered may be remembered."""
-        self._texts.settle()
-
     def _add(self, episodes: Sequence[Timed]) -> int:
         texts = self._texts
-        texts.begin()
         counters, views = texts.ask(), self._derive.ask_views()
         new = self._unknown(episodes)
         if not new:
