@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from collections import defaultdict
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.reader import check_same_encoder
@@ -17,9 +17,21 @@ from seasoned.types import normalize_action
 __all__ = ["Interner"]
 
 Row = tuple[Any, ...]
+_Kept = TypeVar("_Kept", bound="dict[Any, Any]")
 
 _MAX_KEPT = 50_000
 _MAX_KEPT_TOKENS = 500_000
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of features. What is asked for and has none gets a negative one: -1 is the first of the `strange`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strange: dict[str, int] = {}
+
+    def __missing__(self, feature: str) -> int:
+        return self.strange.setdefault(feature, ~len(self.strange))
 
 
 class Interner:
@@ -93,31 +105,25 @@ class Interner:
 
     def _members(self, texts: list[str]) -> list[bytes]:
         """Return the numbers of each state's features, upwards, packed."""
-        known = self._kept("token", _MAX_KEPT_TOKENS)
-        members: list[bytes] = []
-        strange: dict[int, tuple[str, ...]] = {}
-        for position, text in enumerate(texts):
-            features = self._encoder.features(text)
-            try:
-                members.append(_packed(sorted(map(known.__getitem__, features))))
-            except KeyError:
-                # A tuple: a set takes eight times the memory.
-                strange[position] = tuple(features)
-                members.append(b"")
-        self._number_tokens(known, frozenset().union(*strange.values()))
-        for position, one in strange.items():
-            members[position] = _packed(sorted(map(known.__getitem__, one)))
-        return members
+        numbers = self._kept("token", _Numbers, _MAX_KEPT_TOKENS)
+        numbers.strange.clear()
+        members = [sorted(map(numbers.__getitem__, self._encoder.features(text))) for text in texts]
+        if numbers.strange:
+            self._number_tokens(numbers, sorted(numbers.strange))
+            final = [numbers[feature] for feature in numbers.strange]
+            for position, one in enumerate(members):
+                if one and one[0] < 0:
+                    members[position] = sorted(final[~number] if number < 0 else number for number in one)
+        return [struct.pack(f"<{len(one)}I", *one) for one in members]
 
-    def _number_tokens(self, known: dict[str, int], features: frozenset[str]) -> None:
-        """Add to the `known` numbers those of other features."""
-        # Sorted, so that a store's content does not depend on Python's hash seed.
-        keys = {text_digest(feature): feature for feature in sorted(features) if feature not in known}
-        known.update((keys[key], id_) for key, (id_,) in self._found("token", "id", list(keys)).items())
+    def _number_tokens(self, numbers: dict[str, int], features: list[str]) -> None:
+        """Add the numbers of other features, given in an order that does not depend on Python's hash seed."""
+        keys = {text_digest(feature): feature for feature in features}
+        numbers.update((keys[key], id_) for key, (id_,) in self._found("token", "id", list(keys)).items())
         for key, feature in keys.items():
-            if feature not in known:
-                known[feature] = self.next("tokens")
-                self._new["token"].append((self._ns, known[feature], feature, key))
+            if feature not in numbers:
+                numbers[feature] = self.next("tokens")
+                self._new["token"].append((self._ns, numbers[feature], feature, key))
 
     def actions(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
         """Return the ids of each action and of its first spelling."""
@@ -149,7 +155,7 @@ class Interner:
 
     def _known(self, table: str, columns: str, keys: Iterable[bytes]) -> dict[bytes, Any]:
         """Return what is known of a table's rows, by digest: of all rows that have one of these digests, and others."""
-        kept = self._kept(table, _MAX_KEPT)
+        kept: dict[bytes, Any] = self._kept(table, dict, _MAX_KEPT)
         kept.update(self._found(table, columns, [key for key in keys if key not in kept]))
         return kept
 
@@ -163,13 +169,10 @@ class Interner:
         )  # fmt: skip
         return {key: tuple(ids) for key, *ids in rows}
 
-    def _kept(self, table: str, limit: int) -> dict[Any, Any]:
-        """Return what the store keeps of a table; it forgets all of it beyond the limit."""
-        kept = self._store.looked_up.setdefault(self._ns, {}).setdefault(table, {})
-        if len(kept) > limit:
-            kept.clear()
+    def _kept(self, table: str, kind: type[_Kept], limit: int) -> _Kept:
+        """Return what the store keeps of a table; beyond the limit all of it is forgotten."""
+        looked_up = self._store.looked_up.setdefault(self._ns, {})
+        kept = looked_up.get(table)
+        if not isinstance(kept, kind) or len(kept) > limit:
+            kept = looked_up[table] = kind()
         return kept
-
-
-def _packed(numbers: list[int]) -> bytes:
-    return struct.pack(f"<{len(numbers)}I", *numbers)
