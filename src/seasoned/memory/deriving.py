@@ -15,7 +15,7 @@ from seasoned.core import discounted_returns
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Cursor, Store
 
-__all__ = ["Deriver", "Group", "PlacedSteps", "View", "histogram_bin", "summed"]
+__all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
 
 View = tuple[int, float, float]
 """The id of a view, its discount and its decay."""
@@ -28,6 +28,12 @@ PlacedSteps = tuple[int, list[Group], list[float]]
 
 Sums = tuple[int, float, float, float, int]
 """A row of evidence: count, weight, total, squares, and the ordinal as of which they are weighted."""
+
+Evidences = dict[View, dict[Group, Sums]]
+"""Rows of evidence, by view."""
+
+Moves = defaultdict[int, Counter[float]]
+"""By view, by how much each count in the distribution of means changes."""
 
 _BATCH = 20_000
 
@@ -52,11 +58,20 @@ class Deriver:
         """Ask for every view; the answer is fetched when it is needed."""
         return self._store.execute("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id", (self._ns,))
 
-    def add(self, episodes: Sequence[PlacedSteps], views: Sequence[View], *, new_sets: Collection[int]) -> None:
-        """Add the returns of new live episodes to these views; nothing is known yet of the `new_sets`."""
-        if episodes:
-            for view in views:
-                self._gather(view, episodes, new_sets)
+    def known(self, views: Sequence[View], episodes: Sequence[PlacedSteps], *, new_sets: Collection[int]) -> Evidences:
+        """Return the evidence at the states of these episodes, by view; there is none yet at the `new_sets`."""
+        set_ids = {set_id for _, placed, _ in episodes for set_id, _ in placed if set_id not in new_sets}
+        return {view: self._evidence(view[0], set_ids) for view in views}
+
+    def add(self, episodes: Sequence[PlacedSteps], known: Evidences, moved: Moves) -> None:
+        """Add the returns of new live episodes to the views; it adds to `moved` what to `count` at the end."""
+        for view, evidence in known.items():
+            moved[view[0]].update(self._gather(view, episodes, evidence))
+
+    def count(self, moved: Moves) -> None:
+        """Bring the distributions up to the evidence."""
+        for view_id, changes in moved.items():
+            self._count(view_id, changes)
 
     def fill(self, view: View) -> None:
         """Gather a new view from all live episodes."""
@@ -67,19 +82,20 @@ class Deriver:
             (self._ns,),
         ).fetchall()
         batch: list[PlacedSteps] = []
+        moved: Moves = defaultdict(Counter)
         n_steps = 0
         for ordinal, steps in groupby(rows, key=lambda row: row[0] >> STEP_BITS):
             taken = list(steps)
             batch.append((ordinal, [(row[2], row[3]) for row in taken], [row[1] for row in taken]))
             n_steps += len(taken)
             if n_steps >= _BATCH:
-                self._gather(view, batch, ())
+                self.add(batch, self.known([view], batch, new_sets=()), moved)
                 batch, n_steps = [], 0
-        self._gather(view, batch, ())
+        self.add(batch, self.known([view], batch, new_sets=()), moved)
+        self.count(moved)
 
-    def _gather(self, view: View, episodes: Sequence[PlacedSteps], new_sets: Collection[int]) -> None:
+    def _gather(self, view: View, episodes: Sequence[PlacedSteps], known: dict[Group, Sums]) -> Counter[float]:
         view_id, gamma, decay = view
-        known = self._evidence(view_id, {s for _, placed, _ in episodes for s, _ in placed if s not in new_sets})
         sums: dict[Group, Sums] = {}
         values: list[tuple[Any, ...]] = []
         for ordinal, placed, rewards in episodes:
@@ -94,7 +110,7 @@ class Deriver:
                     count + 1, fade * weight + 1.0, fade * total + return_, fade * squares + return_ * return_, ordinal
                 )  # fmt: skip
         self._store.insert("value", values)
-        self._put(view_id, known, sums)
+        return self._put(view_id, known, sums)
 
     def regather(self, view: View, groups: Collection[Group]) -> None:
         """Sum some groups anew; adding a difference would leave the rounding of a huge reward behind."""
@@ -114,13 +130,14 @@ class Deriver:
             )  # fmt: skip
             for key_id, visit, return_ in rows:
                 visits[set_id, key_id].append((visit, return_))
-        self._put(view_id, known, {group: summed(sorted(rows), decay) for group, rows in visits.items()})
+        moved = self._put(view_id, known, {group: summed(sorted(rows), decay) for group, rows in visits.items()})
         for set_id, key_id in known.keys() - visits.keys():
             self._store.execute(
                 "DELETE FROM evidence WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
                 (self._ns, view_id, set_id, key_id),
             )
-            self._count(view_id, Counter({histogram_bin(known[set_id, key_id][2] / known[set_id, key_id][1]): -1}))
+            moved[histogram_bin(known[set_id, key_id][2] / known[set_id, key_id][1])] -= 1
+        self._count(view_id, moved)
 
     def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, Sums]:
         rows = self._store.execute_in(
@@ -130,15 +147,15 @@ class Deriver:
         )  # fmt: skip
         return {(row[0], row[1]): tuple(row[2:]) for row in rows}
 
-    def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> None:
-        """Write rows of evidence, and move their means within the distribution of means."""
+    def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> Counter[float]:
+        """Write rows of evidence, and return by how much each count in the distribution of means changes."""
         moved: Counter[float] = Counter()
         for group, new in sums.items():
             if group in known:
                 moved[histogram_bin(known[group][2] / known[group][1])] -= 1
             moved[histogram_bin(new[2] / new[1])] += 1
         self._store.upsert("evidence", [(self._ns, view_id, *group, *new) for group, new in sums.items()])
-        self._count(view_id, moved)
+        return moved
 
     def _count(self, view_id: int, moved: Counter[float]) -> None:
         moved = Counter({mean: change for mean, change in moved.items() if change})

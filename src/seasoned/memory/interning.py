@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import struct
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
 from typing import Any, TypeVar
@@ -14,9 +15,12 @@ from seasoned.memory.store import Cursor, Store
 from seasoned.protocols import StateEncoder
 from seasoned.types import normalize_action
 
-__all__ = ["Interner"]
+__all__ = ["Interner", "StateKeys"]
 
 Row = tuple[Any, ...]
+StateKeys = tuple[dict[str, bytes], dict[bytes, tuple[int, int]]]
+"""The digest of each state that is looked up, and by digest the ids of a state and of its feature set."""
+
 _Kept = TypeVar("_Kept", bound="dict[Any, Any]")
 
 _MAX_KEPT = 50_000
@@ -58,7 +62,6 @@ class Interner:
         check_same_encoder(encoder, self._encoder.identity)
         self.counters = dict(zip(COUNTERS, counts, strict=True))
         self._new.clear()
-        self.new_sets.clear()
 
     def save(self, last_visits: dict[int, int] | None = None) -> None:
         """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""
@@ -74,6 +77,7 @@ class Interner:
             if new:
                 self._store.insert(table, new)
         self._new.clear()
+        self.new_sets.clear()
         self._store.update("namespace", COUNTERS, ("id",), [(*(self.counters[name] for name in COUNTERS), self._ns)])
 
     def next(self, counter: str) -> int:
@@ -81,15 +85,21 @@ class Interner:
         self.counters[counter] += 1
         return self.counters[counter]
 
-    def states(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
+    def foresee(self, texts: Iterable[str]) -> StateKeys:
+        """Look up many states at once, for `states` to number some of them at a time without waiting."""
+        keys = {text: text_digest(text) for text in dict.fromkeys(texts)}
+        return keys, self._known("state", "id, set_id", keys.values())
+
+    def states(self, texts: Iterable[str], foreseen: StateKeys) -> dict[str, tuple[int, int]]:
         """Return the ids of each state and of its feature set."""
-        keys = {text_digest(text): text for text in dict.fromkeys(texts)}
-        known = self._known("state", "id, set_id", keys)
-        new = {key: text for key, text in keys.items() if key not in known}
-        for (key, text), set_id in zip(new.items(), self.feature_sets(list(new.values())), strict=True):
-            known[key] = self.next("states"), set_id
-            self._new["state"].append((self._ns, known[key][0], text, key, set_id))
-        return {text: known[key] for key, text in keys.items()}
+        keys, known = foreseen
+        texts = list(dict.fromkeys(texts))
+        new = [text for text in texts if keys[text] not in known]
+        for text, set_id in zip(new, self.feature_sets(new), strict=True):
+            state_id = self.next("states")
+            known[keys[text]] = state_id, set_id
+            self._new["state"].append((self._ns, state_id, text, keys[text], set_id))
+        return {text: known[keys[text]] for text in texts}
 
     def feature_sets(self, texts: list[str]) -> list[int]:
         """Return the id of each state's feature set."""
@@ -111,9 +121,11 @@ class Interner:
         if numbers.strange:
             self._number_tokens(numbers, sorted(numbers.strange))
             final = [numbers[feature] for feature in numbers.strange]
-            for position, one in enumerate(members):
-                if one and one[0] < 0:
-                    members[position] = sorted(final[~number] if number < 0 else number for number in one)
+            for one in members:
+                n_strange = bisect_left(one, 0)
+                if n_strange:
+                    one[:n_strange] = [final[~number] for number in one[:n_strange]]
+                    one.sort()
         return [struct.pack(f"<{len(one)}I", *one) for one in members]
 
     def _number_tokens(self, numbers: dict[str, int], features: list[str]) -> None:

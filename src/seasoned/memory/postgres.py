@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["PostgresStore", "check_key"]
 
 _BATCH = 50_000
+_MANY = 1_000
 # The plan of a prepared statement is kept, even where it was made for a table that was empty then.
 _REPLAN_S = 1.0
 _TABLES = {table.name: table for table in TABLES}
@@ -138,6 +139,16 @@ class PostgresStore(PostgresConnection):
             parts = ", ".join(f"w{number} AS ({sql})" for number, (_, sql, _) in enumerate(pending))
             self._send(f"WITH {parts} SELECT 1", tuple(value for _, _, values in pending for value in values))
 
+    def _flush_many(self, n_rows: int) -> None:
+        """Send many rows right away: the server writes them while our caller goes on."""
+        if n_rows < _MANY:
+            return
+        from psycopg.generators import send
+
+        self._flush()
+        connection = self._connection()
+        connection.wait(send(connection.pgconn))  # what is larger than the socket's buffer waits with us otherwise
+
     def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
         """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
         if not len(values):
@@ -169,6 +180,7 @@ class PostgresStore(PostgresConnection):
             marks = ", ".join(f"?::{column.type}[]" for column in columns)
             names = ", ".join(COLUMNS[table])
             self._write_soon(table, f"INSERT INTO {table} ({names}) SELECT * FROM unnest({marks}){conflict}", arrays)
+        self._flush_many(len(rows))
 
     def update(
         self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
@@ -188,6 +200,7 @@ class PostgresStore(PostgresConnection):
                 f"AS new ({', '.join(f'new_{name}' for name in names)}) WHERE {which}",
                 arrays,
             )
+        self._flush_many(len(rows))
 
     def _arrays(self, table: str, columns: list[Column], rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
         arrays = []

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 import time
 import uuid
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import Any
 
 from seasoned.canonical import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.canonical import digest, episode_record
-from seasoned.memory.deriving import Deriver, PlacedSteps
-from seasoned.memory.interning import Interner
+from seasoned.memory.deriving import Deriver, Evidences, Moves, PlacedSteps, View
+from seasoned.memory.interning import Interner, StateKeys
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.selection import Selection
 from seasoned.memory.store import Store
@@ -24,7 +25,11 @@ __all__ = ["Timed", "Writer", "active_selections", "with_id"]
 Timed = tuple[Episode, float | None]
 """An episode and when it was stored; None for now."""
 
+New = tuple[Episode, float, bytes]
+"""An episode that is not stored, its time and its hash."""
 
+
+_LOOKED_UP = 1000
 _BATCH = 250
 
 
@@ -46,6 +51,11 @@ def active_selections(store: Store, namespace_id: int) -> list[Selection]:
     return [Selection.from_text(text) for (text,) in rows.fetchall()]
 
 
+def _states(new: Sequence[New]) -> list[str]:
+    finals = [episode.final_state for episode, _, _ in new if episode.final_state is not None]
+    return [step.state for episode, _, _ in new for step in episode.steps] + finals
+
+
 class Writer:
     """Writes to one namespace of one store."""
 
@@ -58,19 +68,36 @@ class Writer:
 
     def add(self, episodes: Sequence[Timed]) -> int:
         """Store named episodes with everything derived from them, and return how many were not stored already."""
-        return sum(self._add(episodes[start : start + _BATCH]) for start in range(0, len(episodes), _BATCH))
+        parts = range(0, len(episodes), _LOOKED_UP)
+        moved: Moves = defaultdict(Counter)
+        n_new = sum(self._add(episodes[start : start + _LOOKED_UP], moved) for start in parts)
+        self._derive.count(moved)
+        return n_new
 
-    def _add(self, episodes: Sequence[Timed]) -> int:
+    def _add(self, episodes: Sequence[Timed], moved: Moves) -> int:
         texts = self._texts
         counters, views = texts.ask(), self._derive.ask_views()
-        new = self._unknown(episodes)
+        # No answer was fetched yet: PostgreSQL may still be writing what came before.
+        contents = [(str(episode.id), digest("episode", episode_record(episode))) for episode, _ in episodes]
+        new = self._unknown(episodes, contents)
         if not new:
             return 0
         texts.load(counters)
+        every_view = views.fetchall()
         suspects = active_selections(self._store, self._ns) if texts.counters["quarantines"] else []
+        foreseen = texts.foresee(_states(new))
+        for start in range(0, len(new), _BATCH):
+            placed, known = self._write(new[start : start + _BATCH], foreseen, suspects, every_view)
+            self._derive.add(placed, known, moved)
+        return len(new)
+
+    def _write(
+        self, new: Sequence[New], foreseen: StateKeys, suspects: Sequence[Selection], views: Sequence[View]
+    ) -> tuple[list[PlacedSteps], Evidences]:
+        """Store episodes, and return where they are, with the evidence that is known there."""
+        texts = self._texts
         steps = [step for episode, _, _ in new for step in episode.steps]
-        finals = [episode.final_state for episode, _, _ in new if episode.final_state is not None]
-        states = texts.states([*(step.state for step in steps), *finals])
+        states = texts.states(_states(new), foreseen)
         actions = texts.actions(step.action for step in steps)
         prior_of = {id(step): canonical_json(dict(step.prior)) for step in steps if step.prior is not None}
         priors = texts.priors(prior_of.values())
@@ -102,19 +129,18 @@ class Writer:
                     last_visits[set_id] = visit
             if live:
                 placed.append((ordinal, groups, [step.reward for step in episode.steps]))
+        known = self._derive.known(views, placed, new_sets=texts.new_sets)
         texts.save(last_visits)
         self._store.insert("episode", episode_rows)
         self._store.insert("step", step_rows)
-        self._derive.add(placed, views.fetchall(), new_sets=texts.new_sets)
-        return len(new)
+        return placed, known
 
-    def _unknown(self, episodes: Sequence[Timed]) -> list[tuple[Episode, float, bytes]]:
+    def _unknown(self, episodes: Sequence[Timed], contents: Sequence[tuple[str, bytes]]) -> list[New]:
         """Return those that are not stored, each with its time and its hash.
 
         Raises:
             EpisodeConflictError: an id is stored, or given twice, with different contents.
         """
-        contents = [(str(episode.id), digest("episode", episode_record(episode))) for episode, _ in episodes]
         known: dict[str, bytes] = dict(
             self._store.execute_in(
                 "SELECT id, digest FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
