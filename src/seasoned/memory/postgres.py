@@ -101,6 +101,10 @@ class PostgresStore(PostgresConnection):
             self._epochs[namespace_id] = epoch
         return self._looked_up
 
+    def _drop(self) -> None:
+        super()._drop()
+        self._looked_up.clear()  # the next server may lack what this one committed last
+
     # ------------------------------------------------------------------------------------------ statements
 
     def check_key(self, name: str, value: str) -> None:
