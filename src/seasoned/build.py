@@ -8,19 +8,32 @@ from typing import Any
 from seasoned.agents import UniformReader
 from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
-from seasoned.llms import DEFAULT_VOTES, LLMS, READING_METHODS, SCORERS, CachedLLM, open_llm, open_scorer, reader_for
+from seasoned.llms import (
+    DEFAULT_VOTES,
+    LLMS,
+    READING_METHODS,
+    SCORERS,
+    BiasChooser,
+    CachedLLM,
+    open_llm,
+    open_scorer,
+    reader_for,
+)
 from seasoned.llms.exact import ExactReader
 from seasoned.memory import Memory
 from seasoned.memory.store import is_url, shown
 from seasoned.policies import PRESETS, JitRL, ModelAlone
-from seasoned.protocols import LLM, EvidenceSource, Policy, PriorReader
+from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader
 from seasoned.registry import suggest
 from seasoned.states import encoder_from_identity
 from seasoned.types import check_text
 
-__all__ = ["close_reader", "known_namespaces", "make_policy", "make_reader", "open_env", "open_memory"]
+__all__ = ["METHODS", "close_reader", "known_namespaces", "make_policy", "make_reader", "open_env", "open_memory"]
 
 ALONE = "base"
+METHODS = (*READING_METHODS, "bias")
+"""Ways to come to a decision with a model: reading its policy first, or choosing inside the server."""
+
 _LISTED_NAMESPACES = 10
 
 
@@ -51,13 +64,14 @@ def make_reader(
     calibrate: bool = True,
     n_votes: int = DEFAULT_VOTES,
     **settings: Any,
-) -> PriorReader:
+) -> PriorReader | Chooser:
     """Return a reader of a model's own policy: `uniform` (no model), or a model that `open_llm` knows.
 
     Args:
         spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`, `litellm:PROVIDER/MODEL`.
         method: `label`, `votes`, `verbalized`, or `auto`: the best of these that the endpoint allows, found out at the
-            first reading; or `exact`, for `local` and `transformers:MODEL`, whose scores are not cached.
+            first reading; `bias`: the model chooses itself, shifted by `logit_bias`; or `exact`, for `local` and
+            `transformers:MODEL`, whose scores are not cached.
         cache: keep the model's answers in this file; its folder is made if it does not exist.
         calibrate: for `label`: divide out the model's preference for letters.
         n_votes: for `votes`: samples a reading.
@@ -67,9 +81,9 @@ def make_reader(
         UnknownNameError, ConfigError: no such model, or method.
         InputError: a setting that the model does not have; `uniform` has none. Or the cache's folder cannot be made.
     """
-    if method not in READING_METHODS:
+    if method not in METHODS:
         raise UnknownNameError(
-            f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, READING_METHODS)
+            f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, METHODS)
         )
     kind = check_text("model specification", spec).partition(":")[0]
     kinds = (*(SCORERS if method == "exact" else LLMS).names(), UniformReader.name)
@@ -90,10 +104,10 @@ def make_reader(
         except OSError as error:
             raise InputError(f"{cache}: {error}", "answers are kept in a file", "Choose another path.") from error
         llm = CachedLLM(llm, cache)
-    return reader_for(llm, method, calibrate=calibrate, n_votes=n_votes)
+    return BiasChooser(llm) if method == "bias" else reader_for(llm, method, calibrate=calibrate, n_votes=n_votes)
 
 
-async def close_reader(reader: PriorReader) -> None:
+async def close_reader(reader: PriorReader | Chooser) -> None:
     """Release the model behind a reader that `make_reader` made."""
     model = getattr(reader, "llm", None) or getattr(reader, "model", None)
     if isinstance(model, LLM):

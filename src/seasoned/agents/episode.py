@@ -6,11 +6,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from seasoned.errors import EnvError
-from seasoned.protocols import Environment, Policy, PriorReader, Usage
+from seasoned.policies import decide_inside
+from seasoned.protocols import Chooser, Environment, Policy, PriorReader, Usage
 from seasoned.types import Decision, Ending, Step
 
 __all__ = ["EpisodeResult", "StepLog", "episode_seed", "play_episode"]
@@ -47,7 +49,7 @@ class EpisodeResult:
         flips: steps at which the action most likely with memory was not (among) the most likely without.
         kl_nats: what memory spent, summed over the steps.
         memory_steps: steps at which memory shifted the policy.
-        decision_s: time spent deciding (encode, retrieve, estimate, modulate), in seconds.
+        decision_s: time spent deciding (encode, retrieve, estimate, modulate), in seconds; 0 where the model chose.
         seconds: the whole episode.
         usage: of the model, and of the judges that asked one.
     """
@@ -77,7 +79,7 @@ def episode_seed(run_seed: int, episode: int) -> int:
 async def play_episode(
     environment: Environment,
     policy: Policy,
-    reader: PriorReader,
+    reader: PriorReader | Chooser,
     log: StepLog,
     *,
     seed: int,
@@ -90,7 +92,7 @@ async def play_episode(
     Args:
         environment: offers named actions.
         policy: decides.
-        reader: gives the model's own policy over the admissible actions.
+        reader: gives the model's own policy over the admissible actions, or has the model choose under the shifts.
         log: a memory's recorder, or a `StepLog`.
         seed: of the environment and of every decision.
 
@@ -108,13 +110,15 @@ async def play_episode(
             raise EnvError(
                 f"{environment.name}: no admissible actions", "this loop chooses among named actions", "Name them."
             )
-        reading = await reader.read(seen.state, environment.task, seen.admissible)
-        usage += reading.usage
-        asked = time.perf_counter()
-        decision = policy.decide(
-            seen.state, reading.prior, admissible=seen.admissible, task=environment.task, step=step, seed=seed
-        )
-        decision_s += time.perf_counter() - asked
+        here: dict[str, Any] = {"admissible": seen.admissible, "task": environment.task, "step": step, "seed": seed}
+        if isinstance(reader, Chooser):
+            decision, spent = await decide_inside(policy, reader, seen.state, seen.admissible, **here)
+        else:
+            reading = await reader.read(seen.state, environment.task, seen.admissible)
+            spent, asked = reading.usage, time.perf_counter()
+            decision = policy.decide(seen.state, reading.prior, **here)
+            decision_s += time.perf_counter() - asked
+        usage += spent
         following = await environment.step(decision.action)
         log.record(seen.state, decision, following.reward)
         likeliest = max(decision.probs, key=decision.probs.__getitem__)

@@ -11,7 +11,7 @@ from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_e
 from seasoned.agents.record import RunRecord, new_run_id
 from seasoned.errors import ConfigError, InputError, NotFoundError
 from seasoned.judges.judging import FeedbackMemory, give_feedback, judge_episode
-from seasoned.protocols import Environment, Judge, ModelJudge, Policy, PriorReader, Usage
+from seasoned.protocols import Chooser, Environment, Judge, ModelJudge, Policy, PriorReader, Usage
 from seasoned.types import Episode
 
 __all__ = ["EpisodeMemory", "play_run"]
@@ -40,7 +40,7 @@ class EpisodeMemory(FeedbackMemory, Protocol):
 async def play_run(
     environment: Environment,
     policy: Policy,
-    reader: PriorReader,
+    reader: PriorReader | Chooser,
     *,
     memory: EpisodeMemory | None,
     episodes: int,
@@ -123,7 +123,7 @@ def _check_remembered(memory: EpisodeMemory, record: RunRecord) -> None:
 async def _play_one(
     environment: Environment,
     policy: Policy,
-    reader: PriorReader,
+    reader: PriorReader | Chooser,
     memory: EpisodeMemory | None,
     judges: tuple[Judge | ModelJudge, ...],
     episode_id: str,

@@ -22,7 +22,7 @@ from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, ShuffledReturns
-from seasoned.protocols import Environment, PriorReader, Usage
+from seasoned.protocols import Chooser, Environment, PriorReader, Usage
 
 __all__ = ["DEMO_ENV", "demo"]
 
@@ -122,7 +122,7 @@ def _check_replaceable(path: Path) -> None:
 
 async def _play(
     environment: Environment,
-    reader: PriorReader,
+    reader: PriorReader | Chooser,
     console: show.Screen,
     policy: str,
     placebo: bool,

@@ -13,13 +13,13 @@ from typing import Any
 import click
 
 from seasoned.agents import EpisodeResult, RunRecord, play_run
-from seasoned.build import ALONE, close_reader, make_policy, make_reader, open_env, open_memory
+from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli import show
 from seasoned.errors import ConfigError, NotFoundError
-from seasoned.llms import DEFAULT_VOTES, READING_METHODS
+from seasoned.llms import DEFAULT_VOTES
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
-from seasoned.protocols import Environment, PriorReader
+from seasoned.protocols import Chooser, Environment, PriorReader
 
 __all__ = ["model_options", "model_settings", "run"]
 
@@ -72,7 +72,7 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     "method",
     default="auto",
     show_default=True,
-    type=click.Choice(READING_METHODS),
+    type=click.Choice(METHODS),
     help="How the model's own policy is read; auto: the best that it allows.",
 )
 @click.option("--calibrate/--no-calibrate", default=True, show_default=True, help="Divide out letter preference.")
@@ -165,7 +165,7 @@ def _name(settings: Mapping[str, object]) -> str:
 
 async def _play(
     environment: Environment,
-    reader: PriorReader,
+    reader: PriorReader | Chooser,
     memory: Memory,
     policy: str,
     episodes: int,

@@ -6,7 +6,7 @@ Importing this loads neither the OpenAI client, LiteLLM nor llama.cpp; making a 
 from __future__ import annotations
 
 from seasoned.llms.answers import read_action
-from seasoned.llms.bias import BiasChooser, Choice
+from seasoned.llms.bias import BiasChooser
 from seasoned.llms.cache import CachedLLM
 from seasoned.llms.choosing import READING_METHODS, AutoReader, choose_reader, reader_for
 from seasoned.llms.labels import LabelReader, label_prior, label_prompt
@@ -26,7 +26,6 @@ __all__ = [
     "AutoReader",
     "BiasChooser",
     "CachedLLM",
-    "Choice",
     "LabelReader",
     "LiteLLM",
     "LocalLLM",

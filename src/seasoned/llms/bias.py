@@ -23,32 +23,13 @@ from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelErro
 from seasoned.llms.labels import label_prompt, logprobs_over_labels
 from seasoned.llms.menus import check_candidates
 from seasoned.llms.token_ids import no_token_ids
-from seasoned.protocols import LLM, CompletionRequest, Message, TokenIds, TokenLogprob, Usage
+from seasoned.protocols import LLM, Choice, CompletionRequest, Message, TokenIds, TokenLogprob, Usage
 from seasoned.types import Prior, check_finite, check_text
 
-__all__ = ["BiasChooser", "Choice"]
+__all__ = ["BiasChooser"]
 
 _LEAST_MARGIN_NATS = 20.0
 _SPELLINGS = ("", " ")
-
-
-@dataclass(frozen=True)
-class Choice:
-    """An action that was chosen inside the server.
-
-    Args:
-        action: the candidate whose letter was drawn.
-        usage: what it cost.
-        shifts: nats added to each candidate.
-        prior: the model's policy before the shift, where the endpoint returned logprobs; else None.
-        probs: the policy that `action` was drawn from, where the prior is known; else None.
-    """
-
-    action: str
-    usage: Usage
-    shifts: Mapping[str, float]
-    prior: Prior | None = None
-    probs: Mapping[str, float] | None = None
 
 
 @dataclass(frozen=True)

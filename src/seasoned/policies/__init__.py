@@ -2,6 +2,7 @@
 
 from seasoned.policies.advice import Advice, Advised, Advisor
 from seasoned.policies.alone import ModelAlone
+from seasoned.policies.inside import decide_inside
 from seasoned.policies.jitrl import JitRL
 from seasoned.policies.presets import PRESETS
 from seasoned.policies.settings import JitRLSettings
@@ -16,4 +17,5 @@ __all__ = [
     "JitRLSettings",
     "ModelAlone",
     "ShuffledReturns",
+    "decide_inside",
 ]

@@ -1,151 +1,29 @@
-"""What the parts are to each other. Environment and model calls are async; everything else is synchronous."""
+"""Language models, and what is asked of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
-from seasoned.types import Backup, Decision, Episode, Evidence, Prior
+from seasoned.types import Prior
 
 __all__ = [
     "LLM",
-    "Admissible",
     "Capabilities",
+    "Choice",
+    "Chooser",
     "Completion",
     "CompletionRequest",
-    "Environment",
-    "EvidenceSource",
-    "Judge",
-    "Judgement",
     "Message",
-    "ModelJudge",
-    "Observation",
-    "Policy",
     "PriorReader",
     "PriorReading",
-    "StateEncoder",
     "TokenIds",
     "TokenLogprob",
     "Tool",
     "ToolCall",
     "Usage",
 ]
-
-Admissible = Collection[str] | Callable[[str], bool] | Literal["any"] | None
-"""Which actions may be taken now. None: the candidates are all there is. A collection, a predicate or "any" lets memory
-add the actions it has seen, where they pass."""
-
-
-@runtime_checkable
-class StateEncoder(Protocol):
-    """Turns a state's text into the feature set that similarity compares. Deterministic, local, no model call."""
-
-    @property
-    def identity(self) -> str:
-        """Names the encoder and every setting that changes a feature; stored with each namespace."""
-        ...
-
-    def features(self, state: str) -> frozenset[str]:
-        """Return the feature set of `state`."""
-        ...
-
-
-@runtime_checkable
-class EvidenceSource(Protocol):
-    """What a policy asks of a memory."""
-
-    def evidence(
-        self,
-        state: str,
-        *,
-        k: int,
-        unit: Literal["steps", "states"],
-        threshold: float,
-        gamma: float | None,
-        similarity_power: float = 0.0,
-        decay: float = 1.0,
-        exclude_task: str | None = None,
-        backup: Backup | None = None,
-    ) -> Evidence:
-        """Return what is known about the `k` steps (or distinct states) most like `state`.
-
-        With `backup` the totals are of values backed up through the memory's graph.
-        """
-        ...
-
-
-@runtime_checkable
-class Policy(Protocol):
-    """Chooses an action from the model's own logprobs over candidates."""
-
-    @property
-    def name(self) -> str:
-        """Recorded with each decision and episode."""
-        ...
-
-    def decide(
-        self,
-        state: str,
-        candidates: Mapping[str, float],
-        *,
-        admissible: Admissible = None,
-        task: str | None = None,
-        step: int = 0,
-        seed: int | None = None,
-    ) -> Decision:
-        """Return a decision with every number that led to it."""
-        ...
-
-
-@runtime_checkable
-class Judge(Protocol):
-    """Scores the steps of a finished episode."""
-
-    @property
-    def source(self) -> str:
-        """Recorded with every reward it gives."""
-        ...
-
-    def score(self, episode: Episode) -> Mapping[int, float]:
-        """Return rewards by step index, for the steps that it has an opinion on."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Judgement:
-    """What a judge said of one finished episode, whole, and what asking it cost.
-
-    Args:
-        source: recorded with every reward.
-        rewards: by step index, in reward units.
-        weights: by step index, in (0, 1]: how much each reward counts; for the same steps.
-        votes: by step index, what each vote said, where votes were taken.
-        usage: of the model; replies that were refused are in it.
-    """
-
-    source: str
-    rewards: Mapping[int, float]
-    weights: Mapping[int, float]
-    votes: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
-    usage: Usage = field(default_factory=lambda: Usage())
-
-
-@runtime_checkable
-class ModelJudge(Protocol):
-    """Scores the steps of a finished episode by asking a model: a judge whose answer is waited for."""
-
-    @property
-    def source(self) -> str:
-        """Recorded with every reward it gives."""
-        ...
-
-    async def judge(self, episode: Episode) -> Judgement:
-        """Return the whole judgement; ModelError if there is none, never a part of it."""
-        ...
-
-
-# ---------------------------------------------------------------------------------------------- language models
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +169,41 @@ class PriorReader(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class Choice:
+    """An action that was chosen inside the server.
+
+    Args:
+        action: the candidate whose letter was drawn.
+        usage: what it cost.
+        shifts: nats added to each candidate.
+        prior: the model's policy before the shift, where the endpoint returned logprobs; else None.
+        probs: the policy that `action` was drawn from, where the prior is known; else None.
+    """
+
+    action: str
+    usage: Usage
+    shifts: Mapping[str, float]
+    prior: Prior | None = None
+    probs: Mapping[str, float] | None = None
+
+
+@runtime_checkable
+class Chooser(Protocol):
+    """Has the model choose among named candidates, its policy shifted inside the server."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def choose(
+        self, state: str, task: str, candidates: Sequence[str], shifts: Mapping[str, float], seed: int | None = None
+    ) -> Choice:
+        """Return a candidate drawn from softmax(log prior + shifts), shifts in nats."""
+        ...
+
+
 @runtime_checkable
 class LLM(Protocol):
     """A chat model."""
@@ -319,60 +232,4 @@ class TokenIds(Protocol):
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
         """Return the ids of the tokens that spell `text`, without any that begin or end a text."""
-        ...
-
-
-# ---------------------------------------------------------------------------------------------- environments
-
-
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """What an environment shows after `reset` or `step`.
-
-    Args:
-        state: what the agent sees, as text.
-        admissible: the actions that are possible now, or None where the environment cannot say.
-        reward: what the last action earned; 0 after reset.
-        terminated: the task is over (won, lost, done).
-        truncated: a limit cut it off.
-        score: the episode's score so far, in the environment's points.
-    """
-
-    state: str
-    admissible: tuple[str, ...] | None
-    reward: float = 0.0
-    terminated: bool = False
-    truncated: bool = False
-    score: float = 0.0
-
-
-@runtime_checkable
-class Environment(Protocol):
-    """A task that can be played again and again."""
-
-    @property
-    def name(self) -> str:
-        """The specification that makes it again, such as `textworld:cooking?seed=3`."""
-        ...
-
-    @property
-    def task(self) -> str:
-        """What is attempted, in words; shown to the model and stored with each episode."""
-        ...
-
-    @property
-    def max_score(self) -> float | None:
-        """The best possible score, where it is known."""
-        ...
-
-    async def reset(self, *, seed: int | None = None) -> Observation:
-        """Begin an episode."""
-        ...
-
-    async def step(self, action: str) -> Observation:
-        """Take an action; EnvError before `reset`, after the end, or for an action that is not admissible."""
-        ...
-
-    async def aclose(self) -> None:
-        """Release what it holds."""
         ...
