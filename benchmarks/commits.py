@@ -2,8 +2,9 @@
 
 Run: python benchmarks/commits.py [--rounds 9] [--one 100] [--batch 1000] [--folder DIR] [--postgres]
 
-Ten-step episodes go into one store, one by one (`Memory.add`, a commit each), as one batch (`Memory.add_many`, one
-commit) and as one import (`Memory.import_lines`). Two workloads, each with its own store, which grows from round to
+Ten-step episodes go into one store, one by one (`Memory.add`, a commit each), one by one with a query at the end (all
+of it counted: on PostgreSQL, a query derives what the adds before it left), as one batch (`Memory.add_many`, one commit)
+and as one import (`Memory.import_lines`). Two workloads, each with its own store, which grows from round to
 round: all states new (48 to 60 distinct words each), and states met before with probability 0.8. SQLite runs with
 `synchronous = FULL`: what was committed survives a power cut.
 
@@ -39,6 +40,8 @@ TARGETS = {
     "sqlite batch episodes/s": 2_000, "sqlite one by one episodes/s": 300,
     "postgresql one by one / bare INSERT": 0.5, "postgresql batch steps/s": 20_000,
 }  # fmt: skip
+
+ONE_BY_ONE = ("one by one", "one by one, then read")
 
 Rows = list[tuple[int, str, str, float]]
 Bare = Callable[[Rows], None]
@@ -137,23 +140,33 @@ class Measured:
     def round(self, bare: Bare) -> None:
         """Write one by one, bare, as a batch and as an import."""
         n = self.options.batch
-        single, batch = self.maker.episodes(self.options.one), self.maker.episodes(n)
+        single, read, batch = (self.maker.episodes(size) for size in (self.options.one, self.options.one, n))
         lines = as_lines(self.maker.episodes(n))
         self.note("one by one", each(self.memory.add, single))
+        self.memory.search(single[0].steps[0].state)  # nothing is left for the others
+        self.note("one by one, then read", timed_s(self._add_and_read, read)[0] / len(read))
         self.note("bare INSERT", each(bare, [rows_of(episode) for episode in single]))
         self.note("batch", timed_s(self.memory.add_many, batch)[0] / n)
         self.note("import", timed_s(self.memory.import_lines, lines)[0] / n)
 
+    def _add_and_read(self, episodes: list[Episode]) -> None:
+        for episode in episodes:
+            self.memory.add(episode)
+        self.memory.search(episodes[0].steps[0].state)
+
     def result(self) -> dict[str, Any]:
         """Return rates in episodes/s and what of a yardstick's rate is reached, over rounds."""
         yardsticks = [name for name in ("disk fsync", "bare INSERT") if name in self.times]
-        ours = self.times["one by one"]
+        over = {
+            f"{ours} over": {
+                name: spread([theirs / own for own, theirs in zip(self.times[ours], self.times[name], strict=True)])
+                for name in yardsticks
+            }
+            for ours in ONE_BY_ONE
+        }
         return {
             "episodes_per_s": {name: spread([1 / s for s in seconds]) for name, seconds in self.times.items()},
-            "one by one over": {
-                name: spread([theirs / own for own, theirs in zip(ours, self.times[name], strict=True)])
-                for name in yardsticks
-            },
+            **over,
             "stored_steps": len(self.memory),
         }
 
@@ -166,12 +179,13 @@ def spread(values: list[float]) -> dict[str, float]:
 def show(title: str, result: dict[str, Any]) -> None:
     """Print one workload's table."""
     print(f"\n{title}, {result['stored_steps']} steps stored at the end")
-    print(f"{'':<34}{'median':>10}{'min':>10}{'max':>10}{'n':>4}")
+    print(f"{'':<38}{'median':>10}{'min':>10}{'max':>10}{'n':>4}")
     lines = {f"{name}, episodes/s": figures for name, figures in result["episodes_per_s"].items()}
-    lines |= {f"one by one / {name}": figures for name, figures in result["one by one over"].items()}
+    for ours in ONE_BY_ONE:
+        lines |= {f"{ours} / {name}": figures for name, figures in result[f"{ours} over"].items()}
     for name, f in lines.items():
         digits = 0 if f["median"] >= 20 else 2
-        print(f"{name:<34}{f['median']:>10.{digits}f}{f['min']:>10.{digits}f}{f['max']:>10.{digits}f}{f['n']:>4}")
+        print(f"{name:<38}{f['median']:>10.{digits}f}{f['min']:>10.{digits}f}{f['max']:>10.{digits}f}{f['n']:>4}")
 
 
 def measure_sqlite(folder: Path, options: argparse.Namespace) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
+from seasoned.memory.arrivals import fold
 from seasoned.memory.contents import read_contents
 from seasoned.memory.deriving import Deriver
 from seasoned.memory.events import Event
@@ -48,6 +49,7 @@ class Absorber:
 
     def add(self, source: Store, source_id: int, done: Merged) -> Merged:
         """Add what a source has and the target lacks; return the sums."""
+        fold(self._target, self._ns, self._writer)
         ours, theirs = read_contents(self._target, self._ns), read_contents(source, source_id)
         reader = Reader(source, source_id)
         missing = [one.ordinal for id_, one in theirs.episodes.items() if id_ not in ours.episodes]

@@ -25,6 +25,7 @@ from seasoned.memory.keeping import Keeper
 from seasoned.memory.memory import Memory
 from seasoned.memory.merge import encoder_of, merge, merge_stores
 from seasoned.memory.partial import StoreFile, check_path, whole_file
+from seasoned.memory.postgres_schema import POSTGRES_VERSION
 from seasoned.memory.schema import SCHEMA_VERSION
 from seasoned.memory.store import Store, is_url, open_store
 from seasoned.protocols import StateEncoder
@@ -168,7 +169,7 @@ def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEnc
     _check_whole(place, "Use another backup.")
     hashes = _hashes(place, encoder)
     merge(url, place, encoder=encoder)
-    return Copied(str(place), shown, SCHEMA_VERSION, place.stat().st_size, hashes, noted=False)
+    return Copied(str(place), shown, POSTGRES_VERSION, place.stat().st_size, hashes, noted=False)
 
 
 # -------------------------------------------------------------------------------------- before anything is written

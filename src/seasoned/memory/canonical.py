@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from typing import Any
 
 from seasoned.canonical import canonical_json
+from seasoned.errors import IntegrityError
 from seasoned.types import Episode, Step
 
-__all__ = ["digest", "episode_from_record", "episode_record", "text_digest"]
+__all__ = ["digest", "episode_from_line", "episode_from_record", "episode_record", "line_digest", "text_digest"]
 
 Record = dict[str, Any]
 
 
 def digest(tag: str, record: object) -> bytes:
     """Return the SHA-256 of a record's canonical form; the tag keeps the digests of two kinds apart."""
-    return hashlib.sha256(f"seasoned:{tag}:v1\n{canonical_json(record)}".encode()).digest()
+    return line_digest(tag, canonical_json(record))
+
+
+def line_digest(tag: str, line: str) -> bytes:
+    """Return the digest of a record that is in its canonical form already."""
+    return hashlib.sha256(f"seasoned:{tag}:v1\n{line}".encode()).digest()
 
 
 def text_digest(data: str | bytes) -> bytes:
@@ -45,3 +52,18 @@ def episode_from_record(record: Record) -> Episode:
     """Return the episode that `episode_record` gave as data. InputError where a value breaks a rule."""
     fields = {name: value for name, value in record.items() if name != "steps"}
     return Episode(steps=[Step(**step) for step in record["steps"]], **fields)
+
+
+def episode_from_line(path: str, episode_id: str, line: str, content: bytes) -> Episode:
+    """Return the episode whose record is this line, in its canonical form.
+
+    Raises:
+        IntegrityError: it differs from its hash: it is not handed on as if it were what was stored.
+    """
+    if line_digest("episode", line) != content:
+        raise IntegrityError(
+            f"{path}: episode {episode_id!r} differs from its hash",
+            "what is read is what was stored",
+            "Run `seasoned memory verify`, and restore a backup.",
+        )
+    return episode_from_record(json.loads(line))

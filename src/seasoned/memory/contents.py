@@ -16,7 +16,7 @@ __all__ = ["Contents", "Entry", "Stored", "find_entry", "list_entries", "read_co
 
 
 class Stored(NamedTuple):
-    """A stored episode without its texts."""
+    """A stored episode without its texts. The ordinal is negative where it has arrived, and is not folded."""
 
     ordinal: int
     created_at: float
@@ -79,11 +79,12 @@ def find_entry(store: Store, name: str) -> Entry:
 
 
 def read_contents(store: Store, namespace_id: int) -> Contents:
-    """Return what a namespace holds, inside the caller's snapshot or transaction."""
+    """Return what a namespace holds, inside the caller's snapshot or transaction: what has arrived comes last."""
     reader = Reader(store, namespace_id)
     rows = store.execute(
         "SELECT id, ordinal, created_at, digest FROM episode WHERE namespace_id = ? ORDER BY ordinal", (namespace_id,)
-    )
+    ).fetchall()
+    rows.sort(key=lambda row: row[1] < 0)
     return Contents(
         {id_: Stored(ordinal, created_at, bytes(digest)) for id_, ordinal, created_at, digest in rows},
         {event.id: (bytes(digest), event) for digest, event in reader.events()},

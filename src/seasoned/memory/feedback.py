@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
+from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
 from seasoned.memory.deriving import Deriver
 from seasoned.memory.events import Event
 from seasoned.memory.schema import STEP_BITS
@@ -93,6 +93,8 @@ class FeedbackWriter:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
             )
+        if row[0] < 0:
+            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
         if not row[1]:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."

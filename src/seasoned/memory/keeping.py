@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from seasoned.errors import NotFoundError, StoreError, excerpt
+from seasoned.memory.arrivals import Arrivals, fold
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.quarantines import QuarantineWriter
@@ -18,6 +19,7 @@ from seasoned.memory.removal import Remover
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
+from seasoned.memory.writer import Writer
 from seasoned.types import check_text
 
 __all__ = ["Copy", "Erasure", "Keeper"]
@@ -63,6 +65,8 @@ class Keeper:
     _store: Store
     _id: int
     _reader: Reader
+    _writer: Writer
+    _arrivals: Arrivals
 
     def _redacted(self, text: Text) -> Text:
         """Return a text as it would be stored."""
@@ -72,6 +76,7 @@ class Keeper:
         """Ask inside one snapshot."""
 
         def attempt() -> Answer:
+            self._arrivals.fold_waiting()
             with self._store.snapshot(), naming_damage(self._store.path):
                 return ask()
 
@@ -85,6 +90,7 @@ class Keeper:
 
         def attempt() -> Answer:
             with contextlib.suppress(_TakenBack), self._store.transaction(self._id):
+                fold(self._store, self._id, self._writer)
                 answer = change()
                 if dry_run:
                     raise _TakenBack
@@ -217,13 +223,13 @@ class Keeper:
         """
         check_text("subject", subject)
         if dry_run:
-            return self._read(lambda: self._plan_erasure(subject))
+            return self._read(lambda: self._plan_erasure(subject, "TRUE"))
 
         tried: list[Erasure] = []
 
         def change() -> Erasure:
             try:
-                planned = self._plan_erasure(subject)
+                planned = self._plan_erasure(subject, "ordinal >= 0")  # the rest arrived just now
             except NotFoundError:
                 if not tried:
                     raise
@@ -246,9 +252,10 @@ class Keeper:
             ) from error
         return erased
 
-    def _plan_erasure(self, subject: str) -> Erasure:
+    def _plan_erasure(self, subject: str, which: str) -> Erasure:
         about = self._store.execute(
-            "SELECT ordinal, id, task, steps FROM episode WHERE namespace_id = ? AND subject = ? ORDER BY ordinal",
+            f"SELECT ordinal, id, task, steps FROM episode WHERE namespace_id = ? AND subject = ? AND {which} "
+            "ORDER BY ordinal",
             (self._id, subject),
         ).fetchall()
         said = self._store.execute(

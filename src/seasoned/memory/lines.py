@@ -41,18 +41,19 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
     """Yield the namespace's raw content as of the first line, line by line.
 
     Nothing is held between two lines, so that others read, write and close meanwhile. Stored episodes never change:
-    those that were there at the first line are read a few at a time. What feedback there was is read at once.
+    those that were there at the first line are read a few at a time. What feedback there was, and what had arrived, is
+    read at once.
 
     Raises:
         StoreBusyError: something was taken away or set aside meanwhile; the lines so far are no whole export.
     """
 
-    def opening() -> tuple[int, int, dict[str, int], list[Event], list[Quarantine]]:
+    def opening() -> tuple[int, int, dict[str, int], list[tuple[float, Episode]], list[Event], list[Quarantine]]:
         with store.snapshot(), naming_damage(store.path):
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
             counted = {"episodes": reader.count("episode"), "feedback": len(events)}
-            return reader.epoch(), reader.last_ordinal(), counted, events, quarantines
+            return reader.epoch(), reader.last_ordinal(), counted, reader.arrivals(), events, quarantines
 
     def page_from(first: int) -> list[tuple[int, float, bytes, Episode]]:
         with store.snapshot(), naming_damage(store.path):
@@ -64,7 +65,7 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
                 )
             return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
 
-    epoch, last, counted, events, quarantines = store.retrying(opening)
+    epoch, last, counted, arrivals, events, quarantines = store.retrying(opening)
     if quarantines:
         counted["quarantines"] = len(quarantines)
     yield canonical_json({"type": "header", "format": FORMAT, **counted, **header})
@@ -72,6 +73,8 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
         page = store.retrying(lambda first=first: page_from(first))  # type: ignore[misc]
         for _, created_at, _, episode in page:
             yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
+    for created_at, episode in arrivals:
+        yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
     for event in events:
         later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
         yield canonical_json({"type": "feedback", **event.record(), **later})

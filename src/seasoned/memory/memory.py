@@ -13,6 +13,7 @@ import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.memory.arrivals import Arrivals
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
 from seasoned.memory.exchange import Exchange
@@ -63,7 +64,10 @@ class Memory(Exchange):
         self._id = entered.id
         self._reader = Reader(store, entered.id)
         self._writer = Writer(store, entered.id, encoder)
-        self._retriever = Retriever(store, entered.id, self._reader, self._writer, encoder, max_text_bytes)
+        self._arrivals = Arrivals(store, entered.id, encoder, self._writer)
+        self._retriever = Retriever(
+            store, entered.id, self._reader, self._writer, self._arrivals, encoder, max_text_bytes
+        )
 
     @classmethod
     def open(
@@ -146,7 +150,11 @@ class Memory(Exchange):
             EpisodeConflictError: its id is stored with other content.
             StoreError: the disk is full, busy or broken; nothing was written.
         """
-        return self.add_many([episode])[0]
+        if not self._store.derives_later:
+            return self.add_many([episode])[0]
+        named = with_id(self._checked(episode))
+        self._arrivals.add(named)
+        return str(named.id)
 
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
@@ -367,7 +375,10 @@ class Memory(Exchange):
 
     def close(self) -> None:
         """Close the store. What was added is on disk already."""
-        self._store.close()
+        try:
+            self._arrivals.close()
+        finally:
+            self._store.close()
 
     def __enter__(self) -> Self:
         return self

@@ -7,14 +7,14 @@ import functools
 import re
 import threading
 import time
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
 from seasoned.memory.postgres_connection import RETRY_S, PostgresConnection
 from seasoned.memory.postgres_schema import KEY_LIMIT_BYTES, TABLES, Column
 from seasoned.memory.schema import COLUMNS
-from seasoned.memory.store import Cursor, LookedUp
+from seasoned.memory.store import Cursor, LookedUp, Version
 
 if TYPE_CHECKING:
     import psycopg
@@ -71,6 +71,7 @@ class PostgresStore(PostgresConnection):
     """
 
     own = "tenant = current_user"
+    derives_later = True
 
     def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
         super().__init__(url, read_only=read_only, retry_s=retry_s)
@@ -221,19 +222,18 @@ class PostgresStore(PostgresConnection):
     # ------------------------------------------------------------------------------------------ transactions
 
     @contextlib.contextmanager
-    def transaction(self, namespace_id: int | None) -> Iterator[None]:
+    def transaction(self, namespace_id: int | None, *, wait_s: float | None = None) -> Iterator[None]:
         """All of it or nothing. Holds the namespace's row, so that its writers take turns and number in commit order.
 
         Raises:
             StoreBusyError: another writer held the namespace for longer than the lock timeout.
         """
         with self.lock:
-            if self.read_only:
-                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
-            if self._inside is not None:
-                raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
+            self._check_writable()
             try:
                 with self._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
+                    if wait_s is not None:
+                        self.execute(f"SET LOCAL lock_timeout = {round(1000 * wait_s)}")
                     if namespace_id is not None:
                         take = "UPDATE namespace SET revision = revision + 1 WHERE id = ? RETURNING epoch"
                         self._epoch_asked = namespace_id, self.execute(take, (namespace_id,))
@@ -243,6 +243,45 @@ class PostgresStore(PostgresConnection):
                 raise
             finally:
                 self._epoch_asked = None
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+        if self._inside is not None:
+            raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
+
+    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
+        """Run one statement that commits by itself, in one round trip, and return how many rows it changed."""
+        from psycopg.pq import TransactionStatus
+
+        from seasoned.memory.postgres_errors import is_lost
+
+        with self.lock, self._errors():
+            self._check_writable()
+            connection = self._connection()
+            try:
+                n_rows = connection.execute(_translate(sql), parameters, binary=True, prepare=True).rowcount
+            except BaseException as error:
+                if connection.info.transaction_status != TransactionStatus.IDLE:
+                    self._drop()
+                if is_lost(error):
+                    raise self._unknown_outcome(error) from error
+                raise
+            self._wrote = True
+            return n_rows
+
+    def lacks_rights(self, error: Exception) -> bool:
+        """Whether an error says that this role may not do what was asked."""
+        return getattr(error.__cause__, "sqlstate", None) == "42501"
+
+    def _unknown_outcome(self, error: BaseException) -> StoreError:
+        from seasoned.memory.postgres_errors import UNKNOWN_OUTCOME
+
+        return StoreError(
+            f"{self.path}: the connection was lost while committing ({' '.join(str(error).split())})",
+            UNKNOWN_OUTCOME,
+            "Do it again under the same id: what is stored already is left alone.",
+        )
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -258,7 +297,7 @@ class PostgresStore(PostgresConnection):
     @contextlib.contextmanager
     def _block(self, kind: str, begin: str) -> Iterator[None]:
         """Run from BEGIN to COMMIT, in a pipeline: what fetches nothing waits for nothing."""
-        from seasoned.memory.postgres_errors import UNKNOWN_OUTCOME, is_lost
+        from seasoned.memory.postgres_errors import is_lost
 
         with self._errors():
             connection = self._connection()
@@ -280,11 +319,7 @@ class PostgresStore(PostgresConnection):
                 self._pending.clear()
                 self._undo(connection)
                 if committing and kind == "transaction" and is_lost(error):
-                    raise StoreError(
-                        f"{self.path}: the connection was lost while committing ({' '.join(str(error).split())})",
-                        UNKNOWN_OUTCOME,
-                        "Do it again under the same id: what is stored already is left alone.",
-                    ) from error
+                    raise self._unknown_outcome(error) from error
                 raise
             finally:
                 self._inside = None
@@ -306,11 +341,15 @@ class PostgresStore(PostgresConnection):
             self._drop()
             raise
 
-    def version(self, namespace_id: int) -> Hashable:
-        """Changes whenever anything was committed to the namespace, by whomever. One round trip, one row."""
+    def version(self, namespace_id: int) -> Version:
+        """Its mark changes whenever what is derived does, by whomever. One round trip, one row."""
+        sql = (
+            "SELECT revision, epoch, EXISTS (SELECT FROM episode WHERE namespace_id = ? AND ordinal < 0) "
+            "FROM namespace WHERE id = ?"
+        )
         with self.lock, self._errors():
-            row = self.execute("SELECT revision, epoch FROM namespace WHERE id = ?", (namespace_id,)).fetchone()
-        return None if row is None else tuple(row)
+            row = self.execute(sql, (namespace_id, namespace_id)).fetchone()
+        return Version(None, False) if row is None else Version((row[0], row[1]), row[2])
 
     # ------------------------------------------------------------------------------------------ the whole
 

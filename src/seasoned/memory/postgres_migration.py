@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import ForeignStoreError, NewerStoreError, NotFoundError, StoreError
-from seasoned.memory.postgres_schema import MIGRATIONS, SCHEMA, TABLES, create_statements
-from seasoned.memory.schema import APPLICATION_ID, SCHEMA_VERSION
+from seasoned.memory.postgres_schema import MIGRATIONS, POSTGRES_VERSION, SCHEMA, TABLES, create_statements
+from seasoned.memory.schema import APPLICATION_ID
 
 if TYPE_CHECKING:
     import psycopg
@@ -26,7 +26,7 @@ def prepare_schema(
     *,
     create: bool,
     migrate: bool,
-    version: int = SCHEMA_VERSION,
+    version: int = POSTGRES_VERSION,
     steps: Steps = MIGRATIONS,
 ) -> None:
     """Check that the schema is ours; make it if there is none and `create`, bring it up to date if `migrate`.

@@ -1,19 +1,22 @@
 """The PostgreSQL schema, declared once: tables, policies, partitions and writing statements are made from it.
 
-Version 2 is the first that PostgreSQL ever had. Every key begins with the namespace, so that Citus or native partitions
-can spread the rows. The table `tenant` numbers the roles; the upper bits of a namespace's id are its tenant's number:
-a row tells whose it is. No content (text, bytes, real numbers) enters the planner's statistics, which roles share.
+Version 2 is the first that PostgreSQL ever had; from 3 on, `episode` holds arrivals (see `arrivals`). Every key begins
+with the namespace, so that Citus or native partitions can spread the rows. The table `tenant` numbers the roles; the
+upper bits of a namespace's id are its tenant's number: a row tells whose it is. No content (text, bytes, real numbers)
+enters the planner's statistics, which roles share.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seasoned.memory.schema import APPLICATION_ID, COLUMNS, COUNTERS, SCHEMA_VERSION, STEP_BITS
+from seasoned.memory.schema import APPLICATION_ID, COLUMNS, COUNTERS, STEP_BITS
 
 __all__ = [
+    "GROUP",
     "KEY_LIMIT_BYTES",
     "MIGRATIONS",
+    "POSTGRES_VERSION",
     "SCHEMA",
     "TABLES",
     "TENANT_BITS",
@@ -25,8 +28,12 @@ __all__ = [
 ]
 
 SCHEMA = "seasoned"
+POSTGRES_VERSION = 3
 KEY_LIMIT_BYTES = 1000
 """The longest text that may be a key, as UTF-8; PostgreSQL indexes hold about 2,700 bytes."""
+
+GROUP = "seasoned_tenant"
+"""The role that holds the rights; every tenant is a member of it."""
 
 TENANT_BITS = 40
 """How far a tenant's number is shifted in the ids of its namespaces."""
@@ -117,7 +124,7 @@ class Table:
         """
         table = f"{SCHEMA}.{self.name}"
         samples = {"integer": "n", "real": "n", "truth": "true", "text": "n::text", "blob": "sha256(n::text::bytea)"}
-        shown = {"namespace_id": "0", "view_id": "1", "ending": "'aborted'"}
+        shown = {"namespace_id": "0", "view_id": "1", "ending": "'aborted'", "line": "NULL"}
         if self.name == "copy":
             shown["kind"] = "'export'"
         given = [column for column in self.columns if "GENERATED" not in column.rule]
@@ -146,6 +153,8 @@ def _columns(table: str, kinds: str, **rules: str) -> tuple[Column, ...]:
 
 
 _ENDING = "NOT NULL CHECK (ending IN ('terminated', 'truncated', 'aborted'))"
+_LINE = Column("line", "text", "CHECK ((line IS NULL) = (ordinal >= 0))")
+_ARRIVAL_NUMBER = f"CREATE SEQUENCE {SCHEMA}.arrival_number MINVALUE {-(2**42)} MAXVALUE -1"
 
 TABLES: tuple[Table, ...] = (
     Table(
@@ -180,9 +189,12 @@ TABLES: tuple[Table, ...] = (
     ),
     Table(
         "episode",
-        _columns(
-            "episode", "integer integer text text text integer integer text text text text real blob",
-            ending=_ENDING, final_state_id=_NULL, model=_NULL, policy=_NULL, arm=_NULL, subject=_NULL,
+        (
+            *_columns(
+                "episode", "integer integer text text text integer integer text text text text real blob",
+                ending=_ENDING, final_state_id=_NULL, model=_NULL, policy=_NULL, arm=_NULL, subject=_NULL,
+            ),
+            _LINE,
         ),
         ("namespace_id", "ordinal"), (("namespace_id", "id"),),
     ),
@@ -233,7 +245,15 @@ TABLES: tuple[Table, ...] = (
 )  # fmt: skip
 """Every table, as it is at the latest version."""
 
-MIGRATIONS: dict[int, tuple[str, ...]] = {}
+MIGRATIONS: dict[int, tuple[str, ...]] = {
+    2: (
+        f"ALTER TABLE {SCHEMA}.episode ADD COLUMN {_LINE.ddl()}",
+        f"ALTER TABLE {SCHEMA}.episode ALTER COLUMN line SET STATISTICS 0",
+        _ARRIVAL_NUMBER,
+        f"DO $$ BEGIN IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '{GROUP}') THEN "
+        f"GRANT USAGE ON SEQUENCE {SCHEMA}.arrival_number TO {GROUP}; END IF; END $$",
+    )
+}
 """Statements that bring a schema from version i to i + 1; a new one is made from `TABLES`, at the latest version.
 
 They run as the tables' owner, who sees only its own rows: one that changes rows must lift FORCE ROW LEVEL SECURITY and
@@ -245,13 +265,14 @@ def _common_statements() -> list[str]:
     return [
         f"CREATE SCHEMA IF NOT EXISTS {SCHEMA}",
         f"CREATE TABLE {SCHEMA}.meta (application bigint NOT NULL PRIMARY KEY, version bigint NOT NULL)",
-        f"INSERT INTO {SCHEMA}.meta VALUES ({APPLICATION_ID}, {SCHEMA_VERSION})",
+        f"INSERT INTO {SCHEMA}.meta VALUES ({APPLICATION_ID}, {POSTGRES_VERSION})",
         f"CREATE TABLE {SCHEMA}.tenant "
         f"(role {_TEXT} NOT NULL PRIMARY KEY, number bigint NOT NULL GENERATED ALWAYS AS IDENTITY UNIQUE)",
         f"ALTER TABLE {SCHEMA}.tenant ENABLE ROW LEVEL SECURITY",
         f"CREATE POLICY own ON {SCHEMA}.tenant FOR SELECT USING (role = current_user)",
         f"ALTER TABLE {SCHEMA}.tenant ALTER COLUMN role SET STATISTICS 0",
         f"CREATE SEQUENCE {SCHEMA}.namespace_number MAXVALUE {2**TENANT_BITS - 1}",
+        _ARRIVAL_NUMBER,
         f"CREATE FUNCTION {SCHEMA}.next_namespace() RETURNS bigint LANGUAGE sql SET search_path = pg_catalog AS "
         f"'SELECT (SELECT number FROM {SCHEMA}.tenant WHERE role = current_user) << {TENANT_BITS} "
         f"| nextval(''{SCHEMA}.namespace_number'')'",

@@ -134,7 +134,7 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
         ordinal: _Held(id_, created_at, "aborted" if ending == "aborted" else "value", states=[final] if final else [])
         for ordinal, id_, created_at, ending, final in store.execute(
             "SELECT ordinal, id, created_at, ending, final_state_id FROM episode WHERE namespace_id = ? "
-            "ORDER BY ordinal",
+            "AND ordinal >= 0 ORDER BY ordinal",
             (namespace_id,),
         ).fetchall()
     }

@@ -77,7 +77,7 @@ class QuarantineWriter:
         condition, values = selection.episode_condition()
         return self._rows(
             "SELECT ordinal, id, ending, created_at, task, model, policy, arm, subject FROM episode "
-            f"WHERE namespace_id = ? AND {condition}",
+            f"WHERE namespace_id = ? AND ordinal >= 0 AND {condition}",
             *values,
         )
 

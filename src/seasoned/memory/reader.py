@@ -11,7 +11,7 @@ import numpy as np
 
 from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError, IntegrityError
-from seasoned.memory.canonical import digest, episode_record
+from seasoned.memory.canonical import digest, episode_from_line, episode_record
 from seasoned.memory.events import Event
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
@@ -223,6 +223,8 @@ class Reader:
     ) -> Iterator[tuple[int, float, bytes, Episode]]:
         """Yield (ordinal, created_at, digest, episode) in commit order: all, or those that fit; at most the `last`.
 
+        What has arrived comes last, with negative ordinals.
+
         Raises:
             IntegrityError: an episode differs from its hash: it is not handed on as if it were what was stored.
         """
@@ -230,12 +232,15 @@ class Reader:
         if ordinals is not None:
             asked |= {"ordinal >= ?": ordinals.start, "ordinal < ?": ordinals.stop}
         given = {sql: value for sql, value in asked.items() if value is not None}
+        most = sys.maxsize if last is None else min(last, sys.maxsize)
+        waiting = self._waiting(given, most) if self._store.derives_later else []
         rows = self._rows(
             "SELECT ordinal, created_at, episode.digest, episode.id, task, state.text, ending, model, policy, arm, "
             "subject "
             "FROM episode LEFT JOIN state ON state.namespace_id = episode.namespace_id AND state.id = final_state_id "
-            f"WHERE {' AND '.join(['episode.namespace_id = ?', *given])} ORDER BY ordinal DESC LIMIT ?",
-            self._ns, *given.values(), sys.maxsize if last is None else min(last, sys.maxsize),
+            f"WHERE {' AND '.join(['episode.namespace_id = ?', 'ordinal >= 0', *given])} "
+            "ORDER BY ordinal DESC LIMIT ?",
+            self._ns, *given.values(), most - len(waiting),
         )  # fmt: skip
         for ordinal, created_at, content, name, about, *fields in reversed(rows):
             taken = self._rows(
@@ -258,6 +263,24 @@ class Reader:
                     "Run `seasoned memory verify`, and restore a backup.",
                 )
             yield ordinal, created_at, content, episode
+        for ordinal, created_at, content, name, line in waiting:
+            yield ordinal, created_at, content, episode_from_line(self._store.path, name, line, content)
+
+    def _waiting(self, given: dict[str, object], most: int) -> list[Any]:
+        """Return (ordinal, created_at, digest, id, line) of the last that have arrived, of those that fit."""
+        rows = self._rows(
+            "SELECT ordinal, created_at, digest, id, line FROM episode "
+            f"WHERE {' AND '.join(['namespace_id = ?', 'ordinal < 0', *given])} ORDER BY ordinal DESC LIMIT ?",
+            self._ns, *given.values(), most,
+        )  # fmt: skip
+        return rows[::-1]
+
+    def arrivals(self) -> list[tuple[float, Episode]]:
+        """Return (created_at, episode) of what has arrived, in its order."""
+        if not self._store.derives_later:
+            return []
+        rows = self._waiting({}, sys.maxsize)
+        return [(row[1], episode_from_line(self._store.path, row[3], row[4], row[2])) for row in rows]
 
     def events(self, episode_id: str | None = None) -> Iterator[tuple[bytes, Event]]:
         """Yield (digest, feedback event) in the order in which they were given: all, or an episode's."""

@@ -10,12 +10,13 @@ import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
+from seasoned.memory.arrivals import Arrivals
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.graph import GraphKeeper, check_backup, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
-from seasoned.memory.store import Store
+from seasoned.memory.store import Store, Version
 from seasoned.memory.summing import summed_up, weighed
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
@@ -71,6 +72,7 @@ class Retriever:
         namespace_id: int,
         reader: Reader,
         writer: Writer,
+        arrivals: Arrivals,
         encoder: StateEncoder,
         max_text_bytes: int,
     ) -> None:
@@ -78,6 +80,7 @@ class Retriever:
         self._ns = namespace_id
         self._reader = reader
         self._writer = writer
+        self._arrivals = arrivals
         self._encoder = encoder
         self._max_text_bytes = max_text_bytes
         self._index = JaccardIndex()
@@ -96,9 +99,16 @@ class Retriever:
         """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id."""
         with self._store.lock:
             view_id = self._view_id(gamma, decay)
-            with self._store.snapshot():
-                self._refresh()
-                yield view_id
+            foldable = self._arrivals.can_fold()
+            while True:
+                with self._store.snapshot():
+                    version = self._store.version(self._ns)
+                    if not (version.waiting and foldable):
+                        self._refresh(version)
+                        yield view_id
+                        return
+                self._arrivals.fold_waiting()
+                foldable = False  # what cannot be folded, or came in meanwhile, is for the next time
 
     def _view_id(self, gamma: float, decay: float) -> int:
         """Return the view's id; gather it first if nobody asked for this discount before."""
@@ -117,9 +127,8 @@ class Retriever:
             self._views[gamma, decay] = view_id
         return self._views[gamma, decay]
 
-    def _refresh(self) -> None:
-        """Bring the index up to the store's last commit; costs what is new."""
-        version = self._store.version(self._ns)
+    def _refresh(self, version: Version) -> None:
+        """Bring the index up to this commit, the store's last; costs what is new."""
         if version == self._seen_version:
             return
         self._reader.check_encoder(self._encoder.identity)

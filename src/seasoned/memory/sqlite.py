@@ -6,7 +6,7 @@ import contextlib
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,7 +24,7 @@ from seasoned.errors import (
 )
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
-from seasoned.memory.store import LookedUp
+from seasoned.memory.store import LookedUp, Version
 
 __all__ = ["SqliteStore", "check_ours"]
 
@@ -69,6 +69,7 @@ class SqliteStore(sqlite.Connection):
     """
 
     own = "TRUE"
+    derives_later = False
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool, read_only: bool, synchronous: str = "FULL"
@@ -204,8 +205,11 @@ class SqliteStore(sqlite.Connection):
         self.connection.executemany(f"UPDATE {table} SET {changes} WHERE {which}", rows)
 
     @contextlib.contextmanager
-    def transaction(self, namespace_id: int | None) -> Iterator[None]:
-        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end."""
+    def transaction(self, namespace_id: int | None, *, wait_s: float | None = None) -> Iterator[None]:
+        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end.
+
+        For the lock everybody waits alike, whatever `wait_s` says.
+        """
         with self.lock, _store_errors(self.path):
             self.check_open()
             if self.read_only:
@@ -235,6 +239,15 @@ class SqliteStore(sqlite.Connection):
                 self.looked_up.pop(namespace_id, None)
             self._epochs[namespace_id] = epoch
 
+    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
+        """Run one statement in a transaction of its own, and return how many rows it changed."""
+        with self.transaction(None):
+            return int(self.execute(sql, parameters).rowcount)
+
+    def lacks_rights(self, error: Exception) -> bool:
+        """Whether an error says that this user may not do what was asked: a file has no such rights."""
+        return False
+
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
         """Several reads of one and the same committed state."""
@@ -261,10 +274,10 @@ class SqliteStore(sqlite.Connection):
         """Whether the file that was opened as one that nobody changes was changed."""
         return self._frozen is not None and self.file is not None and _signature(Path(self.file)) != self._frozen
 
-    def version(self, namespace_id: int) -> Hashable:
+    def version(self, namespace_id: int) -> Version:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
         data_version = self.execute("PRAGMA data_version").fetchone()[0]
-        return data_version, self.writes, self.generation  # SQLite counts per connection
+        return Version((data_version, self.writes, self.generation), False)  # SQLite counts per connection
 
     def retrying(self, attempt: Callable[[], _T]) -> _T:
         """Run it: a file is there or it is not."""

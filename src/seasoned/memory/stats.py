@@ -13,7 +13,11 @@ __all__ = ["MemoryStats", "gather_stats"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """What a namespace holds. `spread` is the robust spread of its mean returns at `gamma`, in reward units."""
+    """What a namespace holds. `spread` is the robust spread of its mean returns at `gamma`, in reward units.
+
+    `waiting`: how many of the episodes have arrived, but are not folded, so that nothing is derived from them. There
+    are some only where this memory may not write, or a writer holds the namespace.
+    """
 
     path: str
     namespace: str
@@ -21,6 +25,7 @@ class MemoryStats:
     gamma: float
     episodes: int
     aborted: int
+    waiting: int
     steps: int
     states: int
     distinct_states: int
@@ -43,9 +48,9 @@ def gather_stats(
     def count(table: str) -> int:
         return int(row(f"SELECT count(*) FROM {table} WHERE namespace_id = ?")[0])
 
-    episodes, aborted, steps, tasks = row(
-        "SELECT count(*), count(*) FILTER (WHERE ending = 'aborted'), coalesce(sum(steps), 0), count(DISTINCT task) "
-        "FROM episode WHERE namespace_id = ?"
+    episodes, aborted, waiting, steps, tasks = row(
+        "SELECT count(*), count(*) FILTER (WHERE ending = 'aborted'), count(*) FILTER (WHERE ordinal < 0), "
+        "coalesce(sum(steps), 0), count(DISTINCT task) FROM episode WHERE namespace_id = ?"
     )
     reward, finished = row(
         f"SELECT sum(reward + feedback), count(DISTINCT visit >> {STEP_BITS}) FROM step WHERE namespace_id = ? AND live"
@@ -57,6 +62,7 @@ def gather_stats(
         gamma=gamma,
         episodes=episodes,
         aborted=aborted,
+        waiting=waiting,
         steps=int(steps),
         states=count("state"),
         distinct_states=count("feature_set"),

@@ -7,11 +7,11 @@ import os
 import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 from seasoned.errors import InputError
 
-__all__ = ["Cursor", "LookedUp", "Store", "is_url", "open_store", "shown"]
+__all__ = ["Cursor", "LookedUp", "Store", "Version", "is_url", "open_store", "shown"]
 
 _T = TypeVar("_T")
 
@@ -37,18 +37,27 @@ class Cursor(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
+class Version(NamedTuple):
+    """How far a namespace is: a mark that changes with every commit to it, and whether anything has arrived in it."""
+
+    mark: Hashable
+    waiting: bool
+
+
 class Store(Protocol):
     """One connection to one store. Its SQL is what SQLite 3.35 and PostgreSQL 14 both understand, with `?` marks.
 
     Attributes:
         path: what messages call it; a URL without its password.
         read_only: every write is refused.
+        derives_later: an added episode is committed as it came, and derived by whoever looks next; see `arrivals`.
         own: an SQL condition on the table `namespace`: the caller's own ones.
         lock: held while the connection is in use.
     """
 
     path: str
     read_only: bool
+    derives_later: bool
     own: str
     lock: threading.RLock
 
@@ -91,8 +100,21 @@ class Store(Protocol):
         """Change columns of rows: each row holds their new values, then those of its keys."""
         ...
 
-    def transaction(self, namespace_id: int | None) -> contextlib.AbstractContextManager[None]:
-        """All of it or nothing. The writers of one namespace take turns, so that its numbers are in commit order."""
+    def transaction(
+        self, namespace_id: int | None, *, wait_s: float | None = None
+    ) -> contextlib.AbstractContextManager[None]:
+        """All of it or nothing. The writers of one namespace take turns, so that its numbers are in commit order.
+
+        `wait_s`: for how long to wait for another writer; None for as long as the store does.
+        """
+        ...
+
+    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
+        """Run one statement in a transaction of its own, and return how many rows it changed."""
+        ...
+
+    def lacks_rights(self, error: Exception) -> bool:
+        """Whether an error says that this user may not do what was asked."""
         ...
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
@@ -103,8 +125,8 @@ class Store(Protocol):
         """Whether this process has a transaction or a snapshot open."""
         ...
 
-    def version(self, namespace_id: int) -> Hashable:
-        """Changes whenever anything was committed to the namespace, by whomever. Its cost does not grow."""
+    def version(self, namespace_id: int) -> Version:
+        """Its mark changes whenever a commit changes what is derived, by whomever. Its cost does not grow."""
         ...
 
     def retrying(self, attempt: Callable[[], _T]) -> _T:

@@ -13,16 +13,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import ConfigError, InputError, StoreError, excerpt
-from seasoned.memory.postgres_schema import SCHEMA, TABLES
+from seasoned.memory.postgres_schema import GROUP, POSTGRES_VERSION, SCHEMA, TABLES
 from seasoned.registry import load_extra
 
 if TYPE_CHECKING:
     import psycopg
 
 __all__ = ["GROUP", "MigrationReport", "migrate"]
-
-GROUP = "seasoned_tenant"
-"""The role that holds the rights; every tenant is a member of it."""
 
 _MAX_NAME_BYTES = 63  # PostgreSQL cuts what is longer, and two tenants would be one
 _FIXED = {"id", "tenant"}  # of a namespace: who could choose them could take another tenant's
@@ -53,7 +50,6 @@ def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] 
     load_extra("psycopg", "postgres")
     from seasoned.memory import postgres_migration, postgres_wire
     from seasoned.memory.postgres_errors import postgres_errors
-    from seasoned.memory.schema import SCHEMA_VERSION
 
     secrets = dict(passwords or {})
     _check(tenants, secrets)
@@ -71,7 +67,7 @@ def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] 
                     _grant(connection)
                 for name in tenants:
                     _admit(connection, path, name, secrets.get(name))
-    return MigrationReport(path, SCHEMA_VERSION, tuple(name for name in tenants if name not in known), known)
+    return MigrationReport(path, POSTGRES_VERSION, tuple(name for name in tenants if name not in known), known)
 
 
 def _check(tenants: Sequence[str], passwords: Mapping[str, str]) -> None:
@@ -129,7 +125,9 @@ def _grant(connection: psycopg.Connection[Any]) -> None:
     connection.execute(sql.SQL("REVOKE ALL ON SCHEMA {} FROM {}, PUBLIC").format(schema, group))
     connection.execute(sql.SQL("GRANT USAGE ON SCHEMA {} TO {}").format(schema, group))
     connection.execute(sql.SQL("GRANT SELECT ON {}.meta, {}.tenant TO {}").format(schema, schema, group))
-    connection.execute(sql.SQL("GRANT USAGE ON SEQUENCE {}.namespace_number TO {}").format(schema, group))
+    for name in ("namespace_number", "arrival_number"):
+        sequence = sql.Identifier(SCHEMA, name)
+        connection.execute(sql.SQL("GRANT USAGE ON SEQUENCE {} TO {}").format(sequence, group))
 
 
 def _admit(connection: psycopg.Connection[Any], path: str, name: str, password: str | None) -> None:

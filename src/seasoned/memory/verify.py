@@ -29,7 +29,10 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was verified. `hash` covers the raw content of the namespace: equal content, equal hash, in any store."""
+    """What was verified. `hash` covers the raw content of the namespace: equal content, equal hash, in any store.
+
+    `waiting`: how many of the episodes have arrived, but are not folded; see `MemoryStats`.
+    """
 
     namespace: str
     hash: str
@@ -39,6 +42,7 @@ class Verification:
     distinct_states: int
     feedback: int
     views: int
+    waiting: int = 0
 
 
 class EncoderFailedError(BaseException):
@@ -97,19 +101,25 @@ def _verify(
     running = hashlib.sha256(b"seasoned:namespace:v1\n")
     quarantines = list(reader.quarantines())
     active = [one.selection for _, one in quarantines if one.lifted_at is None]
-    n_episodes = n_steps = last = 0
+    n_episodes = n_steps = n_waiting = n_folded = last = 0
     live: dict[int, bool] = {}
     lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
     for ordinal, created_at, content, episode in reader.episodes():
         n_episodes += 1
         n_steps += len(episode.steps)
+        counted = lengths.pop(ordinal, None)
+        check(counted == len(episode.steps), f"episode {episode.id!r} counts {counted} steps")
+        running.update(content + repr(created_at).encode())
+        if ordinal < 0:
+            n_waiting += 1
+            continue
+        n_folded += len(episode.steps)
         provenance = {field: getattr(episode, field) for field in ("task", "model", "policy", "arm", "subject")}
         suspect = any(one.covers_episode(str(episode.id), provenance, created_at) for one in active)
         live[ordinal] = episode.ending != "aborted" and not suspect
         check(ordinal > last, f"episode {episode.id!r} has ordinal {ordinal} after {last}")
         last = ordinal
-        check(lengths[ordinal] == len(episode.steps), f"episode {episode.id!r} counts {lengths[ordinal]} steps")
-        running.update(content + repr(created_at).encode())
+    check(not lengths, f"{len(lengths)} episodes have numbers that none can have")
     events = list(reader.events())
     heard = [row[0] for row in rows("SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")]
     check(len(heard) == len(events), f"{len(heard) - len(events)} feedback events refer to no episode")
@@ -125,12 +135,14 @@ def _verify(
         running.update(content + repr(quarantine.lifted_at).encode())
     gamma = rows("SELECT gamma FROM namespace WHERE id = ?")[0][0]
     check(isinstance(gamma, float) and 0.0 <= gamma <= 1.0, f"the namespace's gamma is {gamma!r}")
-    _check_steps(check, rows, n_steps, live)
+    _check_steps(check, rows, n_folded, live)
     n_states, n_sets = _check_texts(check, rows, features)
     _check_references(check, rows)
     n_views = _check_views(check, rows)
     _check_counters(check, rows)
-    return Verification(name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, len(events), n_views)
+    return Verification(
+        name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, len(events), n_views, n_waiting
+    )
 
 
 Rows = Callable[..., list[Any]]
@@ -224,7 +236,7 @@ def _check_counters(check: _Check, rows: Rows) -> None:
     for (table, column), name, count in zip(numbered, COUNTERS, counted, strict=True):
         lowest, highest, there = rows(
             f"SELECT coalesce(min({column}), 1), coalesce(max({column}), 0), count(*) FROM {table} "
-            "WHERE namespace_id = ?"
+            f"WHERE namespace_id = ?{' AND ordinal >= 0' if table == 'episode' else ''}"  # without arrivals
         )[0]
         check(lowest >= 1 and highest <= count, f"{name} are numbered {lowest} to {highest}, expected 1 to {count}")
         left = count - gone.get(name, 0)

@@ -1,0 +1,166 @@
+"""Episodes that are committed as they came, and derived by whoever looks next: to commit one takes one statement.
+
+To number an episode's texts and to add up its evidence takes several round trips, and the namespace's row, so that
+writers take turns. An *arrival* needs neither: it is a row of `episode` whose `ordinal` is negative, and whose `line`
+holds the episode as canonical JSON. Whoever next reads or writes the namespace *folds* what has arrived, in its order.
+Ids are unique in `episode`, arrivals included, so that one id never has two contents, however many write at once.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from seasoned.canonical import canonical_json
+from seasoned.errors import (
+    EpisodeConflictError,
+    InputError,
+    ReadOnlyStoreError,
+    SeasonedError,
+    StoreBusyError,
+    StoreError,
+    excerpt,
+)
+from seasoned.memory.canonical import episode_from_line, episode_record, line_digest
+from seasoned.memory.reader import check_same_encoder
+from seasoned.memory.schema import MAX_STEPS
+from seasoned.memory.store import Store
+from seasoned.memory.writer import Writer
+from seasoned.protocols import StateEncoder
+from seasoned.types import Episode
+
+__all__ = ["FOLD_WAIT_S", "Arrivals", "fold"]
+
+FOLD_WAIT_S = 2.0
+"""How long a reader waits for a writer that holds the namespace, before it answers without what has arrived."""
+
+_BATCH = 250
+_A_TRANSACTION = 2_000
+_TRIES = 5
+
+# One row, if the namespace is still encoded as we think, and if nobody has this id.
+_ARRIVE = (
+    "INSERT INTO episode (namespace_id, ordinal, id, task, ending, steps, model, policy, arm, subject, created_at, "
+    "digest, line) SELECT id, nextval('arrival_number'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM namespace "
+    "WHERE id = ? AND encoder = ? ON CONFLICT DO NOTHING"
+)
+
+
+def _waiting(store: Store, namespace_id: int) -> list[int]:
+    rows = store.execute(
+        "SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal < 0 ORDER BY ordinal", (namespace_id,)
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+def _fold(store: Store, namespace_id: int, writer: Writer, ordinals: list[int]) -> None:
+    for start in range(0, len(ordinals), _BATCH):
+        rows = store.execute_in(
+            "DELETE FROM episode WHERE namespace_id = ? AND ordinal IN {values} "
+            "RETURNING ordinal, id, created_at, digest, line",
+            (namespace_id,), ordinals[start : start + _BATCH],
+        )  # fmt: skip
+        writer.add(
+            [
+                (episode_from_line(store.path, id_, line, content), created_at)
+                for _, id_, created_at, content, line in sorted(rows)
+            ]
+        )
+
+
+def fold(store: Store, namespace_id: int, writer: Writer) -> None:
+    """Number and derive what has arrived in a namespace; inside a transaction of it."""
+    if store.derives_later:
+        _fold(store, namespace_id, writer, _waiting(store, namespace_id))
+
+
+class Arrivals:
+    """What arrives in one namespace of a store that derives later."""
+
+    def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder, writer: Writer) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._encoder = encoder
+        self._writer = writer
+        self._left = False
+
+    def add(self, episode: Episode) -> None:
+        """Commit a named episode, to be derived later.
+
+        Raises:
+            InputError: it breaks a rule, or its encoder refuses a state; nothing was written.
+            EpisodeConflictError: its id is stored with other contents.
+            EncoderMismatchError: the namespace was encoded anew.
+        """
+        if len(episode.steps) > MAX_STEPS:
+            raise InputError(f"{len(episode.steps)} steps", f"an episode has at most {MAX_STEPS}", "Split it.")
+        self._store.check_key("episode id", str(episode.id))
+        for text in (*(step.state for step in episode.steps), episode.final_state):
+            if text is not None:
+                self._encoder.features(text)  # it may refuse
+        line = canonical_json(episode_record(episode))
+        content = line_digest("episode", line)
+        row = (
+            episode.id, episode.task, episode.ending, len(episode.steps), episode.model, episode.policy, episode.arm,
+            episode.subject, time.time(), content, line, self._ns, self._encoder.identity,
+        )  # fmt: skip
+        self._store.retrying(lambda: self._commit(str(episode.id), content, row))
+        self._left = True
+
+    def _commit(self, episode_id: str, content: bytes, row: tuple[Any, ...]) -> None:
+        for _ in range(_TRIES):
+            if self._store.commit(_ARRIVE, row) or self._is_stored(episode_id, content):
+                return
+        raise StoreBusyError(
+            f"episode {excerpt(episode_id)}", "others take it away as often as it is added", "Try again."
+        )
+
+    def _is_stored(self, episode_id: str, content: bytes) -> bool:
+        with self._store.snapshot():
+            [encoder] = self._store.execute("SELECT encoder FROM namespace WHERE id = ?", (self._ns,)).fetchone()
+            known = self._store.execute(
+                "SELECT digest FROM episode WHERE namespace_id = ? AND id = ?", (self._ns, episode_id)
+            ).fetchone()
+        check_same_encoder(encoder, self._encoder.identity)
+        if known is not None and known[0] != content:
+            raise EpisodeConflictError(
+                f"episode {excerpt(episode_id)} is stored with other content",
+                "one id names one episode",
+                "Use another id, or leave the id to the memory.",
+            )
+        return known is not None
+
+    def can_fold(self) -> bool:
+        """Whether there can be arrivals, and they can be folded from here, now."""
+        return self._store.derives_later and not self._store.read_only and not self._store.in_transaction()
+
+    def fold_waiting(self) -> None:
+        """Fold what has arrived, before something is read.
+
+        Where that cannot be, nothing happens, and it goes on waiting: the role may not write, the server is a standby,
+        or a writer holds the namespace for longer than `FOLD_WAIT_S`.
+        """
+        if not self.can_fold():
+            return
+        with self._store.lock:
+            ordinals = _waiting(self._store, self._ns)
+            try:
+                for start in range(0, len(ordinals), _A_TRANSACTION):
+                    with self._store.transaction(self._ns, wait_s=FOLD_WAIT_S):
+                        _fold(self._store, self._ns, self._writer, ordinals[start : start + _A_TRANSACTION])
+            except (StoreBusyError, ReadOnlyStoreError):
+                return
+            except StoreError as error:
+                if not self._store.lacks_rights(error):
+                    raise
+                return
+            self._left = False
+
+    def close(self) -> None:
+        """Fold what this memory left, if that can be done without ado; what cannot be waits for the next reader."""
+        if self._left:
+            self._left = False
+            try:
+                self.fold_waiting()
+            except SeasonedError:
+                return
