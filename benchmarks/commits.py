@@ -3,8 +3,8 @@
 Run: python benchmarks/commits.py [--rounds 9] [--one 100] [--batch 1000] [--folder DIR] [--postgres]
 
 Ten-step episodes go into one store, one by one (`Memory.add`, a commit each), one by one with a query at the end (all
-of it counted: on PostgreSQL, a query derives what the adds before it left), as one batch (`Memory.add_many`, one commit)
-and as one import (`Memory.import_lines`). Two workloads, each with its own store, which grows from round to
+of it counted: on PostgreSQL, a query derives what the adds before it left), as one batch (`Memory.add_many`, one
+commit) and as one import (`Memory.import_lines`). Two workloads, each with its own store, which grows from round to
 round: all states new (48 to 60 distinct words each), and states met before with probability 0.8. SQLite runs with
 `synchronous = FULL`: what was committed survives a power cut.
 

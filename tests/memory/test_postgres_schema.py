@@ -15,13 +15,14 @@ from seasoned.memory.postgres import PostgresStore
 from seasoned.memory.postgres_migration import prepare_schema
 from seasoned.memory.postgres_schema import (
     MIGRATIONS,
+    POSTGRES_VERSION,
     TABLES,
     citus_statements,
     create_statements,
     partition_statements,
 )
 from seasoned.memory.postgres_wire import connect, parse_url
-from seasoned.memory.schema import APPLICATION_ID, COLUMNS, SCHEMA_VERSION
+from seasoned.memory.schema import APPLICATION_ID, COLUMNS
 from seasoned.testing import check_memory
 
 FURTHER = {"namespace": {"tenant"}, "episode": {"line"}, "step": {"visit_ordinal"}, "feedback": {"visit_ordinal"}}
@@ -123,7 +124,7 @@ def test_a_newer_schema_is_left_as_it_is(postgres, fresh_url):  # noqa: F811
     opened(fresh_url).close()
     with postgres.connect(fresh_url) as connection:
         connection.execute("UPDATE seasoned.meta SET version = 99")
-    with pytest.raises(NewerStoreError, match=r"schema 99.*up to 2.*Upgrade seasoned"):
+    with pytest.raises(NewerStoreError, match=r"schema 99.*up to 3.*Upgrade seasoned"):
         opened(fresh_url)
 
 
@@ -144,17 +145,17 @@ def test_an_empty_schema_that_is_there_already_is_taken(postgres, fresh_url):  #
 def test_a_migration_runs_whole_or_not_at_all(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     store.close()
-    steps = {2: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 3: ["SELECT 1 / 0"]}
+    steps = {3: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 4: ["SELECT 1 / 0"]}
     with connect(parse_url(fresh_url), read_only=False) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero, match=r"division by zero"):
-            prepare_schema(connection, "p", create=False, migrate=True, version=4, steps=steps)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (2,)
+            prepare_schema(connection, "p", create=False, migrate=True, version=5, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (3,)
         columns = "SELECT FROM pg_attribute WHERE attrelid = 'seasoned.state'::regclass AND attname = 'colour'"
         assert not connection.execute(columns).fetchall()
-        with pytest.raises(StoreError, match=r"schema 2: schema 3 is needed.*seasoned memory migrate"):
-            prepare_schema(connection, "p", create=False, migrate=False, version=3, steps=steps)
-        prepare_schema(connection, "p", create=False, migrate=True, version=3, steps=steps)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (3,)
+        with pytest.raises(StoreError, match=r"schema 3: schema 4 is needed.*seasoned memory migrate"):
+            prepare_schema(connection, "p", create=False, migrate=False, version=4, steps=steps)
+        prepare_schema(connection, "p", create=False, migrate=True, version=4, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (4,)
         assert len(connection.execute(columns).fetchall()) == 1
 
 
@@ -184,5 +185,5 @@ def test_the_application_is_the_same_as_in_a_file(postgres, fresh_url):  # noqa:
     opened(fresh_url).close()
     with postgres.connect(fresh_url) as connection:
         assert connection.execute("SELECT application, version FROM seasoned.meta").fetchall() == [
-            (APPLICATION_ID, SCHEMA_VERSION)
+            (APPLICATION_ID, POSTGRES_VERSION)
         ]

@@ -200,7 +200,7 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
             go.wait(30)
 
     def hurry():
-        fast.add(episode("fast"))
+        fast.add_many([episode("fast")])
         seen.append("fast committed")
 
     holder, hurrier = threading.Thread(target=hold), threading.Thread(target=hurry)

@@ -11,7 +11,7 @@ from psycopg import sql
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import ConfigError, InputError, NotFoundError, StoreError
-from seasoned.memory.postgres_schema import TABLES
+from seasoned.memory.postgres_schema import POSTGRES_VERSION, TABLES
 from seasoned.memory.schema import COLUMNS
 from seasoned.memory.selection import Selection
 from seasoned.memory.tenants import GROUP, MigrationReport, migrate
@@ -346,7 +346,7 @@ def test_migrating_again_changes_nothing(site):
         "WHERE relnamespace = 'seasoned'::regnamespace ORDER BY 1"
     )
     before = site.admin.execute(catalogue).fetchall()
-    assert migrate(site.owner, site.names) == MigrationReport(site.report.path, 2, (), tuple(site.names))
+    assert migrate(site.owner, site.names) == MigrationReport(site.report.path, POSTGRES_VERSION, (), tuple(site.names))
     assert migrate(site.owner).made == ()
     assert site.admin.execute(catalogue).fetchall() == before
     with Memory.open(site.a, namespace="site") as memory:

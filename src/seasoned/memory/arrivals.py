@@ -130,6 +130,10 @@ class Arrivals:
             )
         return known is not None
 
+    def fold(self) -> None:
+        """Fold what has arrived, inside a transaction, before anything is written."""
+        fold(self._store, self._ns, self._writer)
+
     def can_fold(self) -> bool:
         """Whether there can be arrivals, and they can be folded from here, now."""
         return self._store.derives_later and not self._store.read_only and not self._store.in_transaction()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from seasoned.memory import lines as json_lines
 from seasoned.memory.importing import Once, import_parsed
 from seasoned.memory.weighing import Sources
-from seasoned.memory.writer import with_id
+from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode
 
@@ -20,6 +20,7 @@ class Exchange(Sources):
     namespace: str
     gamma: float
     encoder: StateEncoder
+    _writer: Writer
 
     def _checked(self, episode: Episode) -> Episode:
         """Return an episode as it may be stored."""

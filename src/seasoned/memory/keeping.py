@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from seasoned.errors import NotFoundError, StoreError, excerpt
-from seasoned.memory.arrivals import Arrivals, fold
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.quarantines import QuarantineWriter
@@ -19,7 +18,6 @@ from seasoned.memory.removal import Remover
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
-from seasoned.memory.writer import Writer
 from seasoned.types import check_text
 
 __all__ = ["Copy", "Erasure", "Keeper"]
@@ -65,18 +63,22 @@ class Keeper:
     _store: Store
     _id: int
     _reader: Reader
-    _writer: Writer
-    _arrivals: Arrivals
 
     def _redacted(self, text: Text) -> Text:
         """Return a text as it would be stored."""
         return text
 
+    def _fold_waiting(self) -> None:
+        """Derive what has arrived, before something is read."""
+
+    def _fold(self) -> None:
+        """Derive what has arrived, inside a transaction, before something is written."""
+
     def _read(self, ask: Callable[[], Answer]) -> Answer:
         """Ask inside one snapshot."""
 
         def attempt() -> Answer:
-            self._arrivals.fold_waiting()
+            self._fold_waiting()
             with self._store.snapshot(), naming_damage(self._store.path):
                 return ask()
 
@@ -90,7 +92,7 @@ class Keeper:
 
         def attempt() -> Answer:
             with contextlib.suppress(_TakenBack), self._store.transaction(self._id):
-                fold(self._store, self._id, self._writer)
+                self._fold()
                 answer = change()
                 if dry_run:
                     raise _TakenBack

@@ -162,6 +162,12 @@ class Memory(Exchange):
         self._write(lambda: self._writer.add([(episode, None) for episode in named]))
         return [str(episode.id) for episode in named]
 
+    def _fold_waiting(self) -> None:
+        self._arrivals.fold_waiting()
+
+    def _fold(self) -> None:
+        self._arrivals.fold()
+
     def _checked(self, episode: Episode) -> Episode:
         if not isinstance(episode, Episode):
             raise InputError(f"episode = {excerpt(episode)}", "add() takes an Episode", "Build it with Episode(...).")

@@ -75,9 +75,16 @@ def is_passing(error: BaseException | None) -> bool:
     """Whether the same work may succeed at the next attempt."""
     import psycopg
 
-    if is_lost(error):
+    if is_lost(error) or _came_meanwhile(error):
         return True
     return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(_PASSING)
+
+
+def _came_meanwhile(error: BaseException | None) -> bool:
+    """Whether an episode arrived after a transaction had looked for its id: the next attempt finds it."""
+    import psycopg
+
+    return isinstance(error, psycopg.errors.UniqueViolation) and (error.diag.table_name or "").startswith("episode")
 
 
 def _refusal(error: psycopg.Error) -> tuple[type[SeasonedError], str, str] | None:
