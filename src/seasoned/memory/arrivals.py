@@ -8,6 +8,7 @@ Ids are unique in `episode`, arrivals included, so that one id never has two con
 
 from __future__ import annotations
 
+import functools
 import time
 from typing import Any
 
@@ -29,7 +30,7 @@ from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode
 
-__all__ = ["FOLD_WAIT_S", "Arrivals", "fold"]
+__all__ = ["FOLD_WAIT_S", "Arrivals", "RememberingEncoder", "fold"]
 
 FOLD_WAIT_S = 2.0
 """How long a reader waits for a writer that holds the namespace, before it answers without what has arrived."""
@@ -37,6 +38,7 @@ FOLD_WAIT_S = 2.0
 _BATCH = 250
 _A_TRANSACTION = 2_000
 _TRIES = 5
+_REMEMBERED_STATES = 512
 
 # One row, if the namespace is still encoded as we think, and if nobody has this id.
 _ARRIVE = (
@@ -72,6 +74,18 @@ def fold(store: Store, namespace_id: int, writer: Writer) -> None:
     """Number and derive what has arrived in a namespace; inside a transaction of it."""
     if store.derives_later:
         _fold(store, namespace_id, writer, _waiting(store, namespace_id))
+
+
+class RememberingEncoder:
+    """An encoder that remembers the last states: one that was looked up, or arrived, is not soon encoded again."""
+
+    def __init__(self, encoder: StateEncoder) -> None:
+        self.identity = encoder.identity
+        self._features = functools.lru_cache(_REMEMBERED_STATES)(encoder.features)
+
+    def features(self, state: str) -> frozenset[str]:
+        """Return what the encoder makes of a state."""
+        return self._features(state)
 
 
 class Arrivals:

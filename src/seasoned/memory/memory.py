@@ -13,7 +13,7 @@ import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.memory.arrivals import Arrivals
+from seasoned.memory.arrivals import Arrivals, RememberingEncoder
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
 from seasoned.memory.exchange import Exchange
@@ -62,6 +62,8 @@ class Memory(Exchange):
         self._redact = redact
         self._store = store
         self._id = entered.id
+        if store.derives_later:
+            encoder = RememberingEncoder(encoder)
         self._reader = Reader(store, entered.id)
         self._writer = Writer(store, entered.id, encoder)
         self._arrivals = Arrivals(store, entered.id, encoder, self._writer)
