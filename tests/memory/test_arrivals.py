@@ -243,7 +243,7 @@ def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noq
     episodes = [
         odd,
         *(episode(f"n{n}", n / 7, model=f"m{n % 11}", subject=f"s{n % 5}", ending="truncated" if n % 6 else "aborted")
-          for n in range(300)),
+          for n in range(520)),
         Episode("t", [], "empty", "the end", "aborted"),
     ]  # fmt: skip
     memories = [Memory.open(fresh_url, namespace=name, gamma=0.7) for name in ("later", "at once")]
@@ -275,6 +275,21 @@ def test_a_time_window_in_quarantine_covers_what_arrives_in_it(fresh_url):  # no
         memory.lift(id_)
         assert found(memory) == {"e"}
         memory.verify()
+
+
+def test_a_process_encodes_a_state_once_until_it_has_seen_many_others(fresh_url):  # noqa: F811
+    asked = []
+
+    class Counting(TokenEncoder):
+        def features(self, state):
+            asked.append(state)
+            return super().features(state)
+
+    with Memory.open(fresh_url, encoder=Counting()) as memory:
+        found(memory, "page e")
+        memory.add(episode("e"))
+        assert found(memory, "page e") == {"e"}
+        assert sorted(asked) == ["a page that all share", "page e"]
 
 
 # ------------------------------------------------------------------------------- what is refused

@@ -36,7 +36,7 @@ FOLD_WAIT_S = 2.0
 """How long a reader waits for a writer that holds the namespace, before it answers without what has arrived."""
 
 _BATCH = 250
-_A_TRANSACTION = 2_000
+_A_TRANSACTION = 500  # others wait for one only as long as FOLD_WAIT_S
 _TRIES = 5
 _REMEMBERED_STATES = 512
 
