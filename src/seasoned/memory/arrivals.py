@@ -158,10 +158,11 @@ class Arrivals:
         Where that cannot be, nothing happens, and it goes on waiting: the role may not write, the server is a standby,
         or a writer holds the namespace for longer than `FOLD_WAIT_S`.
         """
-        if not self.can_fold():
+        if not (self.can_fold() and self._store.version(self._ns).waiting):
             return
         with self._store.lock:
-            ordinals = _waiting(self._store, self._ns)
+            with self._store.snapshot():
+                ordinals = _waiting(self._store, self._ns)
             try:
                 for start in range(0, len(ordinals), _A_TRANSACTION):
                     with self._store.transaction(self._ns, wait_s=FOLD_WAIT_S):

@@ -145,7 +145,8 @@ class Memory(Exchange):
     def add(self, episode: Episode) -> str:
         """Store a finished episode, whole or not at all, and return its id. On disk when this returns.
 
-        With an explicit id it is idempotent: the same content again is a no-op.
+        With an explicit id it is idempotent: the same content again is a no-op. On PostgreSQL it is committed as it
+        came, without waiting for anybody; whoever looks next derives its evidence (see `seasoned.memory.arrivals`).
 
         Raises:
             InputError: it breaks a rule; nothing was written.
@@ -382,7 +383,7 @@ class Memory(Exchange):
         return self._store.retrying(attempt)
 
     def close(self) -> None:
-        """Close the store. What was added is on disk already."""
+        """Close the store. What was added is on disk already; what nobody has derived yet is, if that can be done."""
         try:
             self._arrivals.close()
         finally:
