@@ -35,6 +35,9 @@ __all__ = ["FOLD_WAIT_S", "Arrivals", "RememberingEncoder", "fold"]
 FOLD_WAIT_S = 2.0
 """How long a reader waits for a writer that holds the namespace, before it answers without what has arrived."""
 
+AGAIN_WAIT_S = 0.02
+"""How long it waits for the same writer at its next looks: who waited once in vain is in a long import's way."""
+
 _BATCH = 250
 _A_TRANSACTION = 500  # others wait for one only as long as FOLD_WAIT_S
 _TRIES = 5
@@ -97,6 +100,7 @@ class Arrivals:
         self._encoder = encoder
         self._writer = writer
         self._left = False
+        self._wait_s = FOLD_WAIT_S
 
     def add(self, episode: Episode) -> None:
         """Commit a named episode, to be derived later.
@@ -165,15 +169,18 @@ class Arrivals:
                 ordinals = _waiting(self._store, self._ns)
             try:
                 for start in range(0, len(ordinals), _A_TRANSACTION):
-                    with self._store.transaction(self._ns, wait_s=FOLD_WAIT_S):
+                    with self._store.transaction(self._ns, wait_s=self._wait_s):
                         _fold(self._store, self._ns, self._writer, ordinals[start : start + _A_TRANSACTION])
-            except (StoreBusyError, ReadOnlyStoreError):
+            except StoreBusyError:
+                self._wait_s = AGAIN_WAIT_S
+                return
+            except ReadOnlyStoreError:
                 return
             except StoreError as error:
                 if not self._store.lacks_rights(error):
                     raise
                 return
-            self._left = False
+            self._left, self._wait_s = False, FOLD_WAIT_S
 
     def close(self) -> None:
         """Fold what this memory left, if that can be done without ado; what cannot be waits for the next reader."""

@@ -126,7 +126,7 @@ class _Followed:
         self._prior_of: dict[int, int] = {}
 
     def fresh(self) -> ValueGraph:
-        version = self._store.version(self._ns)
+        version = self._store.version(self._ns).mark
         budget = _LATER_BUDGET
         if version != self._version:
             budget = SETTLE_BUDGET
