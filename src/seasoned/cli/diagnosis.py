@@ -107,11 +107,11 @@ def evaluate(
     path: str, policy: str, settings: tuple[str, ...], one_step: bool, gamma: float, min_effective: float,
     last: int | None, seed: int, namespace: str | None, as_json: bool,
 ) -> None:  # fmt: skip
-    """Estimate what a setting would have earned, from stored episodes.
+    """Estimate a setting from stored episodes.
 
-    By weighted importance sampling: every stored decision is made again on what was known before its episode, and
-    weighed by the probability of its action now over the one at which it was taken. Refused (exit code 2) where the
-    effective sample size is too small to say.
+    What it would have earned, by weighted importance sampling: every stored decision is made again on what was
+    known before its episode, and weighed by the probability of its action now over the one at which it was taken.
+    Refused (exit code 2) where the effective sample size is too small to say.
     """
     from seasoned.lab.evaluation import evaluate as run
 
@@ -160,10 +160,10 @@ def evaluate(
 @namespace_option
 @json_option
 def drift(path: str, recent: int | None, min_episodes: int, seed: int, namespace: str | None, as_json: bool) -> None:
-    """Test whether a task's recent episodes earn something else than its older ones.
+    """Compare recent returns with older ones.
 
-    By permutation, adjusted for the number of tasks. Refused (exit code 2) where no task has enough episodes. Agents
-    that learn rise; what falls no longer fits.
+    A test for each task, by permutation, adjusted for the number of tasks. Refused (exit code 2) where no task has
+    enough episodes. Agents that learn rise; what falls no longer fits.
     """
     from seasoned.lab.drift import drift as run
 

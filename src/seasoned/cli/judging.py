@@ -54,11 +54,12 @@ def judge(
     rubric: str | None, chunk_steps: int, text_chars: int, retries: int, seed: int, show_example: bool,
     cache: str | None, namespace: str | None, as_json: bool, **about_model: Any,
 ) -> None:  # fmt: skip
-    """Let a model score every step of finished episodes, in [-1, 1], as feedback.
+    """Let a model score finished episodes.
 
-    Episodes that SOURCE has judged are left alone, so that the same command again goes on where it stopped. A reply
-    that breaks a rule is asked for again, then refused: that episode stays unjudged, the others go on, and the command
-    ends with code 5. Aborted and quarantined episodes are not judged.
+    It gives every step a score in [-1, 1], which is stored as feedback. Episodes that SOURCE has judged are left
+    alone, so that the same command again goes on where it stopped. A reply that breaks a rule is asked for again,
+    then refused: that episode stays unjudged, the others go on, and the command ends with code 5. Aborted and
+    quarantined episodes are not judged.
     """
     from seasoned.llms import open_llm
 

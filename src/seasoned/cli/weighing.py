@@ -17,7 +17,10 @@ __all__ = ["sources", "weigh"]
 @namespace_option
 @json_option
 def sources(path: str, namespace: str | None, as_json: bool) -> None:
-    """List who gave feedback that still stands, what it adds up to, and by which factor it was weighed."""
+    """List who gave feedback, and how it counts.
+
+    What still stands, what it adds up to, and by which factor it was weighed.
+    """
     found = reading(path, namespace, lambda memory: memory.sources())
     if as_json:
         echo_json({"sources": [{"source": name, **dataclasses.asdict(one)} for name, one in found.items()]})
@@ -36,10 +39,10 @@ def sources(path: str, namespace: str | None, as_json: bool) -> None:
 @namespace_option
 @json_option
 def weigh(path: str, source: str, factor: float, namespace: str | None, as_json: bool) -> None:
-    """Let all that SOURCE has said count FACTOR times as much as when it was said.
+    """Weigh all that a source has said.
 
-    Factors replace each other; 1 takes it back. What SOURCE says afterwards is not weighed until this is called again.
-    To silence a source for good, quarantine it.
+    It counts FACTOR times as much as when it was said. Factors replace each other; 1 takes it back. What SOURCE
+    says afterwards is not weighed until this is called again. To silence a source for good, quarantine it.
     """
     with writing(path, namespace) as memory:
         n_events = memory.weigh(source, factor)

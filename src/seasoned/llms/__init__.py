@@ -9,12 +9,18 @@ from seasoned.llms.answers import read_action
 from seasoned.llms.bias import BiasChooser
 from seasoned.llms.cache import CachedLLM
 from seasoned.llms.choosing import READING_METHODS, AutoReader, choose_reader, reader_for
+from seasoned.llms.exact import ExactReader, ExactReading
 from seasoned.llms.labels import LabelReader, label_prior, label_prompt
 from seasoned.llms.litellm import LiteLLM
 from seasoned.llms.local import LocalLLM, default_model_path
+from seasoned.llms.local_scoring import LocalScorer
+from seasoned.llms.modulated import ModulatedLogits, TriePolicy
 from seasoned.llms.openai import OpenAILLM
 from seasoned.llms.opening import LLMS, SCORERS, open_llm, open_scorer
+from seasoned.llms.scores import TextScorer, TextScores
 from seasoned.llms.scripted import ScriptedLLM
+from seasoned.llms.transformers import TransformersModel
+from seasoned.llms.trie import TokenTrie
 from seasoned.llms.verbalized import VerbalizedReader, confidence_logprobs, verbalized_prompt
 from seasoned.llms.votes import DEFAULT_VOTES, Votes, VotesReader, VotesReading, smoothed_logprobs, votes_prompt
 
@@ -26,11 +32,20 @@ __all__ = [
     "AutoReader",
     "BiasChooser",
     "CachedLLM",
+    "ExactReader",
+    "ExactReading",
     "LabelReader",
     "LiteLLM",
     "LocalLLM",
+    "LocalScorer",
+    "ModulatedLogits",
     "OpenAILLM",
     "ScriptedLLM",
+    "TextScorer",
+    "TextScores",
+    "TokenTrie",
+    "TransformersModel",
+    "TriePolicy",
     "VerbalizedReader",
     "Votes",
     "VotesReader",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-import struct
+import sys
+from array import array
 from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable
@@ -36,6 +37,14 @@ class _Numbers(dict[str, int]):
 
     def __missing__(self, feature: str) -> int:
         return self.strange.setdefault(feature, ~len(self.strange))
+
+
+def _packed(numbers: list[int]) -> bytes:
+    """Numbers as little-endian words of 32 bits, as they are stored."""
+    words = array("I", numbers)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words.tobytes()
 
 
 class Interner:
@@ -126,7 +135,7 @@ class Interner:
                 if n_strange:
                     one[:n_strange] = [final[~number] for number in one[:n_strange]]
                     one.sort()
-        return [struct.pack(f"<{len(one)}I", *one) for one in members]
+        return [_packed(one) for one in members]
 
     def _number_tokens(self, numbers: dict[str, int], features: list[str]) -> None:
         """Add the numbers of other features, given in an order that does not depend on Python's hash seed."""

@@ -21,7 +21,8 @@ from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.reader import Reader
 from seasoned.memory.recorder import EpisodeRecorder
-from seasoned.memory.retrieval import Retriever, check_max_text_bytes, check_size
+from seasoned.memory.retrieval import Retriever
+from seasoned.memory.sizes import check_max_text_bytes, check_sizes
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.store import Store, open_store
 from seasoned.memory.verify import EncoderFailedError, Verification, verify
@@ -178,12 +179,7 @@ class Memory(Exchange):
             from seasoned.states.redaction import redact_episode
 
             episode = redact_episode(episode, self._redact)
-        for step in episode.steps:
-            check_size("state", step.state, self.max_text_bytes)
-            for action in (step.action, *(step.prior or ())):
-                check_size("action", action, self.max_text_bytes)
-        for name in ("task", "final_state", "id", "model", "policy", "arm", "subject"):
-            check_size(name, getattr(episode, name) or "", self.max_text_bytes)
+        check_sizes(episode, self.max_text_bytes)
         return episode
 
     def episode(

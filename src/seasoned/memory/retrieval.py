@@ -6,23 +6,22 @@ import contextlib
 from collections.abc import Hashable, Iterator
 from typing import Literal
 
-import numpy as np
-
 from seasoned.core import check_gamma
-from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
+from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.arrivals import Arrivals
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.graph import GraphKeeper, check_backup, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.sizes import check_size
 from seasoned.memory.store import Store, Version
 from seasoned.memory.summing import summed_up, weighed
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Backup, Evidence, Neighbor, check_finite, check_text
 
-__all__ = ["MAX_LISTED_NEIGHBORS", "Retriever", "check_max_text_bytes", "check_size"]
+__all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 
 MAX_LISTED_NEIGHBORS = 50
 
@@ -31,36 +30,6 @@ Ranked = list[tuple[int, float]]
 
 Visit = tuple[int, float, int]
 """A visit, the similarity of its state, and the set id of that."""
-
-
-def check_size(name: str, text: str, max_bytes: int) -> None:
-    """Refuse a text that is too large for a memory.
-
-    Raises:
-        InputError: it has more than `max_bytes` bytes as UTF-8.
-    """
-    n_bytes = len(text) if text.isascii() else len(text.encode())
-    if n_bytes > max_bytes:
-        raise InputError(
-            f"a {name} of {n_bytes} bytes",
-            f"a {name} has at most {max_bytes} bytes",
-            "Keep what tells states apart, or open the memory with a larger max_text_bytes.",
-        )
-
-
-def check_max_text_bytes(n_bytes: object) -> int:
-    """Return a size limit as an int.
-
-    Raises:
-        InputError: it is not a whole number from 1.
-    """
-    if isinstance(n_bytes, bool) or not isinstance(n_bytes, int | np.integer) or n_bytes < 1:
-        raise InputError(
-            f"max_text_bytes = {excerpt(n_bytes)}",
-            "a size limit is a whole number of bytes, at least 1",
-            "2**20 is usual.",
-        )
-    return int(n_bytes)
 
 
 class Retriever:
