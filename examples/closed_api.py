@@ -2,7 +2,7 @@
 
 The help desk is a small one, simulated below: tickets in words, with numbers that are never the same twice. The agent
 looks one thing up, then resolves the ticket; the only reward is 1 for a customer who is content, at the end. `advice`
-puts a few lines at the end of the prompt, one call a step. `votes` asks eight times and counts the answers as the
+puts a few lines at the end of the prompt, one call a step. `votes` asks four times and counts the answers as the
 model's own policy, which `JitRL` then shifts. The model is a script, and follows advice as a real one might: not
 always. How often (FOLLOWS, HEEDS) is an assumption, and the gain of `advice` depends on it; measure it on yours.
 
@@ -29,7 +29,7 @@ from seasoned.states import ALL_MASKS, TokenEncoder
 from seasoned.sync import Sync
 
 TASK = "Resolve the ticket so that the customer is content."
-VOTES = 8  # calls a step
+VOTES = 4  # calls a step
 FOLLOWS, HEEDS = 0.6, 0.8  # how often the model takes a preferred action, and leaves out those to avoid
 LOOK = [("lookup", {"what": what}) for what in ("order", "account")]
 FIXES = [("refund", {"share": "full"}), ("replace", {"express": False}), ("reset", {"scope": "all"}), ("escalate", {})]

@@ -108,7 +108,7 @@ def test_equivalence_is_equality_of_the_key_of_the_canonical_form(first, second,
     assert (normalize_action(canonical_call(first)) == normalize_action(canonical_call(second))) is same
 
 
-N = 1_000_000
+N = 200_000
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ N = 1_000_000
      "f(" + "a," * N + "b)", "f(" + " " * N + ")", "f(" + '"""a\'' * (N // 5), "f(" + "a=" * N],
     ids=["open", "nested", "quotes", "triple", "backslashes", "word", "arguments", "blanks", "mixed", "equals"],
 )  # fmt: skip
-def test_a_million_hostile_characters_are_read_in_one_pass(text):
+def test_many_hostile_characters_are_read_in_one_pass(text):
     once = canonical_call(text)
     assert canonical_call(once) == once
 
