@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from seasoned import Episode, JitRL, Memory, ModelAlone, Step
 from seasoned.core import ExplorationBonus, kl_divergence, kl_objective, softmax
+from seasoned.errors import InputError
 from seasoned.policies import PRESETS
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
@@ -356,6 +357,14 @@ def test_a_decision_spends_no_more_kl_than_its_cap(shop, cap):
     assert held.advantages == free.advantages
     loose = JitRL(shop, beta=50.0, max_kl_nats=1e6).decide(CART, THREE, admissible="any", seed=1)
     assert (loose.probs, loose.beta, loose.reason) == (free.probs, 50.0, free.reason)
+
+
+@pytest.mark.parametrize("settings", [{"selection": "argmax"}, {"prior_scale": "probabilities"}], ids=str)
+def test_a_cap_is_refused_where_it_would_not_hold(shop, settings):
+    with pytest.raises(InputError, match="cap on KL holds for"):
+        JitRL(shop, max_kl_nats=0.1, **settings)
+    with pytest.raises(InputError, match="cap on KL holds for"):
+        JitRL.preset("released-web", shop, max_kl_nats=0.1)
 
 
 def test_only_what_is_clear_counts_if_so_asked(memory):

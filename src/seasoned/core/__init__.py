@@ -23,7 +23,16 @@ from seasoned.core.modulation import (
     softmax,
 )
 from seasoned.core.returns import check_gamma, discounted_returns, gamma_for_horizon
-from seasoned.core.shrinkage import Cells, Sums, additive_values, derived_kappa, noise_variance, shared_values
+from seasoned.core.shrinkage import (
+    Cells,
+    Sums,
+    additive_values,
+    derived_kappa,
+    level_variance,
+    noise_variance,
+    scatter_variance,
+    shared_values,
+)
 from seasoned.core.similarity import jaccard, multiset_jaccard
 from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
 
@@ -53,6 +62,7 @@ __all__ = [
     "jaccard",
     "kl_divergence",
     "kl_objective",
+    "level_variance",
     "log_softmax",
     "mean_interval",
     "mix_in",
@@ -61,6 +71,7 @@ __all__ = [
     "noise_variance",
     "robust_spread",
     "sample_index",
+    "scatter_variance",
     "shared_values",
     "softmax",
     "t_quantile",

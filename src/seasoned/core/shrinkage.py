@@ -9,7 +9,17 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError
 
-__all__ = ["Cells", "Sums", "Values", "additive_values", "derived_kappa", "noise_variance", "shared_values"]
+__all__ = [
+    "Cells",
+    "Sums",
+    "Values",
+    "additive_values",
+    "derived_kappa",
+    "level_variance",
+    "noise_variance",
+    "scatter_variance",
+    "shared_values",
+]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -56,10 +66,19 @@ class Sums:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Estimated values of A actions: `q` (A,) in reward units, and their posterior `covariance` (A, A)."""
+    """Estimated values of A actions.
+
+    Args:
+        q: shape (A,), in reward units.
+        covariance: shape (A, A), posterior.
+        degrees: of freedom of the variance in it.
+        seen: shape (A, A), the projector on the differences that the evidence speaks of; None: it speaks of all.
+    """
 
     q: Floats
     covariance: Floats
+    degrees: float
+    seen: Floats | None = None
 
 
 def noise_variance(sums: Sums, spread: float) -> tuple[float, float]:
@@ -85,25 +104,72 @@ def noise_variance(sums: Sums, spread: float) -> tuple[float, float]:
     return (_NOISE_PRIOR_DEGREES * spread**2 + total) / (_NOISE_PRIOR_DEGREES + degrees), _NOISE_PRIOR_DEGREES + degrees
 
 
-def derived_kappa(noise: float, spread: float) -> float:
+def scatter_variance(sums: Sums, spread: float, noise: float, degrees: float) -> float:
+    """Return t2, the variance of values about what they have in common, in reward units squared.
+
+    `spread` is of observed means, so it holds noise too: about s2 times the mean of 1/n. That is taken off as far as s2
+    is known: `t2 = spread^2 - (1 - 1/d) s2 mean(1/n)`, d its degrees of freedom, the prior's one included; at least a
+    twentieth of `spread^2` is left. Where states differ in worth, that is in the spread as well, and t2 is too large.
+
+    Example:
+        >>> one = np.array([4.0])
+        >>> scatter_variance(Sums(one, one, one, one), spread=2.0, noise=1.0, degrees=4.0)
+        3.8125
+    """
+    groups = sums if sums.cells is None else sums.cells
+    counts = groups.weights[groups.weights > 0.0]
+    in_means = noise * float(np.mean(1.0 / np.maximum(counts, 1.0))) if len(counts) else 0.0
+    return max(spread**2 - (1.0 - 1.0 / degrees) * in_means, spread**2 / 20.0)
+
+
+def derived_kappa(noise: float, scatter: float) -> float:
     """Return the shrinkage that makes an estimate the posterior mean: `kappa = s2 / t2`, in steps.
 
-    Values scatter about what they have in common with variance t2 = `spread^2`, returns about their value with variance
+    Values scatter about what they have in common with variance t2 = `scatter`, returns about their value with variance
     s2 = `noise`; then `n / (n + kappa)` of a mean's difference is to be believed (James and Stein 1961; Efron and
     Morris 1973, J. Amer. Statist. Assoc. 68). Where nothing repeats, s2 is not known, and kappa is 1: the unit
     information prior (Kass and Wasserman 1995), which weighs as much as one observation.
 
     Example:
-        >>> derived_kappa(noise=0.5, spread=1.0)
+        >>> derived_kappa(noise=0.5, scatter=1.0)
         0.5
     """
-    return noise / spread**2 if spread > 0.0 else 1.0
+    return noise / scatter if scatter > 0.0 else 1.0
 
 
-def shared_values(sums: Sums, kappa: float, noise: float) -> Values:
+def level_variance(sums: Sums, noise: float) -> tuple[float, float]:
+    """Return how much an action's mean varies from state to state beyond noise, and the degrees of freedom of that.
+
+    By the method of moments: with `SS` the weighted squared deviations of cell means about their action's mean,
+    `tau2 = (SS - s2 (M - A)) / sum_a (W_a - sum_s w_sa^2 / W_a)` for M cells of A actions, 0 at least (DerSimonian and
+    Laird 1986, Controlled Clinical Trials 7). 0 where sums by state were not kept, or no action was taken at two.
+    """
+    if sums.cells is None:
+        return 0.0, np.inf
+    cells = sums.cells
+    held = cells.weights > 0.0
+    actions, weights = cells.actions[held], cells.weights[held]
+    means = cells.totals[held] / weights
+    n_actions = len(sums.weights)
+    by_action = np.maximum(np.bincount(actions, weights, n_actions), np.finfo(np.float64).tiny)
+    centre = np.bincount(actions, weights * means, n_actions) / by_action
+    degrees = float(len(weights) - len(np.unique(actions)))
+    spread_out = float((by_action - np.bincount(actions, weights**2, n_actions) / by_action).sum())
+    if degrees < 1.0 or not spread_out > 0.0:
+        return 0.0, np.inf
+    with np.errstate(over="ignore", invalid="ignore"):
+        between = float((weights * (means - centre[actions]) ** 2).sum())
+    found = (between - noise * degrees) / spread_out
+    return (found, degrees) if 0.0 < found < np.inf else (0.0, np.inf)
+
+
+def shared_values(sums: Sums, kappa: float, noise: float, degrees: float = np.inf) -> Values:
     """Return values shrunk towards the mean return `mu` of all neighbours: `(totals + kappa mu) / (weights + kappa)`.
 
-    The posterior mean for independent values about `mu`; the variance of each is `s2 / (weights + kappa)`.
+    The posterior mean for independent values about `mu`. A value's variance is `1 / (kappa / s2 + 1 / v)`, where
+    `v = s2 / W + tau2 sum_s (w_s / W)^2` is that of its mean: states that differ in worth are a sample too, and an
+    action that was taken at few of them is known less well than its steps suggest (`level_variance`). Without such
+    differences it is `s2 / (weights + kappa)`.
 
     Example:
         >>> two = np.array([1.0, 1.0])
@@ -111,13 +177,20 @@ def shared_values(sums: Sums, kappa: float, noise: float) -> Values:
         [0.75, 0.25]
     """
     mu = sums.totals.sum() / sums.weights.sum()
-    held = np.maximum(sums.weights + kappa, np.finfo(np.float64).tiny)  # a weight may have faded to nothing
-    with np.errstate(over="ignore"):
-        variances = np.minimum(noise / held, np.finfo(np.float64).max)
-    return Values((sums.totals + kappa * mu) / held, np.diag(variances))
+    weights = np.maximum(sums.weights, np.finfo(np.float64).tiny)  # one may have faded to nothing
+    q = (sums.totals + kappa * mu) / np.maximum(sums.weights + kappa, np.finfo(np.float64).tiny)
+    tau2, level_degrees = level_variance(sums, noise)
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        of_mean = noise / weights
+        if sums.cells is not None and tau2 > 0.0:
+            of_mean += tau2 * np.bincount(sums.cells.actions, sums.cells.weights**2, len(weights)) / weights**2
+        prior_precision = kappa / noise if noise > 0.0 else 0.0
+        variances = np.where(of_mean > 0.0, 1.0 / (prior_precision + 1.0 / of_mean), 0.0)
+    variances = np.minimum(np.nan_to_num(variances), np.finfo(np.float64).max)
+    return Values(q, np.diag(variances), min(degrees, level_degrees))
 
 
-def additive_values(sums: Sums, kappa: float, noise: float) -> Values:
+def additive_values(sums: Sums, kappa: float, noise: float, degrees: float = np.inf) -> Values:
     """Return values in which each distinct state has a level of its own.
 
     Similar states may be worth different amounts, and be visited by different actions; a mean over them then credits an
@@ -128,7 +201,8 @@ def additive_values(sums: Sums, kappa: float, noise: float) -> Values:
 
     the best linear unbiased prediction of a mixed model (Henderson 1975, Biometrics 31; Robinson 1991, Statistical
     Science 6). An action that was never taken beside another one has no effect that could be told from its states'
-    levels. `q = effect + the mean level, weighted by visits`. With one state and kappa = 0, `q` are plain means.
+    levels; without shrinkage, `seen` leaves its differences out. `q = effect + the mean level, weighted by visits`.
+    With one state and kappa = 0, `q` are plain means.
 
     Raises:
         InputError: sums by state were not kept.
@@ -145,7 +219,8 @@ def additive_values(sums: Sums, kappa: float, noise: float) -> Values:
     inverse = np.linalg.pinv(information, hermitian=True)
     effects = inverse @ (totals.sum(axis=0) - share.T @ at_state)
     levels = (at_state - weights @ effects) / by_state
-    return Values(effects + float(by_state @ levels / by_state.sum()), noise * inverse)
+    q = effects + float(by_state @ levels / by_state.sum())
+    return Values(q, noise * inverse, degrees, None if kappa > 0.0 else information @ inverse)
 
 
 def _by_state(cells: Cells, n_actions: int) -> tuple[Floats, Floats]:

@@ -73,6 +73,8 @@ async def decide_inside(
             "Use an endpoint that returns logprobs, call the chooser yourself, or use votes or advice.",
         )
     prior, shifted = choice.prior, any(shifts.values())
+    untried = shifted and any(value is None for value in planned.values.values())
+    stood_in = ", V under a uniform prior, which moves the untried" if untried and _asks_prior(policy) else ""
     base = {action: float(np.exp(prior[action])) for action in shifts}
     probs = {action: choice.probs[action] for action in shifts} if shifted else base
     return dataclasses.replace(
@@ -84,5 +86,9 @@ async def decide_inside(
         kl_nats=kl_divergence(list(probs.values()), list(base.values())) if shifted else 0.0,
         propensity=probs[choice.action],
         prior=prior,
-        reason=f"{planned.reason}; drawn inside the server",
+        reason=f"{planned.reason}; drawn inside the server{stood_in}",
     ), choice.usage
+
+
+def _asks_prior(policy: Policy) -> bool:
+    return isinstance(policy, JitRL) and policy.settings.baseline == "base_policy"

@@ -125,6 +125,12 @@ class JitRLSettings:
                 "exploration is a rule such as ExplorationBonus, or None",
                 "Pass seasoned.core.ExplorationBonus(alpha=..., rate=...).",
             )
+        if self.max_kl_nats is not None and (self.selection != "sample" or self.prior_scale != "logprobs"):
+            raise InputError(
+                f"max_kl_nats = {self.max_kl_nats}, selection = {self.selection!r}, prior_scale = {self.prior_scale!r}",
+                "a cap on KL holds for actions that are sampled from shifted logprobs",
+                "Leave it out, or use selection='sample' and prior_scale='logprobs'.",
+            )
         if self.levels == "own" and self.unit != "states":
             raise InputError(
                 "levels = 'own', unit = 'steps'", "levels are those of distinct states", "Use unit='states'."
