@@ -26,7 +26,7 @@ from seasoned.core import mean_interval
 GAME = "textworld:cooking?take=1&open=1&cut=1&seed={}&max_steps=20&exclude=close,drop,examine,insert,inventory,look,put"
 SETTINGS: dict[str, dict[str, Any]] = {
     "default": {},
-    "kappa=1": {"kappa": 1.0},
+    "kappa=None": {"kappa": None},
     "levels=own": {"levels": "own"},
 }
 FIRST_SEED = 100

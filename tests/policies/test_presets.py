@@ -162,15 +162,11 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
     prior = {"pay": math.log(0.2), "back": math.log(0.3), "wait": math.log(0.5)}
     singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
     decision = JitRL(memory).decide(CART, prior, seed=0)
-    # One action's mean is 1, the other's 0: spread 0.5. Returns never vary about their action's: d = 2 (n - 1) degrees
-    # of freedom without a deviation and one at the spread, s2 = 0.25 / (1 + d); that much of it, over n, in the means:
-    # t2 = 0.25 (1 - d / (1 + d)^2 / n), and kappa = s2 / t2. All neighbours' mean is 0.5:
-    # Q(pay) = (n + kappa/2) / (n + kappa) and Q(back) = kappa/2 / (n + kappa); V = 0.4 Q(pay) + 0.6 Q(back).
-    # A(pay) = 0.6 n/(n+kappa) / 0.5, A(back) = -0.4 n/(n+kappa) / 0.5.
-    d = 2 * (visits - 1)
-    kappa = 1 / (1 + d) / (1 - d / (1 + d) ** 2 / visits)
-    shrink = visits / (visits + kappa)
-    value = (0.4 * visits + kappa / 2) / (visits + kappa)
+    # One action's mean is 1, the other's 0: spread 0.5. All neighbours' mean is 0.5: Q(pay) = (n + 0.5) / (n + 1) and
+    # Q(back) = 0.5 / (n + 1); V = 0.4 Q(pay) + 0.6 Q(back) = (0.4 n + 0.5) / (n + 1); A(pay) = 0.6 n/(n+1) / 0.5,
+    # A(back) = -0.4 n/(n+1) / 0.5.
+    shrink = visits / (visits + 1)
+    value = (0.4 * visits + 0.5) / (visits + 1)
     assert (decision.baseline, decision.scale, decision.beta) == (pytest.approx(value), pytest.approx(0.5), 4.0)
     values, counts, advantages = recorded(decision)
     assert values == {"pay": 1.0, "back": 0.0, "wait": None}
@@ -183,10 +179,20 @@ def test_default_counts_all_evidence_at_a_state_however_often_it_was_visited(mem
     assert (decision.n_steps, decision.n_states, decision.gamma) == (2 * visits, 1, 1.0)
     assert len(decision.neighbors) == min(2 * visits, 50)
     assert decision.explored == {}
-    # In numbers, for 2 visits: kappa 3/8, shrink 16/19, weights 0.2 e^4.042105 = 11.389221, 0.3 e^-2.694737 = 0.020268
-    # and 0.5.
+    # In numbers, for 2 visits: shrink 2/3, weights 0.2 e^3.2 = 4.906506, 0.3 e^-2.1333 = 0.035533, 0.5.
     if visits == 2:
-        assert decision.probs["pay"] == pytest.approx(0.956315, abs=1e-6)
+        assert decision.probs["pay"] == pytest.approx(0.901593, abs=1e-6)
+
+
+@pytest.mark.parametrize("visits", [2, 50])
+def test_a_derived_kappa_believes_returns_that_do_not_vary(memory, visits):
+    singles(memory, *[("pay", 1.0)] * visits, *[("back", 0.0)] * visits)
+    decision = JitRL(memory, kappa=None).decide(CART, {"pay": 0.0, "back": 0.0}, seed=0)
+    # Spread 0.5; returns never vary about their action's: d = 2 (n - 1) degrees of freedom without a deviation and one
+    # at the spread, s2 = 0.25 / (1 + d); that much of it, over n, in the means: t2 = 0.25 (1 - d / (1 + d)^2 / n).
+    d = 2 * (visits - 1)
+    kappa = 1 / (1 + d) / (1 - d / (1 + d) ** 2 / visits)
+    assert decision.advantages["pay"] == pytest.approx(visits / (visits + kappa))
 
 
 def test_default_reads_every_step_at_the_k_nearest_distinct_states(memory):

@@ -83,8 +83,9 @@ class AdvantageEstimator:
         same in every task, and does not come to mean more as visits gather at one action; `max_abs`: the largest
         absolute advantage (JitRL); `max`: the largest advantage if one is positive, else the smallest's size (its
         public code). The last two make the best of nearly equal actions look as good as a clear winner.
-    `kappa`: in steps, the evidence at which half of an action's difference counts; None derives it from how much
-        returns vary where an action was repeated (`derived_kappa`).
+    `kappa`: in steps, the evidence at which half of an action's difference counts: 1, the unit information prior
+        (Kass and Wasserman 1995, J. Amer. Statist. Assoc. 90), weighs as much as one observation; None derives it from
+        how much returns vary where an action was repeated (`derived_kappa`).
     `levels`: `shared`: all neighbours are one pot. `own`: each distinct state has a level of its own, so that an action
         is compared with others at the same states (`additive_values`).
 
@@ -105,7 +106,7 @@ class AdvantageEstimator:
 
     baseline: Baseline = "base_policy"
     scale: Scale = "spread"
-    kappa: float | None = None
+    kappa: float | None = 1.0
     exploration: Exploration | None = None
     levels: Levels = "shared"
 

@@ -11,7 +11,6 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 
 __all__ = [
@@ -66,9 +65,9 @@ class Exploration(Protocol):
 
 
 def _check(name: str, value: float, rule: str, hint: str, *, most: float = float("inf")) -> None:
-    as_floats(name, [value])
-    if isinstance(value, bool) or not 0.0 <= value <= most or value == float("inf"):
-        raise InputError(f"{name} = {value}", rule, hint)
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not number or not 0.0 <= value <= most or value == float("inf"):
+        raise InputError(f"{name} = {value!r}", rule, hint)
 
 
 @dataclass(frozen=True, slots=True)

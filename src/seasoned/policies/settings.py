@@ -83,7 +83,7 @@ class JitRLSettings:
     backup: Backup | float | None = None
     baseline: Baseline = "base_policy"
     scale: Scale = "spread"
-    kappa: float | None = None
+    kappa: float | None = 1.0
     levels: Levels = "shared"
     exploration: Exploration | None = None
     beta: float = 4.0
@@ -119,7 +119,9 @@ class JitRLSettings:
             value = getattr(self, name)
             if not (value is None and name in _OPTIONAL) and not holds(check_finite(name, value)):
                 raise InputError(f"{name} = {value!r}", rule, f"The default is {defaults[name]}.")
-        if self.exploration is not None and not isinstance(self.exploration, Exploration):
+        if self.exploration is not None and (
+            isinstance(self.exploration, type) or not isinstance(self.exploration, Exploration)
+        ):
             raise InputError(
                 f"exploration = {excerpt(self.exploration)}",
                 "exploration is a rule such as ExplorationBonus, or None",

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -12,6 +13,8 @@ from typing import Literal
 from seasoned.types.experience import Neighbor, check_logprobs
 
 __all__ = ["Decision", "Mode", "Prior"]
+
+_ACTION_CHARS = 32
 
 Mode = Literal["memory", "base", "holdout"]
 """Whether memory shifted the policy, or why not. `holdout` is reserved."""
@@ -121,7 +124,7 @@ class Decision:
     intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
 
     def explain(self) -> str:
-        """Return the decision as a text that a person can read."""
+        """Return the decision as a text that a person can read, on lines of at most 80 characters."""
         return "\n".join([*self._headline(), *self._table(), *self._evidence()])
 
     def _headline(self) -> list[str]:
@@ -130,57 +133,73 @@ class Decision:
             if self.mode == "memory"
             else "the model's own policy, unchanged"
         )
-        lines = [
-            f"state     {_shorten(self.state, 100)}",
-            f"action    {_shorten(self.action, 100)}",
-            f"mode      {self.mode}: {shift}",
-        ]
-        lines.append(f"because   {self.reason}")
+        said = {
+            "state": _shorten(self.state, 70),
+            "action": _shorten(self.action, 70),
+            "mode": f"{self.mode}: {shift}",
+            "because": self.reason,
+        }
         if self.baseline is not None:
-            lines.append(
-                f"baseline  V = {self.baseline:.4g}, advantages / {self.scale:.4g}, beta = {self.beta:g} nats, "
+            said["baseline"] = (
+                f"V = {self.baseline:.4g}, advantages / {self.scale:.4g}, beta = {self.beta:g} nats, "
                 f"gamma = {self.gamma:g}"
             )
         if self.prior is not None:
             how = f"read by {self.prior.method} from {self.prior.model or 'an unnamed model'}"
             if self.prior.capabilities:
                 how += f" ({self.prior.capabilities})"
-            lines.append(f"prior     {_shorten(how, 200)}")
+            said["prior"] = _shorten(how, 200)
             if self.prior.bounded:
-                lines.append(f"          not read, only bounded: {_shorten(', '.join(self.prior.bounded), 100)}")
+                said["bounded"] = f"not read: {_shorten(', '.join(self.prior.bounded), 100)}"
         if self.dropped:
-            lines.append(f"dropped   not admissible: {_shorten(', '.join(self.dropped), 100)}")
-        return lines
+            said["dropped"] = f"not admissible: {_shorten(', '.join(self.dropped), 100)}"
+        return [line for name, text in said.items() for line in _wrapped(name, text)]
 
     def _table(self) -> list[str]:
-        width = min(48, max(6, *(len(action) for action in self.probs)))
-        lines = ["", f"  {'action':<{width}}  {'n':>6}  {'Q':>9}  {'A':>9}  {'95 %':>7}  {'base':>7}  {'prob':>7}"]
+        width = min(_ACTION_CHARS, max(6, *(len(action) for action in self.probs)))
+        lines = ["", f"  {'action':<{width}} {'n':>5} {'Q':>8} {'A':>8} {'95 %':>7} {'base':>6} {'prob':>6}"]
         for action in sorted(self.probs, key=lambda a: -self.probs[a]):
             value, interval = self.values[action], self.intervals.get(action)
             about = "" if interval is None else f"+-{(interval[1] - interval[0]) / 2:.2g}"
             marks = "*" if action == self.action else " "
-            notes = " (from memory)" if action in self.memory_only else ""
-            if action in self.explored:
-                notes += f" (bonus {self.explored[action]:+.3g})"
             lines.append(
-                f"{marks} {_shorten(action, width):<{width}}  {self.counts[action]:>6}  "
-                f"{'unknown' if value is None else format(value, '.4g'):>9}  {self.advantages[action]:>+9.3f}  "
-                f"{about:>7}  {self.base_probs[action]:>7.4f}  {self.probs[action]:>7.4f}{notes}"
+                f"{marks} {_middle(action, width):<{width}} {self.counts[action]:>5} "
+                f"{'unknown' if value is None else format(value, '.4g'):>8} {self.advantages[action]:>+8.3f} "
+                f"{about:>7} {self.base_probs[action]:>6.4f} {self.probs[action]:>6.4f}"
             )
+            if action in self.memory_only:
+                lines.append("    (from memory)")
+            if action in self.explored:
+                lines.append(f"    (bonus {self.explored[action]:+.3g})")
         return lines
 
     def _evidence(self) -> list[str]:
         if not self.neighbors:
             return []
-        lines = ["", f"evidence: {self.n_steps} stored steps at {self.n_states} distinct states; the nearest:"]
+        steps = f"evidence: {self.n_steps} stored steps at {self.n_states} distinct states; the nearest:"
+        lines = ["", steps, f"  {'like':<5} {'return':>8}  {'action':<20} {'episode, step':<18} state"]
         for neighbor in self.neighbors[:10]:
             seen = neighbor.experience
+            where = f"{_middle(seen.episode_id, 13)} {seen.step}"
             lines.append(
-                f"  similarity {neighbor.similarity:.3f}  return {seen.return_:+.4g}  "
-                f"{_shorten(seen.action, 30)}  [{_shorten(seen.episode_id, 40)} step {seen.step}]  "
-                f"{_shorten(seen.state, 50)}"
+                f"  {neighbor.similarity:.3f} {seen.return_:>+8.4g}  {_middle(seen.action, 20):<20} {where:<18} "
+                f"{_shorten(seen.state, 22)}"
             )
         return lines
+
+
+def _wrapped(name: str, text: str) -> list[str]:
+    """A named text on lines of at most 80 characters."""
+    return textwrap.wrap(f"{name:<10}{text}", 80, subsequent_indent=" " * 10, break_on_hyphens=False)
+
+
+def _middle(text: str, limit_chars: int) -> str:
+    """The text on one line, cut in its middle: what tells two long texts apart is often at their end."""
+    line = _shorten(text, max(len(text), 3))
+    if len(line) <= limit_chars:
+        return line
+    tail = (limit_chars - 3) // 2
+    return f"{line[: limit_chars - 3 - tail]}...{line[-tail:]}"
 
 
 def _shorten(text: str, limit_chars: int) -> str:
