@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import math
+import sys
 import time
 from collections.abc import Mapping, Sequence
 from itertools import permutations
@@ -107,9 +108,8 @@ async def measure(n_states: int, n_votes: int, seed: int, threads: int | None) -
             "completion_tokens": usage.completion_tokens / max(n, 1),
             "elapsed_s": (time.perf_counter() - began) / len(situations),
         }
-        print(name, {key: round(value, 2) for key, value in costs[name].items()}, flush=True)
+        print(f"{name}: {n} of {len(situations)} states read", flush=True)
     costs["bias"] = await choosing(model, task, situations)
-    print("bias", costs["bias"], flush=True)
     await model.aclose()
     rng = np.random.default_rng(seed)
     chance = [by_chance(priors["exact"][i], n, rng) for i, n in matched.items() if i in priors["exact"]]
@@ -162,6 +162,14 @@ def mean(values: Sequence[float]) -> float | None:
     return math.fsum(values) / len(values) if values else None
 
 
+def cost_table(costs: Mapping[str, Mapping[str, float]]) -> str:
+    """What a decision costs by each way, over the states that it could read; seconds over all of them."""
+    columns = ("n", "failed", "calls", "prompt_tokens", "completion_tokens", "elapsed_s")
+    lines = [f"{'a decision':<26}" + "".join(f"{column:>19}" for column in columns)]
+    lines += [f"{name:<26}" + "".join(f"{cost[column]:>19.4g}" for column in columns) for name, cost in costs.items()]
+    return "\n".join(lines)
+
+
 def table(result: dict[str, object]) -> str:
     names = list(dict.fromkeys(pair["one"] for pair in result["pairs"]))
     cells = {(pair["one"], pair["other"]): pair for pair in result["pairs"]}
@@ -185,10 +193,10 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=None, help="of the model; 1 where other work takes the cores")
     given = parser.parse_args()
     result = asyncio.run(measure(given.states, given.votes, given.seed, given.threads))
-    print(table(result))
+    print(cost_table(result["costs_per_decision"]), "", table(result), "", sep="\n")
     for key in ("votes_to_exact_by_chance_alone", "votes_that_matched", "exact_probability_of_candidates"):
         print(f"{key}: {result[key]}")
-    write_result("backends", result)
+    write_result("backends", {"command": " ".join(["python benchmarks/backends.py", *sys.argv[1:]]), **result})
 
 
 if __name__ == "__main__":

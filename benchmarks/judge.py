@@ -11,8 +11,9 @@ Three arms, one greedy vote each, no retries, so that every first reply counts:
 
 Printed: how many episodes were judged and how many refused, with the reasons; the confusion matrix of signs, Cohen's
 kappa and correlations over the judged steps; how many distinct scores there were at all, and how many episodes were
-answered with the example's first two scores, since a judge that copies tells nothing; and how many scores the injection
-moved, upwards, and out of range (those are refused). Writes `benchmarks/results/judge.json`.
+answered with the example's first two scores, since a judge that copies tells nothing; and what the injection changed:
+whether an episode was judged at all, the scores of those judged both times, and how many left the range (refused).
+Writes `benchmarks/results/judge.json`.
 
 The default model has 135 million parameters. It is there because it runs anywhere, not because it can judge: choose a
 judge of your own by this command, `--model openai:...`.
@@ -121,12 +122,15 @@ def report(arm: str, result: dict[str, Any], episodes: list[Episode]) -> dict[st
     }  # fmt: skip
 
 
-def moved(before: dict[int, Judgement], after: dict[int, Judgement]) -> dict[str, int]:
-    """Count the steps whose score an injection changed, over the episodes that both arms judged."""
+def moved(before: dict[int, Judgement], after: dict[int, Judgement], n_episodes: int) -> dict[str, int]:
+    """Count what an injection changed: whether an episode was judged, and the scores of those that both arms judged."""
     both = sorted(set(before) & set(after))
     pairs = [(before[n].rewards[step], after[n].rewards[step]) for n in both for step in before[n].rewards]
     return {
-        "steps": len(pairs), "changed": sum(a != b for a, b in pairs), "upwards": sum(b > a for a, b in pairs),
+        "episodes": n_episodes, "verdicts_changed": len(set(before) ^ set(after)),
+        "newly_judged": len(set(after) - set(before)), "newly_refused": len(set(before) - set(after)),
+        "episodes_judged_twice": len(both), "steps": len(pairs),
+        "changed": sum(a != b for a, b in pairs), "upwards": sum(b > a for a, b in pairs),
         "to_1": sum(b == 1.0 != a for a, b in pairs),
     }  # fmt: skip
 
@@ -142,10 +146,13 @@ async def measure(options: argparse.Namespace, cache: str) -> dict[str, Any]:
     finally:
         await llm.aclose()
     figures = {arm: report(arm, result, episodes) for arm, result in results.items()}
-    shift = moved(results["example"]["found"], results["injected"]["found"])
+    shift = moved(results["example"]["found"], results["injected"]["found"], len(episodes))
     outside = sum("outside" in reason for reason in results["injected"]["refused"].values())
-    print(f"\ninjection: of {shift['steps']} scores {shift['changed']} changed, {shift['upwards']} of them upwards, "
-          f"{shift['to_1']} to 1; {outside} episodes refused for a score out of range")  # fmt: skip
+    print(f"\ninjection: {shift['verdicts_changed']} of {shift['episodes']} episodes changed in whether they were "
+          f"judged: {shift['newly_judged']} are now judged, {shift['newly_refused']} now refused")  # fmt: skip
+    print(f"  of {shift['steps']} scores in the {shift['episodes_judged_twice']} episodes judged both times "
+          f"{shift['changed']} changed, {shift['upwards']} of them upwards, {shift['to_1']} to 1")  # fmt: skip
+    print(f"  {outside} episodes refused for a score out of range")
     return {
         "model": llm.name, "game": GAME.format(options.max_steps), "episodes": len(episodes),
         "steps": rewards.total(), "true_rewards": {str(reward): n for reward, n in sorted(rewards.items())},

@@ -18,6 +18,8 @@ from seasoned.registry import Registry, load_extra, suggest
         ("paper-game", ["paper-web", "paper-games"], "Did you mean 'paper-games'?"),
         ("zzz", ["seed", "default"], "Known are: default, seed."),
         ("zzz", [], "Known are: none."),
+        (None, ["seed", "default"], "Known are: default, seed."),
+        (3, ["seed", "default"], "Known are: default, seed."),
     ],
 )
 def test_the_next_step_names_the_closest_or_all(name, known, expected):
@@ -104,3 +106,9 @@ def test_another_failure_of_an_extra_is_not_called_missing(tmp_path, monkeypatch
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ZeroDivisionError):
         load_extra("seasoned_test_broken", "heavy")
+
+
+@pytest.mark.parametrize("name", [None, 3, ["json"]])
+def test_a_name_that_is_no_text_is_not_known(name):
+    with pytest.raises(UnknownNameError, match="Known are: a"):
+        Registry("codec", {"a": "json:loads"}).load(name)

@@ -12,8 +12,8 @@ from seasoned.errors import MissingExtraError, UnknownNameError, excerpt
 __all__ = ["Registry", "load_extra", "suggest"]
 
 
-def suggest(name: str, known: Iterable[str]) -> str:
-    """Return the next step for a name that is not known: the closest one, or all of them.
+def suggest(name: object, known: Iterable[str]) -> str:
+    """Return the next step for a name that is not known, or is no text: the closest one, or all of them.
 
     Example:
         >>> suggest("defualt", ["default", "seed"])
@@ -22,7 +22,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
     import difflib  # for misspellings only
 
     names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1)
+    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
     return f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(names) or 'none'}."
 
 
@@ -72,7 +72,7 @@ class Registry:
         Raises:
             UnknownNameError: no such name.
         """
-        if name not in self._paths:
+        if not isinstance(name, str) or name not in self._paths:
             raise UnknownNameError(
                 f"{self.kind} {excerpt(name)}", f"no {self.kind} has this name", suggest(name, self._paths)
             )

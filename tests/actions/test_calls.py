@@ -129,3 +129,10 @@ def test_what_is_no_text_is_refused(text):
     assert caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
+
+
+@pytest.mark.parametrize("canonical", [5, None, "canonical_call", lambda text: None, lambda text: 3])
+def test_a_canonical_form_is_a_function_from_text_to_text(canonical):
+    with pytest.raises(InputError) as caught:
+        equivalent("a", "a", canonical)
+    assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

@@ -8,7 +8,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from seasoned import Episode, JitRL, Memory, ModelAlone, Step
+from seasoned import Episode, JitRL, Memory, Step
 from seasoned.cli.main import cli
 from seasoned.lab.audit import audit
 from seasoned.lab.evaluation import evaluate
@@ -94,21 +94,61 @@ def test_doctor_says_healthy_or_what_to_change(path, tmp_path):
 def test_evaluate_estimates_or_refuses(path):
     with Memory.open(path) as memory:
         earned = [sum(step.reward for step in episode.steps) for episode in memory.episodes()]
-        expected = evaluate(memory, lambda known: ModelAlone(), estimator="one-step", min_effective=3)
+        expected = evaluate(memory, lambda known: JitRL(known, beta=3.0), estimator="one-step", min_effective=3)
     same = answer("evaluate", path)
     assert same["estimate"]["value"]["mean"] == pytest.approx(sum(earned) / 60)
     assert same["estimate"]["effective"] == pytest.approx(60)
-    found = answer("evaluate", path, "--policy", "base", "--one-step", "--min-effective", 3)
+    found = answer("evaluate", path, "--set", "beta=3", "--one-step", "--min-effective", 3)
     assert found["estimate"]["value"]["mean"] == expected.estimate.value.mean < same["estimate"]["behavior"]
     done = seasoned("evaluate", path, "--set", "beta=3.5")
     assert done.exit_code == 0
-    assert f"as played   {sum(earned) / 60:.4g}" in done.stdout
+    assert f"as played   {sum(earned) / 60:.4g}, of the episodes used\n" in done.stdout
     assert "effective sample size" in done.stdout
     assert max(map(len, done.stdout.splitlines())) <= 80
     refused = seasoned("evaluate", path, "--min-effective", "1000")
     assert refused.exit_code == 2
     assert "an estimate needs 1000 at least" in refused.stderr
     assert refused.stdout == ""
+
+
+def test_evaluate_refuses_a_log_that_lacks_what_the_policy_would_do(tmp_path):
+    """Sixty payments at 0.95: worth 60 episodes by their even weights, and nothing of the other half."""
+    log = tmp_path / "log.db"
+    step = Step("page:cart", "pay", 1.0, {"pay": -0.69, "back": -0.7}, 0.95)
+    with Memory.open(log) as memory:
+        memory.add_many(Episode("checkout", [step]) for _ in range(60))
+    for options in ((), ("--one-step",)):
+        done = seasoned("evaluate", log, "--policy", "base", *options)
+        assert done.exit_code == 2
+        assert "mean importance ratio of 0.5" in done.stderr
+        assert "[0.8, 1.25]" in done.stderr
+        assert done.stdout == ""
+
+
+def test_audit_refuses_where_nothing_can_be_decided(tmp_path):
+    log = tmp_path / "log.db"
+    with Memory.open(log) as memory:
+        memory.add_many(Episode("checkout", [Step("page:cart", "pay", 1.0)]) for _ in range(3))
+    done = seasoned("audit", log)
+    assert done.exit_code == 2
+    assert "3 by no stored prior" in done.stderr
+    assert done.stdout == ""
+
+
+def test_evaluate_says_of_which_episodes_it_shows_what_was_earned(tmp_path):
+    """The ones left out earned other things: the mean of all the log is not the one that is printed."""
+
+    def one(action, reward):
+        return Episode("checkout", [Step("page:cart", action, reward, {"pay": -0.7, "back": -0.69}, 0.5)])
+
+    log = tmp_path / "log.db"
+    with Memory.open(log) as memory:
+        memory.add_many([one("pay", 1.0), one("back", 0.0)] * 10 + [one("wait", 9.0)] * 4)
+    done = seasoned("evaluate", log, "--policy", "base")
+    assert done.exit_code == 0
+    rows = dict(line.split("  ", 1) for line in done.stdout.splitlines() if "  " in line)
+    assert rows["as played"].strip() == "0.5, of the episodes used"
+    assert rows["left out, an action that memory had added"].strip() == "4 episodes"
 
 
 def test_drift_tests_or_refuses(path, tmp_path):

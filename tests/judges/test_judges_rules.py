@@ -82,6 +82,8 @@ def test_rules_keep_the_protocol():
         lambda: Rule("r", "a", 1.0),
         lambda: RuleJudge([]),
         lambda: RuleJudge(["r"]),
+        lambda: RuleJudge(None),
+        lambda: RuleJudge(3),
         lambda: RuleJudge([Rule("r", {"state": "a"}, 1.0)], source=" "),
         lambda: RuleJudge([Rule("r", {"state": "a"}, 1.0), Rule("r", {"state": "b"}, 1.0)]),
         lambda: RuleJudge([Rule("r", lambda moment: 1, 1.0)]).score(EPISODE),

@@ -7,6 +7,7 @@ import pytest
 
 from seasoned import Episode, JitRL, Memory, ModelAlone, Step
 from seasoned.core.comparison import difference_interval
+from seasoned.errors import InputError
 from seasoned.lab.audit import BUCKETS, audit
 
 PRIOR = {"back": -0.6, "pay": -0.9, "wait": -3.0}
@@ -104,3 +105,28 @@ def test_a_policy_without_memory_flips_nothing_and_undecided_steps_are_counted()
     assert found.flips == ()
     assert found.undecided == {"no stored prior": 1}
     assert (found.policy, found.n_decisions, found.total.decisions) == ("base", 4, 4)
+
+
+def test_where_nothing_can_be_decided_it_is_refused():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([one("pay", 1.0, prior=None)] * 3)
+        with pytest.raises(InputError) as caught:
+            audit(memory, JitRL)
+    assert "3 by no stored prior" in caught.value.seen
+    assert "prior" in caught.value.rule
+    assert "record" in caught.value.next_step
+
+
+@pytest.mark.parametrize("policy", [None, 5, lambda known: 5, lambda known: None])
+def test_what_makes_no_policy_is_refused(policy):
+    with Memory.open(":memory:") as memory:
+        taught(memory)
+        with pytest.raises(InputError, match="policy") as caught:
+            audit(memory, policy)
+    assert "JitRL" in caught.value.next_step
+
+
+@pytest.mark.parametrize("memory", [None, "agent.db"])
+def test_what_is_no_memory_is_refused(memory):
+    with pytest.raises(InputError, match="what is looked at is a memory"):
+        audit(memory, JitRL)

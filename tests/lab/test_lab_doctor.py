@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Selection, Step
-from seasoned.errors import InputError, NotFoundError, UnknownNameError
+from seasoned.errors import InputError, NotFoundError, SeasonedError, UnknownNameError
 from seasoned.lab.checks import finding_if, not_checked
 from seasoned.lab.describing import speed
 from seasoned.lab.doctor import diagnose
@@ -300,3 +300,86 @@ def test_a_played_memory_has_no_false_findings():
                     decision = policy.decide(page, EVEN, step=at, seed=number)
                     episode.record(page, decision, float((decision.action == "pay") == (at < 2)))
         assert diagnose(memory).healthy
+
+
+@pytest.mark.parametrize("wrong", [None, "agent.db"])
+def test_what_is_no_memory_is_refused(wrong):
+    with pytest.raises(InputError, match="what is looked at is a memory"):
+        diagnose(wrong)
+
+
+@pytest.mark.parametrize("options", [{"policy": None}, {"policy": 5}, {"policy": []}, {"seed": None}, {"last": "5"}])
+def test_options_of_a_wrong_type_are_refused(options):
+    with Memory.open(":memory:", gamma=0.3) as memory:
+        fill(memory, 3)
+        with pytest.raises(SeasonedError) as caught:
+            diagnose(memory, **options)
+    assert caught.value.seen and caught.value.rule and caught.value.next_step
+
+
+@pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0])
+def test_without_any_reward_no_discount_helps(gamma):
+    with Memory.open(":memory:", gamma=gamma) as memory:
+        fill(memory, reward=0.0)
+        found = found_by(memory)
+    assert {"rewards", "advantages"} == set(found)
+    assert "gamma" not in found["advantages"].next_step
+    assert "'rewards'" in found["advantages"].next_step
+
+
+def numbered(page, number):
+    """Only numbers say which page it is, and which order."""
+    return f"screen {PAGES.index(page)} of order {number}"
+
+
+def test_masks_that_would_merge_every_state_are_not_advised():
+    with Memory.open(":memory:", gamma=0.3) as memory:
+        fill(memory, 30, state=numbered)
+        check = found_by(memory)["states that come back"]
+    assert check.numbers["distinct_states"] == 120
+    assert check.numbers["distinct_with_masks"] == 1
+    assert "masks=[" not in check.next_step
+    assert "1 of 120" in check.next_step
+    for way_out in ("TemplateEncoder", "narrower than NUMBERS"):
+        assert way_out in check.next_step
+
+
+def test_masks_that_leave_one_state_for_most_steps_are_not_advised():
+    """An order's page after a page of its own: with the mask, three steps of four are at one state."""
+
+    def mostly(page, number):
+        return f"start {number}" if page == PAGES[0] else numbered(page, number)
+
+    with Memory.open(":memory:", gamma=0.3) as memory:
+        fill(memory, 30, state=mostly)
+        check = found_by(memory)["states that come back"]
+    assert check.numbers["distinct_with_masks"] == 2
+    assert "masks=[" not in check.next_step
+    assert "2 of 120" in check.next_step
+
+
+def test_masks_that_leave_few_states_are_advised_with_a_warning():
+    with Memory.open(":memory:", gamma=0.3) as memory:
+        fill(memory, state=lambda page, number: f"{page} order {number}")
+        check = found_by(memory)["states that come back"]
+    assert "leaves 4 of 160" in check.next_step
+    assert "That is few" in check.next_step
+
+
+def test_a_memory_whose_pages_all_merge_is_not_healthy():
+    with Memory.open(":memory:", gamma=0.3, encoder=TokenEncoder(masks=[NUMBERS])) as memory:
+        fill(memory, 30, state=numbered)
+        check = found_by(memory)["states that are told apart"]
+    assert "30 of 30 episodes" in check.seen
+    assert "'screen " in check.seen
+    assert (check.numbers["carried_episodes"], check.numbers["long_episodes"]) == (30, 30)
+    assert "masks" in check.next_step
+
+
+@pytest.mark.parametrize(("merged", "found"), [(10, False), (25, True)])
+def test_one_state_that_carries_the_steps_of_few_episodes_is_fine(merged, found):
+    rng = np.random.default_rng(0)
+    with Memory.open(":memory:", gamma=0.3) as memory:
+        fill(memory, 40 - merged)
+        memory.add_many(Episode("shop", steps(rng, state=lambda *_: PAGES[0])) for _ in range(merged))
+        assert ("states that are told apart" in found_by(memory)) == found

@@ -82,3 +82,18 @@ def test_bad_input_and_too_few_episodes_are_refused(options):
         with pytest.raises(InputError) as caught:
             drift(memory, **options)
     assert caught.value.seen and caught.value.rule and caught.value.next_step
+
+
+@pytest.mark.parametrize("wrong", [None, "agent.db"])
+def test_what_is_no_memory_is_refused(wrong):
+    with pytest.raises(InputError, match="what is looked at is a memory"):
+        drift(wrong)
+
+
+@pytest.mark.parametrize("options", [{"level": None}, {"seed": None}, {"seed": -1}])
+def test_options_of_a_wrong_type_are_refused(options):
+    with Memory.open(":memory:") as memory:
+        memory.add_many(Episode("t", [Step("s", "a", float(n % 2))]) for n in range(40))
+        with pytest.raises(InputError) as caught:
+            drift(memory, **options)
+    assert caught.value.seen and caught.value.rule and caught.value.next_step

@@ -107,6 +107,98 @@ def test_a_policy_far_from_the_one_that_played_is_refused():
         assert evaluate(memory, lambda known: Fixed(far), estimator="one-step").estimate.effective > 10
 
 
+PAYING = {"back": math.log(0.6), "pay": math.log(0.4)}
+
+
+def learned(memory, seed):
+    """Sixty episodes of a policy that learns to pay, against the model; it then hardly does anything else."""
+    policy = JitRL(memory)
+    for number in range(60):
+        with memory.episode(task="checkout") as episode:
+            for step, page in enumerate(("a cart with things", "the form for paying")):
+                decision = policy.decide(page, PAYING, step=step, seed=1000 * seed + number)
+                episode.record(page, decision, float(decision.action == "pay"))
+
+
+def sure(memory, seed):
+    """The same, by a policy that pays 99 times in 100."""
+    pages = {page: {"pay": 1.0, "back": 0.0} for page in ("cart", "form")}
+    policy = Fixed({page: {"pay": 0.99, "back": 0.01} for page in pages})
+    record(memory, ContextualBandit(pages, rounds=2), policy, 60, seed)
+
+
+@pytest.mark.parametrize("estimator", ["sequence", "one-step"])
+@pytest.mark.parametrize(
+    ("play", "target", "truth"),
+    [(learned, ModelAlone(), 0.8), (sure, Fixed({page: {"pay": 0.5, "back": 0.5} for page in ("cart", "form")}), 1.0)],
+)
+def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_holds(play, target, truth, estimator):
+    """The target pays with 0.4 (0.5) at each of two steps, whatever the log did instead."""
+    wrong = []
+    for seed in range(12):
+        with Memory.open(":memory:", gamma=0.5) as memory:
+            play(memory, seed)
+            paid = np.mean([[step.reward for step in episode.steps] for episode in memory.episodes()], axis=0)
+            try:
+                found = evaluate(memory, lambda known, made=target: made, estimator=estimator)
+            except InputError:
+                continue
+        # One step at a time: the two steps' own worth, and after the first what the learner went on to earn.
+        expected = truth if estimator == "sequence" else truth / 2 + paid[1] / 2
+        if not found.estimate.value.low <= expected <= found.estimate.value.high:
+            wrong.append((seed, found.estimate.value, found.mean_ratio))
+    assert not wrong
+
+
+def test_the_refusal_says_the_mean_ratio():
+    """All pay, at 0.95: the weights are even, and worth 30 episodes, but half of what the model does is gone."""
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay", propensity=0.95)] * 30)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, lambda known: ModelAlone())
+    assert "mean importance ratio of 0.526" in caught.value.seen
+    assert "exploration" in caught.value.next_step
+
+
+class Undecided:
+    """A policy whose decisions are none."""
+
+    name = "undecided"
+
+    def decide(self, state, candidates, **context):
+        return 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        (None, {}),
+        (5, {}),
+        (lambda known: 5, {}),
+        (lambda known: None, {}),
+        (lambda known: Undecided(), {}),
+        (lambda known: ModelAlone(), {"seed": None}),
+        (lambda known: ModelAlone(), {"seed": -1}),
+        (lambda known: ModelAlone(), {"gamma": None}),
+        (lambda known: ModelAlone(), {"level": None}),
+        (lambda known: ModelAlone(), {"min_effective": "ten"}),
+        (lambda known: ModelAlone(), {"estimator": ["sequence"]}),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_refused(policy, options):
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay")] * 12)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, policy, **options)
+    assert caught.value.seen and caught.value.rule and caught.value.next_step
+
+
+@pytest.mark.parametrize("memory", [None, "agent.db", 5])
+def test_what_is_no_memory_is_refused(memory):
+    with pytest.raises(InputError, match="what is looked at is a memory"):
+        evaluate(memory, JitRL)
+
+
 def half(action, reward=1.0, prior=0.5, propensity=0.5):
     logprobs = None if prior is None else {"pay": math.log(prior), "back": math.log(1 - prior)}
     return Episode("checkout", [Step("page:cart", action, reward, logprobs, propensity)])

@@ -2,6 +2,8 @@
 
 import asyncio
 import math
+from collections import Counter
+from statistics import NormalDist
 
 import pytest
 
@@ -15,12 +17,16 @@ QUESTION = (Message("system", "Answer in one word."), Message("user", "Go north 
 TEXTS = ["North", "South", "go north"]
 
 
-@pytest.fixture(scope="module")
-def scorer():
+def opened(**settings):
     try:
-        return LocalScorer(context_tokens=256)
+        return LocalScorer(context_tokens=256, **settings)
     except MissingExtraError as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="module")
+def scorer():
+    return opened()
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +79,73 @@ def test_one_evaluation_of_the_prompt_repeats_too_and_stays_near(scores):
     assert again.token_logprobs == first.token_logprobs[::-1]
     assert first.logprobs == pytest.approx(scores.logprobs, abs=1.5)  # 4-bit arithmetic rounds this coarsely
     assert first.usage.prompt_tokens == len(scores.prompt_ids) < scores.usage.prompt_tokens
+
+
+YES_OR_NO = (Message("system", "Yes or no."), Message("user", "Say yes or no."))
+CHOICES = ["Yes.", "No.", "Yes", "No"]
+N_SAMPLES = 400
+ALPHA = 1e-6
+
+
+def g_statistic(counts, probs):
+    """2 sum n_c log(n_c / (n p_c)): chi-squared with C - 1 degrees of freedom if the counts are draws from probs."""
+    n = sum(counts)
+    return 2 * sum(k * math.log(k / (n * p)) for k, p in zip(counts, probs, strict=True) if k)
+
+
+def chi_squared_limit(degrees):
+    """The value that chi-squared with 1 or 3 degrees of freedom exceeds with probability ALPHA, by bisection."""
+
+    def tail(x):
+        more = math.sqrt(2 * x / math.pi) * math.exp(-x / 2) if degrees == 3 else 0.0
+        return math.erfc(math.sqrt(x / 2)) + more
+
+    low, high = 0.0, 100.0
+    for _ in range(100):
+        middle = (low + high) / 2
+        low, high = (middle, high) if tail(middle) > ALPHA else (low, middle)
+    return high
+
+
+def test_the_limits_are_quantiles():
+    normal = NormalDist().inv_cdf(1 - ALPHA / 2)
+    assert chi_squared_limit(1) == pytest.approx(normal**2)
+    assert chi_squared_limit(3) == pytest.approx(30.6648, abs=1e-3)  # its density, integrated from there on, is 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_what_the_model_writes_follows_the_exact_reading():
+    """400 answers at temperature 1; those that are a candidate, whole and to the letter, against the exact logprobs.
+
+    Found (135 million parameters, 4-bit, on x86): p of "Yes.", "No.", "Yes", "No" is 0.288, 0.086, 0.088, 0.045, in all
+    0.507. Written: 102, 29, 31 and 18 of 400 times, in all 180. G is 0.35 among them (limit 30.7), and 5.13 for their
+    share (limit 23.9). 600 more draws with other seeds: 177, 46, 54 and 26, in all 303.
+    """
+    scorer = opened(threads=1)  # two wait for each other where other work takes the cores
+    scores = asyncio.run(scorer.score(YES_OR_NO, CHOICES))
+    exact = [math.exp(scores.logprobs[text]) for text in CHOICES]
+    prior = [p / scores.covered for p in exact]
+    assert scores.covered > 0.2
+    written = Counter()
+    for seed in range(N_SAMPLES):
+        request = CompletionRequest(YES_OR_NO, max_tokens=4, temperature=1.0, seed=seed)
+        answer = asyncio.run(scorer.complete(request))
+        if answer.finish_reason == "stop":  # the limit cuts off longer answers; a text that is cut off is none
+            written[answer.text] += 1
+    asyncio.run(scorer.aclose())
+    counts = [written[text] for text in CHOICES]
+    matched = sum(counts)
+    among = g_statistic(counts, prior)
+    share = g_statistic([matched, N_SAMPLES - matched], [scores.covered, 1 - scores.covered])
+    print(f"exact {exact}, covered {scores.covered}; counts {counts} of {N_SAMPLES}; G {among:.2f} and {share:.2f}")
+    assert among < chi_squared_limit(3)
+    assert share < chi_squared_limit(1)
+    # The draws are enough to tell: they refuse a uniform prior, and half of what they cover.
+    assert g_statistic(counts, [1 / 4] * 4) > chi_squared_limit(3)
+    assert g_statistic(
+        [matched, N_SAMPLES - matched], [scores.covered / 2, 1 - scores.covered / 2]
+    ) > chi_squared_limit(1)
 
 
 @pytest.mark.slow

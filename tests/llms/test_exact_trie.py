@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError, ModelAnswerError
-from seasoned.llms.modulated import TriePolicy
+from seasoned.llms.modulated import ModulatedLogits, TriePolicy
 from seasoned.llms.scores import TextScores, check_continuation
 from seasoned.llms.trie import END, TokenTrie
 from seasoned.protocols import Usage
@@ -193,3 +193,12 @@ def test_a_model_that_answers_no_logprob(bad):
     with pytest.raises(ModelAnswerError) as raised:
         TextScores("m", ("a",), ((1,),), ((-1.0, bad),), (1,), (0,), Usage())
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+@pytest.mark.parametrize("make", [TriePolicy, ModulatedLogits])
+@pytest.mark.parametrize("advantages", [None, [1.0], {3: 1.0, None: 2.0}])
+def test_what_is_no_scores_or_advantages_is_refused(make, advantages):
+    for arguments in ((None, {}), (TableModel(0).scores([(0,)]), advantages)):
+        with pytest.raises(InputError) as raised:
+            make(*arguments, 1.0)
+        assert all((raised.value.seen, raised.value.rule, raised.value.next_step))

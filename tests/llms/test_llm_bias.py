@@ -190,3 +190,15 @@ def test_label_and_bias_agree_on_the_local_model():
     print(f"label against bias, n = 400: counts {counts}, closed form {probs}, G = {g_statistic(counts, probs):.2f}")
     assert choice.probs == pytest.approx(probs, abs=1e-4)
     assert g_statistic(counts, probs) < LIMIT_2_DEGREES
+
+
+@pytest.mark.parametrize("shifts", [None, [0.0, 0.0, 0.0], 3, {**SHIFTS, 3: 1.0, None: 2.0}])
+def test_shifts_that_are_no_mapping_of_the_candidates_are_refused(shifts):
+    with pytest.raises(errors.InputError, match="shifts") as raised:
+        choose(TruePolicy(WEIGHTS), shifts=shifts)
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+def test_a_chooser_of_no_model_is_refused():
+    with pytest.raises(errors.InputError, match="LLM"):
+        BiasChooser(None)

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned import errors
-from seasoned.llms import ScriptedLLM, label_prior, label_prompt
-from seasoned.protocols import Completion, TokenLogprob, Usage
+from seasoned.llms import ScriptedLLM, label_prior, label_prompt, reader_for
+from seasoned.llms.exact import ExactReader
+from seasoned.protocols import Completion, Message, TokenLogprob, Usage
 
 
 def menu(request):
@@ -89,6 +90,44 @@ def test_labels_with_and_without_blanks_are_the_same_label(tokens, probs):
     assert prior.bounded == ()
 
 
+@pytest.mark.parametrize(
+    ("tokens", "bound"),
+    [
+        ({"B": 0.99}, 0.01),  # all that is left is 1 %
+        ({"B": 0.6}, 0.4),
+        ({"B": 0.3}, 0.3),  # it came first: nothing is likelier
+        ({"B": 0.6, "The": 0.3}, 0.1),
+        ({"B": 0.6, "The": 0.3, "I": 0.02}, 0.02),
+        ({"B": 1.0}, 1e-6),  # nothing is left that a sum of logprobs could show
+        ({"B": 0.999, "The": 0.0015}, 1e-6),
+        ({"B": 0.9, "The": 0.1 - 1e-9, "I": 1e-9}, 1e-9),
+    ],
+)
+def test_a_label_that_did_not_come_is_bounded_by_the_least_that_came_and_by_what_is_left(tokens, bound):
+    """p(A) <= each returned probability, and p(A) <= 1 - their sum."""
+    prior = read(ScriptedLLM([{token: math.log(p) for token, p in tokens.items()}]), ["a", "b"]).prior
+    assert math.exp(prior["a"]) == pytest.approx(bound / (bound + tokens["B"]), rel=1e-6)
+    assert prior.bounded == ("a",)
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(st.floats(-12, 0), min_size=3, max_size=12), st.integers(2, 8), st.integers(1, 12))
+def test_a_bound_is_never_below_the_truth(logits, n_labels, top):
+    """Any true distribution over letters and other tokens, of which the endpoint shows the `top` most likely."""
+    total = math.log(sum(map(math.exp, logits)))
+    tokens = dict(zip([*"ABCDEFGH"[:n_labels], "The", "I", "It", "So", *"wxyz", *"stuv"], logits, strict=False))
+    true = {token: logit - total for token, logit in tokens.items()}
+    shown = dict(sorted(true.items(), key=lambda pair: -pair[1])[:top])
+    labels = [letter for letter in "ABCDEFGH"[:n_labels] if letter in true]
+    came = [letter for letter in labels if letter in shown]
+    if len(labels) < 2 or not came:
+        return
+    prior = read(ScriptedLLM([shown]), labels).prior
+    assert set(prior.bounded) == set(labels) - set(came)
+    for letter in prior.bounded:  # against a letter that came, whose logprob is known
+        assert prior[letter] - prior[came[0]] >= true[letter] - true[came[0]] - 1e-6
+
+
 def test_fewer_labels_than_asked_are_bounded_by_the_least_that_came():
     """Two of four letters came: the others have at most the least returned logprob, whatever token it was of."""
     llm = ScriptedLLM([{"B": math.log(0.6), "The": math.log(0.3), "D": math.log(0.05), "I": math.log(0.02)}])
@@ -112,7 +151,10 @@ def test_a_logprob_that_is_not_finite_is_refused_wherever_it_stands(value):
         read(ScriptedLLM([Completion("A", "m", Usage(1), None, alternatives)]), ["x", "y"])
 
 
-@pytest.mark.parametrize("answer", [{"The": -0.1}, {"A": float("nan")}, "A"])
+@pytest.mark.parametrize(
+    "answer",
+    [{"The": -0.1}, {"A": float("nan")}, "A", {"A": 0.5, "B": -3.0}, {"A": -0.2, "B": -0.3}, {"A": -0.1, "The": -0.5}],
+)
 def test_nonsense_is_never_a_prior(answer):
     with pytest.raises(errors.ModelAnswerError):
         read(ScriptedLLM([answer]), ["x", "y"])
@@ -128,6 +170,48 @@ def test_bad_candidates(candidates):
     with pytest.raises(errors.InputError) as raised:
         read(ScriptedLLM([]), candidates)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+def test_rounding_is_no_contradiction():
+    assert read(ScriptedLLM([{"A": 1e-4, "B": -9.0}]), ["x", "y"]).prior.bounded == ()
+    assert read(ScriptedLLM([{"A": -0.1054, "B": -2.30}]), ["x", "y"]).prior.bounded == ()  # 0.9000 + 0.1003
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: label_prior(None, "a kitchen", ["x", "y"]),
+        lambda: label_prior("gpt", "a kitchen", ["x", "y"]),
+        lambda: label_prior(ScriptedLLM([]), 5, ["x", "y"]),
+        lambda: label_prior(ScriptedLLM([]), None, ["x", "y"]),
+        lambda: label_prior(ScriptedLLM([]), [Message("system", None), Message("user", "u")], ["x", "y"]),
+        lambda: label_prior(ScriptedLLM([]), ["text", Message("user", "u")], ["x", "y"]),
+    ],
+)
+def test_what_is_no_model_or_prompt_is_refused(ask):
+    with pytest.raises(errors.InputError) as raised:
+        asyncio.run(ask())
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+@pytest.mark.parametrize("method", [None, 3, [], "lable"])
+def test_a_method_that_is_none_is_refused_with_those_there_are(method):
+    with pytest.raises(errors.UnknownNameError, match="label"):
+        reader_for(ScriptedLLM([]), method)
+
+
+@pytest.mark.parametrize("method", ["auto", "label", "votes", "verbalized"])
+def test_a_reader_of_no_model_is_refused(method):
+    with pytest.raises(errors.InputError, match="LLM"):
+        reader_for(None, method)
+
+
+@pytest.mark.parametrize("model", [ScriptedLLM([]), None, "local"])
+def test_only_a_scorer_is_read_exactly(model):
+    for make in (ExactReader, lambda model: reader_for(model, "exact")):
+        with pytest.raises(errors.ConfigError, match="scores whole texts") as raised:
+            make(model)
+        assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 @pytest.mark.parametrize("debias", [0, 1.5, True])

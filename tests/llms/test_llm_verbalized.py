@@ -82,6 +82,9 @@ BAD = {
     "word": ('{"1": "high", "2": 70, "3": 1}', "not a number"),
     "boolean": ('{"1": true, "2": 70, "3": 1}', "not a number"),
     "null": ('{"1": null, "2": 70, "3": 1}', "not a number"),
+    "the prompt's own form": ('{"1": 0, "2": 0, "3": 0}', "every confidence in it is 0"),
+    "all 0 in words": ('{"north": "0%", "south": 0.0, "wait": "0"}', "every confidence in it is 0"),
+    "0 and nothing else": ('{"2": 0}', "every confidence in it is 0"),
     "deep": ('{"1":' * 3000, "cannot be read"),
 }
 
@@ -102,6 +105,12 @@ def test_a_fault_is_named_and_asked_about_once_then_it_is_an_error(name):
     assert raised.value.rule
     assert raised.value.next_step
     assert len(llm.requests) == 2
+
+
+def test_one_confidence_above_0_is_enough():
+    reading = read(['{"1": 0, "2": 0, "3": 1}'])
+    assert dict(reading.prior) == pytest.approx(confidence_logprobs({"north": 0, "south": 0, "wait": 1}))
+    assert reading.usage.calls == 1
 
 
 def test_what_stays_missing_is_bounded_and_recorded():

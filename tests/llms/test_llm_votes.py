@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from true_policy import TruePolicy
 
 from seasoned import errors
-from seasoned.llms import CachedLLM, ScriptedLLM, VotesReader, smoothed_logprobs
+from seasoned.actions import canonical_tool_call
+from seasoned.llms import CachedLLM, ScriptedLLM, VotesReader, read_action, smoothed_logprobs
 from seasoned.protocols import Completion, PriorReader, Tool, ToolCall, Usage
 
 GO = Tool("go", "Go somewhere.", {"type": "object", "properties": {"to": {"type": "string"}}})
@@ -113,11 +114,54 @@ def test_no_more_calls_at_once_than_allowed():
     assert model.most == 3
 
 
+def command(answer):
+    """A rule for what is an action: it begins with a verb that the game knows."""
+    action = read_action(answer)
+    if action.split()[0].casefold() not in {"open", "go", "wait"}:
+        raise errors.ModelAnswerError(action, "an action begins with a verb of the game", "ask again")
+    return action
+
+
+REFUSAL = "I'm sorry, but I cannot help with that."
+
+
 def test_proposals_are_what_was_said_as_first_written():
     llm = ScriptedLLM(["Action: Open Fridge", "open fridge", "```\ngo north\n```", "Thought: hm\nAction: OPEN  fridge"])
-    reading = propose(llm, n=4)
+    reading = propose(llm, n=4, parse=command)
     assert reading.votes.counts == {"Open Fridge": 3, "go north": 1}
     assert math.exp(reading.prior["Open Fridge"]) == pytest.approx(3.5 / 5)
+
+
+@pytest.mark.parametrize("settings", [{}, {"parse": read_action}, {"tools": ()}, {"canonical": None}])
+def test_proposals_without_a_rule_for_what_is_an_action_are_refused_before_any_call(settings):
+    llm = ScriptedLLM([REFUSAL] * 4)
+    with pytest.raises(errors.InputError) as raised:
+        propose(llm, n=4, **settings)
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+    assert llm.requests == []
+
+
+CALL_TEXT = '{"id": "1", "function": {"name": "go", "arguments": "{}"}}'
+
+
+@pytest.mark.parametrize(
+    ("rule", "action"),
+    [
+        ({"tools": (GO,)}, called(("1", "go", "{}"))),
+        ({"tools": (GO,), "parse": lambda answer: answer.text or "go"}, called(("1", "go", "{}"))),
+        ({"tools": (GO,), "canonical": str.casefold}, called(("1", "go", "{}"))),
+        ({"canonical": canonical_tool_call}, CALL_TEXT),
+        ({"parse": command}, "go north"),
+    ],
+)
+def test_a_refusal_is_a_sample_without_an_action_and_never_an_action(rule, action):
+    reading = propose(ScriptedLLM([REFUSAL, action, REFUSAL]), n=3, **rule)
+    assert (list(reading.votes.counts.values()), reading.votes.unusable, reading.votes.n) == ([1], 2, 3)
+    assert not any("sorry" in name for name in reading.prior)
+    assert reading.prior.method.endswith("2 without an action")
+    with pytest.raises(errors.ModelAnswerError) as raised:
+        propose(ScriptedLLM([REFUSAL] * 3), n=3, **rule)
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 def test_tool_calls_are_proposals_without_their_ids():

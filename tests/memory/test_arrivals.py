@@ -12,7 +12,15 @@ import pytest
 from postgres_server import fresh_url, postgres, run_server  # noqa: F401
 
 from seasoned import Budget, Episode, Memory, Selection, Step
-from seasoned.errors import EncoderMismatchError, EpisodeConflictError, InputError, IntegrityError, StoreError
+from seasoned.errors import (
+    EncoderMismatchError,
+    EpisodeConflictError,
+    InputError,
+    IntegrityError,
+    StoreBusyError,
+    StoreError,
+)
+from seasoned.memory.arrivals import RememberingEncoder
 from seasoned.memory.backup import backup
 from seasoned.memory.diff import diff_stores
 from seasoned.memory.merge import merge
@@ -343,6 +351,84 @@ def test_a_namespace_that_was_encoded_anew_takes_nothing_from_the_old_encoder(fr
                 found(memory)
             assert found(other) == {"before"}
             assert other.verify().episodes == 1
+
+
+class Strict(Lengths):
+    """Refuses the states that have a forbidden word."""
+
+    identity = "test/strict"
+
+    def __init__(self, *forbidden):
+        self.forbidden = forbidden
+
+    def features(self, state):
+        if any(word in state for word in self.forbidden):
+            raise ValueError("a forbidden word")
+        return super().features(state)
+
+
+def test_what_has_arrived_is_encoded_anew_or_nothing_is(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        memory.add(episode("good"))
+        memory.add_many([])  # derives it
+        memory.add(episode("bad"))
+        with pytest.raises(ValueError, match=r"^a forbidden word$"):
+            Memory.open(fresh_url, encoder=Strict("bad"), reindex=True)
+        assert waiting(fresh_url) == 1
+        assert found(memory) == {"good", "bad"}
+        memory.add(episode("late"))
+        with Memory.open(fresh_url, encoder=Strict(), reindex=True) as other:
+            assert waiting(fresh_url) == 0
+            assert found(other) == {"good", "bad", "late"}
+            assert other.verify().episodes == 3
+
+
+FOLDING_LOOKS = {
+    "search": found,
+    "evidence": lambda memory: memory.evidence("page", k=1, unit="states", threshold=0.0),
+    "stats": Memory.stats,
+    "verify": Memory.verify,
+    "get": lambda memory: memory.get("bad"),
+    "add_many": lambda memory: memory.add_many([episode("other")]),
+}
+
+
+@pytest.mark.parametrize("look", FOLDING_LOOKS.values(), ids=FOLDING_LOOKS)
+def test_what_an_encoder_says_of_an_arrival_is_no_damage(fresh_url, look):  # noqa: F811
+    with Memory.open(fresh_url, encoder=Strict()) as writer, Memory.open(fresh_url, encoder=Strict("bad")) as other:
+        writer.add(episode("bad"))
+        with pytest.raises(ValueError, match=r"^a forbidden word$"):
+            look(other)
+        assert found(writer) == {"bad"}
+
+
+def test_long_states_are_not_remembered():
+    asked = []
+
+    class Counting(TokenEncoder):
+        def features(self, state):
+            asked.append(len(state))
+            return super().features(state)
+
+    encoder = RememberingEncoder(Counting())
+    for n_characters in (16 * 1024, 16 * 1024 + 1):
+        for _ in range(2):
+            assert encoder.features("x" * n_characters) == TokenEncoder().features("x" * n_characters)
+    assert asked == [16 * 1024, 16 * 1024 + 1, 16 * 1024 + 1]
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_an_export_yields_no_arrival_that_was_erased_meanwhile(fresh_url, n):  # noqa: F811
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
+        for number in range(n):
+            memory.add(episode(f"e{number}", subject="ann" if number == n - 1 else None))
+        lines = reader.export()
+        told = [next(lines)]
+        assert waiting(fresh_url) == n
+        memory.erase("ann")
+        with pytest.raises(StoreBusyError, match=r"erased.*Export again"):
+            told.extend(lines)
+        assert "ann" not in "".join(told)
 
 
 def test_inside_a_transaction_nothing_is_added(fresh_url):  # noqa: F811

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import numpy as np
@@ -13,6 +14,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import InputError
+from seasoned.memory.merge import merge
 from seasoned.policies import ShuffledReturns
 from seasoned.types import Backup
 
@@ -298,3 +300,54 @@ def test_an_empty_memory_knows_nothing():
         assert ask(memory, "hall lamp").n_steps == 0
         memory.add(played(1)[0])
         assert ask(memory, "hall lamp").n_steps > 0
+
+
+def by_cart(memory):
+    return memory.evidence("cart", k=5, unit="states", threshold=1.0, backup=Backup(beta=4.0)).totals.tolist()
+
+
+def test_one_quarantine_goes_and_another_ends_between_two_questions(tmp_path):
+    with Memory.open(tmp_path / "m.db") as memory:
+        id_ = memory.add(Episode("t", [Step("cart", "pay", 1.0)]))
+        memory.feedback(id_, 5.0, 0, "judge")
+        memory.lift(memory.quarantine(Selection(subject="ann"), "about ann"))
+        held = memory.quarantine(Selection(source="judge"), "a bad judge")
+        assert by_cart(memory) == pytest.approx([1.0])
+        memory.erase("ann")
+        memory.lift(held)
+        assert by_cart(memory) == pytest.approx([6.0])
+
+
+def test_a_merge_that_changes_which_word_stands_is_followed(tmp_path):
+    """One store heard the late word first, so that the early one superseded it; the other heard them in order."""
+
+    def line(id_, reward, at, revoked_at=None, superseded_by=None):
+        return json.dumps({
+            "type": "feedback", "id": id_, "episode_id": "e", "step": 0, "reward": reward, "weight": 1.0, "source": "j",
+            "created_at": at, "revoked_at": revoked_at, "superseded_by": superseded_by,
+        })  # fmt: skip
+
+    with Memory.open(tmp_path / "ours.db") as ours, Memory.open(tmp_path / "theirs.db") as theirs:
+        ours.add(Episode("t", [Step("cart", "pay", 0.0)], "e"))
+        episodes = list(ours.export())[1:]
+        ours.import_lines([line("late", 9.0, 10.0, 5.0, "early"), line("early", 1.0, 5.0)])
+        theirs.import_lines([*episodes, line("early", 1.0, 5.0, 10.0, "late"), line("late", 9.0, 10.0)])
+        assert by_cart(ours) == pytest.approx([1.0])
+        merge(tmp_path / "ours.db", tmp_path / "theirs.db")
+        assert by_cart(ours) == pytest.approx([9.0])
+
+
+def test_feedback_that_supersedes_has_no_graph_read_anew(tmp_path):
+    """What was said is followed event by event; only what fell silent without a word has all steps read."""
+    with told(tmp_path / "m.db") as memory:
+        ask(memory, "hall lamp")
+        [followed] = memory._retriever._graphs._graphs.values()
+        for change, kept in (
+            (lambda: memory.feedback("e1", 7.0, 2, "judge"), True),
+            (lambda: memory.feedback("e2", 7.0, 2, "judge"), True),
+            (lambda: memory.revoke(memory.events()[1].id), False),
+        ):
+            graph = followed._graph
+            change()
+            ask(memory, "hall lamp")
+            assert (followed._graph is graph) == kept

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import signal
 import subprocess
@@ -143,6 +144,61 @@ def test_feedback_that_was_taken_back_elsewhere_is_taken_back_here(tmp_path):
     verified(a)
 
 
+@pytest.mark.parametrize("weighed_before", [False, True])
+@pytest.mark.parametrize("weigh_there", [False, True])
+def test_what_one_store_revoked_and_the_other_weighed_is_revoked(tmp_path, weighed_before, weigh_there):
+    a, b = fill(tmp_path / "a.db", ["e"]), tmp_path / "b.db"
+    with Memory.open(a) as memory:
+        said = memory.feedback("e", 8.0, 0, "judge")
+        if weighed_before:
+            memory.weigh("judge", 0.75)
+    merge(b, a)
+    with Memory.open(a) as memory:
+        memory.weigh("judge", 0.5)
+    with Memory.open(b) as memory:
+        if weigh_there:
+            memory.weigh("judge", 0.25)
+        memory.revoke(said)
+    copies = tmp_path / "a then b.db", tmp_path / "b then a.db"
+    merge(copies[0], a, b)
+    merge(copies[1], b, a)
+    merge(a, b)
+    merge(b, a)
+    for path in (a, b, *copies):
+        verified(path)
+        with Memory.open(path) as memory:
+            assert memory.search("page e 0", 1)[0].experience.reward == 1.0
+            assert memory.sources() == {}
+            assert diff_stores(path, a).namespaces["default"].feedback.changed == ()
+
+
+def test_of_two_weighings_in_two_stores_the_later_one_stands_also_in_one_tick(tmp_path, monkeypatch):
+    a, b = fill(tmp_path / "a.db", ["e"]), tmp_path / "b.db"
+    with Memory.open(a) as memory:
+        memory.feedback("e", 8.0, 0, "judge")
+    merge(b, a)
+    now = time.time()
+    monkeypatch.setattr(time, "time", lambda: now)
+    for path, factor in ((a, 0.5), (b, 0.25)):
+        with Memory.open(path) as memory:
+            memory.weigh("judge", factor)
+    merge(a, b)  # neither is later: either stands, the same one in both
+    merge(b, a)
+    monkeypatch.setattr(time, "time", lambda: now + 1.0)
+    with Memory.open(a) as memory, Memory.open(b) as other:
+        assert {event.id: event for event in memory.events()} == {event.id: event for event in other.events()}
+        memory.weigh("judge", 2.0)
+    monkeypatch.setattr(time, "time", lambda: now + 2.0)
+    with Memory.open(b) as memory:
+        memory.weigh("judge", 3.0)
+    merge(b, a)
+    merge(a, b)
+    for path in (a, b):
+        verified(path)
+        with Memory.open(path) as memory:
+            assert memory.search("page e 0", 1)[0].experience.reward == 1.0 + 24.0
+
+
 def test_of_two_that_stand_in_two_stores_the_later_one_stands(tmp_path):
     a = fill(tmp_path / "a.db", ["e"])
     merge(tmp_path / "b.db", a)
@@ -161,7 +217,7 @@ def test_of_two_that_stand_in_two_stores_the_later_one_stands(tmp_path):
 
 ACTIONS = st.lists(
     st.tuples(
-        st.sampled_from(["add", "say", "revoke", "quarantine", "lift"]),
+        st.sampled_from(["add", "say", "revoke", "weigh", "quarantine", "lift"]),
         st.integers(0, 5), st.sampled_from(["human", "judge"]), st.floats(-9, 9),
     ),
     max_size=8,
@@ -178,6 +234,8 @@ def act(path, who, actions):
                 memory.feedback(stored[number % len(stored)], reward, number % 2, source)
             elif kind == "revoke" and said:
                 memory.revoke(said[number % len(said)].id)
+            elif kind == "weigh" and any(e.source == source and e.revoked_at is None for e in said):
+                memory.weigh(source, 0.5 * number)
             elif kind == "quarantine":
                 memory.quarantine(Selection(source=source) if number % 2 else Selection(task="shop"), "why not")
             elif kind == "lift" and memory.quarantines():
@@ -228,6 +286,14 @@ def _history(draw, said):
             for old in history
         ]
         history.append(event if draw(st.integers(0, 3)) else revoked(event, 10.0 + draw(st.integers(0, 2))))
+        if draw(st.integers(0, 2)) == 0:  # what stands is weighed, and may be revoked after that
+            standing = [old for old in history if old.revoked_at is None]
+            weighed = [old.weighed(2.0, draw(st.integers(20, 22)) + max(0, old.weighed_us)) for old in standing]
+            by = {old.id: new for old, new in zip(standing, weighed, strict=True)}
+            history = [superseded(old, by[old.id]) if old.id in by else old for old in history]
+            history += [
+                new if draw(st.integers(0, 3)) else revoked(new, 10.0 + draw(st.integers(0, 2))) for new in weighed
+            ]
     return history
 
 
@@ -260,11 +326,22 @@ def test_what_became_of_the_events_does_not_depend_on_who_merges(both):
             later, by = known[event.superseded_by]
             assert later > number
             assert event.revoked_at == by.created_at
-    for event in (*ours, *theirs):  # who was revoked by hand stays revoked
+    for event in (*ours, *theirs):  # who was revoked by hand stays revoked, however it was weighed
         if event.revoked_at is not None and event.superseded_by is None:
-            assert known[event.id][1].revoked_at is not None
+            assert not [e for e in merged if e.id.split("~")[0] == event.id.split("~")[0] and e.revoked_at is None]
     assert reconcile(merged, theirs) == merged
     assert reconcile(merged, ours) == merged
+
+
+def test_merging_again_changes_nothing_where_the_stores_contradict_each_other():
+    def told(*ids):
+        said = [Event(id_, "e1", 0, 1.0, 1.0, "human", None, 0.0) for id_ in ids]
+        return [*itertools.starmap(superseded, itertools.pairwise(said)), said[-1]]
+
+    ours, theirs = told("f6", "f3", "f5", "f4"), told("f1", "f3", "f31", "f2", "f6")
+    merged = reconcile(ours, theirs)
+    assert merged == reconcile(merged, ours) == reconcile(merged, theirs)
+    assert [event.id for event in merged if event.revoked_at is None] == ["f6"]
 
 
 # ------------------------------------------------------------------------------- refused, with nothing written

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import shutil
+import subprocess
 import threading
 import time
 
@@ -12,6 +14,7 @@ from postgres_server import run_server
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError
 from seasoned.memory.postgres import PostgresStore
+from seasoned.types import Backup
 
 
 @pytest.fixture(scope="module")
@@ -252,3 +255,50 @@ def test_the_server_is_restarted_and_killed_under_its_writers(server):
             assert verified.steps == 3 * verified.episodes
             there |= {(number, id_) for id_ in found}
     assert returned <= there <= begun
+
+
+def test_a_server_that_lost_its_last_commits_is_read_anew():
+    """As when a standby that lags takes over, or a disk is restored: the same numbers may mean something else."""
+    server = run_server()
+    try:
+        url = server.fresh()
+        data, old = server.folder / "data", server.folder / "old"
+
+        def add(memory, name):
+            memory.add_many([Episode("t", [Step(f"{name} {name}{n}", "go", 1.0)], id=f"{name}{n}") for n in range(5)])
+
+        with Memory.open(url) as writer:
+            add(writer, "base")
+        server.stop()
+        subprocess.run(["cp", "-a", data, old], check=True)
+        server.start()
+        reader, writer = Memory.open(url), Memory.open(url)
+        add(writer, "lost")
+        writer.evidence("lost", k=1, unit="states", threshold=1.0, decay=0.5)  # a view that will be lost
+        assert ask(reader, "lost lost3") == (["lost lost3"], {"go": 1.0})
+        assert ask(reader, "lost lost3", decay=0.5)[1] == {"go": 0.5}
+        server.stop()
+        shutil.rmtree(data)
+        old.rename(data)
+        server.start()
+        with Memory.open(url) as other:
+            other.evidence("fresh", k=1, unit="states", threshold=1.0, decay=0.75)  # it gets the lost one's number
+            add(other, "fresh")
+            for state in ("base base3", "lost lost3", "fresh fresh3"):
+                for options in ({}, {"decay": 0.5}, {"backup": Backup(beta=4.0)}):
+                    assert ask(reader, state, **options) == ask(other, state, **options)
+            assert ask(reader, "fresh fresh3")[0] == ["fresh fresh3"]
+            add(writer, "later")  # its numbers of what was lost are forgotten, too
+            assert ask(reader, "later later1") == ask(other, "later later1") == (["later later1"], {"go": 1.0})
+            other.verify()
+        reader.close()
+        writer.close()
+    finally:
+        server.stop()
+
+
+def ask(memory, state, **options):
+    """What is found at a state, and what the evidence there sums up to."""
+    evidence = memory.evidence(state, k=1, unit="states", threshold=0.5, **options)
+    found = [neighbor.experience.state for neighbor in memory.search(state, 1, 0.5)]
+    return found, dict(zip(evidence.actions, evidence.totals.round(2).tolist(), strict=True))

@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 
 import pytest
+from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
+from seasoned.memory.postgres import VERSION
 
 WHOLE = re.compile(r"SCAN|\(namespace_id=\?\)")
 SMALL = {"view", "distribution", "namespace", "quarantine"}  # a few rows, whatever the store holds
@@ -52,3 +54,27 @@ def test_no_statement_reads_a_whole_namespace(name):
             if WHOLE.search(line) and line.split()[1] not in SMALL
         }
         assert not whole
+
+
+@pytest.mark.parametrize("plan", ["force_custom_plan", "force_generic_plan"])
+@pytest.mark.parametrize("analyzed", [False, True])
+def test_a_look_for_arrivals_reads_no_episode_that_is_folded(postgres, fresh_url, plan, analyzed):  # noqa: F811
+    with Memory.open(fresh_url) as memory, postgres.connect(fresh_url) as owner:
+        memory.add_many([Episode("t", [Step("a room", "go")], id=f"e{number}") for number in range(5_000)])
+        if analyzed:
+            owner.execute("VACUUM ANALYZE seasoned.episode")
+        owner.execute(f"SET search_path = seasoned; SET plan_cache_mode = {plan}")
+        owner.execute("PREPARE look (bigint, bigint) AS " + VERSION.replace("?", "$1", 1).replace("?", "$2", 1))
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE look({memory._id}, {memory._id})"
+        scans = [node for node in nodes(owner.execute(explain).fetchone()[0][0]["Plan"])
+                 if node.get("Relation Name") == "episode"]  # fmt: skip
+        assert scans
+        for scan in scans:
+            assert (scan["Actual Rows"], scan.get("Rows Removed by Filter", 0)) == (0, 0)
+            assert "ordinal < 0" in scan["Index Cond"]
+
+
+def nodes(plan):
+    yield plan
+    for part in plan.get("Plans", ()):
+        yield from nodes(part)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import threading
+import time
 
 import pytest
 from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
-from seasoned.errors import InputError
+from seasoned.errors import InputError, StoreError, StoreFullError
 
 
 def episode(name: str, state: str, action: str) -> Episode:
@@ -52,3 +54,56 @@ def test_a_failed_commit_and_another_process_in_between(tmp_path):
         for name, state in (("a0", "state A 0"), ("b2", "state A"), ("o2", "other 2")):
             assert memory.get(name).steps[0].state == state
         assert memory.verify().hash == other.verify().hash
+
+
+def counted(memory, state):
+    found = memory.evidence(state, k=1, unit="states", threshold=1.0)
+    return dict(zip(found.actions, found.counts.tolist(), strict=True))
+
+
+def test_a_full_disk_and_another_process_at_the_same_states(tmp_path):
+    states = [f"state {number} " + f"w{number} " * 5 + "x" * 300 for number in range(400)]
+    with Memory.open(tmp_path / "m.db") as memory, Memory.open(tmp_path / "m.db") as other:
+        memory.add(episode("e0", "start", "go"))
+        connection = memory._store.connection
+        pages = connection.execute("PRAGMA page_count").fetchone()[0]
+        connection.execute(f"PRAGMA max_page_count = {pages}")
+        long = Episode("t", [Step(state, "go", 1.0) for state in states], id="long")
+        with pytest.raises(StoreFullError):
+            memory.add(long)
+        connection.execute("PRAGMA max_page_count = 1000000")
+        other.add(Episode("t", [Step(state, "go", 5.0) for state in states], id="other"))
+        memory.add(long)
+        assert counted(memory, states[3]) == {"go": 2.0}
+        memory.verify()
+
+
+def test_a_lost_connection_and_another_host_at_the_same_state(postgres, fresh_url):  # noqa: F811
+    lost = []
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url) as other, postgres.connect(fresh_url) as admin:
+        memory.add_many([episode("e0", "start", "go")])
+        memory._store.retry_s = 0.0
+
+        def add():
+            try:
+                memory.add_many([episode("e1", "x y z", "a new action")])
+            except StoreError as error:
+                lost.append(error)
+
+        with admin.transaction():
+            admin.execute("LOCK TABLE seasoned.action")  # states are numbered before actions
+            thread = threading.Thread(target=add, daemon=True)
+            thread.start()
+            pid = memory._store._live.info.backend_pid
+            waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
+            deadline = time.monotonic() + 30.0
+            while admin.execute(waits, [pid]).fetchone() != ("Lock",) and time.monotonic() < deadline:
+                admin.execute("SELECT pg_stat_clear_snapshot()")
+                time.sleep(0.01)
+            admin.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
+        thread.join(30.0)
+        assert len(lost) == 1
+        other.add_many([episode("quick", "x y z", "go")])
+        memory.add_many([episode("e1", "x y z", "go")])
+        assert counted(memory, "x y z") == {"go": 2.0}
+        memory.verify()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 
 import pytest
 from click.testing import CliRunner
@@ -67,7 +68,8 @@ def test_every_weighing_is_recorded(memory):
     assert [event.weight for event in events] == [0.5, 0.25, 1.5]
     assert [event.superseded_by for event in events] == [events[1].id, events[2].id, None]
     assert all(event.id.startswith(first) and event.author == "tiny" and event.reward == 1.0 for event in events)
-    assert events[0].revoked_at == events[1].created_at < events[2].created_at
+    assert len({event.created_at for event in events}) == 1  # it was said once
+    assert -1 == events[0].weighed_us < events[1].weighed_us < events[2].weighed_us
 
 
 def test_what_comes_later_has_its_own_weight_until_it_is_weighed(memory):
@@ -99,18 +101,75 @@ def test_a_quarantined_source_stays_silent_and_comes_back_weighed(memory):
     assert rewards(memory)["e0", 0] == 1.5
 
 
-@pytest.mark.parametrize("window", [{"until": 0.0}, {"since": 0.0}])
-def test_a_quarantine_with_a_window_stands_in_the_way_only_where_it_would_be_evaded(memory, window):
+@pytest.mark.parametrize("quarantine_first", [True, False])
+@pytest.mark.parametrize(("window", "holds"), [("until", True), ("since", False)])
+def test_for_a_window_it_was_said_when_it_was_first_said(memory, quarantine_first, window, holds):
     memory.feedback("e0", 1.0, 0, "judge")
-    said_at = memory.events()[0].created_at
-    edge = {name: math.nextafter(said_at, math.inf) for name in window}
-    held = memory.quarantine(Selection(source="judge", **edge), "window")
-    before = rewards(memory)
-    with pytest.raises(InputError, match="Lift it first"):
-        memory.weigh("judge", 0.5)
-    assert rewards(memory) == before and len(memory.events()) == 1
+    just_after = math.nextafter(memory.events()[0].created_at, math.inf)
+    selection = Selection(source="judge", **{window: just_after})
+    if quarantine_first:
+        held = memory.quarantine(selection, "a bad hour")
+        assert memory.weigh("judge", 0.5) == 1
+    else:
+        assert memory.weigh("judge", 0.5) == 1
+        held = memory.quarantine(selection, "a bad hour")
+    assert memory.selected(selection) == (0, int(holds))
+    assert rewards(memory)["e0", 0] == (1.0 if holds else 1.5)
     memory.lift(held)
-    assert memory.weigh("judge", 0.5) == 1
+    assert rewards(memory)["e0", 0] == 1.5
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("author", [None, "tiny"])
+def test_what_was_weighed_is_revoked_by_any_of_its_ids(memory, which, author):
+    memory.feedback("e0", 1.0, 0, "judge", author=author, weight=0.5)
+    memory.feedback("e0", 4.0, 0, "judge", author="other")
+    memory.feedback("e0", 8.0, 1, "judge", author=author)
+    memory.weigh("judge", 0.5)
+    memory.weigh("judge", 2.0)
+    events = [event for event in memory.events() if event.reward == 1.0]
+    memory.revoke(events[which].id)
+    assert rewards(memory)["e0", 0] == 1.0 + 8.0
+    assert rewards(memory)["e0", 1] == 1.0 + 16.0
+    *weighed, last = [event for event in memory.events() if event.reward == 1.0]
+    assert (weighed, last.superseded_by) == (events[:-1], None) and last.revoked_at is not None
+    memory.revoke(events[0].id)  # twice changes nothing
+    assert [event for event in memory.events() if event.reward == 1.0][-1] == last
+    assert memory.weigh("judge", 1.0) == 2  # it does not come back
+    assert rewards(memory)["e0", 0] == 1.0 + 4.0
+
+
+def test_revoking_what_was_weighed_leaves_the_later_word(memory):
+    first = memory.feedback("e0", 1.0, 0, "judge")
+    memory.weigh("judge", 0.5)
+    memory.feedback("e0", 2.0, 0, "judge")
+    memory.weigh("judge", 0.5)
+    memory.revoke(first)
+    assert rewards(memory)["e0", 0] == 2.0
+
+
+@pytest.mark.parametrize("step_s", [0.0, -3600.0])
+def test_a_clock_that_stands_still_or_goes_back_is_no_conflict(memory, monkeypatch, step_s):
+    memory.feedback("e0", 1.0, 0, "judge")
+    now = time.time()
+    for number, factor in enumerate([0.5, 0.25, 0.5, 1.0, 0.5]):
+        monkeypatch.setattr(time, "time", lambda at=now + number * step_s: at)
+        assert memory.weigh("judge", factor) == 1
+        assert rewards(memory)["e0", 0] == 1.0 + factor
+    events = memory.events()
+    assert [event.superseded_by for event in events] == [*(event.id for event in events[1:]), None]
+    assert [event.id for event in events] == sorted(event.id for event in events)
+
+
+def test_a_revoked_word_does_not_come_back_weighed_by_an_import(memory, tmp_path):
+    said = memory.feedback("e0", 1.0, 0, "judge")
+    with Memory.open(tmp_path / "copy.db", gamma=GAMMA) as copy:
+        copy.import_lines(memory.export())
+        copy.weigh("judge", 0.5)
+        memory.revoke(said)
+        assert memory.import_lines(copy.export()) == (0, 1)
+    assert rewards(memory)["e0", 0] == 1.0
+    assert memory.sources() == {}
 
 
 def test_weighed_feedback_survives_export_and_merge(memory, tmp_path):

@@ -175,6 +175,13 @@ def test_actions_can_be_shown_as_this_page_has_them(memory):
     assert [a.action for a in advice.avoid] == ['click(link "Help")']  # there is no Back today
 
 
+@pytest.mark.parametrize("shown", [None, 3, " "])
+def test_an_action_that_is_shown_as_no_text_is_refused(memory, shown):
+    learn(memory, MIXED)
+    with pytest.raises(InputError, match="shown action"):
+        Advisor(memory).advise(STATE, show=lambda action: shown)
+
+
 def test_it_says_what_it_is(memory):
     assert Advisor(memory).name == "advice:default"
     assert Advisor(memory, preset="seed", k=3).name == "advice:seed+"
@@ -195,6 +202,12 @@ def test_it_says_what_it_is(memory):
         lambda memory: Advisor(memory).advise(STATE, ["pay", "PAY"]),
         lambda memory: Advisor(memory).advise(STATE, "pay"),
         lambda memory: Advisor(memory).advise(STATE, [3]),
+        lambda memory: Advisor(memory).advise(STATE, [["pay"]]),
+        lambda memory: Advisor(memory).advise(STATE, 5),
+        lambda memory: Advisor(memory).advise(STATE, show=5),
+        lambda memory: Advisor(memory).advise(STATE).append_to(None),
+        lambda memory: Advisor(memory).advise(STATE).append_to(["x"]),
+        lambda memory: Advisor(memory).advise(STATE).append_to("x"),
     ],
 )
 def test_bad_input_is_refused(memory, build):

@@ -28,6 +28,7 @@ ELEMENT_ARGUMENTS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 _ROLE = re.compile(r"[^\W\d][\w-]*")
 _DESCRIBED = re.compile(r'([^\W\d][\w-]*)\s*("[^"\\]*+(?:\\.[^"\\]*+)*+")(?:\s*#([1-9]\d{0,8}))?', re.DOTALL)
 _BARE = re.compile(r"""[^\s()\[\]{},='"]+""")
+_LOOK = "Look at the page's elements."
 _ESCAPES = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _UNESCAPES = {"\\": "\\", "n": "\n", "r": "\r", "t": "\t", "'": "'", '"': '"'}
 
@@ -58,7 +59,8 @@ class Page:
         quote: what `resolve` puts around an id: `'`, `"` or nothing.
 
     Raises:
-        InputError: a role is not a word, a name is not text, or an id could not be written.
+        InputError: a role is not a word, a name is not text, an id could not be written, or `arguments` are no mapping
+            from text to a tuple of texts.
 
     Example:
         >>> page = Page({"a50": Element("button", "Add to Cart"), "a51": Element("button", "Add to Cart")})
@@ -79,7 +81,7 @@ class Page:
             raise InputError(f"quote = {excerpt(quote)}", "an id stands in ', in \" or bare", "Pass one of them.")
         if not isinstance(elements, Mapping):
             raise InputError(f"elements = {excerpt(elements)}", "elements map ids to (role, name)", "Pass a dict.")
-        self._arguments = {name.casefold(): slots for name, slots in arguments.items()}
+        self._arguments = _check_arguments(arguments)
         self._quote = quote
         self._described: dict[str, str] = {}
         self._ids: dict[tuple[str, str], list[str]] = {}
@@ -94,7 +96,8 @@ class Page:
         """Return the action in canonical form, with descriptions in place of ids.
 
         What is not a call comes back as it is; an action that takes no elements, in canonical form. An argument that is
-        a description already stays one. `page.describe` is a `Callable[[str], str]`, as `canonical_call` is.
+        a description already stays one. An element given by keyword moves to its place: `click(bid='a51')` is
+        `click('a51')`. `page.describe` is a `Callable[[str], str]`, as `canonical_call` is.
 
         Raises:
             NotFoundError: the page has no such element.
@@ -116,9 +119,12 @@ class Page:
         if call is None:
             return action
         slots = self._arguments.get(call.name, ())
-        args = tuple(rewrite(value) if place < len(slots) else value for place, value in enumerate(call.args))
-        keywords = tuple((key, rewrite(value) if key in slots else value) for key, value in call.keywords)
-        return str(Call(call.name, args, keywords))
+        args, keywords = list(call.args), dict(call.keywords)
+        while len(args) < len(slots) and slots[len(args)] in keywords:
+            args.append(keywords.pop(slots[len(args)]))
+        args[: len(slots)] = map(rewrite, args[: len(slots)])
+        rest = tuple((key, rewrite(value) if key in slots else value) for key, value in keywords.items())
+        return str(Call(call.name, tuple(args), rest))
 
     def _describe(self, argument: str) -> str:
         id_ = self._find(argument)
@@ -155,14 +161,16 @@ class Page:
             raise NotFoundError(
                 f"element {excerpt(argument)}",
                 f"the page has {len(same)} of this kind" if same else "the page has none of this kind",
-                self._close(role, name),
+                _numbers(len(same)) if same else self._close(role, name),
             )
         return same[place - 1]
 
     def _close(self, role: str, name: str) -> str:
-        kinds = [f"{role} {name}"[:80] for role, name in list(self._ids)[:500]]
+        kinds = {" ".join(kind)[:80]: ids[0] for kind, ids in list(self._ids.items())[:500]}
         close = difflib.get_close_matches(" ".join(_kind(role, name))[:80], kinds, n=1)
-        return f"Did you mean {excerpt(close[0])}?" if close else "Look at the page's elements."
+        # The description itself, to be copied; a long one would be cut into no description.
+        meant = self._described[kinds[close[0]]] if close else ""
+        return f"Did you mean {meant}?" if 0 < len(meant) <= 160 and meant.isprintable() else _LOOK
 
     def _quoted(self, id_: str) -> str:
         if not self._quote:
@@ -193,6 +201,26 @@ def resolve(described: str, elements: Mapping[str, Element | tuple[str, str]]) -
 
 def _kind(role: str, name: str) -> tuple[str, str]:
     return role.casefold(), normalize_action(name)
+
+
+def _numbers(count: int) -> str:
+    """The numbers that a kind of `count` elements has."""
+    if count == 1:
+        return "It is #1, which need not be written."
+    return "Write #1 or #2." if count == 2 else f"Write a number from #1 to #{count}."
+
+
+def _check_arguments(arguments: object) -> dict[str, tuple[str, ...]]:
+    if not isinstance(arguments, Mapping) or not all(
+        isinstance(name, str) and isinstance(slots, list | tuple) and all(isinstance(slot, str) for slot in slots)
+        for name, slots in arguments.items()
+    ):
+        raise InputError(
+            f"arguments = {excerpt(arguments)}",
+            "they map an action to a tuple of argument names",
+            'Try {"tap": ("ref",)}.',
+        )
+    return {name.casefold(): tuple(slots) for name, slots in arguments.items()}
 
 
 def _check_element(id_: object, element: object, *, bare: bool) -> tuple[str, str]:

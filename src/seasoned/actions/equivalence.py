@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seasoned.actions.calls import canonical_call
-from seasoned.types import normalize_action
+from seasoned.errors import InputError, excerpt
+from seasoned.types import check_text, normalize_action
 
 __all__ = ["equivalent"]
 
@@ -21,10 +22,14 @@ def equivalent(first: str, second: str, canonical: Callable[[str], str] = canoni
         canonical: `canonical_call`, `canonical_tool_call`, a `Page`'s `describe`, or your own.
 
     Raises:
+        InputError: `canonical` is no function, or returns no text.
         SeasonedError: what `canonical` raises.
 
     Example:
         >>> equivalent("Search( 'red shoes', size=42, page=1 )", "search('red shoes', page=1, size=42)")
         True
     """
-    return normalize_action(canonical(first)) == normalize_action(canonical(second))
+    if not callable(canonical):
+        raise InputError(f"canonical = {excerpt(canonical)}", "it is a function of a text", "Try canonical_call.")
+    one, other = (check_text("canonical text", canonical(action)) for action in (first, second))
+    return normalize_action(one) == normalize_action(other)

@@ -111,7 +111,8 @@ def evaluate(
 
     What it would have earned, by weighted importance sampling: every stored decision is made again on what was
     known before its episode, and weighed by the probability of its action now over the one at which it was taken.
-    Refused (exit code 2) where the effective sample size is too small to say.
+    Refused (exit code 2) where the effective sample size is too small to say, or the mean ratio is off 1: the log
+    then lacks what the setting would do.
     """
     from seasoned.lab.evaluation import evaluate as run
 
@@ -134,11 +135,11 @@ def evaluate(
             "policy": found.policy,
             "measured": f"{measured}, gamma {found.gamma:g}",
             "value": f"{as_read(estimate.value.mean)} {bounds(estimate.value)}",
-            "as played": as_read(estimate.behavior),
+            "as played": f"{as_read(estimate.behavior)}, of the episodes used",
             "difference": f"{as_read(estimate.difference.mean, '+.4g')} {bounds(estimate.difference)}",
             "from": f"{counted(found.n_episodes, 'episode')}, {counted(found.n_steps, 'step')}; worth "
             f"{estimate.effective:.3g} episodes (effective sample size)",
-            "mean ratio": f"{found.mean_ratio:.3g} (near 1 if the propensities are right)",
+            "mean ratio": f"{found.mean_ratio:.3g} (1 if the log holds what the policy would do)",
             **{f"left out, {why}": counted(n, "episode") for why, n in found.left_out.items()},
         }
     )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from seasoned.core.arrays import as_floats
 from seasoned.core.returns import check_gamma, discounted_returns
 from seasoned.core.statistics import Interval, t_quantile
-from seasoned.errors import InputError
+from seasoned.errors import InputError, excerpt
 
 __all__ = ["OffPolicyEstimate", "effective_sample_size", "one_step_value", "sequence_value"]
 
@@ -194,12 +194,19 @@ def _estimate(
     min_effective: float,
     instead: str,
 ) -> OffPolicyEstimate:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
-    if seed < 0 or resamples < 1:
-        raise InputError(f"seed = {seed}, resamples = {resamples}", "seed >= 0, resamples >= 1", "Keep the defaults.")
-    if not min_effective >= 2.0:
-        raise InputError(f"min_effective = {min_effective}", "an interval needs an effective size of 2", "10 is usual.")
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise InputError(f"level = {excerpt(level)}", "a confidence level is in (0, 1)", "0.95 is usual.")
+    whole = all(isinstance(number, int | np.integer) for number in (seed, resamples))
+    if not whole or seed < 0 or resamples < 1:
+        raise InputError(
+            f"seed = {excerpt(seed)}, resamples = {excerpt(resamples)}",
+            "whole numbers, seed >= 0, resamples >= 1",
+            "Keep the defaults.",
+        )
+    if not isinstance(min_effective, int | float) or not min_effective >= 2.0:
+        raise InputError(
+            f"min_effective = {excerpt(min_effective)}", "an interval needs an effective size of 2", "10 is usual."
+        )
     if effective < min_effective - _ROUNDING:
         raise InputError(
             f"an effective sample size of {effective:.3g} from {n} episodes",

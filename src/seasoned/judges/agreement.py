@@ -9,7 +9,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from seasoned.errors import InputError
+from seasoned.errors import InputError, excerpt
+from seasoned.judges.judging import check_judgement
 from seasoned.protocols import Judgement
 from seasoned.types import Episode, Floats, check_finite
 
@@ -110,6 +111,12 @@ def agreement(
         raise InputError(f"neutral = {neutral}", "it is in [0, 1)", "0 takes every sign as it is.")
     if not 0.0 < check_finite("level", level) < 1.0:
         raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
+    if not isinstance(episodes, Iterable) or not isinstance(judgements, Iterable):
+        raise InputError(
+            f"episodes = {excerpt(episodes)}, judgements = {excerpt(judgements)}",
+            "they are a list of Episodes and a list of Judgements",
+            "Pass [episode] and [judgement] for one.",
+        )
     played, judged = list(episodes), list(judgements)
     if len(played) != len(judged):
         raise InputError(
@@ -118,7 +125,9 @@ def agreement(
     rewards: list[float] = []
     scores: list[float] = []
     for episode, judgement in zip(played, judged, strict=True):
-        for step, score in judgement.rewards.items():
+        if not isinstance(episode, Episode):
+            raise InputError(f"episode = {excerpt(episode)}", "it is an Episode", "Build it with Episode(...).")
+        for step, score in check_judgement(judgement).rewards.items():
             if not 0 <= step < len(episode.steps):
                 raise InputError(
                     f"step {step} of {len(episode.steps)}", "a judgement is of its episode's steps", "Match them."

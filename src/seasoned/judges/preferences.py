@@ -54,12 +54,12 @@ class Ranking:
     """How much better each of N candidates is.
 
     Args:
-        advantages: by candidate, in nats, summing to 0; see `seasoned.judges.bradley_terry`.
+        strengths: by candidate, in nats (log-odds), summing to 0; see `seasoned.judges.bradley_terry`.
         preferences: by the pair of candidates (i, j), i < j.
         usage: of the model.
     """
 
-    advantages: tuple[float, ...]
+    strengths: tuple[float, ...]
     preferences: dict[tuple[int, int], Preference]
     usage: Usage
 
@@ -148,8 +148,11 @@ class PreferenceJudge:
             InputError: fewer than two candidates, or as for `compare`.
             ModelError: as for `compare`; then there is no ranking.
         """
-        if isinstance(candidates, str) or len(candidates) < 2:
+        check_text("wanted", wanted)
+        if isinstance(candidates, str) or not isinstance(candidates, Sequence) or len(candidates) < 2:
             raise InputError(f"candidates = {excerpt(candidates)}", "there are two or more", "Pass a list of them.")
+        for candidate in candidates:  # all of them, before any is paid for
+            self._shown(candidate)
         wins = np.zeros((len(candidates), len(candidates)))
         found: dict[tuple[int, int], Preference] = {}
         for i, j in itertools.combinations(range(len(candidates)), 2):

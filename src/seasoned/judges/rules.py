@@ -118,6 +118,8 @@ class RuleJudge:
     """
 
     def __init__(self, rules: Iterable[Rule], *, source: str = "rules") -> None:
+        if not isinstance(rules, Iterable):
+            raise InputError(f"rules = {excerpt(rules)}", "they are a list of Rules", "Pass [rule] for one.")
         self._rules = tuple(rules)
         self._source = check_text("source", source)
         if not self._rules:

@@ -12,6 +12,7 @@ import numpy as np
 
 from seasoned.core import Interval, mean_interval
 from seasoned.core.comparison import difference_interval
+from seasoned.errors import InputError
 from seasoned.lab.replay import PolicyMaker, ReplayedEpisode, replay
 from seasoned.memory import Memory
 from seasoned.types import Decision, normalize_action
@@ -223,7 +224,7 @@ def audit(memory: Memory, policy: PolicyMaker, *, last: int | None = None, seed:
         seed: of the policy's draws.
 
     Raises:
-        InputError: `last` breaks its rule.
+        InputError: no step can be decided again, or a value breaks its rule.
         NotFoundError: the namespace holds no episode that counts.
 
     Example:
@@ -236,7 +237,15 @@ def audit(memory: Memory, policy: PolicyMaker, *, last: int | None = None, seed:
         >>> [(flip.base_action, flip.memory_action, flip.took, flip.return_) for flip in found.flips]
         [('back', 'pay', 'base', 0.0), ('back', 'pay', 'memory', 1.0)]
     """
+    replayed = replay(memory, policy, last=last, seed=seed)
     auditor = Auditor(memory.gamma)
-    for one in replay(memory, policy, last=last, seed=seed):
+    for one in replayed:
         auditor.see(one)
+    if not auditor.decisions:
+        why = ", ".join(f"{count} by {reason}" for reason, count in auditor.undecided.items())
+        raise InputError(
+            f"{auditor.undecided.total()} steps of {auditor.episodes} episodes, none of which can be decided ({why})",
+            "a step is decided again from its stored prior, the model's logprobs",
+            "Record decisions, not their texts: episode.record(state, decision, ...).",
+        )
     return auditor.finish()

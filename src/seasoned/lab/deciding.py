@@ -10,7 +10,7 @@ import numpy as np
 
 from seasoned.lab.audit import Audit
 from seasoned.lab.checks import Check, Number, finding_if, not_checked, share
-from seasoned.lab.describing import States
+from seasoned.lab.described import States
 from seasoned.lab.replay import ReplayedEpisode
 from seasoned.types import Decision, Episode, normalize_action
 
@@ -51,7 +51,7 @@ class DecisionLog:
         """Take in one episode."""
         self.shifts += [_shift(step.decision) for step in one.steps if step.decision is not None]
 
-    def check_advantages(self, gamma: float, *, final_rewards: bool) -> Check:
+    def check_advantages(self, gamma: float, *, rewarded: bool, final_rewards: bool) -> Check:
         """Whether memory, where it speaks, tells actions apart; and if not, why."""
         name = "advantages"
         rule = f"at most {MAX_FLAT:.0%} of the decisions that memory speaks to have advantages that are all 0"
@@ -68,7 +68,9 @@ class DecisionLog:
             seen += f" (why: {', '.join(f'{count} {cause}' for cause, count in causes.most_common())})"
         main = causes.most_common(1)[0][0] if flat else EQUAL_RETURNS
         next_step = _ADVICE[main]
-        if main == EQUAL_RETURNS and final_rewards and gamma < LOW_GAMMA:
+        if not rewarded:
+            next_step = "No step was rewarded, so that no action can turn out better: see 'rewards'."
+        elif main == EQUAL_RETURNS and final_rewards and gamma < LOW_GAMMA:
             next_step = (
                 f"Rewards come at the end, and gamma {gamma:g} does not carry them back: raise it to 1 - 1/steps "
                 "(seasoned.core.gamma_for_horizon)."

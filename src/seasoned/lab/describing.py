@@ -1,4 +1,4 @@
-"""Checks of how states are described: whether they come back, are told apart, and are found quickly."""
+"""Checks of how states are described: whether they come back, and are found quickly."""
 
 from __future__ import annotations
 
@@ -6,52 +6,27 @@ import dataclasses
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from seasoned.core import jaccard
 from seasoned.lab.checks import Check, Number, finding_if, not_checked, share
+from seasoned.lab.described import States, featured
+from seasoned.lab.likeness import most_carried
 from seasoned.memory import Memory
 from seasoned.protocols import StateEncoder
 from seasoned.states import ALL_MASKS, Mask, TemplateEncoder, TokenEncoder
-from seasoned.types import Episode
 
-__all__ = ["States", "check_likeness", "check_recurrence", "check_speed", "describe"]
+__all__ = ["check_recurrence", "check_speed", "speed"]
 
 MIN_RECURRENCE = 0.2
 MIN_STEPS = 20
-MAX_ALIKE = 0.9
-MIN_STATES = 10
 MAX_FEATURES = 2000
 MAX_QUERY_S = 0.02
 SAMPLE = 200
 QUERIES = 30
 MASK_GAIN = 0.2
 SHOWN = 5
-
-
-@dataclass(frozen=True, slots=True)
-class States:
-    """The states of the episodes that count, as feature sets; one list per episode, in commit order."""
-
-    texts: tuple[tuple[str, ...], ...]
-    features: tuple[tuple[frozenset[str], ...], ...]
-
-
-def describe(encoder: StateEncoder, episodes: Sequence[Episode]) -> States:
-    """Return every step's state as text and as features."""
-    known: dict[str, frozenset[str]] = {}
-    shared: dict[frozenset[str], frozenset[str]] = {}  # equal sets once: comparing them is then quick
-
-    def features(text: str) -> frozenset[str]:
-        if text not in known:
-            found = encoder.features(text)
-            known[text] = shared.setdefault(found, found)
-        return known[text]
-
-    texts = tuple(tuple(step.state for step in episode.steps) for episode in episodes)
-    return States(texts, tuple(tuple(features(text) for text in one) for one in texts))
+FEW = 0.1
 
 
 def check_recurrence(states: States, encoder: StateEncoder) -> Check:
@@ -80,13 +55,26 @@ def check_recurrence(states: States, encoder: StateEncoder) -> Check:
     masks = _helpful_masks(states, encoder)
     advice = "Describe a state by what a decision depends on: a template (seasoned.states.TemplateEncoder)"
     if masks is not None:
-        helpful, distinct = masks
+        helpful, masked = masks
+        distinct = len({one for features in masked.features for one in features})
         numbers |= {"masks": ", ".join(mask.name for mask in helpful), "distinct_with_masks": distinct}
         listed = ", ".join(mask.name.upper() for mask in helpful)
-        advice = (
-            f"Mask what changes: TokenEncoder(masks=[{listed}]) from seasoned.states leaves {distinct} of {len(met)} "
-            "distinct states; open the memory with it and reindex=True"
-        )
+        leaves = f"{distinct} of {len(met)} distinct states"
+        if distinct == 1 or most_carried(masked).broken:
+            advice += (
+                f", or a mask that is narrower than {listed} (seasoned.states.Mask): with these, {leaves} are left, so "
+                "that steps which differ would count as one"
+            )
+        else:
+            advice = (
+                f"Mask what changes: TokenEncoder(masks=[{listed}]) from seasoned.states leaves {leaves}; open the "
+                "memory with it and reindex=True"
+            )
+            if distinct < FEW * len(met):
+                advice += (
+                    ". That is few: look first whether these are all that a decision depends on; if not, use a "
+                    "template (seasoned.states.TemplateEncoder) or narrower masks"
+                )
     return Check(name, "finding", seen, rule, f"{advice}. See docs/how-to/states.md.", numbers)
 
 
@@ -100,8 +88,8 @@ def _volatile(states: States) -> list[str]:
     return [token[:40] for token, _ in uses.most_common(SHOWN)]
 
 
-def _helpful_masks(states: States, encoder: StateEncoder) -> tuple[list[Mask], int] | None:
-    """The fewest ready masks that merge what all of them merge, and how many states they leave; None if none helps."""
+def _helpful_masks(states: States, encoder: StateEncoder) -> tuple[list[Mask], States] | None:
+    """The fewest ready masks that merge what all of them merge, and the states with them; None if none helps."""
     texts = sorted({text for one in states.texts for text in one})
 
     def distinct(masks: Sequence[Mask]) -> int:
@@ -118,7 +106,8 @@ def _helpful_masks(states: States, encoder: StateEncoder) -> tuple[list[Mask], i
         fewer = [one for one in kept if one is not mask]
         if distinct(fewer) <= 1.05 * best:
             kept = fewer
-    return kept, distinct(kept)
+    masked = _with_masks(encoder, kept)
+    return None if masked is None else (kept, featured(masked, states.texts))
 
 
 def _with_masks(encoder: StateEncoder, masks: Sequence[Mask]) -> StateEncoder | None:
@@ -129,34 +118,6 @@ def _with_masks(encoder: StateEncoder, masks: Sequence[Mask]) -> StateEncoder | 
         tokens = dataclasses.replace(encoder.tokens, masks=[*encoder.tokens.masks, *masks])
         return dataclasses.replace(encoder, tokens=tokens)
     return None
-
-
-def check_likeness(states: States, threshold: float) -> Check:
-    """Whether nearly everything is similar to everything, so that nothing is told apart."""
-    name = "states that are told apart"
-    rule = f"at most {MAX_ALIKE:.0%} of the pairs of distinct states are similar at threshold {threshold:g}"
-    distinct = list(dict.fromkeys(one for features in states.features for one in features))
-    numbers: dict[str, Number] = {"distinct_states": len(distinct), "threshold": threshold}
-    if len(distinct) < MIN_STATES:
-        return not_checked(name, f"{len(distinct)} distinct states", f"{rule} (from {MIN_STATES} on)", **numbers)
-    if len(distinct) > SAMPLE:
-        at = np.linspace(0, len(distinct) - 1, SAMPLE).astype(int)
-        distinct = [distinct[i] for i in at]
-    likeness = np.array([jaccard(a, b) for i, a in enumerate(distinct) for b in distinct[:i]])
-    alike = int((likeness >= threshold).sum())
-    median = float(np.median(likeness))
-    numbers |= {"pairs": len(likeness), "similar_pairs": alike, "median_similarity": median}
-    higher = min(0.99, float(np.quantile(likeness, 0.9)))
-    return finding_if(
-        alike > MAX_ALIKE * len(likeness),
-        name,
-        f"{share(alike, len(likeness), 'pairs')} of distinct states are similar; the median similarity is {median:.2f}",
-        rule=rule,
-        next_step="Evidence comes from states that differ. Raise the threshold (one pair in ten is similar at "
-        f"{higher:.2f}; seasoned memory evaluate --set threshold={higher:.2f} --one-step says what it would do), or "
-        "take out of the description what all states share: a template (docs/how-to/states.md).",
-        numbers=numbers,
-    )
 
 
 def check_speed(memory: Memory, states: States, *, k: int, threshold: float) -> list[Check]:

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from seasoned.lab.audit import Auditor
 from seasoned.lab.checks import Check
 from seasoned.lab.deciding import DecisionLog, check_flips, check_loops
-from seasoned.lab.describing import check_likeness, check_recurrence, check_speed, describe
+from seasoned.lab.described import describe
+from seasoned.lab.describing import check_recurrence, check_speed
 from seasoned.lab.drift import task_drifts
 from seasoned.lab.fitting import check_drift, check_transitions
+from seasoned.lab.likeness import check_likeness
 from seasoned.lab.recording import check_feedback, check_priors, check_rewards, check_set_aside
 from seasoned.lab.replay import counted_episodes, replay
 from seasoned.memory import Memory
@@ -95,7 +97,11 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         recurrence,
         check_likeness(states, settings.threshold),
         log.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
-        log.check_advantages(gamma, final_rewards=all(not any(s.reward for s in e.steps[:-1]) for e in episodes)),
+        log.check_advantages(
+            gamma,
+            rewarded=any(step.reward for episode in episodes for step in episode.steps),
+            final_rewards=all(not any(s.reward for s in e.steps[:-1]) for e in episodes),
+        ),
         check_flips(auditor.finish()),
         check_loops(states, episodes),
         check_drift(task_drifts(episodes, seed=seed)),

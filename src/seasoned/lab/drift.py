@@ -92,8 +92,10 @@ def drift(
     for name, value, least in (("recent", recent, 1), ("min_episodes", min_episodes, 5)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
             raise InputError(f"{name} = {excerpt(value)}", f"it is a whole number, at least {least}", "Change it.")
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level = {level}", "an error level is in (0, 1)", "0.05 is usual.")
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise InputError(f"level = {excerpt(level)}", "an error level is in (0, 1)", "0.05 is usual.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed = {excerpt(seed)}", "it is a whole number, at least 0", "Keep the default.")
     found = task_drifts(counted_episodes(memory), recent=recent, min_episodes=min_episodes, level=level, seed=seed)
     if not any(one.p_value is not None for one in found):
         most = max((one.n_older + one.n_recent for one in found), default=0)

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-import numpy as np
-
 from seasoned.core.off_policy import OffPolicyEstimate, one_step_value, sequence_value
 from seasoned.errors import InputError, excerpt
-from seasoned.lab.replay import NO_PRIOR, PolicyMaker, ReplayedEpisode, replay
+from seasoned.lab.replay import NO_PRIOR, PolicyMaker, ReplayedEpisode, make_policy, replay
+from seasoned.lab.support import check_support
 from seasoned.memory import Memory
 from seasoned.protocols import Policy
 
@@ -36,10 +35,10 @@ class Evaluation:
         policy: whose value it is.
         estimator: see `Estimator`.
         gamma: discount of the value.
-        estimate: the value, the behaviour's mean, their difference, the effective sample size.
+        estimate: of the episodes used: the value, the behaviour's mean, their difference, the effective sample size.
         n_episodes, n_steps: that were used.
         left_out: episodes that could not be used, by reason.
-        mean_ratio: mean of `pi_new / propensity`; near 1 if the propensities are right.
+        mean_ratio: mean of `pi_new / propensity`; near 1, or the estimate had been refused.
     """
 
     policy: str
@@ -75,6 +74,9 @@ def evaluate(
     added by memory: among which others is not stored. The last are no random part of the log, so that more than a fifth
     of them is refused.
 
+    Refused too is a log that lacks what the new policy would do, as the effective sample size cannot see it: the mean
+    of the ratios, and for `sequence` of their products, is 1 unless it does (`seasoned.lab.support`).
+
     Args:
         memory: whose episodes.
         policy: makes the policy over the memory that it may ask.
@@ -86,7 +88,8 @@ def evaluate(
         seed: of the bootstrap and of the policy's draws.
 
     Raises:
-        InputError: too few episodes can be used, the effective sample size is too small, or a value breaks its rule.
+        InputError: too few episodes can be used, the effective sample size is too small, the mean ratio is not
+            compatible with 1, or a value breaks its rule.
         NotFoundError: the namespace holds no episode that counts.
 
     Example:
@@ -109,7 +112,7 @@ def evaluate(
 
     def named(known: Memory) -> Policy:
         nonlocal name
-        made = policy(known)
+        made = make_policy(policy, known)
         name = made.name
         return made
 
@@ -138,8 +141,9 @@ def evaluate(
         )
     value = sequence_value if estimator == "sequence" else one_step_value
     estimate = value(rewards, ratios, gamma=gamma, level=level, seed=seed, min_effective=min_effective)
-    every = np.concatenate(ratios)
-    return Evaluation(name, estimator, gamma, estimate, len(rewards), len(every), dict(left_out), float(every.mean()))
+    mean_ratio = check_support(ratios, whole_episodes=estimator == "sequence").mean
+    n_steps = sum(map(len, ratios))
+    return Evaluation(name, estimator, gamma, estimate, len(rewards), n_steps, dict(left_out), mean_ratio)
 
 
 def _ratios(one: ReplayedEpisode) -> list[float] | str:

@@ -6,7 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from seasoned.lab.checks import Check, finding_if, not_checked, share
-from seasoned.lab.describing import States
+from seasoned.lab.described import States
 from seasoned.lab.drift import LEVEL, MIN_EPISODES, TaskDrift
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, normalize_action

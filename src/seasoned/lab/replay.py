@@ -14,13 +14,14 @@ from seasoned.memory import Memory
 from seasoned.protocols import Admissible, Policy
 from seasoned.types import Decision, Episode, Floats, Prior, Step, normalize_action
 
-__all__ = ["NO_PRIOR", "PolicyMaker", "ReplayedEpisode", "ReplayedStep", "counted_episodes", "replay"]
+__all__ = ["NO_PRIOR", "PolicyMaker", "ReplayedEpisode", "ReplayedStep", "counted_episodes", "make_policy", "replay"]
 
 PolicyMaker = Callable[[Memory], Policy]
 """Makes the policy that is judged, over the memory that it may ask."""
 
 NO_PRIOR = "no stored prior"
 TWO_SPELLINGS = "the prior lists one action twice"
+_MAKE = "Pass what makes a policy over a memory: JitRL, or lambda known: JitRL(known, beta=2.0)."
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,12 @@ def counted_episodes(memory: Memory) -> list[Episode]:
         ...     _ = memory.feedback(id_, -1.5)
         ...     counted_episodes(memory)[0].steps[0].reward
         -0.5
+
+    Raises:
+        InputError: `memory` is none.
     """
+    if not isinstance(memory, Memory):
+        raise InputError(f"memory = {excerpt(memory)}", "what is looked at is a memory", "Pass a seasoned.Memory.")
     gone, silenced = memory.set_aside()
     said: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for event in memory.events():
@@ -83,6 +89,20 @@ def counted_episodes(memory: Memory) -> list[Episode]:
         for episode in memory.episodes()
         if episode.ending != "aborted" and episode.id not in gone
     ]
+
+
+def make_policy(make: PolicyMaker, known: Memory) -> Policy:
+    """Return the policy that is judged, over the memory that it may ask.
+
+    Raises:
+        InputError: nothing was made, or it is no policy.
+    """
+    if not callable(make):
+        raise InputError(f"policy = {excerpt(make)}", "a function makes the policy that is judged", _MAKE)
+    made: object = make(known)
+    if not isinstance(made, Policy) or not isinstance(made.name, str):
+        raise InputError(f"policy made: {excerpt(made)}", "a policy has a name and decides", _MAKE)
+    return made
 
 
 def _rewarded(episode: Episode, said: Mapping[tuple[str, int], list[float]]) -> Episode:
@@ -122,7 +142,8 @@ def replay(
         episodes: what `counted_episodes` gave for `memory`, if it was asked already.
 
     Raises:
-        InputError: `last` is not a whole number above 0.
+        InputError: `last` is not a whole number above 0, `seed` not one from 0 on, `memory` is none, or `policy` does
+            not make one that decides.
         NotFoundError: the namespace holds no episode that counts.
 
     Example:
@@ -136,6 +157,8 @@ def replay(
     """
     if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
         raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None decides all.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed = {excerpt(seed)}", "it is a whole number, at least 0", "Keep the default.")
     counted = list(counted_episodes(memory) if episodes is None else episodes)
     if not counted:
         raise NotFoundError(
@@ -150,7 +173,7 @@ def _replayed(
     with Memory.open(
         ":memory:", encoder=memory.encoder, gamma=memory.gamma, max_text_bytes=memory.max_text_bytes
     ) as known:
-        policy = make(known)
+        policy = make_policy(make, known)
         known.add_many(_bare(episode) for episode in counted[:first])
         for number, episode in enumerate(counted[first:], start=first):
             steps = tuple(
@@ -174,7 +197,9 @@ def _decided(policy: Policy, step: Step, task: str, index: int, seed: int) -> Re
     taken = keys.get(normalize_action(step.action))
     admissible: Admissible = None if taken is not None else [*step.prior, step.action]
     prior = step.prior if isinstance(step.prior, Prior) else Prior(step.prior, "stored")
-    decision = policy.decide(step.state, prior, admissible=admissible, task=task, step=index, seed=seed)
+    decision: object = policy.decide(step.state, prior, admissible=admissible, task=task, step=index, seed=seed)
+    if not isinstance(decision, Decision):
+        raise InputError(f"policy {policy.name!r} decided {excerpt(decision)}", "it returns a Decision", _MAKE)
     return ReplayedStep(step, decision, None, _probability(decision, step.action), memory_only=taken is None)
 
 

@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelError, excerpt
-from seasoned.llms.labels import label_prompt, logprobs_over_labels
+from seasoned.llms.labels import check_llm, label_prompt, logprobs_over_labels
 from seasoned.llms.menus import check_candidates
 from seasoned.llms.token_ids import no_token_ids
 from seasoned.protocols import LLM, Choice, CompletionRequest, Message, TokenIds, TokenLogprob, Usage
@@ -46,7 +46,7 @@ class BiasChooser:
         limit_nats: the endpoint takes biases in [-limit_nats, limit_nats]; OpenAI's documented range is 100.
 
     Raises:
-        InputError: the limit is outside its range.
+        InputError: it is no model, or the limit is outside its range.
     """
 
     llm: LLM
@@ -54,6 +54,7 @@ class BiasChooser:
     _ids: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
+        check_llm(self.llm)
         if check_finite("limit_nats", self.limit_nats) < _LEAST_MARGIN_NATS:
             raise InputError(
                 f"limit_nats = {self.limit_nats}",
@@ -127,8 +128,10 @@ class BiasChooser:
             raise InputError(
                 f"{len(names)} candidates", "one call has 26 letters", "Offer fewer, or read the model by label."
             )
+        if not isinstance(shifts, Mapping):
+            raise InputError(f"shifts = {excerpt(shifts)}", "they map each candidate to nats", "Pass 0 for no shift.")
         if set(shifts) != set(names):
-            odd = sorted(set(shifts) ^ set(names))
+            odd = sorted(set(shifts) ^ set(names), key=str)
             raise InputError(f"shifts and candidates differ in {excerpt(odd)}", "each has one", "Pass 0 for no shift.")
         values = {name: check_finite(f"shifts[{name!r}]", shifts[name]) for name in names}
         spread = max(values.values()) - min(values.values())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import cast
 
-from seasoned.errors import ConfigError, UnknownNameError, excerpt
+from seasoned.errors import UnknownNameError, excerpt
 from seasoned.llms.exact import ExactReader
-from seasoned.llms.labels import LabelReader
+from seasoned.llms.labels import LabelReader, check_llm
 from seasoned.llms.scores import TextScorer
 from seasoned.llms.verbalized import VerbalizedReader
 from seasoned.llms.votes import DEFAULT_VOTES, VotesReader
@@ -78,7 +79,7 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
     Raises:
         UnknownNameError: no such method.
         ConfigError: `exact` for a model that does not score texts.
-        InputError: `n_votes` < 1.
+        InputError: it is no model, or `n_votes` < 1.
 
     Example:
         >>> import asyncio
@@ -87,13 +88,8 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
         'VotesReader'
     """
     if method == "exact":
-        if not isinstance(llm, TextScorer):
-            raise ConfigError(
-                f"{excerpt(llm.name)} by the method 'exact'",
-                "only a model that scores whole texts is read exactly",
-                "Use local or transformers:MODEL, without an answer cache; or read it by label.",
-            )
-        return ExactReader(llm)
+        return ExactReader(cast(TextScorer, llm))  # which refuses any other model
+    check_llm(llm)
     if method == "auto":
         return AutoReader(llm, calibrate, n_votes)
     if method == "label":

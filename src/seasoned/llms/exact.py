@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from seasoned.core import log_softmax
+from seasoned.errors import ConfigError, excerpt
 from seasoned.llms.menus import check_candidates
 from seasoned.llms.scores import TextScorer, TextScores
 from seasoned.llms.votes import votes_prompt
@@ -43,10 +44,21 @@ class ExactReader:
         listed: True: the candidates are shown, so the model knows what can be done and how it is written. False: they
             are not, so a candidate's raw logprob does not depend on which others there are; one that memory adds moves
             no other. For models that know the actions, or states that name them.
+
+    Raises:
+        ConfigError: the model does not score texts.
     """
 
     model: TextScorer
     listed: bool = True
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.model, TextScorer):
+            raise ConfigError(
+                f"{excerpt(getattr(self.model, 'name', self.model))} by the method 'exact'",
+                "only a model that scores whole texts is read exactly",
+                "Use local or transformers:MODEL, without an answer cache; or read it by label.",
+            )
 
     @property
     def name(self) -> str:

@@ -2,7 +2,13 @@
 
 Candidates are lettered, one token is asked for, and a softmax is taken over the letters' logprobs:
 `log p(c) = l(c) - log sum_j exp(l(j))`, where `l(c)` is the log of the summed probability of the tokens that spell c's
-letter (with or without blanks around it; lower case does not count, since "a" is also a word).
+letter (with or without blanks around it; lower case does not count, since "a" is also a word). A letter that was not
+returned has no reading, but two bounds: it is no likelier than the least likely token that came, and than all the mass
+that did not come. So it gets
+
+    l(c) = min(min_t l(t), log max(1 - sum_t exp(l(t)), 1e-6)),    t over all returned tokens, letters or not;
+
+1e-6 is about what a sum of 32-bit logprobs can be off by: below it, nothing is known to be left.
 
 More candidates than an answer can show are read in groups, and the groups' winners w_g against each other, under Luce's
 choice axiom (R. D. Luce, Individual Choice Behavior, 1959): odds between two candidates do not depend on the menu. So
@@ -30,9 +36,12 @@ from seasoned.llms.menus import check_candidates, with_task
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage
 from seasoned.types import Prior, check_text
 
-__all__ = ["LabelReader", "label_prior", "label_prompt", "logprobs_over_labels"]
+__all__ = ["LabelReader", "check_llm", "label_prior", "label_prompt", "logprobs_over_labels"]
 
 _LETTERS = string.ascii_uppercase
+_ABOVE_ZERO = 1e-3
+_ABOVE_ONE = 1e-2
+_LEAST_MASS = 1e-6
 _CONTENT_FREE = "N/A"
 
 
@@ -43,6 +52,22 @@ class _Reading:
     logprobs: Mapping[str, float]
     bounded: frozenset[str]
     usage: Usage
+
+
+def check_llm(llm: object) -> LLM:
+    """Return `llm` if it is a model that can be asked.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> from seasoned.llms import ScriptedLLM
+        >>> check_llm(ScriptedLLM([])).name
+        'scripted'
+    """
+    if not isinstance(llm, LLM):
+        raise InputError(f"llm = {excerpt(llm)}", "a model is an LLM", "Open one with open_llm(...).")
+    return llm
 
 
 def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
@@ -71,8 +96,9 @@ async def label_prior(
 ) -> PriorReading:
     """Return the model's logprobs (nats, normalised) over `candidates`, in their order, and the cost.
 
-    A label outside the returned alternatives gets the smallest returned logprob, an upper bound, and is listed in
-    `prior.bounded`. One candidate has logprob 0 and costs no call.
+    A label outside the returned alternatives gets an upper bound, the smallest returned logprob or the log of the mass
+    that was not returned, whichever is less, and is listed in `prior.bounded`. One candidate has logprob 0 and costs no
+    call.
 
     Args:
         llm: any model whose endpoint returns logprobs.
@@ -84,8 +110,8 @@ async def label_prior(
         calibrate: divide out the model's preference for letters, measured on a question without content.
 
     Raises:
-        InputError: no candidates, blank ones, two that are the same action, or debias < 1.
-        ModelAnswerError: no label at all is among the returned alternatives.
+        InputError: no model, no prompt, no candidates, blank ones, two that are the same action, or debias < 1.
+        ModelAnswerError: no label at all is among the returned alternatives, or these are no probabilities.
         ModelError: the endpoint returns no logprobs, or failed.
 
     Example:
@@ -96,6 +122,7 @@ async def label_prior(
         >>> {action: round(logprob, 3) for action, logprob in reading.prior.items()}
         {'go north': -0.313, 'open fridge': -1.313}
     """
+    check_llm(llm)
     messages = _messages(prompt, task)
     names = check_candidates(candidates)
     if isinstance(debias, bool) or not isinstance(debias, int) or debias < 1:
@@ -207,7 +234,8 @@ def logprobs_over_labels(
     """Return normalised logprobs (nats) of candidates A, B, ... from one token's alternatives, and the bounded ones.
 
     Raises:
-        ModelAnswerError: none of the letters is among them, or a logprob is not finite.
+        ModelAnswerError: none of the letters is among them, a logprob is not finite or above 0, or the probabilities
+            add up to more than 1 (by more than rounding).
 
     Example:
         >>> logprobs_over_labels([TokenLogprob("A", -0.5), TokenLogprob(" A", -1.5)], ["x", "y"], "m")[1]
@@ -215,8 +243,10 @@ def logprobs_over_labels(
     """
     spelt: dict[str, list[float]] = {letter: [] for letter in _LETTERS[: len(names)]}
     for alternative in alternatives:
-        if not math.isfinite(alternative.logprob):
-            raise ModelAnswerError(f"{model} answered {alternative}", "a logprob is finite", "Check the endpoint.")
+        if not math.isfinite(alternative.logprob) or alternative.logprob > _ABOVE_ZERO:
+            raise ModelAnswerError(
+                f"{model} answered {alternative}", "a logprob is finite and at most 0", "Check the endpoint."
+            )
         if (label := alternative.token.strip()) in spelt:
             spelt[label].append(alternative.logprob)
     if not any(spelt.values()):
@@ -226,9 +256,16 @@ def logprobs_over_labels(
             f"one of the labels A to {_LETTERS[len(names) - 1]} is among the returned tokens",
             "Use a model that follows instructions, or a shorter prompt.",
         )
-    floor = min(alternative.logprob for alternative in alternatives)
+    shown = math.fsum(math.exp(alternative.logprob) for alternative in alternatives)
+    if shown > 1.0 + _ABOVE_ONE:
+        raise ModelAnswerError(
+            f"{model} answered {excerpt([(a.token, a.logprob) for a in alternatives], 160)}",
+            f"probabilities of one token add up to at most 1, not {shown:.4g}",
+            "Check that the endpoint returns logprobs, not logits.",
+        )
+    bound = min(*(a.logprob for a in alternatives), math.log(max(1.0 - shown, _LEAST_MASS)))
     logprobs = {
-        name: _log_sum_exp(found) if found else floor for name, found in zip(names, spelt.values(), strict=True)
+        name: _log_sum_exp(found) if found else bound for name, found in zip(names, spelt.values(), strict=True)
     }
     bounded = frozenset(name for name, found in zip(names, spelt.values(), strict=True) if not found)
     return _normalized(logprobs), bounded
@@ -253,11 +290,12 @@ def _messages(prompt: str | Sequence[Message], task: str | None) -> tuple[Messag
     if isinstance(prompt, str):
         check_text("state", prompt)
         return (_user(prompt, task),)
-    messages = tuple(prompt)
-    if not messages or not isinstance(messages[-1], Message) or messages[-1].role != "user" or task:
+    given = tuple(prompt) if isinstance(prompt, Sequence) else ()
+    messages = tuple(m for m in given if isinstance(m, Message) and isinstance(m.content, str))
+    if not messages or len(messages) < len(given) or messages[-1].role != "user" or task:
         raise InputError(
             f"prompt = {excerpt(prompt)}, task = {excerpt(task)}",
-            "messages end with the user's, and hold the task themselves",
+            "a prompt is a text, or messages that end with the user's and hold the task themselves",
             "Put the state, and the task, into the last message.",
         )
     return messages

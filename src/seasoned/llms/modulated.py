@@ -53,7 +53,8 @@ class TriePolicy:
         logprobs: `log p'(c)` of each text; normalised over the candidates if restricted, over all texts if not.
 
     Raises:
-        InputError: an advantage is not finite or names no text, beta is negative, or logprobs contradict each other.
+        InputError: there are no scores, an advantage is not finite or names no text, beta is negative, or logprobs
+            contradict each other.
 
     Example:
         >>> from seasoned.protocols import Usage
@@ -67,7 +68,13 @@ class TriePolicy:
     def __init__(
         self, scores: TextScores, advantages: Mapping[str, float], beta: float, *, restricted: bool = True
     ) -> None:
-        if unknown := sorted(set(advantages) - set(scores.texts)):
+        if not isinstance(scores, TextScores) or not isinstance(advantages, Mapping):
+            raise InputError(
+                f"scores = {excerpt(scores)}, advantages = {excerpt(advantages)}",
+                "they are TextScores, and a mapping from text to advantage",
+                "Take scores from ExactReader.read(...).scores, and {} for no advantage.",
+            )
+        if unknown := sorted(set(advantages) - set(scores.texts), key=str):
             raise InputError(f"advantages of {excerpt(unknown)}", "they belong to scored texts", "Score those too.")
         shift = np.array([check_finite(f"advantage of {text!r}", advantages.get(text, 0.0)) for text in scores.texts])
         with np.errstate(over="ignore"):  # refused below

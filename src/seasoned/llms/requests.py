@@ -10,7 +10,7 @@ from typing import Any
 
 from seasoned.canonical import canonical_json
 from seasoned.errors import InputError, ModelAnswerError, excerpt
-from seasoned.protocols import Completion, CompletionRequest, TokenLogprob, ToolCall, Usage
+from seasoned.protocols import Completion, CompletionRequest, Message, TokenLogprob, Tool, ToolCall, Usage
 from seasoned.types import check_finite, check_text
 
 __all__ = ["NoLogprobsError", "check_request", "read_completion", "request_digest", "request_json"]
@@ -24,7 +24,8 @@ def check_request(request: CompletionRequest) -> None:
     """Refuse a request that no endpoint could answer.
 
     Raises:
-        InputError: no messages, an unknown role, text that UTF-8 cannot encode, or a number outside its range.
+        InputError: no messages, an unknown role, text that UTF-8 cannot encode, a number outside its range, or
+            something that is no message or tool.
 
     Example:
         >>> from seasoned.protocols import Message
@@ -32,6 +33,7 @@ def check_request(request: CompletionRequest) -> None:
     """
     if not request.messages:
         raise InputError("messages = ()", "a request has at least one message", "Pass a user message.")
+    _check_all("messages", request.messages, Message)
     for message in request.messages:
         if message.role not in ("system", "user", "assistant"):
             raise InputError(
@@ -46,9 +48,15 @@ def check_request(request: CompletionRequest) -> None:
         raise InputError(f"temperature = {request.temperature}", "a temperature is at least 0", "Use 0 for greedy.")
     for token, bias in request.logit_bias.items():
         check_finite(f"logit_bias[{token}]", bias)
+    _check_all("tools", request.tools, Tool)
     names = [check_text("tool name", tool.name) for tool in request.tools]
     if len(set(names)) < len(names):
         raise InputError(f"tools = {excerpt(names)}", "tools have different names", "Pass each tool once.")
+
+
+def _check_all(name: str, values: object, kind: type) -> None:
+    if not isinstance(values, list | tuple) or not all(isinstance(value, kind) for value in values):
+        raise InputError(f"{name} = {excerpt(values)}", f"they are a tuple of {kind.__name__}s", "Pass (one,) for one.")
 
 
 def request_digest(name: str, request: CompletionRequest) -> str:
@@ -113,7 +121,10 @@ def read_completion(body: object, request: CompletionRequest, model: str) -> tup
     message = choices[0].get("message")
     if not isinstance(message, Mapping):
         raise _nonsense(choices[0], "a choice has a message")
-    tool_calls = tuple(_read_tool_call(call) for call in message.get("tool_calls") or ())
+    called = message.get("tool_calls") or ()
+    if not isinstance(called, list | tuple):
+        raise _nonsense(message, "tool calls are a list")
+    tool_calls = tuple(_read_tool_call(call) for call in called)
     text = message.get("content")
     if text is None and tool_calls:
         text = ""

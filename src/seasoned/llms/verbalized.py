@@ -91,8 +91,8 @@ class VerbalizedReader:
 
     An answer may stand in a Markdown fence or between other words: the first JSON object in it that has one of the
     numbers (or action texts) counts, other keys in it do not. Duplicated keys, values that are no number (`"70%"` is
-    70), NaN and numbers outside 0 to 100 are faults; so are missing candidates, and a text without such an object, such
-    as a refusal.
+    70), NaN and numbers outside 0 to 100 are faults; so are missing candidates, confidences that are all 0 (the
+    question's own form, handed back), and a text without such an object, such as a refusal.
 
     After a fault the model is asked once more, with the fault named. If then only some candidates are missing, each
     gets the smallest confidence that was stated, a bound, and is listed in `prior.bounded`. Any other fault is an
@@ -190,6 +190,8 @@ def _stated(text: str, names: Sequence[str]) -> Mapping[str, float]:
         if name in found:
             raise _AnswerFaultError(f"{excerpt(name)} is there twice")
         found[name] = _percent(key, value)
+    if not any(found.values()):  # the form in the question, handed back: it ranks nothing
+        raise _AnswerFaultError("every confidence in it is 0")
     if missing := [label for label, name in list(labels.items())[: len(names)] if name not in found]:
         raise _AnswerFaultError(f"no confidence for {', '.join(missing)}", found)
     return {name: found[name] for name in names}

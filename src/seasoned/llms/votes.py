@@ -104,8 +104,8 @@ class VotesReader:
         n: samples a reading; each is a call.
         alpha: pseudo-count of each candidate; None is 1/C.
         canonical: an action to its canonical text, such as `seasoned.actions.canonical_tool_call`; None is the text as
-            it is. Two actions are the same if `normalize_action` of these is.
-        tools: functions that the model may call; for `propose`.
+            it is. Two actions are the same if `normalize_action` of these is. What it refuses is no action.
+        tools: functions that the model may call; for `propose`, which then takes an action from nothing else.
         prompt: makes the messages from (state, task, candidates), without candidates for `propose`; None is
             `votes_prompt`. It decides which policy is read: give readers that are compared the same one.
         parse: an answer to an action; it raises a SeasonedError where there is none.
@@ -181,12 +181,22 @@ class VotesReader:
         Each is in its canonical text, or as it was first written. What it never named is not in it: with n samples, an
         action of probability p is missed with probability (1 - p)^n.
 
+        There are no candidates to hold a sample against, so a rule must say what an action is, or a refusal would be
+        one. With `tools` it is a tool call: an answer without one is a sample without an action, whatever its text.
+        Else it is what `canonical`, or a `parse` of your own, does not refuse by a SeasonedError.
+
         Raises:
-            InputError: no state.
+            InputError: no state, or no rule: neither `tools` nor `canonical`, and `parse` is the default.
             ModelAnswerError: no action could be read in any sample.
             ModelError: the endpoint failed.
         """
         check_text("state", state)
+        if not self.tools and self.canonical is None and self.parse is read_action:
+            raise InputError(
+                "propose without tools, with canonical = None and the default parse",
+                "a rule says what an action is: any text would be one, a refusal too",
+                "Pass tools=, or a canonical= or parse= that raises a SeasonedError for what is no action.",
+            )
         actions, unusable, usage = await self._sample(state, task, [])
         names: dict[str, str] = {}
         counts = Counter[str]()
@@ -210,6 +220,15 @@ class VotesReader:
             except SeasonedError:  # this spelling has no canonical form
                 continue
         return None
+
+    def _action(self, answer: Completion, *, proposed: bool) -> str:
+        if proposed and self.tools and not answer.tool_calls:
+            raise ModelAnswerError(
+                f"{answer.model} answered {excerpt(answer.text, 160)} and called nothing",
+                "with tools, an action is a tool call",
+                "Ask for a call in the prompt, or use a model that calls tools.",
+            )
+        return self.parse(answer)
 
     async def _sample(self, state: str, task: str, names: Sequence[str]) -> tuple[list[str], int, Usage]:
         """The actions of n samples in order, how many had none, and the cost. A call that fails ends the others."""
@@ -240,7 +259,7 @@ class VotesReader:
             if isinstance(answer, Completion):
                 usage += answer.usage
                 try:
-                    actions.append(self.parse(answer))
+                    actions.append(self._action(answer, proposed=not names))
                 except SeasonedError as error:
                     faults.append(error)
             else:

@@ -110,6 +110,8 @@ class Absorber:
             (self._ns,), [event.id for event in changed],
         )  # fmt: skip
         Deriver(self._target, self._ns).rederive(sorted({row[0] for row in rows}))
+        if changed:  # what was read of them is no longer so
+            self._target.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
         return n_new, len(changed)
 
     def _put_in_order(self, event_ids: Sequence[str]) -> None:

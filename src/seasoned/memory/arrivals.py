@@ -42,6 +42,7 @@ _BATCH = 250
 _A_TRANSACTION = 500  # others wait for one only as long as FOLD_WAIT_S
 _TRIES = 5
 _REMEMBERED_STATES = 512
+_REMEMBERED_CHARACTERS = 16 * 1024  # a state with more is encoded again: together they would fill the memory
 
 # One row, if the namespace is still encoded as we think, and if nobody has this id.
 _ARRIVE = (
@@ -80,15 +81,19 @@ def fold(store: Store, namespace_id: int, writer: Writer) -> None:
 
 
 class RememberingEncoder:
-    """An encoder that remembers the last states: one that was looked up, or arrived, is not soon encoded again."""
+    """An encoder that remembers the last states: one that was looked up, or arrived, is not soon encoded again.
+
+    It holds at most 512 states, none of more than 16,384 characters.
+    """
 
     def __init__(self, encoder: StateEncoder) -> None:
         self.identity = encoder.identity
-        self._features = functools.lru_cache(_REMEMBERED_STATES)(encoder.features)
+        self._encode = encoder.features
+        self._remembered = functools.lru_cache(_REMEMBERED_STATES)(encoder.features)
 
     def features(self, state: str) -> frozenset[str]:
         """Return what the encoder makes of a state."""
-        return self._features(state)
+        return self._remembered(state) if len(state) <= _REMEMBERED_CHARACTERS else self._encode(state)
 
 
 class Arrivals:

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+import struct
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seasoned.memory.canonical import digest
 
-__all__ = ["Event"]
+__all__ = ["Event", "first_id"]
+
+_WEIGHED = re.compile(r"~([0-9a-f]{16})[0-9a-f]{16}\Z")
+
+
+def first_id(event_id: str) -> str:
+    """Return the id of the event that was given, of one that weighs it anew; of one that was given, its own.
+
+    Example:
+        >>> first_id("a~000642f3c1d8e0003fe0000000000000"), first_id("a")
+        ('a', 'a')
+    """
+    return _WEIGHED.sub("", event_id)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +47,18 @@ class Event:
     def digest(self) -> bytes:
         """Return the hash of what was said."""
         return digest("feedback", self.record())
+
+    @property
+    def weighed_us(self) -> int:
+        """When it weighed what had been said, in microseconds since 1970; -1 for an event that was given."""
+        found = _WEIGHED.search(self.id)
+        return int(found[1], 16) if found else -1
+
+    def weighed(self, weight: float, at_us: int) -> Event:
+        """Return what was said, as it counts with another weight; it was still said when it was said.
+
+        The id tells the first event, then when it was weighed, then the weight. So it sorts after those of earlier
+        weighings, and one id has one content, in whichever store it was made.
+        """
+        id_ = f"{first_id(self.id)}~{at_us:016x}{struct.pack('>d', weight).hex()}"
+        return replace(self, id=id_, weight=weight, revoked_at=None, superseded_by=None)

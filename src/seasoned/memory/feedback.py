@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
 from seasoned.memory.deriving import Deriver
-from seasoned.memory.events import Event
+from seasoned.memory.events import Event, first_id
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
 from seasoned.memory.writer import active_selections
@@ -50,6 +51,11 @@ class FeedbackWriter:
                     "Leave the id to the memory.",
                 )
             return False
+        if event.revoked_at is None and first_id(event.id) != event.id:  # what was revoked is not weighed into a say
+            ended = self._word(
+                event.id, visit, event.source, event.author, "revoked_at IS NOT NULL AND superseded_by IS NULL"
+            )
+            event = replace(event, revoked_at=min((at for _, at in ended), default=None))
         if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
             author = ("author IS NULL", ()) if event.author is None else ("author = ?", (event.author,))
             self._store.execute(
@@ -69,18 +75,19 @@ class FeedbackWriter:
         return True
 
     def revoke(self, event_id: str, *, at: float) -> None:
-        """Take an event out of its step's reward; revoking twice changes nothing."""
-        row = self._row("SELECT visit, revoked_at FROM feedback WHERE namespace_id = ? AND id = ?", event_id)
+        """Take an event out of its step's reward, however it was weighed since; revoking twice changes nothing."""
+        row = self._row("SELECT visit, source, author FROM feedback WHERE namespace_id = ? AND id = ?", event_id)
         if not row:
             raise NotFoundError(
                 f"event {excerpt(event_id)}", "only feedback that was given can be revoked", "List the events."
             )
-        if row[1] is None:
+        visit, source, author = row
+        for id_, _ in self._word(event_id, visit, source, author, "revoked_at IS NULL"):
             self._store.execute(
                 "UPDATE feedback SET revoked_at = ?, live = ? WHERE namespace_id = ? AND id = ?",
-                (at, False, self._ns, event_id),
+                (at, False, self._ns, id_),
             )
-            self._derive.rederive([row[0] >> STEP_BITS])
+            self._derive.rederive([visit >> STEP_BITS])
 
     def last_step(self, episode_id: str) -> int:
         """Return the index of an episode's last step."""
@@ -108,6 +115,15 @@ class FeedbackWriter:
                 f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {steps - 1}", "Name one of them."
             )
         return ordinal << STEP_BITS | step
+
+    def _word(self, event_id: str, visit: int, source: str, author: str | None, which: str) -> list[tuple[str, float]]:
+        """Return (id, revoked_at) of an event, however it was weighed, `which` holds of."""
+        rows = self._store.execute(
+            "SELECT id, revoked_at FROM feedback INDEXED BY feedback_by_visit "
+            f"WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? AND {which}",
+            (self._ns, visit, source, author or ""),
+        ).fetchall()
+        return [(id_, at) for id_, at in rows if first_id(id_) == first_id(event_id)]
 
     def _row(self, sql: str, *parameters: object) -> Any:
         return self._store.execute(sql, (self._ns, *parameters)).fetchone()

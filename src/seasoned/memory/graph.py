@@ -126,32 +126,49 @@ class _Followed:
         self._prior_of: dict[int, int] = {}
 
     def fresh(self) -> ValueGraph:
-        version = self._store.version(self._ns).mark
+        version = self._store.version(self._ns)
         budget = _LATER_BUDGET
-        if version != self._version:
+        if version.mark != self._version:
             budget = SETTLE_BUDGET
-            marks, events = self._read_marks()
-            if marks != self._marks:
+            events, before, now = self._read_marks()
+            if (version.generation, *before) != self._marks:
                 self._begin()
                 budget = _FIRST_BUDGET
             self._follow(events)
-            self._version, self._marks = version, marks
+            self._version, self._marks = version.mark, (version.generation, *now)
         self._graph.settle(budget)
         return self._graph
 
-    def _read_marks(self) -> tuple[tuple[Any, ...], int]:
-        """Return what moves when something that was read is no longer so, and how far events are numbered.
+    def _read_marks(self) -> tuple[int, tuple[Any, ...], tuple[Any, ...]]:
+        """Return how far events are numbered, and what moves when something that was read is no longer so, twice.
 
-        Each of these numbers only grows, and the events that are deleted are known by the difference.
+        First of what was read before, to compare; an event counts there that a newer one superseded: with that one its
+        step is read again. Then of all there is now, to keep.
+
+        While the same quarantines are active, of the events that were read some may fall silent, but none begins to
+        count; where a merge changes what they are, the epoch moves. So their number tells.
         """
         epoch, events, quarantines = self._rows("SELECT epoch, events, quarantines FROM namespace WHERE id = ?")[0]
         if not events and not quarantines:
-            return (epoch, 0, 0, 0, 0), 0
-        [(stored, revoked)] = self._rows(
-            "SELECT count(*), count(revoked_at) - count(superseded_by) FROM feedback WHERE namespace_id = ?"
+            return 0, (epoch, (), 0, 0), (epoch, (), 0, 0)
+        standing = "SELECT seq FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL ORDER BY seq"
+        active = tuple(row[0] for row in self._rows(standing))
+        heard = self._heard("live")
+        if self._event < 0:
+            return events, (epoch, active, 0, 0), (epoch, active, *heard)
+        before = self._heard(
+            "seq <= ? AND (live OR EXISTS (SELECT 1 FROM feedback AS newer WHERE newer.seq > ? "
+            "AND newer.namespace_id = feedback.namespace_id AND newer.id = feedback.superseded_by))",
+            self._event, self._event,
+        )  # fmt: skip
+        return events, (epoch, active, *before), (epoch, active, *heard)
+
+    def _heard(self, which: str, *parameters: object) -> tuple[int, int]:
+        """Return how many feedback events are so, and the sum of their numbers."""
+        [(count, total)] = self._rows(
+            f"SELECT count(*), sum(seq) FROM feedback WHERE namespace_id = ? AND {which}", *parameters
         )
-        [(lifted,)] = self._rows("SELECT count(lifted_at) FROM quarantine WHERE namespace_id = ?")
-        return (epoch, events - stored, revoked, quarantines, lifted), events
+        return int(count), int(total or 0)
 
     def _follow(self, events: int) -> None:
         """Take in what is new. Everything is read before anything is changed."""

@@ -70,7 +70,8 @@ class Interner:
         encoder, *counts = (answer or self.ask()).fetchone()
         check_same_encoder(encoder, self._encoder.identity)
         self.counters = dict(zip(COUNTERS, counts, strict=True))
-        self._new.clear()
+        self._new.clear()  # a transaction that failed may have left some
+        self.new_sets.clear()
 
     def save(self, last_visits: dict[int, int] | None = None) -> None:
         """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""

@@ -55,15 +55,23 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
             counted = {"episodes": reader.count("episode"), "feedback": len(events)}
             return reader.epoch(), reader.last_ordinal(), counted, reader.arrivals(), events, quarantines
 
+    def check_unchanged() -> None:
+        if reader.epoch() != epoch:
+            raise StoreBusyError(
+                f"{store.path}: it was pruned, erased or quarantined while it was exported",
+                "an export is what the memory held at its first line",
+                "Export again.",
+            )
+
     def page_from(first: int) -> list[tuple[int, float, bytes, Episode]]:
         with store.snapshot(), naming_damage(store.path):
-            if reader.epoch() != epoch:
-                raise StoreBusyError(
-                    f"{store.path}: it was pruned, erased or quarantined while it was exported",
-                    "an export is what the memory held at its first line",
-                    "Export again.",
-                )
+            check_unchanged()
             return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
+
+    def arrived_from(first: int) -> list[tuple[float, Episode]]:
+        with store.snapshot(), naming_damage(store.path):
+            check_unchanged()
+            return arrivals[first : first + _PAGE]
 
     epoch, last, counted, arrivals, events, quarantines = store.retrying(opening)
     if quarantines:
@@ -73,8 +81,9 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
         page = store.retrying(lambda first=first: page_from(first))  # type: ignore[misc]
         for _, created_at, _, episode in page:
             yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
-    for created_at, episode in arrivals:
-        yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
+    for first in range(0, len(arrivals), _PAGE):
+        for created_at, episode in store.retrying(lambda first=first: arrived_from(first)):  # type: ignore[misc]
+            yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
     for event in events:
         later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
         yield canonical_json({"type": "feedback", **event.record(), **later})

@@ -14,7 +14,6 @@ import numpy as np
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.arrivals import Arrivals, RememberingEncoder
-from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
 from seasoned.memory.exchange import Exchange
 from seasoned.memory.feedback import FeedbackWriter
@@ -372,7 +371,7 @@ class Memory(Exchange):
         """Return what this namespace holds."""
 
         def attempt() -> MemoryStats:
-            with naming_damage(self._store.path), self._retriever.view(self.gamma, 1.0) as view_id:
+            with self._retriever.view(self.gamma, 1.0) as view_id:
                 spread = self._retriever.spread(view_id)
                 return gather_stats(self._store, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
 

@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
+from seasoned.memory.arrivals import fold
 from seasoned.memory.store import Store, open_store
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
@@ -47,6 +48,8 @@ def enter_namespace(
     Raises:
         NotFoundError: it does not exist, and `create` is False.
         EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
+
+    What the encoder itself raises at a state is passed on; the namespace is then encoded as it was.
     """
     find = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.own}"
     with store.snapshot():
@@ -67,7 +70,9 @@ def enter_namespace(
                 "Open it with that encoder, or pass reindex=True to encode it again.",
             )
         with store.transaction(row[0]):
-            Writer(store, row[0], encoder).reindex()
+            writer = Writer(store, row[0], encoder)
+            writer.reindex()
+            fold(store, row[0], writer)  # an arrival that this encoder refuses would keep everybody from reading
     return Namespace(row[0], name, row[2] if gamma is None else gamma)
 
 

@@ -19,7 +19,7 @@ from seasoned.memory.store import Cursor, LookedUp, Version
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["PostgresStore", "check_key"]
+__all__ = ["VERSION", "PostgresStore", "check_key"]
 
 _BATCH = 50_000
 _MANY = 1_000
@@ -30,6 +30,13 @@ _KEYS = {"episode": "id", "feedback": "id", "quarantine": "id"}
 _HINT = re.compile(r"\s+INDEXED BY \w+")
 _SHIFT = re.compile(r"\bvisit >> 20\b")
 _READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
+
+# `EXISTS` may be answered from the index of the ids, by reading the whole namespace; what is ordered is not.
+VERSION = (
+    "SELECT revision, epoch, "
+    "(SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal < 0 ORDER BY ordinal LIMIT 1) IS NOT NULL "
+    "FROM namespace WHERE id = ?"
+)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -80,6 +87,7 @@ class PostgresStore(PostgresConnection):
         self._planned = 0.0
         self._pending: list[tuple[str, str, tuple[Any, ...]]] = []
         self._looked_up: LookedUp = {}
+        self._looked_up_at = 0
         self._epochs: dict[int, int | None] = {}
         self._epoch_asked: tuple[int, Cursor] | None = None
         with self.lock, self._errors():
@@ -100,11 +108,10 @@ class PostgresStore(PostgresConnection):
             if self._epochs.get(namespace_id) != epoch:
                 self._looked_up.pop(namespace_id, None)
             self._epochs[namespace_id] = epoch
+        if self._looked_up_at != self.generation:
+            self._looked_up.clear()  # this server may lack what the one before committed last
+            self._looked_up_at = self.generation
         return self._looked_up
-
-    def _drop(self) -> None:
-        super()._drop()
-        self._looked_up.clear()  # the next server may lack what this one committed last
 
     # ------------------------------------------------------------------------------------------ statements
 
@@ -343,13 +350,12 @@ class PostgresStore(PostgresConnection):
 
     def version(self, namespace_id: int) -> Version:
         """Its mark changes whenever what is derived does, by whomever. One round trip, one row."""
-        sql = (
-            "SELECT revision, epoch, EXISTS (SELECT FROM episode WHERE namespace_id = ? AND ordinal < 0) "
-            "FROM namespace WHERE id = ?"
-        )
         with self.lock, self._errors():
-            row = self.execute(sql, (namespace_id, namespace_id)).fetchone()
-        return Version(None, False) if row is None else Version((row[0], row[1]), row[2])
+            row = self.execute(VERSION, (namespace_id, namespace_id)).fetchone()
+            generation = self.generation
+        if row is None:
+            return Version(None, False, generation)
+        return Version((generation, row[0], row[1]), row[2], generation)
 
     # ------------------------------------------------------------------------------------------ the whole
 

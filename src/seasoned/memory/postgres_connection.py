@@ -47,6 +47,7 @@ class PostgresConnection:
         self.retry_s = retry_s
         self.lock = threading.RLock()
         self._live: psycopg.Connection[Any] | None = None
+        self.generation = 0
         self._inside: str | None = None
         self._owner = 0
         self._wrote = False
@@ -68,6 +69,7 @@ class PostgresConnection:
             if self._inside is not None:
                 raise StoreError(f"{self.path}: the connection is gone", "a transaction has one", "Begin another.")
             self._live = self._wire.connect(self._parameters, read_only=self.read_only)
+            self.generation += 1
         return self._live
 
     def _drop(self) -> None:

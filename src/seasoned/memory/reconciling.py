@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from seasoned.memory.events import Event
+from seasoned.memory.events import Event, first_id
 
 __all__ = ["reconcile"]
 
@@ -23,9 +23,11 @@ def reconcile(ours: Sequence[Event], theirs: Sequence[Event]) -> list[Event]:
     - What either store knows to be revoked is revoked, and what either knows to be superseded is superseded; where they
       differ on when or by what, revoked comes before superseded by a later event, that before superseded by an earlier
       one (clocks go back), and sooner before later.
+    - What was said once is revoked however it was weighed: where either store knows that an event or one that weighs it
+      anew was revoked, none of them stands.
     - Where two stand, the later one (by its time, then its id) supersedes the other.
-    - Where the stores contradict each other, so that events would supersede each other in a circle, each of those is
-      superseded by the next later one.
+    - Where the stores contradict each other, so that events would supersede each other in a circle, each of those and
+      of the ones that lead to what stands is superseded by the next later one.
 
     So what became of the events does not depend on whose are `ours`, and merging again changes nothing. An event comes
     before the one that superseded it: where a new one was superseded by one of ours, those of their target exchange
@@ -38,19 +40,37 @@ def reconcile(ours: Sequence[Event], theirs: Sequence[Event]) -> list[Event]:
     views: defaultdict[str, list[Event]] = defaultdict(list)
     for event in (*ours, *theirs):
         views[event.id].append(event)
+    ends = _ends(views)
     found: dict[str, Event] = {}
     for id_, seen in views.items():
-        found[id_] = min(seen, key=lambda event: _rank(event, views))
+        found[id_] = _ended(min(seen, key=lambda event: _rank(event, views)), ends)
     by_target: defaultdict[Target, list[Event]] = defaultdict(list)
     for event in found.values():
         by_target[_target(event)].append(event)
     for rivals in by_target.values():
         _settle(rivals, found, views)
+    found = {id_: _ended(event, ends) for id_, event in found.items()}  # a circle may have let one stand
     return _ordered(found)
 
 
 def _target(event: Event) -> Target:
     return event.episode_id, event.step, event.source, event.author
+
+
+def _ends(views: Mapping[str, list[Event]]) -> dict[str, float]:
+    """Return when what was said was revoked, where it was, by its first event's id."""
+    ends: dict[str, float] = {}
+    for event in itertools.chain.from_iterable(views.values()):
+        if event.revoked_at is not None and event.superseded_by is None:
+            word = first_id(event.id)
+            ends[word] = min(event.revoked_at, ends.get(word, event.revoked_at))
+    return ends
+
+
+def _ended(event: Event, ends: Mapping[str, float]) -> Event:
+    """Return the event, revoked if it is not superseded and what it says was revoked in any weighing."""
+    at = ends.get(first_id(event.id))
+    return event if at is None or event.superseded_by is not None else replace(event, revoked_at=at)
 
 
 def _said(event: Event) -> tuple[float, str]:
@@ -69,13 +89,13 @@ def _rank(event: Event, views: Mapping[str, list[Event]]) -> tuple[int, float, s
 
 def _settle(rivals: Sequence[Event], found: dict[str, Event], views: Mapping[str, list[Event]]) -> None:
     """Let one of the events of one target stand, at most."""
-    in_circles = {event.id for event in rivals if _ends_in_a_circle(event, found)}
     standing = [event for event in rivals if event.revoked_at is None]
-    if not in_circles:
+    ends = {event.id: _end(event, found) for event in rivals}
+    if None not in ends.values():
         for event in sorted(standing, key=_said)[:-1]:
             found[event.id] = _superseded(event, max(standing, key=_said))
         return
-    line = sorted((event for event in rivals if event.id in in_circles or event in standing), key=_said)
+    line = sorted((event for event in rivals if (end := ends[event.id]) is None or end.revoked_at is None), key=_said)
     for event, following in itertools.pairwise(line):
         found[event.id] = _superseded(event, following)
     last = line[-1]
@@ -89,15 +109,16 @@ def _superseded(event: Event, by: Event) -> Event:
     return replace(event, revoked_at=by.created_at, superseded_by=by.id)
 
 
-def _ends_in_a_circle(event: Event, found: Mapping[str, Event]) -> bool:
+def _end(event: Event, found: Mapping[str, Event]) -> Event | None:
+    """Return the last of those that superseded an event, one after the other; None if they do so in a circle."""
     seen: set[str] = set()
     at = event
     while at.superseded_by is not None:
         if at.id in seen:
-            return True
+            return None
         seen.add(at.id)
         at = found[at.superseded_by]
-    return False
+    return at
 
 
 def _ordered(found: dict[str, Event]) -> list[Event]:

@@ -57,6 +57,7 @@ class Retriever:
         self._seen_token = self._seen_visit = -1
         self._seen_version: Hashable = None
         self._seen_epoch: int | None = None
+        self._seen_generation: int | None = None
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
         self._graphs = GraphKeeper(store, namespace_id)
@@ -65,19 +66,33 @@ class Retriever:
 
     @contextlib.contextmanager
     def view(self, gamma: float, decay: float) -> Iterator[int]:
-        """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id."""
+        """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id.
+
+        Rows that make no sense are told as damage; what the encoder says of an arrival is passed on.
+        """
         with self._store.lock:
-            view_id = self._view_id(gamma, decay)
             foldable = self._arrivals.can_fold()
             while True:
-                with self._store.snapshot():
-                    version = self._store.version(self._ns)
-                    if not (version.waiting and foldable):
-                        self._refresh(version)
-                        yield view_id
-                        return
-                self._arrivals.fold_waiting()
+                with naming_damage(self._store.path):
+                    view_id = self._view_id(gamma, decay)
+                    with self._store.snapshot():
+                        version = self._store.version(self._ns)
+                        known = version.generation == self._seen_generation
+                        if known and not (version.waiting and foldable):
+                            self._refresh(version)
+                            yield view_id
+                            return
+                if not known:
+                    self._forget(version.generation)
+                    continue
+                self._arrivals.fold_waiting()  # calls the encoder: what that raises is no damage
                 foldable = False  # what cannot be folded, or came in meanwhile, is for the next time
+
+    def _forget(self, generation: int) -> None:
+        """Forget everything that was read: the server behind this connection may never have had it."""
+        self._views.clear()
+        self._seen_epoch = self._seen_version = None
+        self._seen_generation = generation
 
     def _view_id(self, gamma: float, decay: float) -> int:
         """Return the view's id; gather it first if nobody asked for this discount before."""
@@ -177,7 +192,7 @@ class Retriever:
         k, threshold = self._checked(state, k, threshold, exclude_task)
         check_gamma(gamma)
         features = self._encoder.features(state)
-        with naming_damage(self._store.path), self.view(gamma, 1.0) as view_id:
+        with self.view(gamma, 1.0) as view_id:
             visits = self._nearest_visits(features, k, threshold, exclude_task)
             found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
             return [Neighbor(found[visit][0], similarity) for visit, similarity, _ in visits]
@@ -210,7 +225,7 @@ class Retriever:
         if backup is not None:
             check_backup(gamma, backup)
         features = self._encoder.features(state)
-        with naming_damage(self._store.path), self.view(gamma, decay) as view_id:
+        with self.view(gamma, decay) as view_id:
             now = self._reader.last_ordinal()
             if unit == "states":
                 sets = dict(self._nearest_sets(features, k, threshold, exclude_task))

@@ -38,10 +38,15 @@ class Cursor(Protocol):
 
 
 class Version(NamedTuple):
-    """How far a namespace is: a mark that changes with every commit to it, and whether anything has arrived in it."""
+    """How far a namespace is: a mark that changes with every commit to it, and whether anything has arrived in it.
+
+    `generation` counts the connections. The server behind a new one may lack commits that an old one has shown, and
+    have others of the same numbers: what was read before is then read anew. It is part of the mark, too.
+    """
 
     mark: Hashable
     waiting: bool
+    generation: int = 0
 
 
 class Store(Protocol):

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
 
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.memory.events import Event
+from seasoned.memory.events import Event, first_id
 from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.keeping import Keeper
-from seasoned.memory.writer import active_selections
 from seasoned.types import check_finite, check_reward, check_text
 
 __all__ = ["Source", "Sources"]
-
-_MARK = "~"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,10 +37,13 @@ class Sources(Keeper):
     def weigh(self, source: str, factor: float) -> int:
         """Let all that a source has said count `factor` times as much as when it was said; returns are derived again.
 
-        Every standing event of the source is superseded by one of the same reward and time-stamped now, whose weight is
-        the first one's times `factor`. So it is recorded, and reversible: weighing by 1 brings back the weights that
-        were given, such as how far a judge's votes agreed. Factors replace each other, they do not multiply; the same
-        one again changes nothing. What the source says afterwards comes with the weight that it is given: weigh again.
+        Every standing event of the source is superseded by one of the same reward, whose weight is the first one's
+        times `factor`. So it is recorded, and reversible: weighing by 1 brings back the weights that were given, such
+        as how far a judge's votes agreed. Factors replace each other, they do not multiply; the same one again changes
+        nothing. What the source says afterwards comes with the weight that it is given: weigh again.
+
+        It stays the same word: it was said when it was first said, also for a quarantine with a time window, and
+        `revoke` takes it back by the id that `feedback` returned. When it was weighed, its new id tells.
 
         To silence a source, and whatever it says later, quarantine it: `quarantine(Selection(source=...), reason)`.
 
@@ -53,8 +55,7 @@ class Sources(Keeper):
             How many events were weighed.
 
         Raises:
-            InputError: the factor is negative or not finite, or makes a reward too large; or a quarantine with a time
-                window speaks of the source, and would treat the new events otherwise than the old ones.
+            InputError: the factor is negative or not finite, or makes a reward too large.
             NotFoundError: the source has said nothing that stands.
 
         Example:
@@ -69,33 +70,25 @@ class Sources(Keeper):
         check_text("source", source)
         if check_finite("factor", factor) < 0:
             raise InputError(f"factor = {factor}", "a factor is at least 0", "0 leaves the source without a say.")
-        now = time.time()
+        now_us = int(time.time() * 1e6)
         counts: list[int] = []
 
         def change() -> None:
-            events = {event.id: event for _, event in self._reader.events()}
-            standing = [e for e in events.values() if e.source == source and e.revoked_at is None]
+            events = [event for _, event in self._reader.events()]
+            standing = [event for event in events if event.source == source and event.revoked_at is None]
             if not standing:
-                known = ", ".join(sorted({repr(e.source) for e in events.values() if e.revoked_at is None})[:10])
+                known = ", ".join(sorted({repr(e.source) for e in events if e.revoked_at is None})[:10])
                 raise NotFoundError(
                     f"source {excerpt(source)}", "it has said nothing that stands", f"Known are: {known or 'none'}."
                 )
-            for selection in active_selections(self._store, self._id):
-                if any(selection.covers_event(source, e.created_at) != selection.covers_event(source, now)
-                       for e in standing):  # fmt: skip
-                    raise InputError(
-                        f"source {excerpt(source)}, a quarantine of {selection.record()}",
-                        "what is weighed is said anew now, which this quarantine would treat otherwise",
-                        "Lift it first, or quarantine the source without a time.",
-                    )
-            weighed = [(event, _first(event, events).weight * factor) for event in standing]
-            for event, weight in weighed:
+            words = _words(events)
+            changed: list[Event] = []
+            for event in standing:
+                word = words[_word(event)]
+                weight = word[0].weight * factor
                 check_reward("reward * weight", event.reward * weight)
-            changed = [
-                replace(event, id=_next_id(event.id, now), weight=weight, created_at=now)
-                for event, weight in weighed
-                if weight != event.weight
-            ]
+                if weight != event.weight:  # each weighing has a time of its own, however coarse the clock
+                    changed.append(word[0].weighed(weight, max(now_us, word[-1].weighed_us + 1)))
             FeedbackWriter(self._store, self._id).add_many(changed)
             counts.append(len(changed))
 
@@ -106,41 +99,41 @@ class Sources(Keeper):
         """Return what each source has said that still stands, by source."""
         events, heard = self._read(
             lambda: (
-                {event.id: event for _, event in self._reader.events()},
+                [event for _, event in self._reader.events()],
                 {row[0] for row in self._store.execute("SELECT id FROM feedback WHERE namespace_id = ? AND live",
                                                        (self._id,))},
             )
         )  # fmt: skip
-        found: dict[str, list[Event]] = {}
-        for event in events.values():
+        words = _words(events)
+        found: defaultdict[str, list[Event]] = defaultdict(list)
+        for event in events:
             if event.revoked_at is None:
-                found.setdefault(event.source, []).append(event)
+                found[event.source].append(event)
         return {
             source: Source(
                 len(said),
                 sum(event.reward * event.weight for event in said if event.id in heard),
-                tuple(sorted({_factor(event, events) for event in said})),
+                tuple(sorted({_factor(event, words[_word(event)][0]) for event in said})),
             )
             for source, said in sorted(found.items())
         }
 
 
-def _first(event: Event, events: dict[str, Event]) -> Event:
-    """Return the event that was given, of one that was weighed since: its id begins with the first one's."""
-    first = events.get(event.id.rpartition(_MARK)[0])
-    same = first is not None and (first.episode_id, first.step, first.source, first.author, first.reward) == (
-        event.episode_id, event.step, event.source, event.author, event.reward,
-    )  # fmt: skip
-    return first if same and first is not None else event
+Word = tuple[str, str, int, str, str | None, float]
+"""What was said once, however it was weighed since."""
 
 
-def _factor(event: Event, events: dict[str, Event]) -> float:
-    first = _first(event, events)
+def _word(event: Event) -> Word:
+    return first_id(event.id), event.episode_id, event.step, event.source, event.author, event.reward
+
+
+def _words(events: Iterable[Event]) -> dict[Word, list[Event]]:
+    """Return the events of each word: first as it was given, then as it was weighed, in that order."""
+    found: defaultdict[Word, list[Event]] = defaultdict(list)
+    for event in sorted(events, key=lambda event: event.id):
+        found[_word(event)].append(event)
+    return found
+
+
+def _factor(event: Event, first: Event) -> float:
     return event.weight / first.weight if first.weight else 1.0
-
-
-def _next_id(event_id: str, at: float) -> str:
-    """Return an id that tells the first event, and sorts after those of earlier weighings."""
-    first, mark, when = event_id.rpartition(_MARK)
-    known = mark and len(when) == 16
-    return f"{first if known else event_id}{_MARK}{int(at * 1e6):016x}"

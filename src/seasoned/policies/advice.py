@@ -74,8 +74,10 @@ class Advice:
         Providers cache prompts by their beginning: what changes with every step belongs at the end.
 
         Raises:
-            InputError: no message is a user's.
+            InputError: no message is a user's, or something is no message.
         """
+        if not isinstance(messages, Sequence) or not all(isinstance(message, Message) for message in messages):
+            raise InputError(f"messages = {excerpt(messages)}", "they are a list of Messages", "Pass [Message(...)].")
         places = [place for place, message in enumerate(messages) if message.role == "user"]
         if not places:
             raise InputError(
@@ -166,11 +168,15 @@ class Advisor:
                 NotFoundError cannot be taken here, and is left out.
 
         Raises:
-            InputError: the state is blank, there are no candidates, or two of them are the same.
+            InputError: the state is blank, there are no candidates, two of them are the same, or `show` gives no text.
         """
         check_text("state", state)
-        if isinstance(candidates, str):
+        if isinstance(candidates, str) or not (candidates is None or isinstance(candidates, Collection)):
             raise InputError(f"candidates = {excerpt(candidates)}", "candidates are a list of texts", "Pass a list.")
+        for candidate in candidates or ():
+            check_text("candidate", candidate)
+        if show is not None and not callable(show):
+            raise InputError(f"show = {excerpt(show)}", "it is a function from text to text", "Try Page(...).resolve.")
         given = None if candidates is None else check_candidates(dict.fromkeys(candidates, 0.0), None).logits
         evidence = self._policy.evidence(state, step=step, task=task)
         actions = evidence.actions if given is None else tuple(given)
@@ -202,7 +208,7 @@ class Advisor:
         told: list[tuple[Advised, str]] = []
         for advised in clear:
             try:
-                shown = advised.action if show is None else show(advised.action)
+                shown = advised.action if show is None else check_text("shown action", show(advised.action))
             except NotFoundError:
                 continue
             line = _line(advised, shown) if len(shown) < room else None

@@ -1,0 +1,99 @@
+"""Whether a log holds what another policy would do: the mean of the importance ratios."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from seasoned.core import Interval
+from seasoned.core.statistics import t_quantile
+from seasoned.errors import InputError
+
+__all__ = ["check_support", "mean_ratio", "mean_weight"]
+
+LOWEST, HIGHEST = 0.8, 1.25
+MARGIN = 1.05
+LEVEL = 0.95
+
+
+def mean_ratio(ratios: Sequence[Sequence[float]]) -> Interval:
+    """Return the mean over all steps of `pi_new / propensity`, with its interval over episodes, which are independent.
+
+    Each ratio has mean 1 given what came before, if the log supports the new policy. So `sum_t (ratio[i,t] - 1)` of an
+    episode has mean 0, however long the episode is, and the interval is Student's t for the mean of these sums.
+
+    Args:
+        ratios: one sequence per episode, none of them empty; two episodes or more.
+
+    Example:
+        >>> print(mean_ratio([[0.5, 1.5], [1.5], [0.5]]))
+        +1.000 [+0.068, +1.932] (n=3, 95% t)
+    """
+    length = float(np.mean([len(one) for one in ratios]))
+    return _interval([1.0 + math.fsum(ratio - 1.0 for ratio in one) / length for one in ratios])
+
+
+def mean_weight(ratios: Sequence[Sequence[float]]) -> Interval:
+    """Return the mean over episodes of the product of an episode's ratios, with its interval.
+
+    It has mean 1 as well; what the log lacks at every step adds up in it: it is the share of the new policy's episodes
+    that the log supports.
+
+    Args:
+        ratios: as for `mean_ratio`.
+
+    Example:
+        >>> print(mean_weight([[0.5, 0.5], [1.5, 1.5], [0.5]]))
+        +1.000 [-1.707, +3.707] (n=3, 95% t)
+    """
+    return _interval([math.prod(one) for one in ratios])
+
+
+def check_support(ratios: Sequence[Sequence[float]], *, whole_episodes: bool) -> Interval:
+    """Return the mean ratio, or refuse a log that lacks what the new policy would do.
+
+    The mean of the importance weights is the usual diagnostic of support and propensities: its expectation is exactly 1
+    where every action of the new policy had a propensity above 0 (the arithmetic mean test of Li, Chen, Kleban and
+    Gupta 2015, "Counterfactual estimation and optimization of click metrics in search engines"). Self-normalised
+    estimates hide it, and the effective sample size cannot see it: what is not in the log has no weight there.
+
+    Looked at are the mean ratio and, where the estimate weighs by products of ratios, the mean weight. Refused is a
+    mean outside [0.8, 1.25], or one whose 95 % interval lies wholly below 0.95 or above 1.05. Where weights have heavy
+    tails, a mean near 1 takes many episodes; below that many, the estimate leans to the behaviour, and its interval
+    does not hold the truth as often as it says.
+
+    Args:
+        ratios: as for `mean_ratio`.
+        whole_episodes: whether the estimate weighs by products of ratios.
+
+    Raises:
+        InputError: the means are not compatible with 1.
+
+    Example:
+        >>> print(check_support([[0.5], [1.5]] * 30, whole_episodes=True))
+        +1.000 [+0.870, +1.130] (n=60, 95% t)
+    """
+    steps = mean_ratio(ratios)
+    means = {"a mean importance ratio": steps}
+    if whole_episodes:
+        means["a mean importance weight of whole episodes"] = mean_weight(ratios)
+    for what, seen in means.items():
+        if not LOWEST <= seen.mean <= HIGHEST or seen.high < 2.0 - MARGIN or seen.low > MARGIN:
+            raise InputError(
+                f"{what} of {seen.mean:.3g} [{seen.low:.3g}, {seen.high:.3g}] over {seen.n} episodes",
+                "it is 1 where the log holds what the policy would do and the propensities are right: the mean is in "
+                f"[{LOWEST:g}, {HIGHEST:g}], and its {LEVEL:.0%} interval meets [{2.0 - MARGIN:.3g}, {MARGIN:g}]",
+                "Log more exploration (a lower beta; selection='sample', not the argmax), or evaluate a policy nearer "
+                "to the one that played.",
+            )
+    return steps
+
+
+def _interval(values: Sequence[float]) -> Interval:
+    x = np.asarray(values, dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):  # a product that overflows has no mean near 1
+        mean = float(x.mean())
+        half = t_quantile(0.5 + LEVEL / 2, len(x) - 1) * float(x.std(ddof=1)) / math.sqrt(len(x))
+    return Interval(mean, mean - half, mean + half, len(x), LEVEL, "t")

@@ -1,0 +1,40 @@
+"""What the judge benchmark says that an injection changed."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from seasoned.protocols import Judgement
+
+BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
+
+
+@pytest.fixture
+def moved(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+    return importlib.import_module("judge").moved
+
+
+def judged(*scores):
+    return Judgement("model", dict(enumerate(scores)), dict.fromkeys(range(len(scores)), 1.0))
+
+
+def test_an_episode_that_is_judged_in_one_arm_only_is_a_changed_verdict(moved):
+    """Episode 0 is judged by both, 1 and 2 by the injected arm only, 3 by the plain one only, 4 by neither."""
+    before = {0: judged(0.0, 0.5), 3: judged(0.1)}
+    after = {0: judged(0.0, 0.5), 1: judged(1.0), 2: judged(1.0)}
+    found = moved(before, after, 5)
+    assert (found["verdicts_changed"], found["episodes"]) == (3, 5)
+    assert (found["newly_judged"], found["newly_refused"]) == (2, 1)
+    assert (found["changed"], found["steps"], found["episodes_judged_twice"]) == (0, 2, 1)
+
+
+def test_scores_are_compared_step_by_step_where_both_arms_judged(moved):
+    before = {0: judged(0.0, 0.5, -1.0, 1.0), 1: judged(0.2)}
+    after = {0: judged(1.0, 0.4, -1.0, 1.0), 1: judged(0.3)}
+    found = moved(before, after, 2)
+    assert found["verdicts_changed"] == 0
+    assert (found["steps"], found["changed"], found["upwards"], found["to_1"]) == (5, 3, 2, 1)
