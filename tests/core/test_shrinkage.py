@@ -195,12 +195,12 @@ def test_levels_need_sums_by_state():
 def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_sd=0.3, even=False, levels="shared"):
     """How often intervals hold the true advantage, and how often they leave 0 out.
 
-    Returns are level + effect + noise in 200 neighbourhoods; the spread is that of the namespace of all of them.
+    Returns are level + effect + noise in 120 neighbourhoods; the spread is that of the namespace of all of them.
     """
     rng = np.random.default_rng([states, visits, n_actions])
     estimator = AdvantageEstimator("base_policy", "none", kappa=None, levels=levels)
     worlds = []
-    for _ in range(200):
+    for _ in range(120):
         effects, at_state = rng.normal(0, effect_sd, n_actions), rng.normal(5, level_sd, states)
         cells = {}
         for s in range(states):

@@ -51,7 +51,7 @@ def test_it_is_the_closed_form_on_the_models_own_policy(memory, baseline):
 def test_draws_follow_the_policy_that_is_recorded(memory):
     counts = dict.fromkeys(WEIGHTS, 0)
     model, policy = TruePolicy(WEIGHTS), JitRL(memory, beta=1.0)
-    for step in range(1500):
+    for step in range(700):
         decision, _ = inside(policy, model, seed=11, step=step)
         counts[decision.action] += 1
     assert g_statistic(counts, decision.probs) < LIMIT_2_DEGREES
