@@ -96,9 +96,9 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     for name, values in table.items():
         figures = summary(values)
         print(f"{name:<44}{figures['n']:>4}{figures['median']:>10.3f}{figures['min']:>10.3f}{figures['max']:>10.3f}")
-    return {"model": model.name, "layout": "tree", "threads": options.threads, "dtype": str(model.model.dtype),
-            "torch": torch.__version__, "prompt_tokens": PROMPT_TOKENS, "candidates": CANDIDATES,
-            "tokens_per_candidate": TOKENS, "ratios": ratios,
+    return {"model": model.name.rpartition("/")[2], "layout": "tree", "threads": options.threads,
+            "dtype": str(model.model.dtype), "torch": torch.__version__, "prompt_tokens": PROMPT_TOKENS,
+            "candidates": CANDIDATES, "tokens_per_candidate": TOKENS, "ratios": ratios,
             **{name: summary(values) for name, values in table.items()}}  # fmt: skip
 
 

@@ -111,14 +111,19 @@ def test_equivalence_is_equality_of_the_key_of_the_canonical_form(first, second,
 N = 200_000
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["f(" + "(" * N, "f(" + "(" * N + ")" * N + ")", "f(" + "'" * N, "f(" + "'''" + "'" * N, "f('" + "\\" * N, "a" * N,
-     "f(" + "a," * N + "b)", "f(" + " " * N + ")", "f(" + '"""a\'' * (N // 5), "f(" + "a=" * N],
-    ids=["open", "nested", "quotes", "triple", "backslashes", "word", "arguments", "blanks", "mixed", "equals"],
-)  # fmt: skip
-def test_many_hostile_characters_are_read_in_one_pass(text):
-    once = canonical_call(text)
+def hostile(n):
+    return {
+        "open": "f(" + "(" * n, "nested": "f(" + "(" * n + ")" * n + ")", "quotes": "f(" + "'" * n,
+        "triple": "f(" + "'''" + "'" * n, "backslashes": "f('" + "\\" * n, "word": "a" * n,
+        "arguments": "f(" + "a," * n + "b)", "blanks": "f(" + " " * n + ")", "mixed": "f(" + '"""a\'' * (n // 5),
+        "equals": "f(" + "a=" * n,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("n", [N, pytest.param(5 * N, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", sorted(hostile(1)))
+def test_many_hostile_characters_are_read_in_one_pass(kind, n):
+    once = canonical_call(hostile(n)[kind])
     assert canonical_call(once) == once
 
 
