@@ -258,7 +258,8 @@ def test_with_neither_it_is_the_latest_episode_that_finished(path):
         memory.add(episode(10, "click(back)", 0.0, ending="aborted"))
     assert answer("explain", path)["episode_id"] == "run-9"
     text = seasoned("memory", "explain", path).stdout
-    assert "step 1 of 2 in episode run-9, where memory would shift the policy most" in text
+    assert "step 1 of 2 in episode run-9 where memory would shift the policy most" in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 80
 
 
 # ------------------------------------------------------------------------------- feedback

@@ -253,6 +253,9 @@ def test_the_commands_say_what_the_library_says(tmp_path):
     def call(*arguments):
         return CliRunner().invoke(root, arguments)
 
+    with Memory.open(tmp_path / "silent.db") as memory:
+        memory.add(episode(0))
+    assert call("sources", str(tmp_path / "silent.db")).stdout == "no feedback counts in this namespace\n"
     assert json.loads(call("weigh", path, "judge", "0.5", "--json").stdout)["events"] == 1
     [found] = json.loads(call("sources", path, "--json").stdout)["sources"]
     assert found == {"source": "judge", "events": 1, "total": 0.25, "factors": [0.5]}

@@ -27,6 +27,8 @@ from seasoned.types import Decision, Episode, Prior
 
 __all__ = ["explain"]
 
+_TASK_CHARS = 70
+
 
 @dataclass(frozen=True)
 class _Explained:
@@ -111,10 +113,10 @@ def _most_shifted(memory: Memory, policy: JitRL, episode: Episode, given: Mappin
 def _note(found: _Explained, searched: bool) -> str:
     lines = []
     if found.episode is not None:
-        where = f"step {found.step} of {len(found.episode.steps)} in episode {found.episode.id}"
+        lines = [f"episode   step {found.step} of {len(found.episode.steps)} in episode {found.episode.id}"]
         if searched:
-            where += ", where memory would shift the policy most"
-        lines = [f"episode   {where}", f"task      {one_line(found.episode.task)}"]
+            lines.append("          where memory would shift the policy most")
+        lines.append(f"task      {one_line(found.episode.task, _TASK_CHARS)}")
         lines.append("          decided by memory as it is now, with what came of this episode")
     said = {
         "given": "the candidates on the command line",

@@ -25,6 +25,9 @@ def sources(path: str, namespace: str | None, as_json: bool) -> None:
     if as_json:
         echo_json({"sources": [{"source": name, **dataclasses.asdict(one)} for name, one in found.items()]})
         return
+    if not found:
+        echo_text("no feedback counts in this namespace")
+        return
     rows = [
         [one_line(name, 40), str(one.events), number(one.total), ", ".join(map(number, one.factors))]
         for name, one in found.items()
