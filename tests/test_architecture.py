@@ -17,7 +17,10 @@ import seasoned
 ROOT = Path(seasoned.__file__).parent
 MAX_LINES = 400
 DYNAMIC = {"import_module", "__import__", "load_extra"}
-HEAVY = {"litellm", "tiktoken", "matplotlib", "openai", "textworld", "torch", "transformers", "xllamacpp"}
+HEAVY = {
+    "browsergym", "gymnasium", "jericho", "litellm", "matplotlib", "openai", "playwright", "ray", "spacy", "textworld",
+    "tiktoken", "torch", "transformers", "xllamacpp",
+}  # fmt: skip
 SCREEN = {"click", "rich"}
 
 FLOOR = {"errors", "types", "actions", "protocols", "config", "registry", "settings", "sync", "canonical", "sqlite"}
@@ -37,7 +40,7 @@ MAY_IMPORT = {
     "states": FLOOR | {"core"},
     "memory": FLOOR | {"core", "states"},
     "llms": {"canonical", "sqlite", "errors", "types", "protocols", "config", "registry", "core"},
-    "envs": {"errors", "types", "protocols", "config", "registry", "states"},
+    "envs": {"actions", "sqlite", "errors", "types", "protocols", "config", "registry", "states"},
     "judges": {"errors", "types", "protocols", "config", "registry", "core"},
     "policies": {"errors", "types", "protocols", "config", "registry", "core", "states"},
     "agents": FLOOR | {"core", "states", "judges", "policies"},

@@ -1,9 +1,30 @@
-"""Environments behind one protocol. TextWorld itself is loaded when a game is opened."""
+"""Environments behind one protocol. The libraries behind them are loaded when one is opened."""
 
 from seasoned.envs.bandit import ContextualBandit
+from seasoned.envs.browser import BrowserEnv
 from seasoned.envs.exact import ExactValues
+from seasoned.envs.files import FileTasks
 from seasoned.envs.grid import Grid
+from seasoned.envs.gym import GymnasiumEnv, record_gymnasium
+from seasoned.envs.jericho import JerichoEnv
 from seasoned.envs.open import open_env
+from seasoned.envs.shell import Shell, ShellLimits, ShellResult
+from seasoned.envs.support import SupportTriage
 from seasoned.envs.textworld import TextWorldEnv
 
-__all__ = ["ContextualBandit", "ExactValues", "Grid", "TextWorldEnv", "open_env"]
+__all__ = [
+    "BrowserEnv",
+    "ContextualBandit",
+    "ExactValues",
+    "FileTasks",
+    "Grid",
+    "GymnasiumEnv",
+    "JerichoEnv",
+    "Shell",
+    "ShellLimits",
+    "ShellResult",
+    "SupportTriage",
+    "TextWorldEnv",
+    "open_env",
+    "record_gymnasium",
+]

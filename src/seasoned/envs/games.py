@@ -10,53 +10,14 @@ import shutil
 import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seasoned.envs.turns import check_whole
+from seasoned.envs.options import Option, OptionValue
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.registry import load_extra, suggest
 
-__all__ = ["CHALLENGES", "Option", "OptionValue", "game_file", "quiet", "read_options"]
-
-OptionValue = int | bool | str | None
-
-_FLAGS = {"0": False, "1": True, "false": False, "true": True, "False": False, "True": True}
-
-
-@dataclass(frozen=True, slots=True)
-class Option:
-    """One option of a challenge: a whole number in [low, high], a flag, or one of `choices`."""
-
-    default: OptionValue
-    low: int = 0
-    high: int | None = None
-    choices: tuple[OptionValue, ...] = ()
-
-    def read(self, name: str, value: object) -> OptionValue:
-        """Return the value that `value`, perhaps a text from a spec, stands for.
-
-        Raises:
-            InputError: it is not one that the option allows.
-
-        Example:
-            >>> Option(False).read("cook", "1"), Option(1, high=5).read("take", "2")
-            (True, 2)
-        """
-        if isinstance(self.default, bool):
-            flag = value if isinstance(value, bool) else _FLAGS.get(str(value))
-            if flag is None:
-                raise InputError(f"{name} = {excerpt(value)}", f"{name} is on or off", f"Write {name}=1 or {name}=0.")
-            return flag
-        number = int(value) if isinstance(value, str) and value.isascii() and value.isdigit() else value
-        if self.choices:
-            if number not in self.choices or isinstance(number, bool):
-                known = ", ".join(str(choice) for choice in self.choices if choice is not None)
-                raise InputError(f"{name} = {excerpt(value)}", f"{name} is one of {known}", "Choose one of these.")
-            return number if isinstance(number, int | str) else None
-        return check_whole(name, number, self.low, self.high)
-
+__all__ = ["CHALLENGES", "game_file", "quiet", "read_options"]
 
 CHALLENGES: Mapping[str, Mapping[str, Option]] = {
     "coin_collector": {"level": Option(1, low=1, high=300)},

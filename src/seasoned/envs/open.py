@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote
 
 from seasoned.envs.bandit import ContextualBandit
-from seasoned.envs.games import CHALLENGES, Option
+from seasoned.envs.games import CHALLENGES
 from seasoned.envs.grid import Grid
+from seasoned.envs.options import Option, parse_query, read_given
 from seasoned.envs.textworld import TextWorldEnv
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Environment
@@ -32,9 +33,10 @@ _SEEDED = {"seed": Option(0, high=2**31 - 1)}
 def open_env(spec: str, *, games_dir: str | Path | None = None) -> Environment:
     """Return the environment that `spec` names; its `name` is such a spec.
 
-    Specs are `textworld:CHALLENGE?option=value&...`, `textworld:FILE.z8`, `grid:ROWS` with rows parted by `/`, and
-    `bandit:JSON` with mean rewards by context and action. Options are the arguments of `TextWorldEnv`, `Grid` and
-    `ContextualBandit`; a list is parted by commas.
+    Specs are `textworld:CHALLENGE?option=value&...` or `textworld:FILE.z8`, `jericho:FILE`, `gymnasium:ID`,
+    `browser:TASK`, `files:TASK`, `support:triage`, `grid:ROWS` with rows parted by `/`, `bandit:JSON` with mean rewards
+    by context and action, and `python:package.module:callable`, which is called with the options as texts. Options are
+    the arguments of the environment's class; a list is parted by commas.
 
     Args:
         spec: the specification.
@@ -57,42 +59,14 @@ def open_env(spec: str, *, games_dir: str | Path | None = None) -> Environment:
     target, _, query = rest.partition("?")
     if kind not in _KINDS:
         raise InputError(f"environment {excerpt(spec)}", f"no environment is called {kind!r}", suggest(kind, _KINDS))
-    return _KINDS[kind](target, _parse(query), games_dir)
-
-
-def _parse(query: str) -> dict[str, str]:
-    given: dict[str, str] = {}
-    for pair in query.split("&") if query else ():
-        name, equals, value = pair.partition("=")
-        if not name or not equals or not value or name in given:
-            raise InputError(f"option {excerpt(pair)}", "an option is name=value, once", "Write max_steps=30, say.")
-        given[name] = value
-    return given
-
-
-def _read(given: dict[str, str], known: dict[str, Option], texts: tuple[str, ...], numbers: tuple[str, ...]) -> Any:
-    """The values of options, by their kind; an unknown one is refused."""
-    values: dict[str, Any] = {}
-    for name, text in given.items():
-        if name in known:
-            values[name] = known[name].read(name, text)
-        elif name in texts:
-            values[name] = text
-        elif name in numbers:
-            try:
-                values[name] = float(text)
-            except ValueError:
-                raise InputError(f"{name} = {excerpt(text)}", f"{name} is a number", f"Try {name}=0.1.") from None
-        else:
-            raise InputError(f"option {excerpt(name)}", "no such option", suggest(name, [*known, *texts, *numbers]))
-    return values
+    return _opener(kind)(target, parse_query(query), games_dir)
 
 
 def _open_textworld(target: str, given: dict[str, str], games_dir: str | Path | None) -> Environment:
     if not target.endswith(".z8") and target not in CHALLENGES:
         raise InputError(f"challenge {excerpt(target)}", "no challenge has this name", suggest(target, CHALLENGES))
     known = {**CHALLENGES.get(target, {}), **_TEXTWORLD}
-    values = _read(given, known, ("exclude",), ())
+    values = read_given(given, known, ("exclude",))
     if "exclude" in values:
         values["exclude"] = [word.strip() for word in values["exclude"].split(",") if word.strip()]
     return TextWorldEnv(target, games_dir=games_dir, **values)
@@ -101,7 +75,7 @@ def _open_textworld(target: str, given: dict[str, str], games_dir: str | Path | 
 def _open_grid(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
     known = {**_SEEDED, "max_steps": Option(100, low=1)}
     numbers = ("goal_reward", "trap_reward", "step_cost", "slip")
-    return Grid(target.split("/"), **_read(given, known, (), numbers))
+    return Grid(target.split("/"), **read_given(given, known, numbers=numbers))
 
 
 def _open_bandit(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
@@ -112,11 +86,50 @@ def _open_bandit(target: str, given: dict[str, str], _: str | Path | None) -> En
             f"bandit {excerpt(target)}", "a bandit's target is JSON", 'Write bandit:{"red":{"left":0.1,"right":0.9}}.'
         ) from None
     known = {**_SEEDED, "rounds": Option(1, low=1)}
-    return ContextualBandit(means, **_read(given, known, ("noise",), ("sigma",)))
+    return ContextualBandit(means, **read_given(given, known, ("noise",), ("sigma",)))
 
 
-_KINDS: dict[str, Callable[[str, dict[str, str], str | Path | None], Environment]] = {
+def _open_python(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
+    """An environment of one's own: `python:package.module:callable?option=text`."""
+    module, _colon, attribute = target.partition(":")
+    try:
+        make = getattr(importlib.import_module(module), attribute)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(
+            f"environment python:{excerpt(target)} ({error})",
+            "it names a module that can be imported and something in it to call",
+            "Write python:package.module:MyEnvironment, and put the module's folder on PYTHONPATH.",
+        ) from error
+    environment = make(**given)
+    if not isinstance(environment, Environment):
+        raise InputError(
+            f"python:{target} made {excerpt(environment)}",
+            "an environment has name, task, max_score, reset, step and aclose",
+            "Try seasoned.testing.check_environment on it.",
+        )
+    return environment
+
+
+Opener = Callable[[str, dict[str, str], str | Path | None], Environment]
+
+_KINDS: dict[str, Opener | str] = {
     "bandit": _open_bandit,
+    "browser": "seasoned.envs.browser:open_browser",
+    "files": "seasoned.envs.files:open_files",
     "grid": _open_grid,
+    "gymnasium": "seasoned.envs.gym:open_gymnasium",
+    "jericho": "seasoned.envs.jericho:open_jericho",
+    "python": _open_python,
+    "support": "seasoned.envs.support:open_support",
     "textworld": _open_textworld,
 }
+"""What opens each kind, or where it is: loaded when asked for."""
+
+
+def _opener(kind: str) -> Opener:
+    known = _KINDS[kind]
+    if callable(known):
+        return known
+    module, _colon, attribute = known.partition(":")
+    opener: Opener = getattr(importlib.import_module(module), attribute)
+    return opener

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from seasoned.envs.games import CHALLENGES, OptionValue, game_file, quiet, read_options
+from seasoned.envs.games import CHALLENGES, game_file, quiet, read_options
+from seasoned.envs.options import OptionValue
 from seasoned.envs.turns import Turns, check_whole
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation

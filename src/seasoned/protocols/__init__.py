@@ -1,6 +1,6 @@
 """What the parts are to each other. Environment and model calls are async; everything else is synchronous."""
 
-from seasoned.protocols.environments import Environment, Observation
+from seasoned.protocols.environments import DelayedFeedback, Environment, Observation, TrulyScored
 from seasoned.protocols.learning import Admissible, EvidenceSource, Judge, Judgement, ModelJudge, Policy, StateEncoder
 from seasoned.protocols.models import (
     LLM,
@@ -12,6 +12,7 @@ from seasoned.protocols.models import (
     Message,
     PriorReader,
     PriorReading,
+    Proposer,
     TokenIds,
     TokenLogprob,
     Tool,
@@ -27,6 +28,7 @@ __all__ = [
     "Chooser",
     "Completion",
     "CompletionRequest",
+    "DelayedFeedback",
     "Environment",
     "EvidenceSource",
     "Judge",
@@ -37,10 +39,12 @@ __all__ = [
     "Policy",
     "PriorReader",
     "PriorReading",
+    "Proposer",
     "StateEncoder",
     "TokenIds",
     "TokenLogprob",
     "Tool",
     "ToolCall",
+    "TrulyScored",
     "Usage",
 ]

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 __all__ = [
+    "DelayedFeedback",
     "Environment",
     "Observation",
+    "TrulyScored",
 ]
 
 
@@ -61,4 +63,28 @@ class Environment(Protocol):
 
     async def aclose(self) -> None:
         """Release what it holds."""
+        ...
+
+
+@runtime_checkable
+class DelayedFeedback(Protocol):
+    """What an environment has, beside the `Environment` protocol, whose rewards arrive after later steps."""
+
+    def feedback(self) -> tuple[tuple[int, float], ...]:
+        """Return, by step, what to add to its recorded reward so that each reward counts where it was earned.
+
+        The recorded reward of a step is that of its observation; the corrections add up to 0. Call it after the
+        episode, or in the middle for what has arrived by then: a later call's value for a step replaces an earlier
+        one's.
+        """
+        ...
+
+
+@runtime_checkable
+class TrulyScored(Protocol):
+    """What an environment has, beside the `Environment` protocol, whose rewards are not the truth: for reports."""
+
+    @property
+    def true_score(self) -> float:
+        """What the episode so far is worth, which the agent that plays it is never told."""
         ...

@@ -54,10 +54,12 @@ class EvidenceSource(Protocol):
         decay: float = 1.0,
         exclude_task: str | None = None,
         backup: Backup | None = None,
+        propensity_floor: float | None = None,
     ) -> Evidence:
         """Return what is known about the `k` steps (or distinct states) most like `state`.
 
-        With `backup` the totals are of values backed up through the memory's graph.
+        With `backup` the totals are of values backed up through the memory's graph. With `propensity_floor` a step
+        weighs `1 / max(propensity, floor)`.
         """
         ...
 

@@ -18,6 +18,7 @@ __all__ = [
     "Message",
     "PriorReader",
     "PriorReading",
+    "Proposer",
     "TokenIds",
     "TokenLogprob",
     "Tool",
@@ -87,7 +88,17 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost. `cost_usd` is None when the price is unknown, never 0 for unknown. Usages add up with `+`."""
+    """What calls cost. Usages add up with `+`.
+
+    An answer from the cache costs nothing now: it counts in `cached_calls`, and what it cost when it was asked in
+    `cached_tokens` and `cached_usd`. So a comparison by what the calls *take* is the same with a cache and without.
+
+    Args:
+        calls, prompt_tokens, completion_tokens, latency_s: asked now.
+        cost_usd: asked now; None when the price is unknown, never 0 for unknown.
+        cached_calls, cached_tokens: answered from the cache; prompt and new tokens together.
+        cached_usd: what those cost when they were asked; None when the price is unknown.
+    """
 
     calls: int = 0
     cached_calls: int = 0
@@ -95,17 +106,29 @@ class Usage:
     completion_tokens: int = 0
     latency_s: float = 0.0
     cost_usd: float | None = 0.0
+    cached_tokens: int = 0
+    cached_usd: float | None = 0.0
+
+    @property
+    def tokens(self) -> int:
+        """Prompt and new tokens of every call, those from the cache included."""
+        return self.prompt_tokens + self.completion_tokens + self.cached_tokens
 
     def __add__(self, other: Usage) -> Usage:
-        known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             self.calls + other.calls,
             self.cached_calls + other.cached_calls,
             self.prompt_tokens + other.prompt_tokens,
             self.completion_tokens + other.completion_tokens,
             self.latency_s + other.latency_s,
-            (self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            _sum_known(self.cost_usd, other.cost_usd),
+            self.cached_tokens + other.cached_tokens,
+            _sum_known(self.cached_usd, other.cached_usd),
         )
+
+
+def _sum_known(one: float | None, other: float | None) -> float | None:
+    return None if one is None or other is None else one + other
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,6 +189,20 @@ class PriorReader(Protocol):
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
         """Return the model's policy over `candidates` in `state`."""
+        ...
+
+
+@runtime_checkable
+class Proposer(Protocol):
+    """Asks a model for actions of its own, where none are named."""
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        ...
+
+    async def propose(self, state: str, task: str) -> PriorReading:
+        """Return the model's policy over the actions that it named itself."""
         ...
 
 

@@ -1,0 +1,5 @@
+"""Web pages, played in a real Chromium through BrowserGym."""
+
+from seasoned.envs.browser.environment import BrowserEnv, open_browser
+
+__all__ = ["BrowserEnv", "open_browser"]

@@ -1,0 +1,242 @@
+"""What a page is to an agent: a state in words, and named actions with the calls that carry them out."""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from seasoned.actions import Page, parse_call
+from seasoned.envs.browser.page import TEXT_ROLES, Item, clean_text
+from seasoned.errors import EnvError, InputError, NotFoundError, excerpt
+from seasoned.types import normalize_action
+
+__all__ = ["Call", "Screen", "goal_texts"]
+
+_QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|(?<!\w)\'([^\']+)\'(?!\w)')
+_SIGNS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+|\$?\d[\d/.,:-]*\d|\d")
+_DATE = re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
+_WORD = re.compile(r"[^\W_][\w'-]*")
+_NAMES = re.compile(r"[^\W\d_a-z][\w'-]*(?:,? [^\W\d_a-z][\w'-]*)*")
+_PLAIN_WORDS = (
+    "a all an and any as at book box button by click copy corresponds done each enter field find for form from "
+    "in into is it its of on or press select submit text textbox that the then this to type using value when "
+    "with your"
+)
+_PLAIN = frozenset(_PLAIN_WORDS.split())
+_KEYS = {"slider": ("ArrowLeft", "ArrowRight"), "spinbutton": ("ArrowDown", "ArrowUp")}
+_FREE = {"fill": 2, "press": 2, "select_option": 2, "send_msg_to_user": 1, "report_infeasible": 1, "goto": 1}
+_MAX_TEXTS = 12
+
+
+class Call(NamedTuple):
+    """A call of BrowserGym's action set, its arguments plain: `Call("fill", ("b12", "tea"))`."""
+
+    name: str
+    args: tuple[str | int | list[str], ...]
+
+
+def goal_texts(goal: str, page_texts: Iterable[str] = ()) -> tuple[str, ...]:
+    """Return the texts that a goal suggests to write into a field, the likeliest first, at most 12.
+
+    Quoted texts, then numbers, dates and addresses. A goal that quotes nothing gives its names too (runs of words with
+    a capital); one without numbers asks to copy something, and the page's short texts come before them. Its other words
+    come last, where it has neither.
+
+    Example:
+        >>> goal_texts('Enter the username "juan" and the password "Jc" into the text fields.')
+        ('juan', 'Jc')
+        >>> goal_texts("Book a flight from: Thorne Bay, AK to: Palm Springs, CA on 10/03/2016.")
+        ('10/03/2016', 'Thorne Bay, AK', 'Palm Springs, CA')
+    """
+    texts = [next(filter(None, groups)) for groups in _QUOTED.findall(goal)]
+    rest = _QUOTED.sub("|", goal)
+    signs = _SIGNS.findall(rest)
+    if texts:
+        texts += signs
+    else:
+        telling = _WORD.sub(lambda word: "|" if word[0].casefold() in _PLAIN else word[0], rest)
+        names = _NAMES.findall(telling)
+        texts = [*signs, *([] if signs else page_texts), *names]
+        texts += [] if signs or names else _WORD.findall(telling)
+    distinct = {normalize_action(text): text for text in reversed(texts) if text.strip()}
+    return tuple(reversed(distinct.values()))[:_MAX_TEXTS]
+
+
+class Screen:
+    """A page as an agent sees it.
+
+    Args:
+        items: of the page, see `read_page`.
+        goal: what is asked, in words; may be empty.
+        max_actions: how many actions are offered at most.
+        ends: whether actions that end the task by a message are offered, which sites' tasks wait for.
+
+    Example:
+        >>> screen = Screen([Item("textbox", "Name", "7"), Item("button", "OK", "9")], 'Enter "Bo".')
+        >>> list(screen.offers)
+        ['click(button "OK")', 'fill(textbox "Name", "Bo")', 'click(textbox "Name")']
+        >>> screen.offers['fill(textbox "Name", "Bo")']
+        Call(name='fill', args=('7', 'Bo'))
+        >>> print(screen.state())
+        goal: Enter "Bo".
+        textbox "Name"
+        button "OK"
+    """
+
+    def __init__(self, items: Sequence[Item], goal: str = "", *, max_actions: int = 40, ends: bool = False) -> None:
+        self._items = items
+        self._goal = clean_text(goal, 2000)
+        self._active = [item for item in items if item.bid]
+        self._page = Page({item.bid: (item.role, item.name) for item in self._active})
+        self.offers = self._offers(max_actions, ends)
+
+    def state(self, max_chars: int = 2000) -> str:
+        """Return the page in words: the goal unless the page says it, then a line for each text and element, in order.
+
+        Texts stand in quotes, so that no text can pass for an element; ids never appear. What does not fit in
+        `max_chars` gives way: first what is out of the window, then the end.
+        """
+        goal = [f"goal: {self._goal}"] if self._goal and not self._says_goal() else []
+        kept = self._fitting(self._items, max_chars)
+        if len(kept) < len(self._items):
+            kept = self._fitting([item for item in self._items if item.shown], max_chars)
+            kept.append(f"... {len(self._items) - len(kept)} more")
+        return "\n".join([*goal, *kept]) or "an empty page"
+
+    def call(self, action: str) -> Call:
+        """Return the call of an action that was not offered but names an element of this page.
+
+        Raises:
+            EnvError: it is no call that this page allows.
+
+        Example:
+            >>> Screen([Item("textbox", "Name", "7")]).call('fill(textbox "Name", "any text")')
+            Call(name='fill', args=('7', 'any text'))
+        """
+        try:
+            found = parse_call(self._page.resolve(action))
+        except (InputError, NotFoundError) as error:
+            raise EnvError(error.seen, error.rule, error.next_step) from error
+        known = {**_FREE, "click": 1, "clear": 1, "dblclick": 1, "hover": 1, "focus": 1, "go_back": 0, "go_forward": 0}
+        if found is None or found.name not in known or len(found.args) != known[found.name] or found.keywords:
+            raise EnvError(
+                f"action {excerpt(action)}",
+                f"a free action is one of {', '.join(sorted(known))}",
+                'Write fill(textbox "Name", "any text"), say.',
+            )
+        return Call(found.name, tuple(_literal(action, arg) for arg in found.args))
+
+    def _offers(self, max_actions: int, ends: bool) -> dict[str, Call]:
+        """Action to call: clicks and choices, then texts, then keys; what is in the window first."""
+        ranked = sorted(self._active, key=lambda item: not item.shown)[: 4 * max_actions]  # more is not offered anyway
+        fields = [item for item in ranked if _is_field(item)]
+        texts = goal_texts(self._goal, self._short_texts())
+        clicks = [offer for item in ranked for offer in self._clicks(item)]
+        keys = [offer for item in ranked for offer in self._keys(item)]
+        fills = [offer for text in texts for item in fields for offer in self._fill(item, text)]
+        endings = list(_endings()) if ends else []
+        wanted = [*clicks, *fills, *keys]
+        room = max_actions - len(endings)
+        if len(wanted) > room:  # each kind keeps a share; scrolling brings others into the window
+            endings = [
+                ("scroll(0, 300)", Call("scroll", (0, 300))),
+                ("scroll(0, -300)", Call("scroll", (0, -300))),
+                *endings,
+            ]
+            room -= 2
+            least = room // 4
+            few = fills[: max(least, room - len(clicks) - min(least, len(keys)))]
+            some = keys[: max(least, room - len(clicks) - len(few))]
+            wanted = [*clicks[: room - len(few) - len(some)], *few, *some]
+        offers: dict[str, Call] = {}
+        known: set[str] = set()
+        for text, call in [*wanted, *endings]:
+            if (key := normalize_action(text)) not in known:
+                known.add(key)
+                offers[text] = call
+        return offers or {"wait()": Call("noop", (1000,))}
+
+    def _clicks(self, item: Item) -> Iterator[tuple[str, Call]]:
+        name = self._described(item)
+        if item.options:
+            for label in item.options:
+                if label.strip() and label != item.value:
+                    yield f"select_option({name}, {_quoted(label)})", Call("select_option", (item.bid, label))
+        elif item.role == "option" and "multiple" in item.marks:
+            yield f'click({name}, "left", ["Control"])', Call("click", (item.bid, "left", ["Control"]))
+        elif "readonly" in item.marks or (item.role not in TEXT_ROLES and not _is_handle(item)):
+            yield f"click({name})", Call("click", (item.bid,))
+
+    def _fill(self, item: Item, text: str) -> Iterator[tuple[str, Call]]:
+        if item.role == "Date":
+            date = _DATE.fullmatch(text)
+            text = "" if date is None else f"{date[3]}-{int(date[1]):02}-{int(date[2]):02}"
+        if text and text != item.value:
+            yield f"fill({self._described(item)}, {_quoted(text)})", Call("fill", (item.bid, text))
+
+    def _keys(self, item: Item) -> Iterator[tuple[str, Call]]:
+        pressed: tuple[str, ...] = _KEYS["slider"] if _is_handle(item) else _KEYS.get(item.role, ())
+        if _is_field(item) and item.role != "spinbutton":
+            pressed = ("Enter",) if item.value else ()
+        for key in pressed:
+            yield f'press({self._described(item)}, "{key}")', Call("press", (item.bid, key))
+        if _is_field(item) and not item.value:
+            yield f"click({self._described(item)})", Call("click", (item.bid,))
+
+    def _described(self, item: Item) -> str:
+        return self._page.describe(f"click('{item.bid}')").removeprefix("click(").removesuffix(")")
+
+    def _line(self, item: Item) -> str:
+        if not item.role:
+            return _quoted(item.name)
+        head = self._described(item) if item.bid else f"{item.role} {_quoted(item.name)}"
+        value = f" = {_quoted(item.value)}" if item.value else ""
+        return " ".join([head + value, *(mark for mark in item.marks if mark not in ("focusable", "multiple"))])
+
+    def _fitting(self, items: Iterable[Item], max_chars: int) -> list[str]:
+        kept: list[str] = []
+        for line in map(self._line, items):
+            max_chars -= len(line) + 1
+            if max_chars < 0:
+                break
+            kept.append(line)
+        return kept
+
+    def _short_texts(self) -> list[str]:
+        """What could be copied: what fields hold, and short texts."""
+        held = [item.value for item in self._items if item.value.strip() and item.role == "textbox"]
+        return held + [item.name for item in self._items if not item.role and len(item.name) <= 40]
+
+    def _says_goal(self) -> bool:
+        return any(self._goal in item.name for item in self._items)
+
+
+def _endings() -> Iterator[tuple[str, Call]]:
+    yield "go_back()", Call("go_back", ())
+    yield 'send_msg_to_user("done")', Call("send_msg_to_user", ("done",))
+    yield 'report_infeasible("not possible")', Call("report_infeasible", ("not possible",))
+
+
+def _is_field(item: Item) -> bool:
+    return item.role in TEXT_ROLES and not item.options and "readonly" not in item.marks
+
+
+def _is_handle(item: Item) -> bool:
+    return item.role == "slider" or (item.role == "generic" and not item.name and "focusable" in item.marks)
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(clean_text(text, 200), ensure_ascii=False)
+
+
+def _literal(action: str, argument: str) -> str:
+    try:
+        value = ast.literal_eval(argument)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        value = None
+    if not isinstance(value, str):
+        raise EnvError(f"action {excerpt(action)}", "an argument is a text in quotes", 'Write "like this".')
+    return value

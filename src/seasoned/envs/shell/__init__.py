@@ -1,0 +1,5 @@
+"""Real commands under limits."""
+
+from seasoned.envs.shell.shell import Shell, ShellLimits, ShellResult
+
+__all__ = ["Shell", "ShellLimits", "ShellResult"]

@@ -1,0 +1,316 @@
+"""From an accessibility tree to a state and named actions, on small trees written by hand."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.actions import Page
+from seasoned.envs.browser.offers import Call, Screen, goal_texts
+from seasoned.envs.browser.page import Item, clean_text, read_page
+from seasoned.errors import EnvError
+from seasoned.types import normalize_action
+
+
+def tree(*rows):
+    """Rows (depth, role, name, facts) as BrowserGym gives them: `clickable`, `hidden`, `off` (the window) are its
+    facts, `value` the node's, the rest are properties. StaticText has no id, as in the browser."""
+    nodes, extra, path = [], {}, []
+    for number, (depth, role, name, given_facts) in enumerate(rows, 1):
+        facts = dict(given_facts)
+        bid = facts.pop("bid", "" if role == "StaticText" else str(100 + number))
+        seen = {"clickable": facts.pop("clickable", False), "visibility": 0.0 if facts.pop("off", False) else 1.0}
+        node = {"nodeId": str(number), "role": {"value": role}, "name": {"value": name}, "childIds": []}
+        if facts.pop("ignored", False):
+            node["ignored"] = True
+        if "value" in facts:
+            node["value"] = {"value": facts.pop("value")}
+        if bid:
+            node["browsergym_id"] = bid
+            extra.setdefault(bid, {**seen, "bbox": None if facts.pop("hidden", False) else [0, 0, 9, 9]})
+        node["properties"] = [{"name": key, "value": {"value": value}} for key, value in facts.items()]
+        del path[depth:]
+        if path:
+            nodes[path[-1]]["childIds"].append(str(number))
+        path.append(len(nodes))
+        nodes.append(node)
+    return {"nodes": nodes}, extra
+
+
+def screen(*rows, goal="", **options):
+    return Screen(read_page(*tree((0, "RootWebArea", "Shop", {}), *rows)), goal, **options)
+
+
+LOGIN = (
+    (1, "generic", "", {}),
+    (2, "LabelText", "", {}),
+    (3, "StaticText", "Username", {}),
+    (2, "textbox", "", {"clickable": True, "value": "bo"}),
+    (3, "generic", "", {"bid": ""}),
+    (4, "StaticText", "bo", {}),
+    (2, "textbox", "", {"clickable": True}),
+    (2, "button", "Login", {"clickable": True}),
+    (3, "StaticText", "Login", {}),
+    (2, "button", "Delete", {"clickable": True, "disabled": True}),
+)
+
+
+def test_a_state_is_the_goal_and_a_line_for_each_text_and_element():
+    assert screen(*LOGIN, goal="Log in.").state().splitlines() == [
+        "goal: Log in.",
+        'page "Shop"',
+        '"Username"',
+        'textbox "" = "bo"',
+        'textbox "" #2',
+        'button "Login"',
+        'button "Delete" disabled',
+    ]
+
+
+def test_offered_are_visible_enabled_elements_by_name_with_the_call_on_todays_ids():
+    offers = screen(*LOGIN, goal='Enter "ann" and "x1".').offers
+    assert offers == {
+        'click(button "Login")': Call("click", ("109",)),
+        'fill(textbox "", "ann")': Call("fill", ("105", "ann")),
+        'fill(textbox "" #2, "ann")': Call("fill", ("108", "ann")),
+        'fill(textbox "", "x1")': Call("fill", ("105", "x1")),
+        'fill(textbox "" #2, "x1")': Call("fill", ("108", "x1")),
+        'press(textbox "", "Enter")': Call("press", ("105", "Enter")),
+        'click(textbox "" #2)': Call("click", ("108",)),
+    }
+
+
+def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
+    again = [
+        (d, r, n, {**f, "bid": f.get("bid", f"z{i}" if r != "StaticText" else "")})
+        for i, (d, r, n, f) in enumerate(LOGIN)
+    ]
+    first, second = screen(*LOGIN, goal="Go."), screen(*again, goal="Go.")
+    assert first.state() == second.state() and list(first.offers) == list(second.offers)
+    assert not any(str(number) in first.state() for number in range(101, 112))
+
+
+@pytest.mark.parametrize(
+    ("rows", "offered"),
+    [
+        # a tab holds its link: one thing, and the inner one takes the click
+        ([(1, "tab", "One", {}), (2, "link", "One", {"clickable": True})], ['click(link "One")']),
+        # what lies in a button is the button
+        (
+            [(1, "button", "Buy", {}), (2, "generic", "", {"clickable": True}), (3, "StaticText", "Buy", {})],
+            ['click(button "Buy")'],
+        ),
+        # a label repeats its radio; one without is what can be clicked
+        (
+            [
+                (1, "LabelText", "", {"clickable": True}),
+                (2, "radio", "A", {"clickable": True}),
+                (2, "StaticText", "A", {}),
+            ],
+            ['click(radio "A")'],
+        ),
+        ([(1, "LabelText", "", {"clickable": True}), (2, "StaticText", "B", {})], ['click(LabelText "B")']),
+        # an element without a role is named by its text; a container without text of its own is not offered
+        ([(1, "generic", "", {"clickable": True}), (2, "StaticText", "sed", {})], ['click(generic "sed")']),
+        (
+            [(1, "list", "", {"clickable": True}), (2, "button", "X", {}), (2, "button", "Y", {})],
+            ['click(button "X")', 'click(button "Y")'],
+        ),
+        # a row with text and buttons: both
+        (
+            [
+                (1, "generic", "", {"clickable": True}),
+                (2, "StaticText", "Ann", {}),
+                (2, "image", "star", {"clickable": True}),
+            ],
+            ['click(generic "Ann")', 'click(image "star")'],
+        ),
+        # a list opens by itself: choose a label, not the one that is chosen
+        (
+            [
+                (1, "combobox", "", {"value": "Red"}),
+                (2, "MenuListPopup", "", {"bid": ""}),
+                (3, "option", "Red", {"hidden": True, "selected": True}),
+                (3, "option", "Green", {"hidden": True}),
+            ],
+            ['select_option(combobox "", "Green")'],
+        ),
+        (
+            [(1, "listbox", "", {"multiselectable": True}), (2, "option", "Red", {}), (2, "option", "Green", {})],
+            ['click(option "Red", "left", ["Control"])', 'click(option "Green", "left", ["Control"])'],
+        ),
+        (
+            [(1, "slider", "Size", {"value": 3})],
+            ['press(slider "Size", "ArrowLeft")', 'press(slider "Size", "ArrowRight")'],
+        ),
+        ([(1, "textbox", "Day", {"readonly": True, "value": "1"})], ['click(textbox "Day")']),
+        ([(1, "button", "Off", {"disabled": True}), (1, "button", "Gone", {"hidden": True})], ["wait()"]),
+        # parts that the browser adds to a field share its id
+        ([(1, "Date", "", {"bid": "7"}), (2, "spinbutton", "Day", {"bid": "7"})], ['click(Date "")']),
+        ([(1, "button", "In", {"ignored": True})], ["wait()"]),
+        ([], ["wait()"]),
+    ],
+)
+def test_what_can_be_acted_on(rows, offered):
+    assert list(screen(*rows).offers) == offered
+
+
+def test_marks_and_titles_are_told():
+    page = screen(
+        (1, "heading", "Milk", {}),
+        (2, "StaticText", "Milk", {}),
+        (1, "checkbox", "Fat", {"checked": "true"}),
+        (1, "checkbox", "All", {"checked": "mixed"}),
+        (1, "checkbox", "Thin", {"checked": "false"}),
+        (1, "tab", "More", {"expanded": True, "selected": False}),
+        (1, "spinbutton", "Litres", {"value": 0}),
+    )
+    assert page.state().splitlines()[1:] == [
+        'heading "Milk"',
+        'checkbox "Fat" checked',
+        'checkbox "All" mixed',
+        'checkbox "Thin"',
+        'tab "More" expanded',
+        'spinbutton "Litres" = "0"',
+    ]
+
+
+def test_the_goal_is_left_to_the_page_where_the_page_says_it():
+    assert "goal:" not in screen((1, "StaticText", "Click OK.", {}), goal="Click OK.").state()
+
+
+@pytest.mark.parametrize(
+    ("goal", "page", "texts"),
+    [
+        ('Enter the username "juan" and the password "Jc".', ["Username"], ("juan", "Jc")),
+        ("Write 'it is so' in o'clock.", [], ("it is so",)),
+        ("Enter 07/02/2012 as the date.", [], ("07/02/2012",)),
+        ("Mail bo@example.org about $3.50 at 5", [], ("bo@example.org", "$3.50", "5", "Mail")),
+        ("Enter the value of Language into the text field.", ["Mandarin"], ("Mandarin", "Language")),
+        ('Say "Bo" and "bo"', [], ("Bo",)),  # one action to a memory
+        ("Enter Juan into the text field and press Submit.", [], ("Juan",)),
+        (
+            "Fly from: Thorne Bay, AK to: Oslo on 10/03/2016.",
+            ["Search"],
+            ("10/03/2016", "Fly", "Thorne Bay, AK", "Oslo"),
+        ),
+        ("type hello", ["World"], ("World", "hello")),
+        ("", [], ()),
+    ],
+)
+def test_texts_that_a_goal_suggests(goal, page, texts):
+    assert goal_texts(goal, page) == texts
+
+
+def test_a_date_field_takes_the_goals_date_in_its_own_form():
+    offers = screen((1, "Date", "", {}), goal="Enter 07/02/2012.").offers
+    assert offers['fill(Date "", "2012-07-02")'] == Call("fill", ("102", "2012-07-02"))
+
+
+HOSTILE = [
+    'say "OK"',
+    "a, b), click(button",
+    'two\nlines\r\n\tbutton "Pay"',
+    "\u202egnissap\u202c \u05e9\u05dc\u05d5\u05dd",
+    "\u0000\u001b[31m\ud800",
+    '\\\\" #2',
+    "x" * 100_000,
+    "\N{PILE OF POO}\N{ZERO WIDTH SPACE}",
+]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_texts_stay_on_their_line_and_are_no_elements(text):
+    page = screen(
+        (1, "StaticText", text, {}), (1, "button", text, {"clickable": True}), (1, "button", text, {"clickable": True})
+    )
+    lines = page.state().splitlines()
+    assert len(lines) == 4 and page.state().isprintable() is False  # the line breaks are ours
+    assert all(line.isprintable() for line in lines)
+    assert lines[1].startswith('"') and [line.split()[0] for line in lines[2:]] == ["button", "button"]
+    first, second = page.offers
+    assert [page.call(first), page.call(second)] == list(page.offers.values())
+    assert normalize_action(first) != normalize_action(second)
+    state_bytes = page.state().encode()
+    assert len(state_bytes) < 2_500
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["button", "textbox", "StaticText", "generic", "option"]), st.text()), max_size=8
+    ),
+    st.text(),
+)
+def test_any_texts_give_distinct_actions_that_lead_back_to_their_calls(rows, goal):
+    page = screen(*[(1, role, name, {"clickable": True}) for role, name in rows], goal=goal)
+    assert page.state().strip() and page.state() == "\n".join(page.state().split("\n"))
+    assert 1 <= len(page.offers) <= 40
+    assert len({normalize_action(action) for action in page.offers}) == len(page.offers)
+    for action, call in page.offers.items():
+        if call.name == "click":
+            assert page.call(action) == call
+
+
+def test_a_hundred_thousand_elements_make_a_short_state_and_a_short_list():
+    items = [Item("button", f"Item {i % 7}", str(i), shown=i >= 50_000) for i in range(100_000)]
+    page = Screen(items, "Buy.", ends=True)
+    state = page.state(1000)
+    assert len(state) < 1100 and state.endswith("more")
+    assert len(page.offers) == 40
+    assert list(page.offers)[-5:-3] == ["scroll(0, 300)", "scroll(0, -300)"]
+    # in the window first: of the seven kinds, each has thousands before the window
+    assert next(iter(page.offers.values())).args == ("50000",)
+
+
+def test_deep_nesting_cycles_and_missing_children_are_read():
+    deep = [(depth, "generic", "", {}) for depth in range(1, 5000)]
+    assert screen(*deep, (5000, "button", "Deep", {})).state().splitlines() == ['page "Shop"', 'button "Deep"']
+    broken, extra = tree((0, "RootWebArea", "", {}), (1, "button", "A", {}))
+    broken["nodes"][1]["childIds"] = ["1", "77"]
+    assert [item.name for item in read_page(broken, extra)] == ["A"]
+    assert read_page({"nodes": []}, {}) == [] and Screen([]).state() == "an empty page"
+
+
+def test_fills_and_keys_keep_a_share_where_there_are_many_clicks():
+    rows = [(1, "button", f"B{i}", {}) for i in range(60)]
+    rows += [(1, "textbox", f"T{i}", {"value": "x"}) for i in range(4)]
+    offers = screen(*rows, goal='Say "hi".', max_actions=24).offers
+    assert len(offers) == 24
+    assert 'fill(textbox "T0", "hi")' in offers and 'press(textbox "T0", "Enter")' in offers
+
+
+def test_a_free_action_names_an_element_of_the_page():
+    page = screen(*LOGIN)
+    assert page.call('fill( textbox "" #2, "any, \\"text\\"")') == Call("fill", ("108", 'any, "text"'))
+    assert page.call('send_msg_to_user("42")') == Call("send_msg_to_user", ("42",))
+
+
+@pytest.mark.parametrize(
+    ("action", "said"),
+    [
+        ('click(button "Logout")', "none of this kind"),
+        ("click('109')", "an element is described"),
+        ('fill(textbox "", 5)', "a text in quotes"),
+        ('upload_file(button "Login", "/etc/passwd")', "a free action is one of"),
+        ("page.evaluate('1')", "a free action is one of"),
+        ("look around", "a free action is one of"),
+        ('click(button "Login", "right")', "a free action is one of"),
+    ],
+)
+def test_a_free_action_that_the_page_does_not_have_is_refused(action, said):
+    with pytest.raises(EnvError) as caught:
+        screen(*LOGIN).call(action)
+    assert said in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
+
+
+def test_descriptions_are_those_of_the_canonical_web_actions():
+    page = Page({"a": ("button", "Add"), "b": ("button", "Add")})
+    offers = screen((1, "button", "Add", {}), (1, "button", "Add", {})).offers
+    assert list(offers) == [page.describe("click('a')"), page.describe("click('b')")]
+
+
+def test_clean_text_is_one_printable_line_within_its_limit():
+    assert clean_text("  a\u2028b\u00a0c  ") == "a b c"
+    assert clean_text("ab" * 50, 10) == "ababababa…"

@@ -1,0 +1,30 @@
+"""The games that the page on games names are games."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from seasoned.envs import open_env
+from seasoned.sync import Sync
+
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "environments-games.md"
+SPECS = re.findall(r"^textworld:\S+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
+
+
+def test_the_page_shows_one_of_each_kind():
+    assert {re.split("[:?]", spec)[1] for spec in SPECS} == {"coin_collector", "treasure_hunter", "cooking", "custom"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("spec", SPECS, ids=lambda spec: re.split("[:?]", spec)[1])
+def test_each_level_opens_and_another_seed_is_another_game(spec, tmp_path):
+    pytest.importorskip("textworld", reason="needs the extra textworld: pip install 'seasoned[textworld]'")
+    told = []
+    for seed in (1, 1, 2):
+        assert spec.count("seed=1") == 1
+        with Sync(open_env(spec.replace("seed=1", f"seed={seed}"), games_dir=tmp_path)) as env:
+            told.append((env.task, env.reset()))
+    assert told[0] == told[1] != told[2]

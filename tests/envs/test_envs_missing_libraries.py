@@ -1,0 +1,39 @@
+"""Without their libraries, games say what to install; and their modules load without them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from seasoned.envs.gym.environment import GymnasiumEnv
+from seasoned.envs.gym.opening import open_gymnasium
+from seasoned.envs.gym.recording import record_gymnasium
+from seasoned.envs.jericho.environment import open_jericho
+from seasoned.errors import MissingExtraError
+
+
+@pytest.mark.parametrize(
+    ("library", "call"),
+    [
+        ("gymnasium", lambda: open_gymnasium("Taxi-v4", {})),
+        ("gymnasium", lambda: record_gymnasium(None, None, task="drive")),
+        ("gymnasium", lambda: GymnasiumEnv(None, task="drive")),
+        ("jericho", lambda: open_jericho("story.z5", {"actions": "none"})),
+    ],
+)
+def test_a_missing_library_says_how_to_install_it(monkeypatch, library, call):
+    monkeypatch.setitem(sys.modules, library, None)
+    with pytest.raises(MissingExtraError) as caught:
+        call()
+    assert f"pip install 'seasoned[{library}]'" in str(caught.value)
+
+
+def test_the_modules_load_without_their_libraries():
+    code = (
+        "import sys\n"
+        "import seasoned.envs.gym.opening, seasoned.envs.gym.recording, seasoned.envs.jericho.environment\n"
+        "sys.exit(bool({'gymnasium', 'jericho', 'spacy'} & set(sys.modules)))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
