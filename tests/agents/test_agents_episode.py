@@ -14,9 +14,9 @@ from seasoned.agents import StepLog, UniformReader, episode_seed, play_episode
 from seasoned.core import log_softmax
 from seasoned.envs import ContextualBandit, Grid, open_env
 from seasoned.errors import EnvError, InputError
-from seasoned.llms import LabelReader, ScriptedLLM
+from seasoned.llms import LabelReader, ScriptedLLM, VotesReader
 from seasoned.policies import ModelAlone
-from seasoned.protocols import Completion, TokenLogprob, Usage
+from seasoned.protocols import Completion, Observation, TokenLogprob, Usage
 from seasoned.testing import check_environment
 
 COLOURS = {"red": {"left": 0.0, "right": 1.0}, "blue": {"left": 0.5, "right": 0.25}}
@@ -216,3 +216,44 @@ def test_the_uniform_reader_has_no_opinion():
     assert (reading.prior.method, reading.prior.model, reading.usage) == ("uniform", "uniform", Usage())
     with pytest.raises(InputError):
         asyncio.run(UniformReader().read("s", "t", []))
+
+
+class Parrot:
+    """Takes any text; pays for one word, which no list names."""
+
+    name, task, max_score = "parrot", "say it", 1.0
+
+    def __init__(self):
+        self.said = []
+
+    async def reset(self, *, seed=None):
+        return Observation("a parrot waits", None)
+
+    async def step(self, action):
+        self.said.append(action)
+        return Observation(
+            "it flew off", None, float(action == "please"), terminated=True, score=float(action == "please")
+        )
+
+    async def aclose(self):
+        pass
+
+
+def test_where_any_text_is_taken_the_model_proposes_and_memory_adds_what_it_has_seen():
+    llm = ScriptedLLM(lambda request: "Action: talk")
+    reader = VotesReader(llm, n=2, canonical=lambda action: action.lower())
+    with Memory.open(":memory:") as memory:
+        for _ in range(6):
+            memory.add(Episode("say it", [Step("a parrot waits", "please", 1.0)]))
+            memory.add(Episode("say it", [Step("a parrot waits", "talk", 0.0)]))
+        parrot = Parrot()
+        policy = JitRL(memory, beta=50.0)
+        result = asyncio.run(play_episode(parrot, policy, reader, StepLog(), seed=0))
+    assert parrot.said == ["please"]
+    assert result.score == 1.0
+    assert result.usage.calls == 2
+
+
+def test_where_any_text_is_taken_a_reader_that_only_compares_is_refused():
+    with pytest.raises(EnvError, match=r"no admissible actions.*propose"):
+        asyncio.run(play_episode(Parrot(), ModelAlone(), UniformReader(), StepLog(), seed=0))

@@ -11,8 +11,10 @@ import pytest
 
 from seasoned import JitRL, Memory
 from seasoned.agents import RunRecord, UniformReader, play_run
+from seasoned.agents.run import LATE
 from seasoned.core import discounted_returns
 from seasoned.envs import ContextualBandit, Grid
+from seasoned.envs.support.desk import SupportTriage
 from seasoned.errors import ConfigError, EnvError, InputError
 from seasoned.judges import Rule, RuleJudge
 from seasoned.policies import ModelAlone
@@ -182,7 +184,8 @@ def test_an_episode_that_only_memory_knows_is_not_played_again(tmp_path):
         results = run(memory, 6, environment=environment, record=record)
     assert environment.steps == 0
     assert [(r.score, r.steps, r.ending) for r in results] == [(r.score, r.steps, r.ending) for r in expected]
-    assert results[5].usage.cost_usd is None  # what it cost is not known any more
+    assert results[5] == expected[5]  # the last one was noted before it was committed
+    assert results[4].usage.cost_usd is None  # what an earlier one cost is not known any more
     assert record.usage.cost_usd is None
     assert len(RunRecord(tmp_path / "run", {}).results) == 6
 
@@ -414,3 +417,23 @@ def test_the_model_alone_does_not_learn(memory):
     assert grid_value(grid, policy_of(policy, grid.states())) == before
     for decision, _, _ in policy.seen:
         assert list(decision.probs.values()) == pytest.approx([1 / len(decision.probs)] * len(decision.probs))
+
+
+def test_a_late_reward_is_remembered_where_it_was_earned(tmp_path):
+    """Rewards that arrive with later steps are moved by feedback events; the score of the report is the true one."""
+    desk = SupportTriage(tickets=6, delay=2, noise=0.3)
+    with Memory.open(tmp_path / "m.db", gamma=0.0) as memory:
+        record = RunRecord(tmp_path / "run", {})
+        (result,) = asyncio.run(
+            play_run(desk, ModelAlone(), UniformReader(), memory=memory, episodes=1, seed=0, record=record)
+        )
+        (episode,) = memory.episodes()
+        noisy = [late.reward for late in sorted(desk.late_rewards(), key=lambda late: late.step)]
+        returns = {
+            found.experience.step: found.experience.return_ for found in memory.search("any text", 10, 0.0, gamma=0.0)
+        }
+        assert [returns[step] for step in range(6)] == pytest.approx(noisy)
+        assert result.score == desk.true_score
+        assert {event.source for event in memory.events()} == {LATE}
+        assert sum(step.reward for step in episode.steps) == pytest.approx(sum(noisy))
+        assert RunRecord(tmp_path / "run", {}).results[0] == result

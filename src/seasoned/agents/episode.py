@@ -12,7 +12,7 @@ import numpy as np
 
 from seasoned.errors import EnvError
 from seasoned.policies import decide_inside
-from seasoned.protocols import Chooser, Environment, Policy, PriorReader, Usage
+from seasoned.protocols import Chooser, DelayedFeedback, Environment, Policy, PriorReader, Proposer, TrulyScored, Usage
 from seasoned.types import Decision, Ending, Step
 
 __all__ = ["EpisodeResult", "StepLog", "episode_seed", "play_episode"]
@@ -42,7 +42,7 @@ class EpisodeResult:
     """How an episode went.
 
     Args:
-        score: in the environment's points.
+        score: in the environment's points; its true score, where its rewards are not the truth.
         max_score: the best possible, where it is known.
         steps: executed steps.
         ending: terminated or truncated.
@@ -52,6 +52,7 @@ class EpisodeResult:
         decision_s: time spent deciding (encode, retrieve, estimate, modulate), in seconds; 0 where the model chose.
         seconds: the whole episode.
         usage: of the model, and of the judges that asked one.
+        late_rewards: by step, what to add to its reward, where rewards arrive after later steps.
     """
 
     score: float
@@ -64,6 +65,7 @@ class EpisodeResult:
     decision_s: float
     seconds: float
     usage: Usage
+    late_rewards: tuple[tuple[int, float], ...] = ()
 
 
 def episode_seed(run_seed: int, episode: int) -> int:
@@ -90,14 +92,15 @@ async def play_episode(
     episode, and nothing of the running episode can be retrieved.
 
     Args:
-        environment: offers named actions.
+        environment: offers named actions, or takes any text.
         policy: decides.
         reader: gives the model's own policy over the admissible actions, or has the model choose under the shifts.
+            Where any text is taken, a `Proposer` names actions, and memory adds those it has seen.
         log: a memory's recorder, or a `StepLog`.
         seed: of the environment and of every decision.
 
     Raises:
-        EnvError: the environment does not name its actions.
+        EnvError: the environment does not name its actions, and the reader proposes none.
     """
     began = time.perf_counter()
     usage = Usage()
@@ -106,17 +109,26 @@ async def play_episode(
     seen = await environment.reset(seed=seed)
     while not (seen.terminated or seen.truncated):
         await asyncio.sleep(0)  # so that Ctrl-C is heard even where no model or environment makes us wait
-        if not seen.admissible:
+        here: dict[str, Any] = {"task": environment.task, "step": step, "seed": seed}
+        if seen.admissible is None and isinstance(reader, Proposer):
+            reading = await reader.propose(seen.state, environment.task)
+            spent, asked = reading.usage, time.perf_counter()
+            decision = policy.decide(seen.state, reading.prior, admissible="any", **here)
+            decision_s += time.perf_counter() - asked
+        elif not seen.admissible:
             raise EnvError(
-                f"{environment.name}: no admissible actions", "this loop chooses among named actions", "Name them."
+                f"{environment.name}: no admissible actions",
+                "this loop chooses among named actions, or among what a reader's `propose` names",
+                "Name them, or pass a VotesReader with a rule for what is an action.",
             )
-        here: dict[str, Any] = {"admissible": seen.admissible, "task": environment.task, "step": step, "seed": seed}
-        if isinstance(reader, Chooser):
-            decision, spent = await decide_inside(policy, reader, seen.state, seen.admissible, **here)
+        elif isinstance(reader, Chooser):
+            decision, spent = await decide_inside(
+                policy, reader, seen.state, seen.admissible, admissible=seen.admissible, **here
+            )
         else:
             reading = await reader.read(seen.state, environment.task, seen.admissible)
             spent, asked = reading.usage, time.perf_counter()
-            decision = policy.decide(seen.state, reading.prior, **here)
+            decision = policy.decide(seen.state, reading.prior, admissible=seen.admissible, **here)
             decision_s += time.perf_counter() - asked
         usage += spent
         following = await environment.step(decision.action)
@@ -128,7 +140,9 @@ async def play_episode(
         seen, step = following, step + 1
     log.ending = "terminated" if seen.terminated else "truncated"
     log.final_state = seen.state
+    score = environment.true_score if isinstance(environment, TrulyScored) else seen.score
+    late = environment.feedback() if isinstance(environment, DelayedFeedback) else ()
     return EpisodeResult(
-        seen.score, environment.max_score, step, log.ending, flips, kl_nats, memory_steps, decision_s,
-        time.perf_counter() - began, usage,
+        score, environment.max_score, step, log.ending, flips, kl_nats, memory_steps, decision_s,
+        time.perf_counter() - began, usage, late,
     )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import os
 import platform
@@ -19,8 +20,9 @@ from seasoned.agents.episode import EpisodeResult
 from seasoned.errors import ConfigError, InputError
 from seasoned.protocols import Usage
 
-__all__ = ["RunRecord", "new_run_id", "provenance"]
+__all__ = ["RunRecord", "new_run_id", "provenance", "read_results"]
 
+_EPISODES = "episodes.jsonl"
 _PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
 
 
@@ -85,7 +87,8 @@ class RunRecord:
         except OSError as error:
             raise InputError(f"{folder}: {error}", "a run is recorded in a folder", "Choose another folder.") from error
         self._run_file = folder / "run.json"
-        self._episodes_file = folder / "episodes.jsonl"
+        self._episodes_file = folder / _EPISODES
+        self._prepared_file = folder / "prepared.json"
         self._resumed = self.is_in(folder)
         if self._resumed:
             self._resume()
@@ -99,28 +102,20 @@ class RunRecord:
         return (folder / "run.json").exists()
 
     def _resume(self) -> None:
+        self.results, cut_off = _read_episodes(self.folder)
         try:
             self._run = json.loads(self._run_file.read_text())
-            lines = self._episodes_file.read_bytes().split(b"\n") if self._episodes_file.exists() else []
-            # A line without its newline was cut off by a kill: that episode is played again.
-            for line in lines[:-1]:
-                record = json.loads(line)
-                episode, usage = record.pop("episode"), Usage(**record.pop("usage"))
-                self.results[episode] = EpisodeResult(**record, usage=usage)
             settings, self.run_id = self._run["settings"], _run_id(self._run["run_id"])
         except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise InputError(
-                f"{self.folder}: {error}", "a run's folder holds its own record", "Choose another folder."
-            ) from error
+            raise _damaged(self.folder, error) from error
         if settings != json.loads(json.dumps(self.settings)):
             raise ConfigError(
                 f"{self.folder} holds another run: {settings}",
                 "a run is resumed with the settings that it began with",
                 "Choose another folder, or the same settings.",
             )
-        if lines and lines[-1]:
-            kept = b"".join(line + b"\n" for line in lines[:-1])
-            _replace(self._episodes_file, kept)
+        if cut_off:
+            os.truncate(self._episodes_file, self._episodes_file.stat().st_size - cut_off)
 
     def _write(self, **fields: Any) -> None:
         self._run = {"settings": self.settings, **getattr(self, "_run", {}), **fields}
@@ -132,9 +127,29 @@ class RunRecord:
             self._write(sessions=[*self._run.get("sessions", []), {"at": time.time(), **provenance()}])
         self._resumed = True
 
+    def prepare(self, episode: int, result: EpisodeResult) -> None:
+        """Note how an episode went before it is committed to a memory: killed in between, the run still knows it.
+
+        Not flushed to the disk, which would cost as much as the commit: a power cut in between loses what the episode
+        cost, not the episode.
+        """
+        draft = self._prepared_file.with_name(f"{self._prepared_file.name}.tmp")
+        draft.write_text(_line(episode, result))
+        draft.replace(self._prepared_file)
+
+    def prepared(self, episode: int) -> EpisodeResult | None:
+        """Return what was noted of an episode, if it is the last that was noted."""
+        try:
+            number, result = _read_line(self._prepared_file.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            raise _damaged(self.folder, error) from error
+        return result if number == episode else None
+
     def add(self, episode: int, result: EpisodeResult) -> None:
         """Append one episode's result; on disk when this returns."""
-        line = json.dumps({"episode": episode, **dataclasses.asdict(result)})
+        line = _line(episode, result)
         with self._episodes_file.open("a") as file:
             file.write(line + "\n")
             file.flush()
@@ -160,6 +175,42 @@ def _run_id(value: object) -> str:
     if not isinstance(value, str) or not value:
         raise ValueError(f"run_id = {value!r}")
     return value
+
+
+def read_results(folder: Path) -> tuple[EpisodeResult, ...]:
+    """Return how a run's episodes went, in order, up to the first that is missing; nothing is changed.
+
+    Raises:
+        InputError: the folder's record is damaged.
+    """
+    results, _ = _read_episodes(folder)
+    return tuple(results[number] for number in itertools.takewhile(results.__contains__, itertools.count()))
+
+
+def _read_episodes(folder: Path) -> tuple[dict[int, EpisodeResult], int]:
+    """The results by episode, and how many bytes of a line that a kill cut off: that episode is played again."""
+    try:
+        *lines, rest = (folder / _EPISODES).read_bytes().split(b"\n")
+        return dict(_read_line(line) for line in lines), len(rest)
+    except FileNotFoundError:
+        return {}, 0
+    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+        raise _damaged(folder, error) from error
+
+
+def _line(episode: int, result: EpisodeResult) -> str:
+    return json.dumps({"episode": episode, **dataclasses.asdict(result)})
+
+
+def _read_line(line: bytes) -> tuple[int, EpisodeResult]:
+    record = json.loads(line)
+    episode, usage = record.pop("episode"), Usage(**record.pop("usage"))
+    late = tuple((step, reward) for step, reward in record.pop("late_rewards", ()))
+    return episode, EpisodeResult(**record, usage=usage, late_rewards=late)
+
+
+def _damaged(folder: Path, error: Exception) -> InputError:
+    return InputError(f"{folder}: {error}", "a run's folder holds its own record", "Choose another folder.")
 
 
 def _replace(path: Path, content: bytes) -> None:

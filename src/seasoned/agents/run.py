@@ -7,14 +7,18 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
+from seasoned.agents.arm import Learn, Play
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.record import RunRecord, new_run_id
 from seasoned.errors import ConfigError, InputError, NotFoundError
 from seasoned.judges.judging import FeedbackMemory, give_feedback, judge_episode
-from seasoned.protocols import Chooser, Environment, Judge, ModelJudge, Policy, PriorReader, Usage
+from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
 from seasoned.types import Episode
 
-__all__ = ["EpisodeMemory", "play_run"]
+__all__ = ["LATE", "EpisodeMemory", "play_run"]
+
+LATE = "late reward"
+"""The source of feedback that moves a reward to the step that earned it, where an environment pays later."""
 
 
 class EpisodeMemory(FeedbackMemory, Protocol):
@@ -38,7 +42,7 @@ class EpisodeMemory(FeedbackMemory, Protocol):
 
 
 async def play_run(
-    environment: Environment,
+    environment: Environment | Callable[[int], Environment],
     policy: Policy,
     reader: PriorReader | Chooser,
     *,
@@ -48,6 +52,8 @@ async def play_run(
     run_id: str | None = None,
     record: RunRecord | None = None,
     judges: tuple[Judge | ModelJudge, ...] = (),
+    play: Play = play_episode,
+    learn: Learn | None = None,
     arm: str | None = None,
     progress: Callable[[int, EpisodeResult], None] = lambda episode, result: None,
 ) -> list[EpisodeResult]:
@@ -59,7 +65,8 @@ async def play_run(
     flight is in memory, marked aborted.
 
     Args:
-        environment, policy, reader: see `play_episode`.
+        environment: what is played, or a function from an episode's number to what is played in it.
+        policy, reader: see `play_episode`.
         memory: where finished episodes go; None to keep nothing.
         episodes: how many in all, those of an earlier part of the run included.
         seed: of the run.
@@ -68,14 +75,19 @@ async def play_run(
         judges: score each finished episode; their rewards become feedback events, and what asking a model for them
             cost is part of the episode's usage. Where one fails, the run ends with its error. The episode stays stored,
             unjudged by that judge, and is judged when the run goes on, or later by `seasoned memory judge`.
+        play: plays one episode.
+        learn: told of every finished episode, in order, those of an earlier part of the run included; what it asks of
+            a model is part of the episode's usage. It needs a memory, which holds what it is told.
         arm: stored with each episode.
         progress: called after each episode.
 
     Raises:
         ConfigError: the memory lacks an episode that the record holds; nothing was played.
-        InputError: a record, and a `run_id` beside it.
+        InputError: a record, and a `run_id` beside it; or `learn` without a memory.
         SeasonedError: what the environment, the reader, the memory or a judge raises.
     """
+    if learn is not None and memory is None:
+        raise InputError("learn without a memory", "what is learned is learned from stored episodes", "Pass a memory.")
     if record is not None and run_id is not None:
         raise InputError(f"run_id = {run_id!r}, and a record", "a record's run has the record's id", "Leave it out.")
     run_id = record.run_id if record else run_id or new_run_id()
@@ -83,20 +95,13 @@ async def play_run(
         if memory is not None:
             _check_remembered(memory, record)
         record.begin()
+    run = _Run(policy, reader, memory, record, judges, play, learn, arm, run_id)
     results: list[EpisodeResult] = []
     for number in range(episodes):
-        known = record.results.get(number) if record else None
-        episode_id = _episode_id(run_id, number)
-        if known is None and memory is not None:
-            known = await _stored(memory, episode_id, environment, judges)
-            if known is not None and record is not None:
-                record.add(number, known)
+        here = environment(number) if callable(environment) else environment
+        known = await run.known(number, here)
         if known is None:
-            known = await _play_one(
-                environment, policy, reader, memory, judges, episode_id, arm, seed=episode_seed(seed, number)
-            )
-            if record is not None:
-                record.add(number, known)
+            known = await run.play_one(number, here, episode_seed(seed, number))
         results.append(known)
         progress(number, known)
     if record is not None:
@@ -120,36 +125,75 @@ def _check_remembered(memory: EpisodeMemory, record: RunRecord) -> None:
             )
 
 
-async def _play_one(
-    environment: Environment,
-    policy: Policy,
-    reader: PriorReader | Chooser,
-    memory: EpisodeMemory | None,
-    judges: tuple[Judge | ModelJudge, ...],
-    episode_id: str,
-    arm: str | None,
-    *,
-    seed: int,
-) -> EpisodeResult:
-    if memory is None:
-        return await play_episode(environment, policy, reader, StepLog(), seed=seed)
-    attempt = episode_id
-    while _is_stored(memory, attempt):  # an aborted attempt keeps its id
-        attempt += "'"
-    recorder = memory.episode(environment.task, id=attempt, model=reader.name, policy=policy.name, arm=arm)
-    with recorder as log:
-        result = await play_episode(environment, policy, reader, cast(StepLog, log), seed=seed)
-    return dataclasses.replace(result, usage=result.usage + await _judge(memory, attempt, judges))
+@dataclasses.dataclass(frozen=True)
+class _Run:
+    """What the episodes of one run have in common."""
 
+    policy: Policy
+    reader: PriorReader | Chooser
+    memory: EpisodeMemory | None
+    record: RunRecord | None
+    judges: tuple[Judge | ModelJudge, ...]
+    play: Play
+    learn: Learn | None
+    arm: str | None
+    run_id: str
 
-async def _judge(memory: EpisodeMemory, episode_id: str, judges: tuple[Judge | ModelJudge, ...]) -> Usage:
-    """Judging again supersedes what the same judges said before; return what asking them cost."""
-    usage = Usage()
-    for judge in judges:
-        judgement = await judge_episode(judge, memory.get(episode_id))
-        give_feedback(memory, episode_id, judgement)
-        usage += judgement.usage
-    return usage
+    async def known(self, number: int, environment: Environment) -> EpisodeResult | None:
+        """The result of an episode that was played before; what learns is told of it again."""
+        recorded = self.record.results.get(number) if self.record else None
+        episode = None if self.memory is None else _finished(self.memory, _episode_id(self.run_id, number))
+        if recorded is not None:
+            if self.learn is not None and episode is not None:
+                await self.learn(episode)
+            return recorded
+        if episode is None:
+            return None
+        # Committed just before the run was killed, and perhaps unjudged.
+        result = self.record.prepared(number) if self.record else None
+        if result is None:  # what playing it cost is not known
+            score = sum(step.reward for step in episode.steps)
+            result = EpisodeResult(
+                score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0,
+                Usage(cost_usd=None, cached_usd=None),
+            )  # fmt: skip
+        if self.judges:  # what an attempt to judge it cost, that was broken off, is not known either
+            result = dataclasses.replace(result, usage=result.usage + Usage(cost_usd=None))
+        return await self._finish(number, result, cast(str, episode.id))
+
+    async def play_one(self, number: int, environment: Environment, seed: int) -> EpisodeResult:
+        if self.memory is None:
+            result = await self.play(environment, self.policy, self.reader, StepLog(), seed=seed)
+            return await self._finish(number, result, None)
+        attempt = _episode_id(self.run_id, number)
+        while _is_stored(self.memory, attempt):  # an aborted attempt keeps its id
+            attempt += "'"
+        recorder = self.memory.episode(
+            environment.task, id=attempt, model=self.reader.name, policy=self.policy.name, arm=self.arm
+        )
+        with recorder as log:
+            result = await self.play(environment, self.policy, self.reader, cast(StepLog, log), seed=seed)
+            if self.record is not None:
+                self.record.prepare(number, result)
+        return await self._finish(number, result, attempt)
+
+    async def _finish(self, number: int, result: EpisodeResult, episode_id: str | None) -> EpisodeResult:
+        """Judge, learn and record. Judging again supersedes what the same judges said before."""
+        usage = result.usage
+        if self.memory is not None and episode_id is not None:
+            if result.late_rewards:
+                rewards = dict(result.late_rewards)
+                give_feedback(self.memory, episode_id, Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0)))
+            for judge in self.judges:
+                judgement = await judge_episode(judge, self.memory.get(episode_id))
+                give_feedback(self.memory, episode_id, judgement)
+                usage += judgement.usage
+            if self.learn is not None:
+                usage += await self.learn(self.memory.get(episode_id))
+        result = dataclasses.replace(result, usage=usage)
+        if self.record is not None:
+            self.record.add(number, result)
+        return result
 
 
 def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
@@ -158,18 +202,6 @@ def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
     except NotFoundError:
         return False
     return True
-
-
-async def _stored(
-    memory: EpisodeMemory, episode_id: str, environment: Environment, judges: tuple[Judge | ModelJudge, ...]
-) -> EpisodeResult | None:
-    """An episode that was committed just before the run was killed, perhaps unjudged, from what memory holds of it."""
-    episode = _finished(memory, episode_id)
-    if episode is None:
-        return None
-    usage = Usage(cost_usd=None) + await _judge(memory, cast(str, episode.id), judges)  # of playing it: not known
-    score = sum(step.reward for step in episode.steps)
-    return EpisodeResult(score, environment.max_score, len(episode.steps), episode.ending, 0, 0.0, 0, 0.0, 0.0, usage)
 
 
 def _finished(memory: EpisodeMemory, episode_id: str) -> Episode | None:

@@ -21,7 +21,11 @@ OK, BUG, INTERRUPTED = 0, 1, 130
 
 EXIT_CODES: tuple[tuple[int, str, tuple[type[BaseException], ...]], ...] = (
     (OK, "ok", ()),
-    (BUG, "unexpected error: a bug (with its traceback); of `diff`: the two differ", (BaseException,)),
+    (
+        BUG,
+        "unexpected error: a bug (with its traceback); of `diff`: they differ; of `lab`: runs failed",
+        (BaseException,),
+    ),
     (2, "wrong usage, bad input or a wrong setting", (click.ClickException, InputError, ConfigError)),
     (3, "not found: a file, database, namespace, episode, step, event or subject", (NotFoundError,)),
     (4, "the store: damaged, busy, full, foreign, unreachable, or other content under an id", (StoreError,)),

@@ -23,6 +23,7 @@ __all__ = ["LazyGroup", "cli", "main"]
 
 COMMANDS = {
     "demo": "seasoned.cli.demo:demo",
+    "lab": "seasoned.cli.lab:lab",
     "memory": "seasoned.cli.memory:memory",
     "run": "seasoned.cli.run:run",
 }

@@ -1,0 +1,28 @@
+"""What memory is held against: the baselines of a comparison, each from its paper's description."""
+
+from seasoned.agents.baselines.attempts import Attempts
+from seasoned.agents.baselines.bm25 import BM25
+from seasoned.agents.baselines.evolution import Evolution
+from seasoned.agents.baselines.examples import ByBM25, BySearch, PastSuccesses
+from seasoned.agents.baselines.full_context import FullContext
+from seasoned.agents.baselines.majority import Majority, SelfConsistency
+from seasoned.agents.baselines.reflexion import Reflexion
+from seasoned.agents.baselines.successes import Successes
+from seasoned.agents.baselines.tokens import estimated_tokens
+from seasoned.agents.baselines.workflows import Workflows
+
+__all__ = [
+    "BM25",
+    "Attempts",
+    "ByBM25",
+    "BySearch",
+    "Evolution",
+    "FullContext",
+    "Majority",
+    "PastSuccesses",
+    "Reflexion",
+    "SelfConsistency",
+    "Successes",
+    "Workflows",
+    "estimated_tokens",
+]

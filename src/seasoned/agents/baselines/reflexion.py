@@ -1,0 +1,93 @@
+"""Reflexion: after a failure the model says what it would do otherwise, and reads that next time."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from seasoned.agents.baselines.lessons import Teller, lesson_chars
+from seasoned.agents.baselines.successes import Successes
+from seasoned.agents.baselines.tokens import check_whole
+from seasoned.agents.baselines.transcripts import check_told, framed, score_of
+from seasoned.protocols import LLM, Usage
+from seasoned.types import Episode
+
+__all__ = ["Reflexion"]
+
+_HEAD = "Lessons from earlier attempts, the latest last:"
+_BEFORE = "This is an attempt at a task that did not reach the best score."
+_AFTER = (
+    "What went wrong, and what should be done differently next time? "
+    "Answer with a short plan in the first person, two or three sentences. Do not retell the attempt."
+)
+
+
+class Reflexion:
+    """Reflexion (arXiv 2303.11366): verbal reflections on failed trials, the last three of them in the prompt.
+
+    The actor is the model with the reflections before the state; the evaluator is the environment's score; the model
+    that reflects is the model that acts. Reflections are kept by task, as the paper's trials are at one task; a task
+    without any is shown the latest of the others. An episode is a failure if its score is below `success`; where no
+    threshold is known every episode is reflected on, since none is known to be the best.
+
+    Departures: actions are chosen among those that are possible, so there is no reasoning trace to reflect on; a long
+    transcript loses its first steps; and trials are not stopped at a success.
+
+    Args:
+        llm: reflects, in one call an episode.
+        success: see above.
+        keep: how many reflections of a task are shown, the paper's 1 to 3.
+        window_tokens: of all that is put before the state, by `estimated_tokens`.
+        transcript_tokens, max_tokens: of the question's transcript, and of the answer.
+
+    Raises:
+        InputError: no model, or a number that is out of its range.
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> from seasoned.types import Step
+        >>> arm = Reflexion(ScriptedLLM(["I will pay before I go back."]), success=1.0)
+        >>> _ = asyncio.run(arm.learn(Episode("t", [Step("page:pay", "click(back)")])))
+        >>> print(arm.context("page:cart", "t"))
+        Lessons from earlier attempts, the latest last:
+        - I will pay before I go back.
+        Now:
+    """
+
+    def __init__(
+        self,
+        llm: LLM,
+        success: float | None = None,
+        keep: int = 3,
+        window_tokens: int = 800,
+        transcript_tokens: int = 600,
+        max_tokens: int = 128,
+    ) -> None:
+        self._teller = Teller(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
+        self._successes = Successes(success)
+        self._keep = check_whole("keep", keep)
+        self._window_tokens = check_whole("window_tokens", window_tokens)
+        self._by_task: dict[str, deque[str]] = {}
+        self._latest: deque[str] = deque(maxlen=keep)
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Where nothing was learned because of the model's answer, and why."""
+        return tuple(self._teller.faults)
+
+    def context(self, state: str, task: str) -> str:
+        """Return the reflections; the same at every step of an episode."""
+        del state
+        lessons = reversed(self._by_task.get(task, self._latest))
+        return framed(_HEAD, (f"- {lesson}" for lesson in lessons), self._window_tokens, newest_last=True)
+
+    async def learn(self, episode: Episode) -> Usage:
+        """Reflect, if the episode was a failure."""
+        if self._successes.reached(score_of(check_told(episode))):
+            return Usage()
+        lesson = await self._teller.tell(episode, _BEFORE, _AFTER)
+        if lesson.text:
+            text = " ".join(lesson.text.split())
+            self._by_task.setdefault(episode.task, deque(maxlen=self._keep)).append(text)
+            self._latest.append(text)
+        return lesson.usage

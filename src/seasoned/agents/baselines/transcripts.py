@@ -1,0 +1,116 @@
+"""Episodes as text: what a model is shown of them, within a window."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from seasoned.agents.baselines.tokens import estimated_tokens, one_line
+from seasoned.errors import InputError, excerpt
+from seasoned.types import Episode, Step
+
+__all__ = ["check_told", "framed", "room_within", "score_of", "step_text", "transcript"]
+
+_NOW = "Now:"
+
+
+def check_told(episode: object) -> Episode:
+    """Return `episode` if something can be learned from it: it came to its end.
+
+    Raises:
+        InputError: it is something else, or was aborted.
+    """
+    if not isinstance(episode, Episode):
+        raise InputError(
+            f"episode = {excerpt(episode)}", "an arm learns from an Episode", "Build it with Episode(...)."
+        )
+    if episode.ending == "aborted":
+        raise InputError(
+            f"episode {excerpt(episode.id)}, ending = 'aborted'", "an arm is told of finished episodes", "Leave it out."
+        )
+    return episode
+
+
+def score_of(episode: Episode) -> float:
+    """Return an episode's score: the sum of its rewards, in reward units.
+
+    Example:
+        >>> score_of(Episode("t", [Step("s", "a", 1.0), Step("s", "b", -0.5)]))
+        0.5
+    """
+    return sum(step.reward for step in episode.steps)
+
+
+def step_text(step: Step, limit_chars: int) -> str:
+    r"""Return what was seen, done and earned; no line about a reward of 0.
+
+    Example:
+        >>> step_text(Step("page:pay", "click(confirm)", 1.0), 100)
+        'State: page:pay\nAction: click(confirm)\nReward: +1'
+    """
+    lines = [f"State: {one_line(step.state, limit_chars)}", f"Action: {one_line(step.action, limit_chars)}"]
+    return "\n".join([*lines, f"Reward: {step.reward:+g}"] if step.reward else lines)
+
+
+def transcript(episode: Episode, window_tokens: int, limit_chars: int, *, task: str | None = None) -> tuple[str, bool]:
+    r"""Return an episode as text, within `window_tokens` by `estimated_tokens`, and whether it is whole.
+
+    One that does not fit loses its first steps; what led to the score comes last. Nothing is left where not even the
+    last step fits. States and actions are cut to `limit_chars`. The task is named where it is not `task`.
+
+    Example:
+        >>> transcript(Episode("t", [Step("s", "a"), Step("s", "b", 1.0)]), 100, 100, task="t")
+        ('Episode with score 1, terminated:\nState: s\nAction: a\nState: s\nAction: b\nReward: +1', True)
+    """
+    head = f"Episode with score {score_of(episode):g}, {episode.ending}:"
+    if episode.task != task:
+        head += f"\nTask: {one_line(episode.task, limit_chars)}"
+    blocks = [step_text(step, limit_chars) for step in episode.steps]
+    if episode.final_state is not None:
+        blocks[-1] += f"\nEnd: {one_line(episode.final_state, limit_chars)}"
+    note = f"({len(blocks)} earlier steps left out)"
+    costs = [estimated_tokens(f"{block}\n") for block in blocks]
+    room = window_tokens - estimated_tokens(f"{head}\n")
+    if sum(costs) <= room:
+        return "\n".join([head, *blocks]), True
+    room -= estimated_tokens(f"{note}\n")
+    first = len(blocks)
+    while first and costs[first - 1] <= room:
+        first -= 1
+        room -= costs[first]
+    if first == len(blocks):
+        return "", False
+    return "\n".join([head, f"({first} earlier steps left out)", *blocks[first:]]), False
+
+
+def room_within(head: str, window_tokens: int) -> int:
+    """Return how many tokens `framed` leaves for its blocks, each with a line break after it.
+
+    Example:
+        >>> room_within("Past:", 100)
+        94
+    """
+    return window_tokens - estimated_tokens(f"{head}\n{_NOW}\n")
+
+
+def framed(head: str, blocks: Iterable[str], window_tokens: int, *, newest_last: bool = False) -> str:
+    r"""Return a heading, as many blocks as the window holds, and `Now:`; an empty text where not one fits.
+
+    Args:
+        head: says what the blocks are.
+        blocks: the most wanted first; the first that does not fit, or is empty, ends the list.
+        window_tokens: of the whole text, by `estimated_tokens`.
+        newest_last: show them in the opposite order.
+
+    Example:
+        >>> framed("Past:", ["newest", "older"], 100, newest_last=True)
+        'Past:\nolder\nnewest\nNow:'
+    """
+    room = room_within(head, window_tokens)
+    kept: list[str] = []
+    for block in blocks:
+        cost = estimated_tokens(f"{block}\n")
+        if not block or cost > room:
+            break
+        kept.append(block)
+        room -= cost
+    return "\n".join([head, *(reversed(kept) if newest_last else kept), _NOW]) if kept else ""

@@ -1,0 +1,217 @@
+"""`seasoned lab`: experiments that could prove us wrong."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, get_args
+
+import click
+
+from seasoned.cli import show
+from seasoned.errors import InputError
+from seasoned.lab.experiments.comparing_experiments import compare_reports
+from seasoned.lab.experiments.experiment import Experiment
+from seasoned.lab.experiments.findings import Audited
+from seasoned.lab.experiments.report import write_report
+from seasoned.lab.experiments.results import Results, load_results
+from seasoned.lab.experiments.suite import Budget, Suite
+from seasoned.lab.experiments.suite_reading import load_suite, read_suite, suite_names
+from seasoned.registry import suggest
+
+__all__ = ["lab"]
+
+_FOLDER = click.Path(path_type=Path, file_okay=False)
+
+
+@click.group()
+def lab() -> None:
+    """Run experiments: arms, tasks and seeds, with a report.
+
+    An experiment is a suite (what is asked) in a folder (what was found). It can be broken off at any moment, and goes
+    on with resume.
+    """
+
+
+@lab.command("list")
+def list_suites() -> None:
+    """List the suites that come with seasoned."""
+    screen = show.Screen(markup=False)
+    for name in suite_names():
+        suite = load_suite(name)
+        screen.print(f"{name}: {suite.about}")
+        screen.print(
+            f"  {len(suite.tasks)} tasks x {len(suite.arms)} arms x {len(suite.seeds)} seeds, "
+            f"{sum(suite.episodes(cell) for cell in suite.cells()):,} episodes, model {suite.model}"
+        )
+
+
+_AUDIT = click.option(
+    "--audit",
+    "audited",
+    default="ours",
+    show_default=True,
+    type=click.Choice(get_args(Audited)),
+    help="Whose changed actions are looked into, by deciding every stored step again.",
+)
+_RUNNING = (
+    click.option("--workers", default="1", show_default=True, help="Processes that play runs, or ray."),
+    click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]"),
+    click.option("--max-calls", type=click.IntRange(1), help="Stop after this many model calls."),
+    click.option("--max-tokens", type=click.IntRange(1), help="Stop after this many tokens."),
+    click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Stop after this many dollars."),
+    click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this much time, now."),
+    _AUDIT,
+)
+
+
+def _running(command: Callable[..., None]) -> Callable[..., None]:
+    for option in reversed(_RUNNING):
+        command = option(command)
+    return command
+
+
+@lab.command(epilog="Example: seasoned lab run quick --out lab/quick")
+@click.argument("suite")
+@click.option("--out", type=_FOLDER, help="Folder of the experiment.  [default: lab/SUITE]")
+@click.option("--seeds", type=click.IntRange(1), help="Play seeds 0 to SEEDS - 1 instead of the suite's.")
+@click.option("--episodes", type=click.IntRange(1), help="Episodes per run instead of the suite's.")
+@click.option("--arms", help="Only these, parted by commas.")
+@click.option("--tasks", help="Only these, parted by commas.")
+@click.option("--model", help="Instead of the suite's.")
+@_running
+def run(
+    suite: str,
+    out: Path | None,
+    seeds: int | None,
+    episodes: int | None,
+    arms: str | None,
+    tasks: str | None,
+    model: str | None,
+    **running: Any,
+) -> None:
+    """Play SUITE, a name from `seasoned lab list` or a TOML file, and write its report.
+
+    The same command again goes on where it was broken off.
+    """
+    wanted = _narrow(load_suite(suite), seeds=seeds, episodes=episodes, arms=arms, tasks=tasks, model=model)
+    _run(Experiment.begin(out or Path("lab") / wanted.name, wanted), **running)
+
+
+@lab.command(epilog="Example: seasoned lab resume lab/quick --workers 2")
+@click.argument("folder", type=_FOLDER)
+@_running
+def resume(folder: Path, **running: Any) -> None:
+    """Go on with the experiment in FOLDER: what is recorded is not played again, runs that failed are tried again."""
+    _run(Experiment.find(folder), **running)
+
+
+@lab.command(epilog="Example: seasoned lab report lab/quick")
+@click.argument("folder", type=_FOLDER)
+@click.option("--out", type=_FOLDER, help="Folder of the report.  [default: FOLDER]")
+@_AUDIT
+def report(folder: Path, out: Path | None, audited: Audited) -> None:
+    """Write the report of the experiment in FOLDER, which may still be running."""
+    _report(load_results(folder), out or folder, audited)
+
+
+@lab.command(epilog="Example: seasoned lab compare lab/before lab/after")
+@click.argument("one", type=_FOLDER)
+@click.argument("other", type=_FOLDER)
+@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
+def compare(one: Path, other: Path, as_json: bool) -> None:
+    """Compare two experiments, OTHER less ONE, paired where task, arm and seed agree."""
+    found = compare_reports(load_results(one), load_results(other))
+    if as_json:
+        click.echo(json.dumps(found.to_json()))
+    else:
+        show.Screen(markup=False).print(str(found))
+
+
+def _run(
+    experiment: Experiment,
+    *,
+    workers: str,
+    cache: Path | None,
+    max_calls: int | None,
+    max_tokens: int | None,
+    max_usd: float | None,
+    max_seconds: float | None,
+    audited: Audited,
+) -> None:
+    screen = show.Screen(markup=False)
+    suite = experiment.suite.budget
+    budget = Budget(
+        max_calls or suite.calls, max_tokens or suite.tokens, max_usd or suite.usd, max_seconds or suite.seconds
+    )
+    before = load_results(experiment.folder)
+    left = sum(experiment.suite.episodes(each.cell) - len(each.episodes) for each in before.cells)
+    screen.print(
+        f"{experiment.suite.name}: {experiment.suite.about}\n"
+        f"{len(before.cells)} runs, {left:,} episodes to play, in {experiment.folder}"
+    )
+    with show.progress(screen, left) as advance:
+        results = experiment.run(
+            workers="ray" if workers == "ray" else _number(workers),
+            budget=budget,
+            cache=cache,
+            progress=advance,
+            command=shlex.join(["seasoned", *sys.argv[1:]]),
+        )
+    failed: dict[str, list[str]] = {}
+    for each in results.cells:
+        if each.error:
+            failed.setdefault(each.error, []).append(str(each.cell))
+    for error, cells in failed.items():
+        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
+        screen.print(f"failed: {cells[0]}{more}: {error}")
+    unfinished = sum(not each.done for each in results.cells)
+    if unfinished:
+        screen.print(f"{unfinished} of {len(results.cells)} runs are not finished; seasoned lab resume goes on")
+    _report(results, experiment.folder, audited)
+    if failed:
+        raise click.exceptions.Exit(1)
+
+
+def _report(results: Results, out: Path, audited: Audited) -> None:
+    screen = show.Screen(markup=False)
+    written = write_report(results, out, audited=audited)
+    screen.print(written.summary)
+    screen.print(f"report in {written.html}")
+
+
+def _number(workers: str) -> int:
+    if not workers.isdecimal() or not 1 <= int(workers) <= 1024:
+        raise InputError(f"--workers {workers}", "it is a number of processes, or ray", "Try 2.")
+    return int(workers)
+
+
+def _narrow(
+    suite: Suite, *, seeds: int | None, episodes: int | None, arms: str | None, tasks: str | None, model: str | None
+) -> Suite:
+    """The suite with what the command line says instead; read again, so that every rule holds."""
+    data = suite.to_json()
+    if seeds is not None:
+        data["seeds"] = list(range(seeds))
+    if model is not None:
+        data["model"] = model
+    for name, given in (("arms", arms), ("tasks", tasks)):
+        if given is not None:
+            known = {item["name"]: item for item in data[name]}
+            wanted = [part.strip() for part in given.split(",") if part.strip()]
+            if unknown := [part for part in wanted if part not in known]:
+                raise InputError(
+                    f"--{name} {unknown[0]}", "the suite has none of this name", suggest(unknown[0], known)
+                )
+            data[name] = [known[part] for part in dict.fromkeys(wanted)]
+    kept = {task["name"] for task in data["tasks"]}
+    data["arms"] = [arm for arm in data["arms"] if not arm["tasks"] or kept & set(arm["tasks"])]
+    for arm in data["arms"]:
+        arm["tasks"] = [task for task in arm["tasks"] if task in kept]
+    if episodes is not None:
+        for task in data["tasks"]:
+            task["episodes"] = episodes
+    return read_suite(data, suite.name)

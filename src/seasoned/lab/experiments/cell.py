@@ -1,0 +1,199 @@
+"""One learning run: its memory, its arm, its episodes, and what it is asked in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seasoned.agents import Arm, EpisodeResult, RunRecord, play_run, read_results
+from seasoned.build import close_reader, make_reader, open_env
+from seasoned.errors import ConfigError, SeasonedError
+from seasoned.lab.experiments.arms import build_arm
+from seasoned.lab.experiments.instances import env_order, expand
+from seasoned.lab.experiments.results import cell_folder, read_lab_file
+from seasoned.lab.experiments.suite import Cell, Suite, Task
+from seasoned.memory import Memory
+from seasoned.protocols import LLM, Chooser, Environment, PriorReader
+
+__all__ = ["OnEpisode", "OutOfBudget", "Workbench", "workbench", "write_error"]
+
+_LONGEST_ERROR = 500
+
+OnEpisode = Callable[[Cell, EpisodeResult], None]
+"""Told of every episode that was played now; raises `OutOfBudget` to stop after it."""
+
+
+class OutOfBudget(Exception):  # noqa: N818 - a signal, not an error
+    """The experiment's budget is spent: the run stops after the episode that it has just recorded."""
+
+
+class Workbench:
+    """Plays the learning runs of one experiment in one process: the model is opened once.
+
+    Args:
+        folder: the experiment's.
+        cache: the file of the model's answers.
+    """
+
+    def __init__(self, folder: Path, cache: Path) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._suite, _ = read_lab_file(folder)
+        self._loop = asyncio.Runner()
+        self._reader: PriorReader | Chooser | None = None
+
+    def close(self) -> None:
+        """Close the model."""
+        try:
+            if self._reader is not None:
+                self._loop.run(close_reader(self._reader))
+        finally:
+            self._reader = None
+            self._loop.close()
+
+    def play(self, cell: Cell, on_episode: OnEpisode) -> bool:
+        """Play what is left of a run; return whether it ended. What breaks it off is kept in its folder, not raised.
+
+        Raises:
+            OutOfBudget: `on_episode` did.
+            KeyboardInterrupt: Ctrl-C; the episode in flight is in the run's memory, marked aborted.
+        """
+        home = cell_folder(self._folder, cell)
+        home.mkdir(parents=True, exist_ok=True)
+        failure = home / "error.json"
+        failure.unlink(missing_ok=True)
+        try:
+            self._loop.run(self._play(cell, home, on_episode))
+        except OutOfBudget:
+            raise
+        except Exception as error:
+            write_error(home, error)
+            return False
+        return True
+
+    async def _play(self, cell: Cell, home: Path, on_episode: OnEpisode) -> None:
+        suite, task = self._suite, self._suite.task(cell.task)
+        if self._reader is None:
+            self._reader = make_reader(
+                suite.model,
+                method=suite.reader,
+                cache=None if suite.model == "uniform" else self._cache,
+                calibrate=suite.calibrate,
+                **suite.model_settings,
+            )
+        async with contextlib.AsyncExitStack() as stack:
+            memory = stack.enter_context(Memory.open(home / "memory.db", namespace="default"))
+            arm = build_arm(
+                suite.arm(cell.arm),
+                memory=memory,
+                llm=_llm_of(self._reader),
+                reader=self._reader,
+                seed=cell.seed,
+                success=task.success,
+                tokens_per_episode=self._tokens_per_episode(cell),
+            )
+            environments: list[Environment] = []
+            for spec in task.env:
+                environments.append(open_env(expand(spec)))
+                stack.push_async_callback(environments[-1].aclose)
+            record = RunRecord(home, _settings(suite, task, cell))
+            known = len(record.results)
+            await play_run(
+                lambda episode: environments[env_order(cell.seed, episode, len(environments))],
+                arm.policy,
+                arm.reader,
+                memory=memory,
+                episodes=suite.episodes(cell),
+                seed=cell.seed,
+                record=record,
+                play=arm.play,
+                learn=arm.learn,
+                arm=cell.arm,
+                progress=lambda episode, result: on_episode(cell, result) if episode >= known else None,
+            )
+            _write_faults(home, arm)
+            for i, transfer in enumerate(task.transfer):
+                environment = open_env(expand(transfer.env))
+                stack.push_async_callback(environment.aclose)
+                record = RunRecord(home / f"transfer-{i}", _settings(suite, task, cell) | {"transfer": transfer.env})
+                known = len(record.results)
+                await play_run(
+                    environment,
+                    arm.policy,
+                    arm.reader,
+                    memory=None,
+                    episodes=transfer.episodes,
+                    seed=int(np.random.SeedSequence([cell.seed, 1 + i]).generate_state(1)[0]),
+                    record=record,
+                    play=arm.play,
+                    arm=cell.arm,
+                    progress=lambda episode, result, known=known: (  # type: ignore[misc]
+                        on_episode(cell, result) if episode >= known else None
+                    ),
+                )
+
+    def _tokens_per_episode(self, cell: Cell) -> float | None:
+        """What the arm with whose budget this one plays took an episode, learning included, in the run beside it."""
+        of = self._suite.arm(cell.arm).budget_of
+        if of is None:
+            return None
+        beside = Cell(cell.task, of, cell.seed)
+        results = read_results(cell_folder(self._folder, beside))
+        if len(results) < self._suite.episodes(beside):
+            raise ConfigError(
+                f"{beside} has {len(results)} of {self._suite.episodes(beside)} episodes",
+                f"{cell.arm} may spend what {of} spent, so that run ends first",
+                "Mend that run and resume.",
+            )
+        return float(np.mean([result.usage.tokens for result in results]))
+
+
+def _llm_of(reader: PriorReader | Chooser) -> LLM | None:
+    llm = getattr(reader, "llm", None)
+    return llm if isinstance(llm, LLM) else None
+
+
+def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
+    """What the scores of a run depend on."""
+    arm = suite.arm(cell.arm)
+    return {
+        "task": task.name,
+        "env": list(task.env),
+        "arm": {"name": arm.name, "kind": arm.kind, "settings": dict(arm.settings), "budget_of": arm.budget_of},
+        "model": suite.model,
+        "reader": suite.reader,
+        "calibrate": suite.calibrate,
+        "seed": cell.seed,
+    }
+
+
+def _write_faults(home: Path, arm: Arm) -> None:
+    """Keep what a baseline asked its model for and could not use: it taught nothing, and should be seen."""
+    faults = [str(fault) for fault in getattr(getattr(arm.reader, "memory", None), "faults", ())]
+    if faults:
+        (home / "faults.json").write_text(json.dumps(faults, indent=2) + "\n")
+
+
+def write_error(home: Path, error: BaseException) -> None:
+    """Keep what broke a run off, in a line and in full."""
+    line = str(error) if isinstance(error, SeasonedError) else f"{type(error).__name__}: {error}"
+    detail = "".join(traceback.format_exception(error))
+    text = json.dumps({"error": " ".join(line.split())[:_LONGEST_ERROR], "traceback": detail})
+    (home / "error.json").write_text(text + "\n")
+
+
+@contextlib.contextmanager
+def workbench(folder: Path, cache: Path) -> Iterator[Workbench]:
+    """Open a workbench, and close its model in the end."""
+    bench = Workbench(folder, cache)
+    try:
+        yield bench
+    finally:
+        bench.close()

@@ -1,0 +1,244 @@
+"""Arms compared on what they both played: paired differences, verdicts that allow for being many, a table of wins."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from seasoned.core.arrays import as_floats
+from seasoned.core.comparison import holm
+from seasoned.errors import InputError
+from seasoned.lab.experiments.measures import Estimate, estimate, normalized_scores
+from seasoned.lab.experiments.results import CellResults, Results
+from seasoned.lab.experiments.suite import Task
+
+__all__ = ["Claim", "TaskClaim", "Win", "claims", "paired_scores", "sign_flip_p_value", "verdict", "wins"]
+
+LEVEL = 0.05
+_EXACT_UP_TO = 14
+_DRAWS = 9999
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClaim:
+    """An arm against the reference arm at one task.
+
+    Args:
+        task: its name.
+        gain: paired by seed, in points: the arm's average score less the reference's on the same episodes; None where
+            no run can be paired.
+        p: of "the arms are exchangeable", by flipping signs; adjusted: for the arm's tasks, by Holm.
+        verdict: `better`, `worse`, `no difference shown`, `too few runs`, `no pair`.
+    """
+
+    task: str
+    gain: Estimate | None
+    p: float | None
+    adjusted: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An arm against the reference arm over all tasks that both play.
+
+    Args:
+        arm: its name.
+        gain: paired by seed; the mean over tasks of the gain, each divided by the task's best score, where there are
+            several; the gain itself where there is one. None where no seed has a pair at every task, or where there
+            are several tasks and the best score of one is unknown.
+        unit: of the gain: `of the maximum`, `points`.
+        p: as for a task; adjusted: for the number of arms, by Holm.
+        verdict: as for a task.
+        tasks: one by one.
+        why: why there is no gain, if there is none.
+    """
+
+    arm: str
+    gain: Estimate | None
+    unit: str
+    p: float | None
+    adjusted: float | None
+    verdict: str
+    tasks: tuple[TaskClaim, ...]
+    why: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Win:
+    """One arm against another.
+
+    Args:
+        arm, other: their names.
+        won, tied, lost: paired runs, by average score.
+        tasks_won, tasks_tied, tasks_lost: tasks, by the mean of those.
+        difference: the arm less the other, paired by seed, in `unit`, its interval not adjusted; None as for a claim.
+    """
+
+    arm: str
+    other: str
+    won: int
+    tied: int
+    lost: int
+    tasks_won: int
+    tasks_tied: int
+    tasks_lost: int
+    difference: Estimate | None
+    unit: str
+
+
+def sign_flip_p_value(differences: Sequence[float], *, seed: int = 0) -> float:
+    """Return the two-sided p-value of "the two arms are exchangeable" from paired differences.
+
+    `p = #{|sum s[i] d[i]| >= |sum d[i]|} / 2^n` over every assignment of signs s (Fisher 1935, "The Design of
+    Experiments"), up to 14 pairs; from 15 on over 9,999 drawn ones, the seen one counted with them. Never below
+    `2^(1-n)`: five pairs cannot reach 0.05, whatever they show.
+
+    Args:
+        differences: one a pair, n >= 1.
+        seed: of the draws.
+
+    Raises:
+        InputError: there is none, or one is not finite.
+
+    Example:
+        >>> sign_flip_p_value([0.3, 0.1, 0.2, 0.5, 0.4, 0.2])
+        0.03125
+    """
+    d = as_floats("differences", differences)
+    if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
+        raise InputError(f"differences of shape {d.shape}", "one finite number or more", "Pair runs by seed.")
+    if largest := float(np.abs(d).max()):
+        d = d / largest
+    seen = abs(float(d.sum())) - _TIE * len(d)
+    if len(d) <= _EXACT_UP_TO:
+        signs = np.array(list(itertools.product((1.0, -1.0), repeat=len(d))))
+        return float((np.abs(signs @ d) >= seen).mean())
+    signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(_DRAWS, len(d)))
+    return float((1 + (np.abs(signs @ d) >= seen).sum()) / (1 + _DRAWS))
+
+
+def verdict(gain: Estimate | None, adjusted: float | None, m: int) -> str:
+    """Return what a paired difference shows at 5 %.
+
+    Args:
+        gain: the difference; None where nothing could be paired.
+        adjusted: its p-value, adjusted.
+        m: for how many it is adjusted: where `m * 2^(1-n)` is above 5 %, `n` pairs could have shown nothing.
+    """
+    if gain is None or adjusted is None:
+        return "no pair"
+    if adjusted <= LEVEL:
+        return "better" if gain.mean > 0.0 else "worse"
+    return "too few runs" if m * 2.0 ** (1 - gain.n) > LEVEL else "no difference shown"
+
+
+def paired_scores(ours: CellResults, theirs: CellResults) -> tuple[float, float]:
+    """Return the average scores of two runs over the episodes that both played: the same instances, by their seeds."""
+    n = min(len(ours.episodes), len(theirs.episodes))
+    one, other = ([episode.score for episode in cell.episodes[:n]] for cell in (ours, theirs))
+    return math.fsum(one) / n, math.fsum(other) / n
+
+
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Compare every arm with the suite's reference arm.
+
+    *Gain* is stateful minus stateless on the same instances, as Continual Learning Bench (arXiv 2606.05661) defines
+    it, where the reference arm is the model alone. Verdicts hold at 5 % after Holm's adjustment: the overall ones for
+    the number of arms, those at tasks for the arm's number of tasks.
+    """
+    suite = results.suite
+    raw = [_claim(results, arm.name) for arm in suite.arms if arm.name != suite.reference]
+    adjusted = iter(holm([each.p for each in raw if each.p is not None]).tolist())
+    m = sum(each.p is not None for each in raw)
+    return tuple(each if each.p is None else _judged(each, next(adjusted), m) for each in raw)
+
+
+def wins(results: Results) -> tuple[Win, ...]:
+    """Compare every arm with every other, each pair once in either direction."""
+    names = [arm.name for arm in results.suite.arms]
+    return tuple(_win(results, arm, other) for arm, other in itertools.permutations(names, 2))
+
+
+def _claim(results: Results, arm: str) -> Claim:
+    reference = results.suite.reference
+    tasks = _shared_tasks(results, arm, reference)
+    found = [(task.name, estimate(list(_differences(results, task, arm, reference).values()))) for task in tasks]
+    p = {name: sign_flip_p_value(gain.values) for name, gain in found if gain is not None}
+    adjusted = dict(zip(p, holm(list(p.values())).tolist(), strict=True))
+    by_task = tuple(
+        TaskClaim(name, gain, p.get(name), adjusted.get(name), verdict(gain, adjusted.get(name), len(p)))
+        for name, gain in found
+    )
+    gain, unit, why = _overall(results, tasks, arm, reference)
+    overall = None if gain is None else sign_flip_p_value(gain.values)
+    return Claim(arm, gain, unit, overall, None, "no pair", by_task, why)
+
+
+def _judged(claim: Claim, adjusted: float, m: int) -> Claim:
+    return dataclasses.replace(claim, adjusted=adjusted, verdict=verdict(claim.gain, adjusted, m))
+
+
+def _shared_tasks(results: Results, arm: str, other: str) -> list[Task]:
+    played = {(cell.cell.task, cell.cell.arm) for cell in results.cells}
+    return [task for task in results.suite.tasks if {(task.name, arm), (task.name, other)} <= played]
+
+
+def _pairs(results: Results, task: Task, arm: str, other: str) -> dict[int, tuple[CellResults, CellResults]]:
+    theirs = {cell.cell.seed: cell for cell in results.of(task.name, other)}
+    ours = {cell.cell.seed: cell for cell in results.of(task.name, arm)}
+    return {seed: (ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())}
+
+
+def _differences(results: Results, task: Task, arm: str, other: str) -> dict[int, float]:
+    """By seed, the arm's average score less the other's, in points."""
+    scores = {seed: paired_scores(*pair) for seed, pair in _pairs(results, task, arm, other).items()}
+    return {seed: ours - theirs for seed, (ours, theirs) in scores.items()}
+
+
+def _normalized(results: Results, task: Task, arm: str, other: str) -> dict[int, float] | None:
+    """The same, each episode's score divided by its best possible one."""
+    found = {}
+    for seed, (ours, theirs) in _pairs(results, task, arm, other).items():
+        n = min(len(ours.episodes), len(theirs.episodes))
+        one, two = (normalized_scores(cell.episodes[:n], task) for cell in (ours, theirs))
+        if one is None or two is None:
+            return None
+        found[seed] = math.fsum(one) / n - math.fsum(two) / n
+    return found
+
+
+def _overall(results: Results, tasks: Sequence[Task], arm: str, other: str) -> tuple[Estimate | None, str, str | None]:
+    """By seed the mean over tasks: a seed is one independent unit, however many tasks it plays."""
+    if len(tasks) == 1:
+        values = list(_differences(results, tasks[0], arm, other).values())
+        return estimate(values), "points", None if values else "no two finished runs have the same seed"
+    by_task = [_normalized(results, task, arm, other) for task in tasks]
+    known = [each for each in by_task if each is not None]
+    if len(known) < len(by_task):
+        unknown = next(task.name for task, each in zip(tasks, by_task, strict=True) if each is None)
+        return None, "of the maximum", f"the best possible score of {unknown} is unknown, so tasks do not add up"
+    seeds = sorted(set.intersection(*(set(each) for each in known))) if known else []
+    values = [math.fsum(each[seed] for each in known) / len(known) for seed in seeds]
+    why = None if values else "no seed has finished runs of both at every task"
+    return estimate(values), "of the maximum", why
+
+
+def _win(results: Results, arm: str, other: str) -> Win:
+    tasks = _shared_tasks(results, arm, other)
+    runs = [list(_differences(results, task, arm, other).values()) for task in tasks]
+    every = [difference for each in runs for difference in each]
+    means = [math.fsum(each) / len(each) for each in runs if each]
+    difference, unit, _ = _overall(results, tasks, arm, other)
+    return Win(arm, other, *_counted(every), *_counted(means), difference, unit)
+
+
+def _counted(differences: Sequence[float]) -> tuple[int, int, int]:
+    won, lost = sum(d > _TIE for d in differences), sum(d < -_TIE for d in differences)
+    return won, len(differences) - won - lost, lost

@@ -1,0 +1,212 @@
+"""An experiment: a suite in a folder, played to its end by workers, whatever broke it off before."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seasoned.agents import provenance
+from seasoned.errors import ConfigError, InputError
+from seasoned.lab.experiments.arms import check_arm
+from seasoned.lab.experiments.cell import OutOfBudget, workbench
+from seasoned.lab.experiments.results import (
+    FILE,
+    Results,
+    load_results,
+    read_lab_file,
+    write_lab_file,
+)  # fmt: skip
+from seasoned.lab.experiments.scheduling import Schedule
+from seasoned.lab.experiments.spending import Spending
+from seasoned.lab.experiments.suite import Budget, Cell, Suite
+from seasoned.lab.experiments.workers import clear, stop
+from seasoned.protocols import Usage
+
+__all__ = ["Experiment", "Progress"]
+
+Progress = Callable[[str], None]
+"""Told of each episode, in a line."""
+
+
+@dataclass
+class Experiment:
+    """A suite and the folder that its runs are in.
+
+    Args:
+        folder: of the experiment; one process at a time runs it.
+        suite: what is asked.
+
+    Example:
+        >>> from seasoned.lab.experiments.suite_reading import load_suite
+        >>> Experiment.begin(Path("lab/quick"), load_suite("quick")).run()  # doctest: +SKIP
+    """
+
+    folder: Path
+    suite: Suite
+
+    @staticmethod
+    def begin(folder: Path, suite: Suite) -> Experiment:
+        """Make the experiment's folder, or find the same experiment there.
+
+        Raises:
+            ConfigError: the folder holds another experiment.
+            InputError: the folder cannot be made, or holds something else; or an arm cannot be built.
+        """
+        for arm in suite.arms:
+            check_arm(arm)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
+        if not (folder / FILE).exists():
+            if any(folder.iterdir()):
+                raise InputError(
+                    f"{folder} is not empty, and holds no experiment",
+                    "an experiment has a folder of its own",
+                    "Choose another folder.",
+                )
+            write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
+            return Experiment(folder, suite)
+        known, _ = read_lab_file(folder)
+        if known.to_json() != suite.to_json():
+            raise ConfigError(
+                f"{folder} holds another experiment: {known.name} ({_difference(known, suite)})",
+                "a folder holds one experiment",
+                "Choose another folder, or go on with it: seasoned lab resume.",
+            )
+        return Experiment(folder, known)
+
+    @staticmethod
+    def find(folder: Path) -> Experiment:
+        """Return the experiment of a folder.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return Experiment(folder, read_lab_file(folder)[0])
+
+    def run(
+        self,
+        *,
+        workers: int | str = 1,
+        budget: Budget | None = None,
+        cache: Path | None = None,
+        progress: Progress = lambda line: None,
+        command: str | None = None,
+    ) -> Results:
+        """Play what is left, and return what was found.
+
+        Every run whose record is whole is left alone. A run that fails does not stop the others; it is tried again
+        when the experiment is run again. Where the budget is spent, runs stop after the episode that they play.
+
+        Args:
+            workers: 1 plays in this process, more in as many processes, `ray` on a Ray cluster.
+            budget: instead of the suite's; what earlier parts of the experiment spent counts, but for seconds.
+            cache: the file of the model's answers; one in the folder if None.
+            progress: told of each episode.
+            command: what a person typed for it; kept in the record.
+
+        Raises:
+            ConfigError: another process runs it.
+            InputError: `workers` is neither a number nor `ray`; or a limit in dollars for a model without a price.
+        """
+        _check_workers(workers)
+        budget = self.suite.budget if budget is None else budget
+        if budget.usd is not None and not _has_price(self.suite):
+            raise InputError(
+                f"a budget of {budget.usd} dollars for {self.suite.model!r}",
+                "what it costs is known only with the model's prices",
+                "Give both prices a million tokens, or limit tokens.",
+            )
+        cache = self.folder / "answers.db" if cache is None else cache
+        with self._alone():
+            before = load_results(self.folder)
+            usage = sum((e.usage for c in before.cells for e in _episodes(c)), Usage())
+            spending = Spending(budget, usage)
+            todo = [each.cell for each in before.cells if not each.done]
+            began, record = time.time(), dict(before.record)
+            clear(self.folder)
+            try:
+                if workers == 1:
+                    self._in_this_process(todo, cache, spending, progress)
+                else:
+                    self._with_workers(workers, todo, cache, spending, progress)
+            finally:
+                session = {"at": began, "seconds": time.time() - began, "workers": workers, "stopped": spending.limit}
+                if command is not None:
+                    record["command"] = command
+                record["sessions"] = [*record.get("sessions", []), {**session, **provenance()}]
+                write_lab_file(self.folder, self.suite, record)
+                clear(self.folder)
+        return load_results(self.folder)
+
+    @contextlib.contextmanager
+    def _alone(self) -> Iterator[None]:
+        with (self.folder / "lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise ConfigError(
+                    f"{self.folder} is being run",
+                    "one process at a time runs an experiment",
+                    "Wait, or stop the other.",
+                ) from None
+            yield
+
+    def _in_this_process(self, todo: list[Cell], cache: Path, spending: Spending, progress: Progress) -> None:
+        def on_episode(cell: Cell, result: Any) -> None:
+            spending.add(result.usage)
+            progress(_line(cell, result.score, result.steps))
+            if spending.limit:
+                raise OutOfBudget
+
+        if spending.limit:
+            return
+        with workbench(self.folder, cache) as bench:
+            for cell in todo:
+                try:
+                    bench.play(cell, on_episode)
+                except OutOfBudget:
+                    return
+
+    def _with_workers(self, kind: int | str, todo: list[Cell], cache: Path, spending: Spending, tell: Progress) -> None:
+        def told(cell: Cell, score: float, steps: int, usage: Usage) -> None:
+            spending.add(usage)
+            tell(_line(cell, score, steps))
+            if spending.limit:
+                stop(self.folder)
+
+        if not spending.limit:
+            Schedule(self.folder, self.suite, cache, told).play(kind, todo)
+
+
+def _episodes(cell: Any) -> list[Any]:
+    return [*cell.episodes, *(episode for played in cell.transfer.values() for episode in played)]
+
+
+def _line(cell: Cell, score: float, steps: int) -> str:
+    return f"{cell.task}, {cell.arm}, seed {cell.seed}: {score:g} points in {steps} steps"
+
+
+def _has_price(suite: Suite) -> bool:
+    return (
+        suite.model == "uniform"
+        or suite.model.startswith("local")
+        or "usd_per_million_prompt_tokens" in suite.model_settings
+    )
+
+
+def _check_workers(workers: object) -> None:
+    number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
+    if not number and workers != "ray":
+        raise InputError(f"workers = {workers!r}", "it is a number of processes, or 'ray'", "Try 2.")
+
+
+def _difference(one: Suite, other: Suite) -> str:
+    ours, theirs = one.to_json(), other.to_json()
+    return ", ".join(name for name in ours if ours[name] != theirs[name]) + " differ"

@@ -1,0 +1,57 @@
+"""JitRL's settings from plain data, such as a suite's."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Thompson
+from seasoned.errors import InputError, UnknownNameError, excerpt
+from seasoned.policies.presets import preset
+from seasoned.registry import suggest
+from seasoned.types import Backup
+
+__all__ = ["preset_settings"]
+
+_EXPLORATION = {rule.__name__: rule for rule in (ConfidenceBonus, CountBonus, ExplorationBonus, Thompson, UCB)}
+_NONE = "none"
+
+
+def preset_settings(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Return the preset that `settings` name, and what they change of it; both are known to fit.
+
+    `preset` is its name. Every other is a setting of `JitRLSettings`, with "none" for None, since TOML has no null.
+    `exploration` may be a table of a rule of `seasoned.core.exploration` and its values, `backup` one of `Backup`'s.
+
+    Raises:
+        UnknownNameError: no preset, or no rule, has this name.
+        InputError: a setting is unknown, or breaks its rule.
+
+    Example:
+        >>> preset_settings({"preset": "seed", "exploration": {"rule": "UCB", "c": 0.5}})
+        ('seed', {'exploration': UCB(c=0.5)})
+    """
+    given: dict[str, Any] = {name: None if value == _NONE else value for name, value in settings.items()}
+    name: Any = given.pop("preset", "default")
+    if isinstance(rule := given.get("exploration"), Mapping):
+        values = dict(rule)
+        given["exploration"] = _made("exploration", _EXPLORATION, values.pop("rule", "ExplorationBonus"), values)
+    if isinstance(rule := given.get("backup"), Mapping):
+        given["backup"] = _made("backup", {"Backup": Backup}, "Backup", dict(rule))
+    preset(name, **given)
+    return name, given
+
+
+def _made(setting: str, kinds: Mapping[str, Callable[..., Any]], name: object, values: dict[str, Any]) -> Any:
+    """A rule by its name, with its values."""
+    if not isinstance(name, str) or name not in kinds:
+        raise UnknownNameError(f"{setting}: rule {excerpt(name)}", "no rule has this name", suggest(name, kinds))
+    known = inspect.signature(kinds[name]).parameters
+    for given in values:
+        if given not in known:
+            raise InputError(f"{setting}: {excerpt(given)}", f"{name} has no such value", suggest(given, known))
+    missing = [each for each, value in known.items() if value.default is value.empty and each not in values]
+    if missing:
+        raise InputError(f"{setting}: no {missing[0]}", f"{name} needs it", f"Write {missing[0]} = ...")
+    return kinds[name](**values)

@@ -1,0 +1,98 @@
+"""An experiment's report: one HTML file, its pictures as PNGs, every number as JSON, and a summary for the terminal."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from seasoned.errors import InputError, MissingExtraError
+from seasoned.lab.experiments.findings import Audited, Findings, find, role
+from seasoned.lab.experiments.report_html import render
+from seasoned.lab.experiments.report_plots import draw_pictures
+from seasoned.lab.experiments.results import Results
+from seasoned.lab.experiments.wording import sentence
+
+__all__ = ["Report", "write_report"]
+
+FORMAT = 1
+_WIDTH = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where a report is, and what it says.
+
+    Args:
+        html, data: the page and the numbers.
+        pictures: PNG files by name; empty where the extra `plot` is missing, as the summary then says.
+        summary: for a terminal, at most 80 columns.
+        findings: the numbers.
+    """
+
+    html: Path
+    data: Path
+    pictures: Mapping[str, Path]
+    summary: str
+    findings: Findings
+
+
+def write_report(results: Results, out: Path, *, audited: Audited = "ours") -> Report:
+    """Write `report.html`, `report.json` and the pictures into the folder `out`, and return where they are.
+
+    The page is one file: the pictures are in it, nothing is fetched, no script runs.
+
+    Args:
+        results: of an experiment; whatever is finished is reported, whatever is not is listed.
+        out: made if it does not exist; an earlier report there is replaced.
+        audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit by number of neighbours:
+            `none`, `ours` or `all`; it takes some milliseconds a stored step.
+
+    Raises:
+        InputError: `out` cannot be written, or `audited` is none of its values.
+
+    Example:
+        >>> from seasoned.lab.experiments.results import load_results
+        >>> write_report(load_results(Path("lab/quick")), Path("lab/quick")).summary  # doctest: +SKIP
+    """
+    found = find(results, audited)
+    pictures: dict[str, Path] = {}
+    missing = None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        try:
+            pictures = draw_pictures(found, out)
+        except MissingExtraError as error:
+            missing = error.next_step
+        html, data = out / "report.html", out / "report.json"
+        content = {"format": FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
+        data.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        html.write_text(render(found, pictures, missing), encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
+    return Report(html, data, pictures, _summary(found, missing), found)
+
+
+def _summary(found: Findings, missing: str | None) -> str:
+    lines = [f"{found.suite.name}: {found.done} of {found.runs} runs finished"]
+    lines += [
+        sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)) for claim in found.claims
+    ]
+    if found.stopped:
+        lines.append(f"The budget stopped the experiment: {found.stopped}.")
+    if crashed := [each for each in found.troubles if each.error is not None]:
+        first = crashed[0]
+        cell = f"{first.task}, {first.arm}, seed {first.seed}"
+        lines.append(f"{len(crashed)} of {found.runs} runs broke off; the first: {cell}: {first.error}")
+    if missing is not None:
+        lines.append(f"No pictures: {missing}")
+    whole = [_plain(line).replace("n = ", "n\xa0=\xa0") for line in lines]
+    wrapped = [textwrap.wrap(line, _WIDTH, subsequent_indent="  ") for line in whole]
+    return "\n".join(part.replace("\xa0", " ") for each in wrapped for part in each)
+
+
+def _plain(text: str) -> str:
+    """One line, without what a terminal would obey."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

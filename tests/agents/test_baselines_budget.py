@@ -1,0 +1,247 @@
+"""The model alone at an equal budget: attempts at one instance, and a majority of sampled answers."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+
+import numpy as np
+import pytest
+
+from seasoned import Memory
+from seasoned.agents import StepLog, UniformReader, play_episode, play_run
+from seasoned.agents.baselines import Attempts, Majority, SelfConsistency
+from seasoned.envs import ContextualBandit, Grid
+from seasoned.errors import EnvError, InputError
+from seasoned.llms import LabelReader, ScriptedLLM, VotesReader, votes_prompt
+from seasoned.policies import ModelAlone
+from seasoned.types import Episode, Prior, Step
+
+ROWS = ["S..", "...", "..G"]
+
+
+def labels():
+    """A model without an opinion that charges for each question."""
+    return LabelReader(ScriptedLLM(lambda request: dict.fromkeys("ABCD", -1.5)))
+
+
+class Watched(Grid):
+    """Keeps what was asked of it."""
+
+    def __init__(self, **options):
+        super().__init__(ROWS, **{"max_steps": 8, "slip": 0.3, **options})
+        self.seeds, self.scores, self.fail_at = [], [], None
+
+    async def reset(self, *, seed=None):
+        self.seeds.append(seed)
+        self.scores.append(0.0)
+        return await super().reset(seed=seed)
+
+    async def step(self, action):
+        if self.fail_at is not None and len(self.seeds) == self.fail_at:
+            raise EnvError("a", "b", "c")
+        seen = await super().step(action)
+        self.scores[-1] = seen.score
+        return seen
+
+
+def play(attempts, environment=None, *, seed=3, reader=None):
+    log = StepLog()
+    environment = environment or Watched()
+    result = asyncio.run(attempts(environment, ModelAlone(), reader or labels(), log, seed=seed))
+    return result, log, environment
+
+
+def run_one(memory, environment, attempts):
+    options = {"memory": memory, "episodes": 1, "seed": 0, "play": attempts, "run_id": "r"}
+    return asyncio.run(play_run(environment, ModelAlone(), labels(), **options))
+
+
+# ------------------------------------------------------------------------------------- attempts
+
+
+def test_best_of_n_plays_all_and_keeps_the_best():
+    kept = [play(Attempts(attempts=8), seed=seed) for seed in range(4)]
+    for result, log, environment in kept:
+        assert len(environment.scores) == 8
+        assert result.score == max(environment.scores)
+        assert sum(step.reward for step in log.steps) == pytest.approx(result.score)
+        assert result.steps == len(log.steps)
+        assert log.ending == result.ending
+    assert np.mean([result.score for result, _, _ in kept]) > np.mean([e.scores[0] for _, _, e in kept])
+
+
+def test_every_attempt_is_at_the_same_instance_and_the_first_is_the_model_alone():
+    _, _, environment = play(Attempts(attempts=4), seed=7)
+    assert environment.seeds == [7] * 4
+    alone, one = StepLog(), StepLog()
+    asyncio.run(play_episode(Watched(), ModelAlone(), labels(), alone, seed=7))
+    asyncio.run(Attempts(attempts=1)(Watched(), ModelAlone(), labels(), one, seed=7))
+    assert alone.steps == one.steps
+
+
+def test_attempts_decide_anew():
+    means = {"c": {name: float(i) for i, name in enumerate("abcdefgh")}}
+    best = [
+        play(Attempts(attempts=8), ContextualBandit(means), seed=seed, reader=UniformReader())[0].score
+        for seed in range(20)
+    ]
+    once = [
+        play(Attempts(attempts=1), ContextualBandit(means), seed=seed, reader=UniformReader())[0].score
+        for seed in range(20)
+    ]
+    assert np.mean(best) > 6.0 > np.mean(once)  # of 8 draws from 0..7 the best is 6.5 on average, one is 3.5
+
+
+def test_retries_stop_at_the_best_possible_score():
+    for seed in range(4):
+        result, _, environment = play(Attempts(attempts=20, retries=True), seed=seed)
+        reached = [score >= environment.max_score for score in environment.scores]
+        assert not any(reached[:-1])
+        assert reached[-1] or len(reached) == 20
+        assert result.score == max(environment.scores)
+
+
+def test_retries_stop_at_the_given_score_where_no_best_is_known():
+    bandit = ContextualBandit({"c": {"a": 0.0, "b": 1.0}}, noise="gaussian", sigma=0.01)
+    assert bandit.max_score is None
+    result, _, _ = play(Attempts(attempts=50, retries=True, stop_at=0.9), bandit, reader=UniformReader())
+    assert result.score >= 0.9
+
+
+def test_a_budget_is_spent_and_at_most_one_attempt_more():
+    alone = play(Attempts(attempts=1))[0].usage.tokens
+    for budget in (0.0, 1.0, 3.5 * alone, 10.0 * alone):
+        result, _, environment = play(Attempts(tokens=budget))
+        assert len(environment.scores) >= 1
+        assert result.usage.tokens >= budget
+        before_last, _, _ = play(Attempts(attempts=max(1, len(environment.scores) - 1)))
+        assert len(environment.scores) == 1 or before_last.usage.tokens < budget
+    assert len(play(Attempts(tokens=0.0))[2].scores) == 1
+
+
+def test_usage_and_time_are_of_all_attempts():
+    three = play(Attempts(attempts=3))[0]
+    two = play(Attempts(attempts=2))[0]
+    one = play(Attempts(attempts=1))[0]
+    assert one.usage.calls < two.usage.calls < three.usage.calls
+    assert three.usage.tokens > three.steps * 10
+
+
+def test_an_attempt_that_asked_nothing_ends_a_budget():
+    assert len(play(Attempts(tokens=100.0), reader=UniformReader())[2].scores) == 1
+
+
+def test_what_was_played_survives_an_error_as_an_aborted_episode():
+    environment = Watched()
+    environment.fail_at = 2
+    with Memory.open(":memory:") as memory:
+        with pytest.raises(EnvError):
+            run_one(memory, environment, Attempts(attempts=3))
+        assert memory.get("r-00000").ending == "aborted"
+        assert memory.get("r-00000").steps == ()
+
+
+def test_the_kept_attempt_is_what_memory_stores():
+    with Memory.open(":memory:") as memory:
+        (result,) = run_one(memory, Watched(), Attempts(attempts=5))
+        stored = memory.get("r-00000")
+    assert sum(step.reward for step in stored.steps) == pytest.approx(result.score)
+    assert all(step.prior and step.propensity for step in stored.steps)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{}, {"attempts": 2, "tokens": 5.0}, {"attempts": 0}, {"attempts": 1.5}, {"tokens": -1.0}, {"tokens": "many"}],
+)
+def test_attempts_need_one_limit(wrong):
+    with pytest.raises(InputError):
+        Attempts(**wrong)
+
+
+# ------------------------------------------------------------------------------------- self-consistency
+
+
+def consistent(script, **options):
+    llm = ScriptedLLM(script)
+    return llm, SelfConsistency(llm, lambda model, n, seed: VotesReader(model, n=n, seed=seed), votes_prompt, **options)
+
+
+def test_the_majority_decides():
+    llm, reader = consistent(["left", "right", "right", "left", "right"], samples=5)
+    reading = asyncio.run(reader.read("s", "t", ["left", "right"]))
+    for seed in range(5):
+        assert Majority().decide("s", reading.prior, seed=seed).action == "right"
+    assert all(request.temperature == 1.0 for request in llm.requests)
+    assert len({request.seed for request in llm.requests}) == 5
+    assert reading.usage.calls == 5
+
+
+def test_among_equals_the_seed_decides():
+    candidates = Prior({"a": -1.0, "b": -1.0, "c": -5.0})
+    taken = {Majority().decide("s", candidates, seed=seed).action for seed in range(30)}
+    assert taken == {"a", "b"}
+    assert Majority().decide("s", candidates, seed=1).action == Majority().decide("s", candidates, seed=1).action
+    assert Majority().decide("s", candidates, admissible=["c"], seed=1).action == "c"
+    with pytest.raises(InputError):
+        Majority().decide("s", candidates, admissible=["d"])
+
+
+def test_without_one_usable_vote_all_are_alike_and_the_cost_counts():
+    _, reader = consistent(lambda request: "I do not know", samples=3)
+    reading = asyncio.run(reader.read("s", "t", ["a", "b"]))
+    assert reading.prior["a"] == reading.prior["b"]
+    assert "none usable" in reading.prior.method
+    assert reading.usage.calls == 3
+
+
+def test_one_candidate_costs_nothing():
+    llm, reader = consistent([], samples=5)
+    assert asyncio.run(reader.read("s", "t", ["only"])).usage.tokens == 0
+    assert llm.requests == []
+
+
+def test_samples_are_drawn_anew_at_every_step_and_the_same_when_played_again():
+    def seeds(seed):
+        llm, reader = consistent(lambda request: "east", samples=2)
+        environment = Grid(["S.....G"], max_steps=6)
+        asyncio.run(reader.play(environment, Majority(), reader, StepLog(), seed=seed))
+        return [request.seed for request in llm.requests]
+
+    assert seeds(1) == seeds(1)
+    assert len(set(seeds(1))) == len(seeds(1)) > 2
+    assert not set(seeds(1)) & set(seeds(2))
+
+
+def to_and_fro(budget, *, told=True):
+    """Ten steps on a corridor, at every other of which there is a choice: five, as the arm may have been told."""
+    llm, reader = consistent(lambda request: "west", tokens=budget)
+    if told:
+        priors = [Prior({"east": 0.0}), Prior({"west": -0.7, "east": -0.7})] * 5
+        asyncio.run(reader.learn(Episode("t", [Step("s", "east", prior=prior) for prior in priors])))
+    environment = Grid(["S.........G"], max_steps=10)
+    result = asyncio.run(reader.play(environment, Majority(), reader, StepLog(), seed=0))
+    return len(llm.requests), result.usage.tokens
+
+
+def test_a_budget_of_tokens_sets_the_number_of_samples():
+    calls, tokens = to_and_fro(0.0)
+    assert calls == 5  # one a step at least
+    for budget in (2.0 * tokens, 7.3 * tokens):
+        calls, spent = to_and_fro(budget)
+        assert budget <= spent < budget + spent / calls  # by at most one sample more
+    _, unknown = to_and_fro(20.0 * tokens, told=False)  # 20 steps are expected, 5 come
+    assert 0.5 < unknown / (5.0 * tokens) < 1.5
+
+
+@pytest.mark.parametrize("wrong", [{}, {"samples": 2, "tokens": 1.0}, {"samples": 0}, {"tokens": 1.0, "steps": 0}])
+def test_self_consistency_needs_one_limit(wrong):
+    with pytest.raises(InputError):
+        consistent([], **wrong)
+
+
+def test_usage_of_self_consistency_is_in_the_result():
+    llm, reader = consistent(lambda request: "south", samples=2)
+    result = asyncio.run(reader.play(Watched(slip=0.0), Majority(), reader, StepLog(), seed=0))
+    assert result.usage.calls == len(llm.requests) > 0
+    assert dataclasses.replace(result.usage, calls=0).tokens > 0

@@ -1,0 +1,96 @@
+"""`seasoned lab`: from a suite to a report, broken off and gone on with; refusing what it cannot play."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+from seasoned.cli.lab import lab
+from seasoned.errors import InputError, NotFoundError
+from seasoned.lab.experiments.results import load_results
+
+MAIN = "from seasoned.cli import main; main()"
+
+
+def run(*arguments):
+    done = CliRunner().invoke(lab, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False)
+    return done.output
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    home = tmp_path_factory.mktemp("lab") / "quick"
+    said = run("run", "quick", "--out", home, "--seeds", 2, "--episodes", 3, "--audit", "none")
+    assert "6 runs, 18 episodes to play" in " ".join(said.split())
+    assert f"report in {home}" in said.replace("\n", "")
+    return home
+
+
+def test_list_names_every_suite_with_its_size():
+    said = " ".join(run("list").split())
+    assert "quick: Does memory" in said
+    assert "1 tasks x 3 arms x 10 seeds, 600 episodes, model uniform" in said
+
+
+def test_the_same_command_again_plays_nothing_and_another_is_refused(folder):
+    before = load_results(folder).cells
+    said = run("run", "quick", "--out", folder, "--seeds", 2, "--episodes", 3, "--audit", "none")
+    assert "0 episodes to play" in " ".join(said.split())
+    assert load_results(folder).cells == before
+    with pytest.raises(Exception, match="another experiment"):
+        run("run", "quick", "--out", folder, "--seeds", 3)
+
+
+def test_a_budget_stops_it_and_resume_goes_on(tmp_path):
+    home = tmp_path / "x"
+    said = run("run", "quick", "--out", home, "--seeds", 1, "--episodes", 2, "--max-seconds", 1e-9, "--audit", "none")
+    assert "3 of 3 runs are not finished" in " ".join(said.split())
+    said = run("resume", home, "--audit", "none")
+    assert "3 of 3 runs finished" in said
+    assert all(cell.done for cell in load_results(home).cells)
+
+
+def test_arms_and_tasks_can_be_narrowed_and_the_reference_stays(tmp_path):
+    run("run", "quick", "--out", tmp_path / "x", "--arms", "alone, default", "--seeds", 1, "--episodes", 1)
+    assert {cell.cell.arm for cell in load_results(tmp_path / "x").cells} == {"alone", "default"}
+    with pytest.raises(InputError, match=r"--arms plcebo.*Did you mean 'placebo'"):
+        run("run", "quick", "--out", tmp_path / "y", "--arms", "alone,plcebo")
+    with pytest.raises(InputError, match="reference 'alone'"):
+        run("run", "quick", "--out", tmp_path / "y", "--arms", "default")
+    assert not (tmp_path / "y").exists()
+
+
+def test_report_and_compare(folder, tmp_path):
+    assert "report in" in run("report", folder, "--out", tmp_path, "--audit", "none")
+    page = (tmp_path / "report.html").read_text()
+    assert "seasoned" in page
+    assert json.loads((tmp_path / "report.json").read_text())
+    found = json.loads(run("compare", folder, folder, "--json"))
+    assert {change["difference"]["mean"] for change in found["changes"]} == {0.0}
+    assert "0.000" in run("compare", folder, folder)
+
+
+def test_what_is_not_there(tmp_path):
+    for command in ("resume", "report"):
+        with pytest.raises(NotFoundError, match=r"no lab\.json"):
+            run(command, tmp_path)
+    with pytest.raises(InputError, match=r"--workers many.*number of processes"):
+        run("run", "quick", "--out", tmp_path / "x", "--workers", "many")
+
+
+def test_a_failure_is_said_once_and_the_others_go_on(tmp_path):
+    suite = tmp_path / "mine.toml"
+    suite.write_text(
+        'name = "mine"\nmodel = "uniform"\nseeds = 2\n'
+        '[[tasks]]\nname = "story"\nenv = "textworld:nowhere.z8"\nepisodes = 1\n'
+        '[[tasks]]\nname = "grid"\nenv = "grid:S.G"\nepisodes = 1\n'
+        '[[arms]]\nname = "alone"\n'
+    )
+    command = [sys.executable, "-c", MAIN, "lab", "run", suite, "--out", tmp_path / "x", "--audit", "none"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    said = " ".join(done.stdout.split())
+    assert said.count("failed: story/alone/0 and 1 more:") == 1
+    assert "2 of 4 runs are not finished" in said
+    assert done.returncode == 1, done.stderr

@@ -1,0 +1,256 @@
+"""Experiments run to their end whatever breaks them off, and end as if nothing had been."""
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from seasoned.errors import ConfigError, InputError, NewerStoreError, NotFoundError
+from seasoned.lab.experiments.experiment import Experiment
+from seasoned.lab.experiments.results import load_results
+from seasoned.lab.experiments.suite import Budget
+from seasoned.lab.experiments.suite_reading import read_suite
+from seasoned.memory import Memory
+
+HERE = Path(__file__).parent
+GRID = "grid:S..#/.#../...G?max_steps=12"
+
+
+def suite(**changes):
+    return read_suite(
+        {
+            "name": "s",
+            "seeds": 2,
+            "model": "uniform",
+            "tasks": [
+                {"name": "stream", "env": [GRID, "grid:S..G?max_steps=9"], "episodes": 3},
+                {"name": "grid", "env": GRID, "episodes": 2, "transfer": [{"split": "new slots", "env": GRID}]},
+            ],
+            "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
+            **changes,
+        }
+    )
+
+
+def outcome(folder):
+    """What an experiment found, without what a clock or a random id gave."""
+    found = {}
+    for cell in load_results(folder).cells:
+        with Memory.open(cell.folder / "memory.db", create=False) as memory:
+            stored = [
+                (episode.task, episode.ending, [(step.state, step.action, step.reward) for step in episode.steps])
+                for episode in memory.episodes()
+                if episode.ending != "aborted"
+            ]
+        played = (cell.episodes, *cell.transfer.values())
+        found[str(cell.cell)] = (
+            [[(r.score, r.steps, r.flips, r.kl_nats, r.ending, r.usage.tokens) for r in each] for each in played],
+            stored,
+            cell.done,
+            cell.error,
+        )
+    return found
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("unbroken")
+    results = Experiment.begin(folder, suite()).run()
+    assert all(cell.done and cell.error is None for cell in results.cells)
+    assert len(results.cells) == 8
+    return outcome(folder)
+
+
+def test_arms_play_the_same_instances_and_only_memory_differs(unbroken):
+    alone, default = unbroken["grid/alone/0"], unbroken["grid/default/0"]
+    first = [facts[0][0][0][:2] for facts in (alone, default)]
+    assert first[0] == first[1], "without experience, memory is the model alone"
+    assert unbroken["grid/alone/0"][1] != unbroken["grid/alone/1"][1], "seeds differ"
+
+
+def test_a_transfer_is_played_and_not_learned_from(unbroken):
+    scores, stored, _, _ = unbroken["grid/default/0"]
+    assert [len(played) for played in scores] == [2, 1]
+    assert len(stored) == 2
+
+
+def test_processes_end_as_one_process_does(unbroken, tmp_path):
+    told = []
+    Experiment.begin(tmp_path / "lab", suite()).run(workers=2, progress=told.append)
+    assert outcome(tmp_path / "lab") == unbroken
+    assert len(told) == 2 * (2 * 3 + 2 * 3)
+    assert not (tmp_path / "lab" / "progress.jsonl").exists()
+
+
+def test_kill_9_anywhere_and_resume_end_as_if_nothing_had_been(unbroken, tmp_path):
+    toml = tmp_path / "s.json"
+    toml.write_text(json.dumps(suite().to_json()))
+    code = (
+        "import json, sys; from pathlib import Path\n"
+        "from seasoned.lab.experiments.experiment import Experiment\n"
+        "from seasoned.lab.experiments.suite_reading import read_suite\n"
+        "suite = read_suite(json.loads(Path(sys.argv[1]).read_text()))\n"
+        "print('begin', flush=True)\n"
+        "Experiment.begin(Path(sys.argv[2]), suite).run(progress=lambda line: print(line, flush=True))\n"
+    )
+    folder, rng, kills = tmp_path / "lab", random.Random(5), 0
+    for _ in range(40):
+        process = subprocess.Popen([sys.executable, "-c", code, toml, folder], stdout=subprocess.PIPE, text=True)
+        lines = rng.randrange(2, 9)
+        while lines and process.stdout.readline():
+            lines -= 1
+        time.sleep(rng.random() * 0.01)
+        process.kill()
+        kills += process.wait() == -signal.SIGKILL
+        if (folder / "lab.json").exists() and all(cell.done for cell in load_results(folder).cells):
+            break
+    assert kills >= 3
+    assert outcome(folder) == unbroken
+
+
+def test_a_run_that_crashes_stops_no_other_and_is_tried_again(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    (marks := tmp_path / "marks").mkdir()
+    faulty = f"python:faulty_worlds:Faulty?how=crash&marks={marks}&times=2"
+    tasks = [{"name": "bad", "env": faulty, "episodes": 4}, {"name": "good", "env": GRID, "episodes": 2}]
+    experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=1))
+    results = experiment.run()
+    errors = {str(cell.cell): cell.error for cell in results.cells}
+    assert errors["good/alone/0"] is errors["good/default/0"] is None
+    assert errors["bad/alone/0"] == errors["bad/default/0"] == "ZeroDivisionError: <script>alert(1)</script>"
+    assert [cell.done for cell in results.cells] == [False, False, True, True]
+    again = experiment.run()
+    assert all(cell.done and cell.error is None for cell in again.cells)
+
+
+@pytest.mark.parametrize(("times", "done"), [(1, True), (4, False)])
+def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, times, done):
+    monkeypatch.setenv("PYTHONPATH", str(HERE))
+    monkeypatch.syspath_prepend(HERE)
+    (marks := tmp_path / "marks").mkdir()
+    faulty = f"python:faulty_worlds:Faulty?how=die&marks={marks}&times={times}&at=3"
+    tasks = [{"name": "bad", "env": faulty, "episodes": 4}, {"name": "good", "env": GRID, "episodes": 2}]
+    arms = [{"name": "alone"}]
+    results = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, arms=arms, seeds=1)).run(workers=2)
+    bad, good = results.cells
+    assert (good.done, good.error) == (True, None)
+    assert bad.done is done
+    assert done or "died, twice" in bad.error
+
+
+def test_a_spent_budget_stops_after_the_episode_in_flight_and_resume_goes_on(unbroken, tmp_path):
+    experiment = Experiment.begin(tmp_path, suite())
+    told = []
+    results = experiment.run(budget=Budget(seconds=1e-9), progress=told.append)
+    assert told == []
+    assert not any(cell.done for cell in results.cells)
+    assert results.record["sessions"][0]["stopped"].startswith("seconds")
+    experiment.run()
+    assert outcome(tmp_path) == unbroken
+
+
+def test_a_borrowed_budget_needs_the_run_that_it_is_of(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    (marks := tmp_path / "marks").mkdir()
+    tasks = [{"name": "bad", "env": f"python:faulty_worlds:Faulty?how=raise&marks={marks}&at=3", "episodes": 2}]
+    arms = [{"name": "tries", "kind": "retries", "budget_of": "alone"}, {"name": "alone"}]
+    experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, arms=arms, seeds=1))
+    errors = {cell.cell.arm: cell.error for cell in experiment.run().cells}
+    assert errors["alone"].startswith("the world: it ended")
+    assert "bad/alone/0 has 0 of 2 episodes" in errors["tries"]
+    assert [cell.done for cell in experiment.run().cells if cell.cell.arm == "alone"] == [True]
+
+
+def test_a_finished_experiment_is_left_alone(tmp_path):
+    experiment = Experiment.begin(tmp_path, suite(seeds=1))
+    experiment.run()
+    before = outcome(tmp_path)
+    told = []
+    Experiment.find(tmp_path).run(progress=told.append)
+    assert told == []
+    assert outcome(tmp_path) == before
+
+
+def test_two_at_once_in_one_folder_are_refused(tmp_path):
+    experiment = Experiment.begin(tmp_path, suite(seeds=1))
+    seen = []
+
+    def other(line):
+        if not seen:
+            seen.append(line)
+            with pytest.raises(ConfigError, match=r"being run.*one process at a time"):
+                Experiment.find(tmp_path).run()
+
+    experiment.run(progress=other)
+    assert seen
+
+
+def test_a_folder_is_of_one_experiment(tmp_path):
+    Experiment.begin(tmp_path / "lab", suite())
+    with pytest.raises(ConfigError, match=r"another experiment.*seeds differ"):
+        Experiment.begin(tmp_path / "lab", suite(seeds=3))
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.tex").write_text("x")
+    with pytest.raises(InputError, match="not empty"):
+        Experiment.begin(tmp_path / "full", suite())
+    with pytest.raises(InputError, match="an experiment is a folder"):
+        Experiment.begin(tmp_path / "full" / "thesis.tex", suite())
+    with pytest.raises(NotFoundError, match=r"lab\.json"):
+        Experiment.find(tmp_path / "full")
+
+
+@pytest.mark.parametrize(
+    ("content", "error", "rule"),
+    [
+        ('{"format": 99, "suite": {}}', NewerStoreError, "format 99.*reads format 1"),
+        ("{", InputError, "own file"),
+        ("[]", InputError, "own file"),
+        ('{"format": 1, "suite": {"name": "x"}}', InputError, "has tasks"),
+        ("[" * 100_000, InputError, "own file"),
+    ],
+)
+def test_a_file_from_elsewhere_is_refused(tmp_path, content, error, rule):
+    (tmp_path / "lab.json").write_text(content)
+    with pytest.raises(error, match=rule):
+        load_results(tmp_path)
+
+
+@pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None])
+def test_workers_are_a_number_or_ray(tmp_path, workers):
+    with pytest.raises(InputError, match=r"workers = .*number of processes"):
+        Experiment.begin(tmp_path, suite()).run(workers=workers)
+
+
+def test_dollars_need_a_price(tmp_path):
+    experiment = Experiment.begin(tmp_path, suite(model="openai:some-model"))
+    with pytest.raises(InputError, match=r"budget of 2.*prices"):
+        experiment.run(budget=Budget(usd=2.0))
+
+
+def test_ctrl_c_in_workers_keeps_what_was_played(tmp_path, unbroken):
+    if os.name != "posix":
+        pytest.skip("signals of POSIX")
+    code = (
+        "import sys; from pathlib import Path\n"
+        "from seasoned.lab.experiments.experiment import Experiment\n"
+        "Experiment.find(Path(sys.argv[1])).run(workers=2, progress=lambda line: print(line, flush=True))\n"
+    )
+    Experiment.begin(tmp_path, suite())
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, tmp_path],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        start_new_session=True,
+    )
+    process.stdout.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(30) != 0
+    Experiment.find(tmp_path).run()
+    assert outcome(tmp_path) == unbroken
