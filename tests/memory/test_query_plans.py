@@ -9,6 +9,8 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.memory.postgres import VERSION
+from seasoned.memory.postgres_schema import FIRST_ARRIVAL
+from seasoned.memory.postgres_wire import translate
 
 WHOLE = re.compile(r"SCAN|\(namespace_id=\?\)")
 SMALL = {"view", "distribution", "namespace", "quarantine"}  # a few rows, whatever the store holds
@@ -64,8 +66,8 @@ def test_a_look_for_arrivals_reads_no_episode_that_is_folded(postgres, fresh_url
         if analyzed:
             owner.execute("VACUUM ANALYZE seasoned.episode")
         owner.execute(f"SET search_path = seasoned; SET plan_cache_mode = {plan}")
-        owner.execute("PREPARE look (bigint, bigint) AS " + VERSION.replace("?", "$1", 1).replace("?", "$2", 1))
-        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE look({memory._id}, {memory._id})"
+        owner.execute("PREPARE look (bigint, bigint, bigint) AS " + translate(VERSION))
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE look({memory._id}, {FIRST_ARRIVAL}, {memory._id})"
         scans = [node for node in nodes(owner.execute(explain).fetchone()[0][0]["Plan"])
                  if node.get("Relation Name") == "episode"]  # fmt: skip
         assert scans

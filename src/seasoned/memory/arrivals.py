@@ -2,7 +2,10 @@
 
 To number an episode's texts and to add up its evidence takes several round trips, and the namespace's row, so that
 writers take turns. An *arrival* needs neither: it is a row of `episode` whose `ordinal` is negative, and whose `line`
-holds the episode as canonical JSON. Whoever next reads or writes the namespace *folds* what has arrived, in its order.
+holds the episode as canonical JSON. Whoever next reads or writes the namespace *folds* what has arrived, in its order;
+who cannot lays it over what is stored (see `overlay`).
+
+An arrival's number is that of its transaction. So a snapshot tells below which number nothing becomes visible later.
 Ids are unique in `episode`, arrivals included, so that one id never has two contents, however many write at once.
 """
 
@@ -23,6 +26,7 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.memory.canonical import episode_from_line, episode_record, line_digest
+from seasoned.memory.postgres_schema import FIRST_ARRIVAL
 from seasoned.memory.reader import check_same_encoder
 from seasoned.memory.schema import MAX_STEPS
 from seasoned.memory.store import Store
@@ -32,31 +36,26 @@ from seasoned.types import Episode
 
 __all__ = ["FOLD_WAIT_S", "Arrivals", "RememberingEncoder", "fold"]
 
-FOLD_WAIT_S = 2.0
-"""How long a reader waits for a writer that holds the namespace, before it answers without what has arrived."""
+FOLD_WAIT_S = 0.2
+"""How long a reader waits for a writer that holds the namespace, before it derives for itself what has arrived."""
 
-AGAIN_WAIT_S = 0.02
+AGAIN_WAIT_S = 0.001
 """How long it waits for the same writer at its next looks: who waited once in vain is in a long import's way."""
 
 _BATCH = 250
-_A_TRANSACTION = 500  # others wait for one only as long as FOLD_WAIT_S
+_A_TRANSACTION = 500
 _TRIES = 5
 _REMEMBERED_STATES = 512
 _REMEMBERED_CHARACTERS = 16 * 1024  # a state with more is encoded again: together they would fill the memory
 
-# One row, if the namespace is still encoded as we think, and if nobody has this id.
+# One row, if the namespace is still encoded as we think, and if nobody has this id. The lock keeps nobody waiting but
+# who encodes the namespace anew; what was waited for is looked at again.
 _ARRIVE = (
     "INSERT INTO episode (namespace_id, ordinal, id, task, ending, steps, model, policy, arm, subject, created_at, "
-    "digest, line) SELECT id, nextval('arrival_number'), ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? FROM namespace "
-    "WHERE id = ? AND encoder = ? ON CONFLICT DO NOTHING"
+    f"digest, line) SELECT id, pg_current_xact_id()::text::bigint + ({FIRST_ARRIVAL}), "
+    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
+    "FROM (SELECT id FROM namespace WHERE id = ? AND encoder = ? FOR KEY SHARE) AS held ON CONFLICT DO NOTHING"
 )
-
-
-def _waiting(store: Store, namespace_id: int) -> list[int]:
-    rows = store.execute(
-        "SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal < 0 ORDER BY ordinal", (namespace_id,)
-    )
-    return [row[0] for row in rows.fetchall()]
 
 
 def _fold(store: Store, namespace_id: int, writer: Writer, ordinals: list[int]) -> None:
@@ -76,8 +75,7 @@ def _fold(store: Store, namespace_id: int, writer: Writer, ordinals: list[int]) 
 
 def fold(store: Store, namespace_id: int, writer: Writer) -> None:
     """Number and derive what has arrived in a namespace; inside a transaction of it."""
-    if store.derives_later:
-        _fold(store, namespace_id, writer, _waiting(store, namespace_id))
+    _fold(store, namespace_id, writer, store.waiting(namespace_id))
 
 
 class RememberingEncoder:
@@ -134,6 +132,7 @@ class Arrivals:
         for _ in range(_TRIES):
             if self._store.commit(_ARRIVE, row) or self._is_stored(episode_id, content):
                 return
+            self.fold_waiting()  # a dump that was restored may hold this transaction's number
         raise StoreBusyError(
             f"episode {excerpt(episode_id)}", "others take it away as often as it is added", "Try again."
         )
@@ -161,31 +160,34 @@ class Arrivals:
         """Whether there can be arrivals, and they can be folded from here, now."""
         return self._store.derives_later and not self._store.read_only and not self._store.in_transaction()
 
-    def fold_waiting(self) -> None:
-        """Fold what has arrived, before something is read.
+    def fold_waiting(self) -> bool:
+        """Fold what has arrived, before something is read; return whether all of it could be.
 
-        Where that cannot be, nothing happens, and it goes on waiting: the role may not write, the server is a standby,
-        or a writer holds the namespace for longer than `FOLD_WAIT_S`.
+        Where that cannot be, it goes on waiting: the role may not write, the server is a standby, or a writer holds the
+        namespace for longer than `FOLD_WAIT_S`.
         """
-        if not (self.can_fold() and self._store.version(self._ns).waiting):
-            return
+        if not self.can_fold():
+            return False
+        if self._store.version(self._ns).waiting is None:
+            return True
         with self._store.lock:
             with self._store.snapshot():
-                ordinals = _waiting(self._store, self._ns)
+                ordinals = self._store.waiting(self._ns)
             try:
                 for start in range(0, len(ordinals), _A_TRANSACTION):
                     with self._store.transaction(self._ns, wait_s=self._wait_s):
                         _fold(self._store, self._ns, self._writer, ordinals[start : start + _A_TRANSACTION])
             except StoreBusyError:
                 self._wait_s = AGAIN_WAIT_S
-                return
+                return False
             except ReadOnlyStoreError:
-                return
+                return False
             except StoreError as error:
                 if not self._store.lacks_rights(error):
                     raise
-                return
+                return False
             self._left, self._wait_s = False, FOLD_WAIT_S
+            return True
 
     def close(self) -> None:
         """Fold what this memory left, if that can be done without ado; what cannot be waits for the next reader."""

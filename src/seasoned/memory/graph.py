@@ -14,6 +14,7 @@ import numpy as np
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
 from seasoned.errors import InputError, IntegrityError, excerpt
 from seasoned.memory.canonical import text_digest
+from seasoned.memory.overlay import Overlay
 from seasoned.memory.reader import EvidenceRow
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
@@ -59,7 +60,7 @@ class GraphKeeper:
         self._ns = namespace_id
         self._graphs: OrderedDict[tuple[float, Backup, str | None], _Followed] = OrderedDict()
 
-    def fresh(self, gamma: float, backup: Backup, exclude_task: str | None) -> ValueGraph:
+    def fresh(self, gamma: float, backup: Backup, exclude_task: str | None, overlay: Overlay) -> ValueGraph:
         """Return the graph of all live steps, without those of `exclude_task`, up to the last commit."""
         asked = gamma, backup, exclude_task
         if asked not in self._graphs:
@@ -67,7 +68,7 @@ class GraphKeeper:
         self._graphs.move_to_end(asked)
         while len(self._graphs) > MAX_GRAPHS:
             self._graphs.popitem(last=False)
-        return self._graphs[asked].fresh()
+        return self._graphs[asked].fresh(overlay)
 
 
 def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow]:
@@ -109,6 +110,8 @@ class _Followed:
     New episodes are added, and a step that feedback spoke of has its state and action summed anew. Whatever took
     something away (erasure, pruning, quarantine, a revoked event) has the graph read again: that costs as much as the
     first question, and is rare.
+
+    So are the steps of an overlay: they are added as what they will be. What became otherwise is summed anew.
     """
 
     def __init__(self, store: Store, namespace_id: int, gamma: float, backup: Backup, exclude_task: str | None) -> None:
@@ -124,18 +127,23 @@ class _Followed:
         self._graph = ValueGraph(self._gamma, self._backup.beta, novelty=self._backup.novelty, tolerance=_TOLERANCE)
         self._visit = self._event = -1
         self._prior_of: dict[int, int] = {}
+        self._above: list[Any] = []
+        self._n_undone = -1
 
-    def fresh(self) -> ValueGraph:
+    def fresh(self, overlay: Overlay) -> ValueGraph:
         version = self._store.version(self._ns)
         budget = _LATER_BUDGET
-        if version.mark != self._version:
+        if (version.mark, overlay.n_changes) != self._version:
             budget = SETTLE_BUDGET
             events, before, now = self._read_marks()
             if (version.generation, *before) != self._marks:
                 self._begin()
                 budget = _FIRST_BUDGET
-            self._follow(events)
-            self._version, self._marks = version.mark, (version.generation, *now)
+            if not self._follow(events, overlay):
+                self._begin()
+                budget = _FIRST_BUDGET
+                self._follow(events, overlay)
+            self._version, self._marks = (version.mark, overlay.n_changes), (version.generation, *now)
         self._graph.settle(budget)
         return self._graph
 
@@ -170,10 +178,10 @@ class _Followed:
         )
         return int(count), int(total or 0)
 
-    def _follow(self, events: int) -> None:
-        """Take in what is new. Everything is read before anything is changed."""
-        before = self._visit
-        spoken_of = []
+    def _follow(self, events: int, overlay: Overlay) -> bool:
+        """Take in what is new; return whether it could be. Everything is read before anything is changed."""
+        before, over = self._visit, overlay.store
+        spoken_of: list[Any] = []
         if events > self._event >= 0:
             spoken_of = self._rows(
                 "SELECT DISTINCT step.set_id, key_id FROM feedback "
@@ -182,16 +190,33 @@ class _Followed:
                 "WHERE feedback.namespace_id = ? AND seq > ? AND feedback.visit <= ?",
                 self._event, before,
             )  # fmt: skip
-        again = [row for set_id, key_id in spoken_of for row in self._steps_of(set_id, key_id, before)]
-        new = self._rows(_ROWS.format(index="", bits=STEP_BITS, which="step.visit > ?"), before)
-        prior_of = self._prior_of | {row[1]: row[7] for row in self._counted(new) if row[7] is not None}
-        touched = {row[1] for row in new}
-        priors = self._priors({set_id: prior_of[set_id] for set_id in touched if set_id in prior_of})
-        self._graph.clear([row[0] for row in spoken_of], [row[1] for row in spoken_of])
-        self._add([*again, *new])
+        sql = _ROWS.format(index="", bits=STEP_BITS, which="step.visit > ?")
+        stored = self._rows(sql, before)
+        above = [] if over is None else over.execute(sql, (self._ns, before)).fetchall()
+        new = [*stored, *above]
+        n_same = next((n for n, (was, now) in enumerate(zip(self._above, new, strict=False)) if was != now),
+                      min(len(self._above), len(new)))  # fmt: skip
+        gone = self._above[n_same:]
+        anew = list(dict.fromkeys([*((row[0], row[1]) for row in spoken_of), *((row[1], row[2]) for row in gone)]))
+        again = [row for set_id, key_id in anew for row in self._steps_of(set_id, key_id, before)]
+        again += [row for row in new[:n_same] if (row[1], row[2]) in set(anew)]
+        prior_of = self._prior_of | self._last_priors(stored)
+        priors_now = prior_of | self._last_priors(above)
+        if any(row[7] is not None and row[1] not in priors_now for row in self._counted(gone)):
+            return False  # a graph cannot forget that a state has a prior
+        # A number of before may stand for another prior now.
+        n_known = n_same if overlay.n_undone == self._n_undone and not stored else 0
+        touched = {row[1] for row in (*gone, *new[n_known:])} & priors_now.keys()
+        priors = self._priors({set_id: priors_now[set_id] for set_id in touched}, over)
+        self._graph.clear([set_id for set_id, _ in anew], [key_id for _, key_id in anew])
+        self._add([*again, *new[n_same:]])
         self._graph.set_priors(*priors)
-        self._prior_of = prior_of
-        self._visit, self._event = new[-1][0] if new else before, events
+        self._prior_of, self._above, self._n_undone = prior_of, above, overlay.n_undone
+        self._visit, self._event = stored[-1][0] if stored else before, events
+        return True
+
+    def _last_priors(self, rows: Iterable[Any]) -> dict[int, int]:
+        return {row[1]: row[7] for row in self._counted(rows) if row[7] is not None}
 
     def _steps_of(self, set_id: int, key_id: int, last: int) -> list[Any]:
         which = "step.set_id = ? AND key_id = ? AND step.visit <= ?"
@@ -207,18 +232,22 @@ class _Followed:
         after = [_after(following, ending, final) for _, _, _, _, following, ending, final, _, _ in kept]
         self._graph.add([row[1] for row in kept], [row[2] for row in kept], [row[3] for row in kept], after)
 
-    def _priors(self, prior_of: dict[int, int]) -> tuple[list[int], list[int], list[float]]:
+    def _priors(self, prior_of: dict[int, int], over: Store | None) -> tuple[list[int], list[int], list[float]]:
         """Return sets, actions and probabilities: what priors say of actions that were taken somewhere."""
+        stores = [self._store] if over is None else [self._store, over]
         said = {
             id_: _policy(json.loads(logprobs))
-            for id_, logprobs in self._store.execute_in(
+            for store in stores
+            for id_, logprobs in store.execute_in(
                 "SELECT id, logprobs FROM prior WHERE namespace_id = ? AND id IN {values}",
                 (self._ns,), sorted(set(prior_of.values())),
             )
         }  # fmt: skip
         keys = {text: text_digest(text) for text in dict.fromkeys(text for policy in said.values() for text in policy)}
         key_of = dict(
-            self._store.execute_in(
+            row
+            for store in stores
+            for row in store.execute_in(
                 "SELECT key_digest, key_id FROM action INDEXED BY action_by_key "
                 "WHERE namespace_id = ? AND key_digest IN {values}",
                 (self._ns,), list(keys.values()),

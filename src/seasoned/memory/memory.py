@@ -14,6 +14,7 @@ import numpy as np
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.arrivals import Arrivals, RememberingEncoder
+from seasoned.memory.damage import EncoderFailedError
 from seasoned.memory.events import Event
 from seasoned.memory.exchange import Exchange
 from seasoned.memory.feedback import FeedbackWriter
@@ -24,7 +25,7 @@ from seasoned.memory.retrieval import Retriever
 from seasoned.memory.sizes import check_max_text_bytes, check_sizes
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.store import Store, open_store
-from seasoned.memory.verify import EncoderFailedError, Verification, verify
+from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
 from seasoned.types import Backup, Episode, Evidence, Neighbor, check_finite, check_reward, check_text
@@ -146,7 +147,7 @@ class Memory(Exchange):
         """Store a finished episode, whole or not at all, and return its id. On disk when this returns.
 
         With an explicit id it is idempotent: the same content again is a no-op. On PostgreSQL it is committed as it
-        came, without waiting for anybody; whoever looks next derives its evidence (see `seasoned.memory.arrivals`).
+        came; it waits for nobody but who encodes the namespace anew. Whoever looks next derives its evidence.
 
         Raises:
             InputError: it breaks a rule; nothing was written.
@@ -247,6 +248,8 @@ class Memory(Exchange):
     def revoke(self, event_id: str) -> None:
         """Take a feedback event back; the step's reward and the returns follow. What it superseded stays superseded.
 
+        An event that was weighed since goes with all its weighings, by the id that `feedback` returned or that of any.
+
         Raises:
             NotFoundError: no such event.
         """
@@ -295,6 +298,7 @@ class Memory(Exchange):
         decay: float = 1.0,
         exclude_task: str | None = None,
         backup: Backup | None = None,
+        propensity_floor: float | None = None,
     ) -> Evidence:
         """Return what is known about the moments most like `state`, per action.
 
@@ -307,16 +311,19 @@ class Memory(Exchange):
         but of values backed up through the graph of all stored steps (`seasoned.core.ValueGraph`): episodes are
         combined. Counts, weights and spread stay; the scatter of the returns around their means stays in `squares`.
 
+        With `propensity_floor`, a step weighs `1 / max(propensity, floor)` as well, and `weights` are effective numbers
+        of steps; all steps at the states are summed anew (see `seasoned.policies.JitRLSettings`).
+
         Raises:
-            InputError: as for `search`; or `similarity_power` < 0, or `decay` outside (0, 1], or with `backup`
-                gamma = 1.
+            InputError: as for `search`; or `similarity_power` < 0, `decay` or the floor outside (0, 1], a floor with
+                `unit="steps"`, or with `backup` gamma = 1.
         """
         gamma = self.gamma if gamma is None else gamma
         state, exclude_task = self._redacted(state), self._redacted(exclude_task)
         return self._store.retrying(
             lambda: self._retriever.evidence(
                 state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
-                decay=decay, exclude_task=exclude_task, backup=backup,
+                decay=decay, exclude_task=exclude_task, backup=backup, propensity_floor=propensity_floor,
             )
         )  # fmt: skip
 

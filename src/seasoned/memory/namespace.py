@@ -72,7 +72,8 @@ def enter_namespace(
         with store.transaction(row[0]):
             writer = Writer(store, row[0], encoder)
             writer.reindex()
-            fold(store, row[0], writer)  # an arrival that this encoder refuses would keep everybody from reading
+            store.hold_arrivals(row[0])  # whoever adds now waits, and learns of the new encoder
+            fold(store, row[0], writer)  # what this encoder refuses would keep everybody from reading
     return Namespace(row[0], name, row[2] if gamma is None else gamma)
 
 

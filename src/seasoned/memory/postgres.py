@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import re
 import threading
 import time
@@ -12,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
 from seasoned.memory.postgres_connection import RETRY_S, PostgresConnection
-from seasoned.memory.postgres_schema import KEY_LIMIT_BYTES, TABLES, Column
+from seasoned.memory.postgres_schema import FIRST_ARRIVAL, KEY_LIMIT_BYTES, TABLES, Column
+from seasoned.memory.postgres_wire import translate
 from seasoned.memory.schema import COLUMNS
 from seasoned.memory.store import Cursor, LookedUp, Version
 
@@ -26,25 +26,16 @@ _MANY = 1_000
 # The plan of a prepared statement is kept, even where it was made for a table that was empty then.
 _REPLAN_S = 1.0
 _TABLES = {table.name: table for table in TABLES}
-_KEYS = {"episode": "id", "feedback": "id", "quarantine": "id"}
-_HINT = re.compile(r"\s+INDEXED BY \w+")
-_SHIFT = re.compile(r"\bvisit >> 20\b")
 _READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
+_KEYS = {"episode": "id", "feedback": "id", "quarantine": "id"}
 
 # `EXISTS` may be answered from the index of the ids, by reading the whole namespace; what is ordered is not.
+# All transactions below the snapshot's `xmin` have ended, and what they committed is visible in it.
 VERSION = (
-    "SELECT revision, epoch, "
-    "(SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal < 0 ORDER BY ordinal LIMIT 1) IS NOT NULL "
-    "FROM namespace WHERE id = ?"
+    "SELECT revision, epoch, (SELECT ordinal FROM episode "
+    "WHERE namespace_id = ? AND ordinal >= ? AND ordinal < 0 ORDER BY ordinal LIMIT 1), "
+    f"pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ({FIRST_ARRIVAL}) FROM namespace WHERE id = ?"
 )
-
-
-@functools.lru_cache(maxsize=1024)
-def _translate(sql: str) -> str:
-    """Return a statement of the portable kind as PostgreSQL wants it."""
-    sql = _SHIFT.sub("visit_ordinal", _HINT.sub("", sql)).replace("NOT IN {values}", "<> ALL(?)")
-    parts = sql.replace("IN {values}", "= ANY(?)").split("?")
-    return "".join(part + (f"${number}" if number < len(parts) else "") for number, part in enumerate(parts, 1))
 
 
 def check_key(name: str, value: str) -> None:
@@ -90,6 +81,8 @@ class PostgresStore(PostgresConnection):
         self._looked_up_at = 0
         self._epochs: dict[int, int | None] = {}
         self._epoch_asked: tuple[int, Cursor] | None = None
+        # By generation and namespace, below which number nothing waits: an old snapshot keeps dead rows there.
+        self._lowest: dict[tuple[int, int], int] = {}
         with self.lock, self._errors():
             connection = self._connection()
             prepare_schema(connection, self.path, create=create and not read_only, migrate=not read_only)
@@ -130,7 +123,7 @@ class PostgresStore(PostgresConnection):
         if time.monotonic() - self._planned > _REPLAN_S:
             connection.execute("DISCARD PLANS")
             self._planned = time.monotonic()
-        return connection.execute(_translate(sql), parameters, binary=True)
+        return connection.execute(translate(sql), parameters, binary=True)
 
     def _reads_elsewhere(self, sql: str) -> bool:
         """Whether a statement only reads, and none of the tables that are about to be written."""
@@ -267,7 +260,7 @@ class PostgresStore(PostgresConnection):
             self._check_writable()
             connection = self._connection()
             try:
-                n_rows = connection.execute(_translate(sql), parameters, binary=True, prepare=True).rowcount
+                n_rows = connection.execute(translate(sql), parameters, binary=True, prepare=True).rowcount
             except BaseException as error:
                 if connection.info.transaction_status != TransactionStatus.IDLE:
                     self._drop()
@@ -276,6 +269,18 @@ class PostgresStore(PostgresConnection):
                 raise
             self._wrote = True
             return n_rows
+
+    def waiting(self, namespace_id: int) -> list[int]:
+        """Return the numbers of what has arrived, upwards."""
+        rows = self.execute(
+            "SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal >= ? AND ordinal < 0 ORDER BY ordinal",
+            (namespace_id, self._lowest.get((self.generation, namespace_id), FIRST_ARRIVAL)),
+        )
+        return [row[0] for row in rows.fetchall()]
+
+    def hold_arrivals(self, namespace_id: int) -> None:
+        """Wait for what is just arriving, and let nothing more arrive until this transaction of the namespace ends."""
+        self.execute("SELECT id FROM namespace WHERE id = ? FOR UPDATE", (namespace_id,)).fetchall()
 
     def lacks_rights(self, error: Exception) -> bool:
         """Whether an error says that this role may not do what was asked."""
@@ -351,11 +356,16 @@ class PostgresStore(PostgresConnection):
     def version(self, namespace_id: int) -> Version:
         """Its mark changes whenever what is derived does, by whomever. One round trip, one row."""
         with self.lock, self._errors():
-            row = self.execute(VERSION, (namespace_id, namespace_id)).fetchone()
+            self._connection()  # a lost one is replaced, and then nothing is known any more
             generation = self.generation
-        if row is None:
-            return Version(None, False, generation)
-        return Version((generation, row[0], row[1]), row[2], generation)
+            lowest = self._lowest.get((generation, namespace_id), FIRST_ARRIVAL)
+            row = self.execute(VERSION, (namespace_id, lowest, namespace_id)).fetchone()
+            if row is None:
+                return Version(None, generation=generation)
+            revision, epoch, waiting, settled = row
+            if self._inside != "transaction":  # which may be rolled back, with what it folded
+                self._lowest[generation, namespace_id] = settled if waiting is None else min(waiting, settled)
+        return Version((generation, revision, epoch), waiting, generation, settled)
 
     # ------------------------------------------------------------------------------------------ the whole
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from seasoned.memory.schema import APPLICATION_ID, COLUMNS, COUNTERS, STEP_BITS
 
 __all__ = [
+    "FIRST_ARRIVAL",
     "GROUP",
     "KEY_LIMIT_BYTES",
     "MIGRATIONS",
@@ -37,6 +38,9 @@ GROUP = "seasoned_tenant"
 
 TENANT_BITS = 40
 """How far a tenant's number is shifted in the ids of its namespaces."""
+
+FIRST_ARRIVAL = -(2**43)
+"""An arrival's `ordinal` is the number of the transaction that added it, counted from here."""
 
 _TEXT = 'text COLLATE "C"'
 _TYPES = {"integer": "bigint", "real": "double precision", "blob": "bytea", "text": _TEXT, "truth": "boolean"}
@@ -154,6 +158,7 @@ def _columns(table: str, kinds: str, **rules: str) -> tuple[Column, ...]:
 
 _ENDING = "NOT NULL CHECK (ending IN ('terminated', 'truncated', 'aborted'))"
 _LINE = Column("line", "text", "CHECK ((line IS NULL) = (ordinal >= 0))")
+# Arrivals of former versions were numbered by it; transactions number them now.
 _ARRIVAL_NUMBER = f"CREATE SEQUENCE {SCHEMA}.arrival_number MINVALUE {-(2**42)} MAXVALUE -1"
 
 TABLES: tuple[Table, ...] = (

@@ -1,9 +1,11 @@
-"""How values travel to PostgreSQL and back, and how a connection is made."""
+"""How statements and values travel to PostgreSQL and back, and how a connection is made."""
 
 from __future__ import annotations
 
 import functools
+import logging
 import re
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
@@ -18,12 +20,14 @@ if TYPE_CHECKING:
     from psycopg.abc import Buffer
     from psycopg.adapt import Dumper, Loader, PyFormat
 
-__all__ = ["Numbers", "connect", "escape", "parse_url", "safe_url", "unescape"]
+__all__ = ["Numbers", "connect", "escape", "parse_url", "safe_url", "translate", "unescape"]
 
 CONNECT_TIMEOUT_S = 10
 LOCK_TIMEOUT_S = 30
 IDLE_TIMEOUT_S = 300
 
+_HINT = re.compile(r"\s+INDEXED BY \w+")
+_SHIFT = re.compile(r"\bvisit >> 20\b")
 _MARK = "\ue000"
 _ESCAPED = re.compile(f"{_MARK}(.)", re.DOTALL)
 
@@ -39,6 +43,19 @@ _DEFAULTS = {
     "application_name": "seasoned", "connect_timeout": str(CONNECT_TIMEOUT_S), "keepalives": "1",
     "keepalives_idle": "30", "keepalives_interval": "10", "keepalives_count": "3", "tcp_user_timeout": "60000",
 }  # fmt: skip
+
+
+@functools.lru_cache(maxsize=1024)
+def translate(sql: str) -> str:
+    """Return a statement of the portable kind as PostgreSQL wants it.
+
+    Example:
+        >>> translate("SELECT 1 FROM step INDEXED BY step_by_set WHERE visit >> 20 = ? AND set_id IN {values}")
+        'SELECT 1 FROM step WHERE visit_ordinal = $1 AND set_id = ANY($2)'
+    """
+    sql = _SHIFT.sub("visit_ordinal", _HINT.sub("", sql)).replace("NOT IN {values}", "<> ALL(?)")
+    parts = sql.replace("IN {values}", "= ANY(?)").split("?")
+    return "".join(part + (f"${number}" if number < len(parts) else "") for number, part in enumerate(parts, 1))
 
 
 def escape(text: str) -> str:
@@ -159,9 +176,21 @@ def safe_url(parameters: dict[str, Any]) -> str:
     return f"postgresql://{user}{host}{port}/{quote(str(parameters.get('dbname', '')), safe='')}"
 
 
+_ours: weakref.WeakSet[psycopg.Connection[Any]] = weakref.WeakSet()
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a log record says more than the error that is raised: a pipeline of ours ends with its connection."""
+    if record.msg != "error ignored terminating %r: %s" or not isinstance(record.args, tuple):
+        return True
+    return getattr(record.args[0], "_conn", None) not in _ours
+
+
 def connect(parameters: dict[str, Any], *, read_only: bool) -> psycopg.Connection[Any]:
     """Return a new connection with our settings and types."""
     import psycopg
+
+    logging.getLogger("psycopg").addFilter(_is_news)  # the same one again is added once
 
     connection: psycopg.Connection[Any] = psycopg.connect(
         **{**_DEFAULTS, **parameters, "client_encoding": "UTF8"},
@@ -173,6 +202,7 @@ def connect(parameters: dict[str, Any], *, read_only: bool) -> psycopg.Connectio
             connection.adapters.register_dumper(kind, dumper)
         for name, loader in loaders:
             connection.adapters.register_loader(name, loader)
+        _ours.add(connection)
         connection.execute(_SETTINGS + ("; SET default_transaction_read_only = on" if read_only else ""))
     except BaseException:
         connection.close()

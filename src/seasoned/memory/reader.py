@@ -167,7 +167,11 @@ class Reader:
             "WHERE step.namespace_id = ? AND live AND task <> ? AND set_id IN {values} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        return self._store.execute_in(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, task), set_ids)
+        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, task), set_ids)
+
+    def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int]) -> list[Any]:
+        """Return sums over live steps at some distinct states, as a statement asks for them with `IN {values}`."""
+        return self._store.execute_in(sql, parameters, set_ids)
 
     def action_texts(self, key_ids: Sequence[int]) -> dict[int, str]:
         """Return the first spelling of each action."""

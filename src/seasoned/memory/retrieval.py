@@ -9,9 +9,11 @@ from typing import Literal
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.arrivals import Arrivals
-from seasoned.memory.damage import naming_damage
+from seasoned.memory.damage import EncoderFailedError, naming_damage
 from seasoned.memory.graph import GraphKeeper, check_backup, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
+from seasoned.memory.overlay import Overlay
+from seasoned.memory.propensities import check_floor, effective_sums, propensity_rows
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.sizes import check_size
@@ -61,6 +63,8 @@ class Retriever:
         self._views: dict[tuple[float, float], int] = {}
         self._spreads: dict[int, float] = {}
         self._graphs = GraphKeeper(store, namespace_id)
+        self._overlay = Overlay(store, namespace_id, encoder)
+        self._n_changes = 0
 
     # ------------------------------------------------------------------------------------------ freshness
 
@@ -68,29 +72,40 @@ class Retriever:
     def view(self, gamma: float, decay: float) -> Iterator[int]:
         """A snapshot in which the index is fresh and the view for this discount and decay exists; gives its id.
 
-        Rows that make no sense are told as damage; what the encoder says of an arrival is passed on.
+        What has arrived is folded; what cannot be is laid over what is stored. Rows that make no sense are told as
+        damage; what the encoder says of an arrival is passed on.
         """
+        try:
+            with self._viewing(gamma, decay) as view_id:
+                yield view_id
+        except EncoderFailedError as failed:
+            raise failed.reason from None
+
+    @contextlib.contextmanager
+    def _viewing(self, gamma: float, decay: float) -> Iterator[int]:
         with self._store.lock:
-            foldable = self._arrivals.can_fold()
+            foldable, folded = self._arrivals.can_fold(), False
             while True:
                 with naming_damage(self._store.path):
                     view_id = self._view_id(gamma, decay)
                     with self._store.snapshot():
                         version = self._store.version(self._ns)
                         known = version.generation == self._seen_generation
-                        if known and not (version.waiting and foldable):
-                            self._refresh(version)
+                        if known and (version.waiting is None or not foldable):
+                            self._refresh(version._replace(waiting=None) if folded else version)
                             yield view_id
                             return
                 if not known:
                     self._forget(version.generation)
+                    folded = False
                     continue
-                self._arrivals.fold_waiting()  # calls the encoder: what that raises is no damage
-                foldable = False  # what cannot be folded, or came in meanwhile, is for the next time
+                folded = self._arrivals.fold_waiting()  # calls the encoder: what that raises is no damage
+                foldable = False  # what cannot be folded is laid over; what came in meanwhile is for the next time
 
     def _forget(self, generation: int) -> None:
         """Forget everything that was read: the server behind this connection may never have had it."""
         self._views.clear()
+        self._overlay.clear()
         self._seen_epoch = self._seen_version = None
         self._seen_generation = generation
 
@@ -112,9 +127,15 @@ class Retriever:
         return self._views[gamma, decay]
 
     def _refresh(self, version: Version) -> None:
-        """Bring the index up to this commit, the store's last; costs what is new."""
-        if version == self._seen_version:
-            return
+        """Bring the index, and what lies above it, up to this commit, the store's last; costs what is new."""
+        if version.mark != self._seen_version:
+            self._follow(version)
+        self._overlay.follow(version)
+        if self._overlay.n_changes != self._n_changes:
+            self._spreads.clear()
+            self._n_changes = self._overlay.n_changes
+
+    def _follow(self, version: Version) -> None:
         self._reader.check_encoder(self._encoder.identity)
         if self._reader.epoch() != self._seen_epoch:
             self._index.clear()
@@ -130,12 +151,17 @@ class Retriever:
             last = max(last, int(visits.max()))
         self._seen_visit = last
         self._spreads.clear()
-        self._seen_version = version
+        self._seen_version = version.mark
+
+    @property
+    def _reading(self) -> Reader:
+        """Reads what is stored, under what has arrived."""
+        return self._overlay.reader or self._reader
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the namespace's returns; read once per commit."""
         if view_id not in self._spreads:
-            self._spreads[view_id] = self._reader.spread(view_id)
+            self._spreads[view_id] = self._reading.spread(view_id)
         return self._spreads[view_id]
 
     # ------------------------------------------------------------------------------------------ neighbours
@@ -150,10 +176,11 @@ class Retriever:
         wanted = k
         while True:
             found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
+            found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
             if exclude_task is None:
                 return found
             # The index knows the latest visit of any task; ties are broken by the latest one that counts.
-            latest |= self._reader.latest_visits([set_id for set_id, _ in found if set_id not in asked], exclude_task)
+            latest |= self._reading.latest_visits([set_id for set_id, _ in found if set_id not in asked], exclude_task)
             asked.update(set_id for set_id, _ in found)
             kept = [pair for pair in found if pair[0] in latest]
             cut = len(found) == wanted
@@ -167,7 +194,7 @@ class Retriever:
         for position, (set_id, similarity) in enumerate(sets):
             if len(visits) >= limit and similarity < sets[position - 1][1]:
                 break
-            recent = self._reader.recent_visits(set_id, limit, exclude_task)
+            recent = self._reading.recent_visits(set_id, limit, exclude_task)
             visits += [(visit, similarity, set_id) for visit in recent]
         visits.sort(key=lambda found: (-found[1], -found[0]))
         return visits[:limit]
@@ -194,7 +221,7 @@ class Retriever:
         features = self._encoder.features(state)
         with self.view(gamma, 1.0) as view_id:
             visits = self._nearest_visits(features, k, threshold, exclude_task)
-            found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
+            found = self._reading.experiences(view_id, [visit for visit, _, _ in visits])
             return [Neighbor(found[visit][0], similarity) for visit, similarity, _ in visits]
 
     # ------------------------------------------------------------------------------------------ evidence
@@ -211,6 +238,7 @@ class Retriever:
         decay: float,
         exclude_task: str | None,
         backup: Backup | None = None,
+        propensity_floor: float | None = None,
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
         k, threshold = self._checked(state, k, threshold, exclude_task)
@@ -224,31 +252,49 @@ class Retriever:
         check_gamma(gamma)
         if backup is not None:
             check_backup(gamma, backup)
+        floor = None if propensity_floor is None else check_floor(propensity_floor)
+        if floor is not None and unit != "states":
+            raise InputError(
+                f"propensity_floor = {floor}, unit = 'steps'", "all steps at a state are weighed", "Use unit='states'."
+            )
         features = self._encoder.features(state)
+        seconds: list[float] = []
+        n_unlogged = 0
         with self.view(gamma, decay) as view_id:
-            now = self._reader.last_ordinal()
+            now = self._reading.last_ordinal()
             if unit == "states":
                 sets = dict(self._nearest_sets(features, k, threshold, exclude_task))
                 ranked = list(sets)
-                rows = self._sums_at(view_id, ranked, decay, exclude_task)
+                if floor is None:
+                    rows = self._sums_at(view_id, ranked, decay, exclude_task)
+                else:
+                    pairs, n_unlogged = propensity_rows(
+                        self._reading, self._ns, view_id, ranked,
+                        floor=floor, exclude_task=exclude_task, by_episode=decay < 1.0,
+                    )  # fmt: skip
+                    rows, seconds = [row for row, _ in pairs], [second for _, second in pairs]
                 visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, exclude_task)
-                found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
+                found = self._reading.experiences(view_id, [visit for visit, _, _ in visits])
             else:
                 visits = self._nearest_visits(features, k, threshold, exclude_task)
                 sets = {set_id: similarity for _, similarity, set_id in visits}
                 ranked = list(sets)
-                found = self._reader.experiences(view_id, [visit for visit, _, _ in visits])
+                found = self._reading.experiences(view_id, [visit for visit, _, _ in visits])
                 rows = [
                     (set_id, found[visit][1], 1, 1.0, found[visit][0].return_, found[visit][0].return_ ** 2,
                      visit >> STEP_BITS)
                     for visit, _, set_id in visits
                 ]  # fmt: skip
             if similarity_power or decay < 1.0:
-                rows = [weighed(row, sets[row[0]] ** similarity_power * decay ** (now - row[-1])) for row in rows]
+                factors = [sets[row[0]] ** similarity_power * decay ** (now - row[-1]) for row in rows]
+                rows = [weighed(row, factor) for row, factor in zip(rows, factors, strict=True)]
+                seconds = [factor * second for factor, second in zip(factors, seconds, strict=floor is not None)]
             if backup is not None:
-                rows = revalued(rows, self._graphs.fresh(gamma, backup, exclude_task))
-            key_ids, by_action, by_state = summed_up(rows, ranked)
-            texts = self._reader.action_texts(key_ids)
+                rows = revalued(rows, self._graphs.fresh(gamma, backup, exclude_task, self._overlay))
+            key_ids, by_action, by_state = (
+                summed_up(rows, ranked) if floor is None else effective_sums(rows, seconds, ranked)
+            )
+            texts = self._reading.action_texts(key_ids)
             neighbors = tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS])
             spread = self.spread(view_id)
         return Evidence(
@@ -263,9 +309,10 @@ class Retriever:
             neighbors=neighbors,
             by_state=by_state,
             n_episodes=now,
+            n_unlogged=n_unlogged,
         )
 
     def _sums_at(self, view_id: int, sets: list[int], decay: float, exclude_task: str | None) -> list[EvidenceRow]:
         if exclude_task is None:
-            return self._reader.evidence(view_id, sets)
-        return self._reader.evidence_outside(view_id, sets, exclude_task, by_episode=decay < 1.0)
+            return self._reading.evidence(view_id, sets)
+        return self._reading.evidence_outside(view_id, sets, exclude_task, by_episode=decay < 1.0)

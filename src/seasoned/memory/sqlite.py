@@ -244,6 +244,13 @@ class SqliteStore(sqlite.Connection):
         with self.transaction(None):
             return int(self.execute(sql, parameters).rowcount)
 
+    def waiting(self, namespace_id: int) -> list[int]:
+        """Nothing waits: what is added to a file is derived at once."""
+        return []
+
+    def hold_arrivals(self, namespace_id: int) -> None:
+        """Nobody else writes during a transaction."""
+
     def lacks_rights(self, error: Exception) -> bool:
         """Whether an error says that this user may not do what was asked: a file has no such rights."""
         return False
@@ -277,7 +284,7 @@ class SqliteStore(sqlite.Connection):
     def version(self, namespace_id: int) -> Version:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
         data_version = self.execute("PRAGMA data_version").fetchone()[0]
-        return Version((data_version, self.writes, self.generation), False)  # SQLite counts per connection
+        return Version((data_version, self.writes, self.generation))  # SQLite counts per connection
 
     def retrying(self, attempt: Callable[[], _T]) -> _T:
         """Run it: a file is there or it is not."""

@@ -15,8 +15,9 @@ __all__ = ["MemoryStats", "gather_stats"]
 class MemoryStats:
     """What a namespace holds. `spread` is the robust spread of its mean returns at `gamma`, in reward units.
 
-    `waiting`: how many of the episodes have arrived, but are not folded, so that nothing is derived from them. There
-    are some only where this memory may not write, or a writer holds the namespace.
+    `waiting`: how many of the episodes have arrived, but are not folded: `search` and `evidence` know them, and so does
+    `spread`; states, actions and the mean reward are counted without them. There are some only where this memory may
+    not write, or a writer holds the namespace.
     """
 
     path: str

@@ -38,15 +38,19 @@ class Cursor(Protocol):
 
 
 class Version(NamedTuple):
-    """How far a namespace is: a mark that changes with every commit to it, and whether anything has arrived in it.
+    """How far a namespace is: a mark that changes with every commit to it, but not with what arrives in it.
+
+    `waiting` is the lowest number of what has arrived there, if anything has. Nothing that arrives later, or becomes
+    visible later, has a number below `settled`.
 
     `generation` counts the connections. The server behind a new one may lack commits that an old one has shown, and
     have others of the same numbers: what was read before is then read anew. It is part of the mark, too.
     """
 
     mark: Hashable
-    waiting: bool
+    waiting: int | None = None
     generation: int = 0
+    settled: int = 0
 
 
 class Store(Protocol):
@@ -116,6 +120,14 @@ class Store(Protocol):
 
     def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
         """Run one statement in a transaction of its own, and return how many rows it changed."""
+        ...
+
+    def waiting(self, namespace_id: int) -> list[int]:
+        """Return the numbers of what has arrived, upwards; inside a transaction or a snapshot."""
+        ...
+
+    def hold_arrivals(self, namespace_id: int) -> None:
+        """Wait for what is just arriving, and let nothing more arrive until this transaction of the namespace ends."""
         ...
 
     def lacks_rights(self, error: Exception) -> bool:

@@ -16,13 +16,14 @@ from seasoned.canonical import canonical_json
 from seasoned.core import discounted_returns
 from seasoned.errors import IntegrityError, SeasonedError
 from seasoned.memory.canonical import text_digest
+from seasoned.memory.damage import carrying
 from seasoned.memory.deriving import histogram_bin, summed
 from seasoned.memory.reader import Reader
 from seasoned.memory.schema import COUNTERS, STEP_BITS
 from seasoned.memory.store import Store
 from seasoned.types import normalize_action
 
-__all__ = ["EncoderFailedError", "Verification", "verify"]
+__all__ = ["Verification", "verify"]
 
 _TOLERANCE = 1e-9
 
@@ -45,24 +46,6 @@ class Verification:
     waiting: int = 0
 
 
-class EncoderFailedError(BaseException):
-    """Carries what an encoder raised past everything that would take it for damage; the store may be whole."""
-
-    def __init__(self, reason: Exception) -> None:
-        super().__init__(reason)
-        self.reason = reason
-
-
-def _carrying(features: Callable[[str], frozenset[str]]) -> Callable[[str], frozenset[str]]:
-    def encode(text: str) -> frozenset[str]:
-        try:
-            return features(text)
-        except Exception as error:
-            raise EncoderFailedError(error) from error
-
-    return encode
-
-
 class _Check:
     def __init__(self, path: str) -> None:
         self._path = path
@@ -80,7 +63,7 @@ def verify(store: Store, namespace_id: int, name: str, features: Callable[[str],
     """Check one namespace inside one snapshot; see `Memory.verify`."""
     check = _Check(store.path)
     try:
-        return _verify(check, store, namespace_id, name, _carrying(features))
+        return _verify(check, store, namespace_id, name, carrying(features))
     except (SeasonedError, ValueError, TypeError, LookupError, ArithmeticError) as error:
         if isinstance(error, IntegrityError):
             raise

@@ -52,8 +52,13 @@ def active_selections(store: Store, namespace_id: int) -> list[Selection]:
 
 
 def _states(new: Sequence[New]) -> list[str]:
-    finals = [episode.final_state for episode, _, _ in new if episode.final_state is not None]
-    return [step.state for episode, _, _ in new for step in episode.steps] + finals
+    """Return the states episode by episode: how they are numbered does not depend on what is written together."""
+    states: list[str] = []
+    for episode, _, _ in new:
+        states += (step.state for step in episode.steps)
+        if episode.final_state is not None:
+            states.append(episode.final_state)
+    return states
 
 
 class Writer:
