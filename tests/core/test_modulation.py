@@ -9,7 +9,17 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import capped_beta, check_beta, kl_divergence, kl_objective, log_softmax, modulate, softmax
+from seasoned.core import (
+    capped_beta,
+    check_beta,
+    kl_bound,
+    kl_divergence,
+    kl_objective,
+    log_softmax,
+    modulate,
+    redraw_index,
+    softmax,
+)
 from seasoned.errors import InputError
 
 PROPERTY = settings(max_examples=100, deadline=None, derandomize=True)
@@ -263,3 +273,32 @@ def test_no_policy_within_the_cap_expects_more(problem, cap):
 def test_a_cap_is_positive_and_finite(cap):
     with pytest.raises(InputError, match="positive and finite"):
         capped_beta([0.0, 1.0], [0.0, 1.0], 1.0, cap)
+
+
+@PROPERTY
+@given(st.lists(st.tuples(st.floats(-40, 0), st.floats(-15, 15)), min_size=1, max_size=6))
+def test_the_kl_bound_holds_for_every_prior(pairs):
+    z, shifts = (np.array(column) for column in zip(*pairs, strict=True))
+    shifted, own = modulate(z, shifts, 1.0), log_softmax(z)
+    assert float(np.exp(shifted) @ (shifted - own)) <= kl_bound(shifts) + 1e-9
+
+
+def test_the_kl_bound_is_met_by_small_shifts_of_an_even_prior():
+    assert kl_divergence(softmax([0.0, 0.01]), [0.5, 0.5]) == pytest.approx(kl_bound([0.0, 0.01]), rel=1e-4)
+
+
+def test_a_redrawn_index_follows_the_wanted_policy_and_is_kept_as_often_as_can_be():
+    """P(kept) = 1 - total variation: no coupling keeps more."""
+    drawn_from, wanted = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
+    rng = np.random.default_rng(0)
+    n = 20_000
+    found = [redraw_index(int(rng.choice(3, p=drawn_from)), drawn_from, wanted, rng) for _ in range(n)]
+    shares = np.bincount([index for index, _ in found], minlength=3) / n
+    assert np.abs(shares - wanted).max() < 5 * np.sqrt(0.25 / n)
+    assert abs(np.mean([kept for _, kept in found]) - 0.6) < 5 * np.sqrt(0.25 / n)
+
+
+@pytest.mark.parametrize(("drawn", "drawn_from", "wanted"), [(2, [0.5, 0.5], [0.5, 0.5]), (0, [1.0], [0.5, 0.5])])
+def test_policies_that_do_not_hold_the_draw_are_refused(drawn, drawn_from, wanted):
+    with pytest.raises(InputError):
+        redraw_index(drawn, drawn_from, wanted, np.random.default_rng(0))

@@ -150,6 +150,25 @@ def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_ho
     assert not wrong
 
 
+@pytest.mark.parametrize("estimator", ["sequence", "one-step"])
+def test_what_no_step_ever_took_widens_the_interval_by_what_it_may_be_worth(estimator):
+    """The new policy sings with 0.03, which nobody did: too little for the mean ratio, and worth 0 for all we know."""
+    prior = dict.fromkeys(("pay", "back", "sing"), math.log(1 / 3))
+    target = {"page": {"pay": 0.95, "back": 0.02, "sing": 0.03}}
+    played = [("pay", 1.0, 0.98)] * 196 + [("back", 0.0, 0.02)] * 4
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("page", a, r, prior, propensity=p)]) for a, r, p in played])
+        found = evaluate(memory, lambda known: Fixed(target), estimator=estimator)
+        value, difference = found.estimate.value, found.estimate.difference
+        assert found.untaken_share == pytest.approx(0.03)
+        assert 0.96 < found.mean_ratio < 0.98
+        assert value.low <= 0.95 <= value.high  # the truth, if singing is worth nothing
+        assert difference.low <= 0.95 - 0.98 <= difference.high
+        some = evaluate(memory, lambda known: Fixed({"page": {"pay": 0.98, "back": 0.02 - 1e-9, "sing": 1e-9}}))
+        assert value.low < some.estimate.value.low - 0.02
+        assert 0.0 < some.untaken_share < 1e-8
+
+
 def test_the_refusal_says_the_mean_ratio():
     """All pay, at 0.95: the weights are even, and worth 30 episodes, but half of what the model does is gone."""
     with Memory.open(":memory:") as memory:

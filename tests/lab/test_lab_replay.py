@@ -17,14 +17,14 @@ def cart(action="pay", reward=1.0, prior=HALF, propensity=0.5, **fields):
     return Episode("checkout", [Step("page:cart", action, reward, prior, propensity)], **fields)
 
 
-def play(memory, n):
+def play(memory, n, prior=HALF, **settings):
     """Episodes that are really played and recorded."""
-    policy = JitRL(memory)
+    policy = JitRL(memory, **settings)
     for number in range(n):
         with memory.episode(task="checkout", id=f"e{number}") as episode:
             for step in range(3):
                 state = f"page:{step} of {number % 2}"
-                decision = policy.decide(state, HALF, task="checkout", step=step, seed=number)
+                decision = policy.decide(state, prior, task="checkout", step=step, seed=number)
                 episode.record(state, decision, float(decision.action == "pay") * (step == 2))
 
 
@@ -37,6 +37,19 @@ def test_what_was_decided_is_decided_again():
     assert sum(step.decision.mode == "memory" for step in steps) > 50
     for step in steps:
         assert step.probability == pytest.approx(step.step.propensity, abs=1e-12)
+
+
+@pytest.mark.parametrize("settings", [{"backup": 4.0}, {"propensity_floor": 0.05}], ids=str)
+def test_so_it_is_where_memory_reads_priors_or_propensities(settings):
+    """Values through the graph rest on the stored priors, weights on the stored propensities: both are replayed."""
+    uneven = {"pay": math.log(0.2), "back": math.log(0.8)}
+    settings |= {"threshold": 0.3}
+    with Memory.open(":memory:", gamma=0.9) as memory:
+        play(memory, 10, uneven, **settings)
+        steps = [s for one in replay(memory, lambda known: JitRL(known, **settings)) for s in one.steps]
+    assert sum(step.decision.mode == "memory" for step in steps) > 20
+    for step in steps:
+        assert step.probability == pytest.approx(step.step.propensity, rel=1e-3)
 
 
 def test_an_episode_does_not_know_itself_nor_what_came_later():

@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from seasoned.core import Interval
 from seasoned.core.off_policy import sequence_value
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
-from seasoned.lab.support import check_support, mean_ratio, mean_weight
+from seasoned.lab.support import check_support, mean_ratio, mean_weight, untaken_share, widened
 
 
 def log(seed, *, behavior, target, n=60, steps=2):
@@ -100,3 +101,20 @@ def test_intervals_that_are_not_refused_hold_the_truth(n, steps, behavior, targe
         covered += found.low <= steps * target <= found.high
     assert printed >= 15
     assert covered >= 0.9 * printed
+
+
+def test_the_share_of_episodes_that_leave_the_log_is_counted_once_each():
+    """A policy that sings with 0.1 at each of three steps, played by one that never does, and else alike."""
+    n_sing = 1 - 0.9**3
+    assert untaken_share([[0.9] * 3] * 5, [[0.1] * 3] * 5, whole_episodes=True) == pytest.approx(n_sing)
+    assert untaken_share([[0.9] * 3] * 5, [[0.1] * 3] * 5, whole_episodes=False) == pytest.approx(0.1)
+    assert untaken_share([[1.0], [1.0, 1.0]], [[0.0], [0.0, 0.0]], whole_episodes=True) == 0.0
+    assert untaken_share([[9.0, 9.0]], [[0.5, 0.5]], whole_episodes=True) == 1.0
+
+
+def test_an_interval_is_widened_to_what_the_share_may_be_and_never_narrowed():
+    found = Interval(0.5, 0.4, 0.6, 30, 0.95, "bootstrap")
+    assert widened(found, 0.0, -9.0, 9.0) == found
+    wide = widened(found, 0.1, 0.0, 2.0)
+    assert (wide.mean, wide.low, wide.high) == (0.5, pytest.approx(0.36), pytest.approx(0.74))
+    assert widened(found, 0.1, 0.45, 0.5) == found

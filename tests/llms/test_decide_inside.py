@@ -58,6 +58,46 @@ def test_draws_follow_the_policy_that_is_recorded(memory):
     assert g_statistic(counts, decision.base_probs) > LIMIT_2_DEGREES
 
 
+SHARP = {"go north": -4.0, "open fridge": 0.0, "wait": -1.0}  # far from uniform, and `wait` was never tried
+
+
+@pytest.mark.parametrize("settings", [{}, {"max_kl_nats": 0.05}, {"baseline": "neighbors"}], ids=str)
+@pytest.mark.parametrize("biased_logprobs", [False, True])
+def test_it_decides_as_label_does_with_an_untried_action_and_under_a_cap(memory, settings, biased_logprobs):
+    policy = JitRL(memory, **settings)
+    model = TruePolicy(SHARP, biased_logprobs=biased_logprobs)
+    decision, usage = inside(policy, model, seed=3, step=2)
+    read_first = policy.decide(STATE, SHARP, task="leave", seed=3, step=2)
+    for name in ("probs", "base_probs", "advantages", "logprobs", "intervals"):
+        assert getattr(decision, name) == {
+            action: value and pytest.approx(value) for action, value in getattr(read_first, name).items()
+        }
+    for name in ("kl_nats", "baseline", "beta"):
+        assert getattr(decision, name) == pytest.approx(getattr(read_first, name))
+    assert decision.kl_nats <= settings.get("max_kl_nats", 99.0) + 1e-9
+    assert decision.propensity == decision.probs[decision.action]
+    assert usage.calls == 1
+
+
+@pytest.mark.parametrize("settings", [{"beta": 2.0}, {"max_kl_nats": 0.05}], ids=str)
+def test_draws_follow_that_decision_though_the_server_drew_from_another(memory, settings):
+    counts = dict.fromkeys(SHARP, 0)
+    model, policy = TruePolicy(SHARP), JitRL(memory, **settings)
+    replaced = 0
+    for step in range(250):
+        decision, _ = inside(policy, model, seed=5, step=step)
+        counts[decision.action] += 1
+        replaced += "replaced" in decision.reason
+    assert 0 < replaced < 250
+    assert g_statistic(counts, decision.probs) < LIMIT_2_DEGREES
+
+
+def test_where_all_was_tried_the_servers_draw_stands(memory):
+    memory.add_many([Episode("leave", [Step(STATE, "wait", reward)]) for reward in (0.3, 0.4)])
+    model, policy = TruePolicy(SHARP), JitRL(memory)
+    assert not any("replaced" in inside(policy, model, seed=1, step=step)[0].reason for step in range(60))
+
+
 def test_the_same_seed_and_step_draw_the_same(memory):
     model, policy = TruePolicy(WEIGHTS), JitRL(memory, beta=0.5)
     drawn = [[inside(policy, model, seed=s, step=t)[0].action for t in range(30)] for s in (1, 1, 2)]
@@ -79,9 +119,7 @@ def test_what_memory_adds_is_asked_of_the_model_too(memory):
     assert decision.base_probs == pytest.approx(softmax(WEIGHTS))
 
 
-@pytest.mark.parametrize(
-    "settings", [{"selection": "argmax"}, {"max_kl_nats": 0.5}, {"prior_scale": "probabilities"}], ids=str
-)
+@pytest.mark.parametrize("settings", [{"selection": "argmax"}, {"prior_scale": "probabilities"}], ids=str)
 def test_what_needs_the_prior_first_is_refused(memory, settings):
     model = TruePolicy(WEIGHTS)
     with pytest.raises(InputError, match="inside the server"):

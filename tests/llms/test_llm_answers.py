@@ -117,3 +117,12 @@ def test_bad_tools(tools):
 def test_a_script_can_call_tools():
     llm = ScriptedLLM([said("", ("1", "go", "{}"))])
     assert asyncio.run(llm.complete(ASK)).tool_calls[0].name == "go"
+
+
+@pytest.mark.parametrize("call", [("1", "go", {"to": "shop"}), ("1", 3, "{}"), (None, "go", "{}")])
+def test_a_call_that_no_model_wrote_is_the_callers_fault(call):
+    with pytest.raises(errors.InputError, match=r"json\.dumps") as raised:
+        read_action(said("", call))
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+    with pytest.raises(errors.InputError):
+        asyncio.run(ScriptedLLM([said("", call)]).complete(ASK))

@@ -110,6 +110,37 @@ def test_a_cache_keeps_one_draw_a_seed(tmp_path):
     assert len(model.requests) == 20
 
 
+@settings(max_examples=25, deadline=None, derandomize=True)
+@given(
+    st.lists(st.tuples(st.floats(-30, 0), st.floats(-40, 40)), min_size=2, max_size=6),
+    st.sampled_from([1e-3, 0.1, 1.0]),
+    st.sampled_from([0, 20]),
+)
+def test_a_cap_holds_for_every_prior_and_without_logprobs(pairs, cap, top):
+    weights = {f"action {i}": weight for i, (weight, _) in enumerate(pairs)}
+    asked = {f"action {i}": shift for i, (_, shift) in enumerate(pairs)}
+    model = TruePolicy(weights, top=top)
+    choice = choose(model, list(weights), asked, seed=1, max_kl_nats=cap)
+    own = softmax(weights)
+    drawn_from = softmax({name: weights[name] + choice.shifts[name] for name in weights})
+    assert sum(p * math.log(p / own[name]) for name, p in drawn_from.items() if p > 0) <= cap + 1e-9
+    gaps = {name: (choice.shifts[name], asked[name]) for name in weights}
+    by = max(asked.values()) - min(asked.values())
+    if by**2 / 8 <= cap:
+        assert choice.shifts == asked
+    else:  # shrunk alike, and no further than needed
+        share = math.sqrt(8 * cap) / by
+        assert all(got == pytest.approx(share * want) for got, want in gaps.values())
+    sent = next(iter(model.requests)).logit_bias
+    assert max(sent.values()) - min(sent.values()) <= math.sqrt(8 * cap) + 1e-9
+
+
+@pytest.mark.parametrize("cap", [0.0, -1.0, math.nan, "much"])
+def test_a_cap_that_is_none_is_refused(cap):
+    with pytest.raises(errors.InputError, match="max_kl_nats"):
+        BiasChooser(TruePolicy(WEIGHTS), max_kl_nats=cap)
+
+
 REFUSED = {
     "too far apart": ({"go north": 0.0, "open fridge": 90.0, "wait": 0.0}, errors.InputError),
     "missing": ({"go north": 0.0, "wait": 0.0}, errors.InputError),

@@ -190,3 +190,56 @@ def test_an_unknown_way_is_refused():
         reader_for(ScriptedLLM([]), "exact")
     with pytest.raises(errors.InputError):
         asyncio.run(reader_for(Can(Capabilities(False, 0)), n_votes=0).read("a", "b", ["x", "y"]))
+
+
+# ------------------------------------------------------------------------------------------ what it costs
+
+
+@pytest.mark.parametrize("method", ["auto", "label"])
+@pytest.mark.parametrize(
+    "settings",
+    [{}, {"top": 5}, {"bias": "refused"}, {"temperatures": (0.0,)}],
+    ids=["plain", "top 5", "bias", "greedy"],
+)
+def test_the_first_reading_counts_the_calls_that_probed(method, settings):
+    with ChatServer(endpoint(**settings)) as server:
+        llm = OpenAILLM("m", base_url=server.url, max_retries=0, usd_per_million_prompt_tokens=1.0,
+                        usd_per_million_completion_tokens=1.0)  # fmt: skip
+        reader = reader_for(llm, method)
+        first = asyncio.run(reader.read("a kitchen", "leave", ["go north", "wait"]))
+        assert first.usage.calls == len(server.bodies) == llm.probe_usage.calls + 1
+        second = asyncio.run(reader.read("a kitchen", "leave", ["go north", "wait"]))
+    assert second.usage.calls == 1
+    tokens = first.usage.prompt_tokens - second.usage.prompt_tokens
+    assert tokens == llm.probe_usage.prompt_tokens > 0
+    assert first.usage.cost_usd > second.usage.cost_usd > 0.0
+
+
+def test_an_answer_that_could_not_be_read_has_no_known_price():
+    """Without logprobs where they were asked for, the answer's tokens are not known."""
+    with ChatServer(endpoint(top=0)) as server:
+        llm = OpenAILLM("m", base_url=server.url, max_retries=0, usd_per_million_prompt_tokens=1.0,
+                        usd_per_million_completion_tokens=1.0)  # fmt: skip
+        reading = asyncio.run(reader_for(llm, n_votes=3).read("a kitchen", "leave", ["A", "wait"]))
+        assert reading.usage.calls == len(server.bodies) == 6
+    assert reading.usage.cost_usd is None
+
+
+def test_what_the_cache_knows_costs_no_probe(tmp_path):
+    counted = []
+    with ChatServer(endpoint()) as server:
+        for _ in range(2):
+            llm = CachedLLM(OpenAILLM("m", base_url=server.url, max_retries=0), tmp_path / "answers.db")
+            usage = asyncio.run(reader_for(llm).read("a kitchen", "leave", ["go north", "wait"])).usage
+            counted.append((usage.calls, usage.cached_calls))
+            asyncio.run(llm.aclose())
+    assert counted == [(4, 0), (0, 1)]
+
+
+def test_two_readers_of_one_model_count_its_probe_once():
+    with ChatServer(endpoint()) as server:
+        llm = OpenAILLM("m", base_url=server.url, max_retries=0)
+        spent = [
+            asyncio.run(reader_for(llm).read("a kitchen", "leave", ["go north", "wait"])).usage.calls for _ in range(2)
+        ]
+        assert (spent, len(server.bodies)) == ([4, 1], 5)

@@ -13,6 +13,7 @@ from seasoned import errors
 from seasoned.llms import ScriptedLLM, VerbalizedReader, confidence_logprobs
 from seasoned.protocols import PriorReader
 
+NAMES = ("north", "south", "wait")
 GOOD = '{"1": 20, "2": 70, "3": 1}'
 
 
@@ -59,6 +60,10 @@ def test_what_is_no_confidence_is_refused(percents):
         '{"3": 1, "1": 20, "2": 70, "why": "the fridge"}',
         '{"confidence": {"1": 20, "2": 70, "3": 1}}',
         f'My template: {{"n": 0}}. My answer: {GOOD}',
+        f'At first {{"1": 90, "2": 5, "3": 5}}; but the door is shut, so: {GOOD}',
+        f'Perhaps {{"1": 90}}, or {{"1": 9, "2": 9, "3": 9}}? No: {GOOD}. I am least sure of {{"3": 1}}.',
+        f'{GOOD} in the form {{"1": 0, "2": 0, "3": 0}}',
+        "{" * 150 + GOOD,
     ],
 )
 def test_what_can_be_read_is_read_at_once(answer):
@@ -105,6 +110,37 @@ def test_a_fault_is_named_and_asked_about_once_then_it_is_an_error(name):
     assert raised.value.rule
     assert raised.value.next_step
     assert len(llm.requests) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    ['{"1": 0.2, "2": 0.7, "3": 0.01}', '{"1": "0.2", "2": 0.7, "3": 0.01}', '{"3": 0.01, "1": 0.2, "2": 0.7}'],
+)
+def test_fractions_of_1_are_taken_for_what_they_are_and_the_prior_says_so(answer):
+    reading = read([answer])
+    assert dict(reading.prior) == pytest.approx(confidence_logprobs({"north": 20, "south": 70, "wait": 1}))
+    assert (reading.prior.method, reading.usage.calls) == ("verbalized, in fractions", 1)
+
+
+@pytest.mark.parametrize(
+    ("answer", "percent"),
+    [
+        ('{"1": 1, "2": 0, "3": 1}', (1, 0, 1)),  # ones and zeros alone are percents, as asked
+        ('{"1": 1.0, "2": 0, "3": 0}', (1, 0, 0)),
+        ('{"1": "0.7%", "2": "0.2%", "3": "0.1%"}', (0.7, 0.2, 0.1)),
+        ('{"1": 0.5, "2": 2, "3": 0}', (0.5, 2, 0)),
+    ],
+)
+def test_what_may_be_percents_is(answer, percent):
+    reading = read([answer])
+    assert dict(reading.prior) == pytest.approx(confidence_logprobs(dict(zip(NAMES, percent, strict=True))))
+    assert reading.prior.method == "verbalized"
+
+
+def test_fractions_with_a_candidate_missing_twice():
+    reading = read(['{"1": 0.2, "2": 0.7}'] * 2)
+    assert dict(reading.prior) == pytest.approx(confidence_logprobs({"north": 20, "south": 70, "wait": 20}))
+    assert (reading.prior.method, reading.prior.bounded) == ("verbalized, asked twice, in fractions", ("wait",))
 
 
 def test_one_confidence_above_0_is_enough():

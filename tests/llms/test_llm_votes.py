@@ -12,7 +12,15 @@ from true_policy import TruePolicy
 
 from seasoned import errors
 from seasoned.actions import canonical_tool_call
-from seasoned.llms import CachedLLM, ScriptedLLM, VotesReader, read_action, smoothed_logprobs
+from seasoned.llms import (
+    CachedLLM,
+    LabelReader,
+    ScriptedLLM,
+    VerbalizedReader,
+    VotesReader,
+    read_action,
+    smoothed_logprobs,
+)
 from seasoned.protocols import Completion, PriorReader, Tool, ToolCall, Usage
 
 GO = Tool("go", "Go somewhere.", {"type": "object", "properties": {"to": {"type": "string"}}})
@@ -231,3 +239,38 @@ def test_the_order_of_answers_does_not_depend_on_concurrency(seed):
     one = read(model, list(model.weights), n=12, seed=seed, concurrency=1)
     many = read(model, list(model.weights), n=12, seed=seed, concurrency=12)
     assert one.votes == many.votes
+
+
+PARIS, LOWER = (canonical_tool_call({"name": "fly", "arguments": {"to": city}}) for city in ("Paris", "paris"))
+
+
+def test_a_model_is_shown_tool_calls_as_it_would_write_them():
+    shown = '{"arguments":{"to":"Paris"},"name":"fly"}'
+    assert shown != PARIS
+    for kwargs in ({}, {"canonical": canonical_tool_call}):
+        llm = ScriptedLLM([shown, called(("1", "fly", '{"to": "Paris"}')), "wait", PARIS])
+        reading = read(llm, [PARIS, "wait"] if not kwargs else [PARIS, LOWER], n=4, concurrency=1, **kwargs)
+        prompt = llm.requests[0].messages[0].content
+        assert f"- {shown}\n" in prompt and "\\u" not in prompt
+        assert reading.votes.counts[PARIS] == 3
+
+
+def test_calls_that_differ_in_case_alone_are_told_apart_or_not_matched():
+    shown = '{"arguments":{"to":"Paris"},"name":"fly"}'
+    told = read(ScriptedLLM([shown]), [PARIS, LOWER], n=1, canonical=canonical_tool_call)
+    assert told.votes.counts == {PARIS: 1, LOWER: 0}
+    assert read(ScriptedLLM([shown, PARIS]), [PARIS, LOWER], n=2, concurrency=1).votes.counts[PARIS] == 1
+
+
+@pytest.mark.parametrize("script", [["wait"], ["wait", 3], ["wait", called(("1", "fly", {"to": "Paris"}))]])
+def test_a_script_that_is_wrong_or_too_short_is_not_counted_as_a_vote(script):
+    with pytest.raises(errors.InputError) as raised:
+        read(ScriptedLLM(script), ["go", "wait"], n=2, concurrency=1)
+    assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+@pytest.mark.parametrize("candidates", [5, None, 2.5, iter(["go"]), b"go"])
+def test_candidates_that_are_no_list_are_refused_by_every_reader(candidates):
+    for reader in (VotesReader, LabelReader, VerbalizedReader):
+        with pytest.raises(errors.InputError, match="candidates"):
+            asyncio.run(reader(ScriptedLLM([])).read("a kitchen", "leave", candidates))

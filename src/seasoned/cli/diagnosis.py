@@ -140,6 +140,11 @@ def evaluate(
             "from": f"{counted(found.n_episodes, 'episode')}, {counted(found.n_steps, 'step')}; worth "
             f"{estimate.effective:.3g} episodes (effective sample size)",
             "mean ratio": f"{found.mean_ratio:.3g} (1 if the log holds what the policy would do)",
+            **(
+                {"never taken": f"{found.untaken_share:.2%} of what it would do; the intervals allow for it"}
+                if found.untaken_share
+                else {}
+            ),
             **{f"left out, {why}": counted(n, "episode") for why, n in found.left_out.items()},
         }
     )

@@ -35,7 +35,10 @@ def sources(path: str, namespace: str | None, as_json: bool) -> None:
     echo_table(["source", "events", "total", "factor"], rows, right=("events", "total", "factor"))
 
 
-@click.command(epilog=example("seasoned memory weigh agent.db judge 0.5", "seasoned memory weigh agent.db judge 1"))
+@click.command(
+    epilog=example("seasoned memory weigh agent.db judge 0.5", "seasoned memory weigh agent.db judge 1"),
+    context_settings={"ignore_unknown_options": True},  # so that -1 is a number, which is refused as one
+)
 @memory_argument
 @click.argument("source")
 @click.argument("factor", type=float)

@@ -63,6 +63,20 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
+class _Posterior:
+    """By candidate, shape (C,): whether it was tried, plain means, posterior means and variances; then V's parts."""
+
+    known: npt.NDArray[np.bool_]
+    means: Floats
+    q: Floats
+    variances: Floats
+    kappa: float
+    values: Values | None
+    weighed: Floats | None
+    baseline: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class AdvantageEstimator:
     """Turns evidence into advantages: `A(a) = (Q(a) - V) / scale`, and 0 for an untried action.
 
@@ -139,6 +153,22 @@ class AdvantageEstimator:
         Raises:
             InputError: `levels="own"`, and the sums were not kept by state.
         """
+        found = self._posterior(seen, rows, base_probs, spread)
+        invented = self._invented(seen, rows, found, rng)
+        baseline, bonuses = self._with_invented(seen, found, invented)
+        exact, half = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+        if found.values is not None and found.weighed is not None and baseline is not None:
+            exact[found.known] = found.q[found.known] - baseline
+            half[found.known] = _half_widths(found.values, found.weighed, rows[found.known])
+        advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
+        scale = self._scale(advantages, spread)
+        return Estimate(
+            found.means, advantages / scale, bonuses / scale, (exact - half) / scale, (exact + half) / scale, baseline,
+            scale, found.kappa,
+        )  # fmt: skip
+
+    def _posterior(self, seen: Sums, rows: Ints, base_probs: Floats, spread: float) -> _Posterior:
+        """What the evidence says of each candidate and of V, before anything is invented for the untried."""
         noise, degrees = noise_variance(seen, spread)
         scatter = scatter_variance(seen, spread, noise, degrees)
         kappa = derived_kappa(noise, scatter) if self.kappa is None else self.kappa
@@ -147,37 +177,34 @@ class AdvantageEstimator:
         means, q = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
         # Where all returns were equal so far, nobody knows how far values scatter: one unit of reward, as in the scale.
         variances = np.full(len(rows), scatter if scatter > 0.0 else 1.0)
-        values, weighed, baseline = None, None, None
-        if seen.weights.sum() > 0.0:
-            values = self._values(seen, kappa, noise, degrees)
-            means[known] = seen.totals[tried] / seen.weights[tried]
-            q[known], variances[known] = values.q[tried], np.diag(values.covariance)[tried]
-            weighed = self._weighed(seen, tried, base_probs[known])
-            baseline = self._baseline(seen, values, weighed)
-        invented = np.zeros(len(rows))
-        if self.exploration is not None:
-            counts, deviations = _counts_and_deviations(seen, rows)
-            invented = self.exploration.optimism(
-                Seen(counts, means, deviations, variances, baseline or 0.0, int(seen.counts.sum())), rng
-            )
-        bonuses = invented.copy()
-        if self.baseline == "action_means" and values is not None and baseline is not None and not known.all():
-            every = [*values.q[seen.weights > 0.0], *(baseline + invented[~known])]
-            bonuses[~known] += baseline - np.mean(every)
-            baseline = float(np.mean(every))
-        exact, half = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-        if values is not None and weighed is not None and baseline is not None:
-            exact[known] = q[known] - baseline
-            half[known] = _half_widths(values, weighed, tried)
-        advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
-        scale = self._scale(advantages, spread)
-        return Estimate(
-            means, advantages / scale, bonuses / scale, (exact - half) / scale, (exact + half) / scale, baseline, scale,
-            kappa,
+        if not seen.weights.sum() > 0.0:
+            return _Posterior(known, means, q, variances, kappa, None, None, None)
+        values = (additive_values if self.levels == "own" else shared_values)(seen, kappa, noise, degrees)
+        means[known] = seen.totals[tried] / seen.weights[tried]
+        q[known], variances[known] = values.q[tried], np.diag(values.covariance)[tried]
+        weighed = self._weighed(seen, tried, base_probs[known])
+        return _Posterior(
+            known, means, q, variances, kappa, values, weighed, self._baseline(seen, values, weighed)
         )  # fmt: skip
 
-    def _values(self, seen: Sums, kappa: float, noise: float, degrees: float) -> Values:
-        return (additive_values if self.levels == "own" else shared_values)(seen, kappa, noise, degrees)
+    def _invented(self, seen: Sums, rows: Ints, found: _Posterior, rng: np.random.Generator) -> Floats:
+        """What exploration adds to each candidate, in reward units; 0 without it."""
+        if self.exploration is None:
+            return np.zeros(len(rows))
+        counts, deviations = _counts_and_deviations(seen, rows)
+        here = Seen(
+            counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum())
+        )  # fmt: skip
+        return self.exploration.optimism(here, rng)
+
+    def _with_invented(self, seen: Sums, found: _Posterior, invented: Floats) -> tuple[float | None, Floats]:
+        """V and the bonuses; under `action_means` what was invented for an untried candidate enters V."""
+        bonuses, untried = invented.copy(), ~found.known
+        if self.baseline != "action_means" or found.values is None or found.baseline is None or not untried.any():
+            return found.baseline, bonuses
+        mean = float(np.mean([*found.values.q[seen.weights > 0.0], *(found.baseline + invented[untried])]))
+        bonuses[untried] += found.baseline - mean
+        return mean, bonuses
 
     def _weighed(self, seen: Sums, tried: Ints, base_probs: Floats) -> Floats | None:
         """The weight of each action in V, shape (A,), summing to 1; None if V speaks of no tried candidate."""

@@ -11,11 +11,13 @@ from seasoned.errors import InputError
 __all__ = [
     "capped_beta",
     "check_beta",
+    "kl_bound",
     "kl_divergence",
     "kl_objective",
     "log_softmax",
     "mix_in",
     "modulate",
+    "redraw_index",
     "sample_index",
     "softmax",
 ]
@@ -183,6 +185,26 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
         return max(0.0, float((p_[held] * (np.log(p_[held]) - np.log(q_[held]))).sum()))
 
 
+def kl_bound(shifts: npt.ArrayLike) -> float:
+    """Return `(max - min)^2 / 8`, in nats: no prior's policy moves further by adding these shifts to its logits.
+
+    With `p_t` proportional to `p exp(t s)` and psi its log-normaliser, `KL(p_1 || p) = psi'(1) - psi(1)`, which is the
+    integral of `u psi''(u)` over u from 0 to 1; `psi''(u)` is the variance of s under `p_u`, at most a quarter of the
+    squared range (Popoviciu 1935; this is Hoeffding's lemma, 1963, J. Amer. Statist. Assoc. 58). So a cap on KL can be
+    kept where the prior is not known. It is tight for small shifts of an even prior, and generous to a sharp one.
+
+    Args:
+        shifts: shape (C,), nats, finite.
+
+    Example:
+        >>> kl_bound([0.0, 2.0])
+        0.5
+    """
+    s = _vector("shifts", shifts)
+    with np.errstate(over="ignore"):
+        return float((s.max() - s.min()) ** 2 / 8.0)
+
+
 def kl_objective(p: npt.ArrayLike, advantages: npt.ArrayLike, logits: npt.ArrayLike, beta: float) -> float:
     """Return what `modulate` maximises: `E_p[A] - KL(p || softmax(logits)) / beta`, in units of advantage (beta > 0).
 
@@ -234,3 +256,36 @@ def sample_index(probs: npt.ArrayLike, rng: np.random.Generator) -> int:
     cumulative = np.cumsum(_probabilities(probs))
     index = int(np.searchsorted(cumulative, rng.random() * cumulative[-1], side="right"))
     return min(index, len(cumulative) - 1)
+
+
+def redraw_index(
+    drawn: int, drawn_from: npt.ArrayLike, wanted: npt.ArrayLike, rng: np.random.Generator
+) -> tuple[int, bool]:
+    """Turn a draw from one policy into a draw from another, and say whether it was kept.
+
+    Kept with probability `min(1, wanted / drawn_from)`, else drawn from what `wanted` has more of,
+    `max(0, wanted - drawn_from)`. The result follows `wanted` exactly, and the draw is kept as often as it can be:
+    a maximal coupling, the rule of speculative sampling (Leviathan, Kalman and Matias 2023, arXiv 2211.17192).
+
+    Args:
+        drawn: the index that was drawn.
+        drawn_from, wanted: shape (C,), probabilities, or any positive total.
+
+    Example:
+        >>> redraw_index(0, [0.5, 0.5], [0.5, 0.5], np.random.default_rng(0))
+        (0, True)
+        >>> redraw_index(0, [1.0, 1e-9], [0.0, 1.0], np.random.default_rng(0))
+        (1, False)
+    """
+    q, p = _probabilities(drawn_from), _probabilities(wanted)
+    if q.shape != p.shape or not 0 <= drawn < len(q):
+        raise InputError(
+            f"index {drawn} of {len(q)} and {len(p)} probabilities",
+            "both policies are over the drawn one",
+            "Align them.",
+        )
+    q, p = q / q.sum(), p / p.sum()
+    if rng.random() * q[drawn] <= p[drawn]:
+        return drawn, True
+    lacking = np.maximum(p - q, 0.0)
+    return (sample_index(lacking, rng), False) if lacking.any() else (drawn, True)

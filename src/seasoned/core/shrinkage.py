@@ -35,6 +35,7 @@ class Cells:
         states: shape (M,), whole numbers from 0: which distinct state.
         actions: shape (M,), rows of the sums by action.
         counts, weights, totals, squares: shape (M,), as in `Sums`.
+        shares: shape (M,), what each has of its action's mean; None: `weights` over the action's.
     """
 
     states: Ints
@@ -43,6 +44,7 @@ class Cells:
     weights: Floats
     totals: Floats
     squares: Floats
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,9 +169,9 @@ def shared_values(sums: Sums, kappa: float, noise: float, degrees: float = np.in
     """Return values shrunk towards the mean return `mu` of all neighbours: `(totals + kappa mu) / (weights + kappa)`.
 
     The posterior mean for independent values about `mu`. A value's variance is `1 / (kappa / s2 + 1 / v)`, where
-    `v = s2 / W + tau2 sum_s (w_s / W)^2` is that of its mean: states that differ in worth are a sample too, and an
-    action that was taken at few of them is known less well than its steps suggest (`level_variance`). Without such
-    differences it is `s2 / (weights + kappa)`.
+    `v = s2 / W + tau2 sum_s share_s^2`, with `share_s = w_s / W`, is that of its mean: states that differ in worth are
+    a sample too, and an action that was taken at few of them is known less well than its steps suggest
+    (`level_variance`). Without such differences it is `s2 / (weights + kappa)`.
 
     Example:
         >>> two = np.array([1.0, 1.0])
@@ -183,7 +185,9 @@ def shared_values(sums: Sums, kappa: float, noise: float, degrees: float = np.in
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         of_mean = noise / weights
         if sums.cells is not None and tau2 > 0.0:
-            of_mean += tau2 * np.bincount(sums.cells.actions, sums.cells.weights**2, len(weights)) / weights**2
+            cells = sums.cells
+            shares = cells.weights / weights[cells.actions] if cells.shares is None else cells.shares
+            of_mean += tau2 * np.bincount(cells.actions, shares**2, len(weights))
         prior_precision = kappa / noise if noise > 0.0 else 0.0
         variances = np.where(of_mean > 0.0, 1.0 / (prior_precision + 1.0 / of_mean), 0.0)
     variances = np.minimum(np.nan_to_num(variances), np.finfo(np.float64).max)

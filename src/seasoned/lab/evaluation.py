@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
+import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+import numpy as np
 
 from seasoned.core.off_policy import OffPolicyEstimate, one_step_value, sequence_value
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.replay import NO_PRIOR, PolicyMaker, ReplayedEpisode, make_policy, replay
-from seasoned.lab.support import check_support
+from seasoned.lab.support import check_support, untaken_share, widened
 from seasoned.memory import Memory
 from seasoned.protocols import Policy
+from seasoned.types import normalize_action
 
 __all__ = ["MIN_EFFECTIVE", "Estimator", "Evaluation", "evaluate"]
 
@@ -39,6 +44,7 @@ class Evaluation:
         n_episodes, n_steps: that were used.
         left_out: episodes that could not be used, by reason.
         mean_ratio: mean of `pi_new / propensity`; near 1, or the estimate had been refused.
+        untaken_share: how much of the policy's episodes (`one-step`: decisions) is an action that no step took.
     """
 
     policy: str
@@ -49,6 +55,7 @@ class Evaluation:
     n_steps: int
     left_out: Mapping[str, int]
     mean_ratio: float
+    untaken_share: float
 
 
 def evaluate(
@@ -75,7 +82,10 @@ def evaluate(
     of them is refused.
 
     Refused too is a log that lacks what the new policy would do, as the effective sample size cannot see it: the mean
-    of the ratios, and for `sequence` of their products, is 1 unless it does (`seasoned.lab.support`).
+    of the ratios, and for `sequence` of their products, is 1 unless it does (`seasoned.lab.support`). A little that is
+    lacking is in no such test. Where it is an action that no step of the log took, `untaken_share` says how much, and
+    the intervals are widened by the worst and the best return of the log for that share. An action that was taken
+    elsewhere, but could not be where the new policy would, is not seen.
 
     Args:
         memory: whose episodes.
@@ -118,6 +128,7 @@ def evaluate(
 
     rewards: list[list[float]] = []
     ratios: list[list[float]] = []
+    used: list[ReplayedEpisode] = []
     left_out: Counter[str] = Counter()
     for one in replay(memory, named, last=last, seed=seed):
         ratio = _ratios(one)
@@ -126,6 +137,7 @@ def evaluate(
             continue
         rewards.append([step.step.reward for step in one.steps])
         ratios.append(ratio)
+        used.append(one)
     if not rewards:
         why = ", ".join(f"{count} by {reason}" for reason, count in left_out.items())
         raise InputError(
@@ -141,9 +153,32 @@ def evaluate(
         )
     value = sequence_value if estimator == "sequence" else one_step_value
     estimate = value(rewards, ratios, gamma=gamma, level=level, seed=seed, min_effective=min_effective)
-    mean_ratio = check_support(ratios, whole_episodes=estimator == "sequence").mean
+    whole = estimator == "sequence"
+    mean_ratio = check_support(ratios, whole_episodes=whole).mean
+    share = untaken_share(ratios, _untaken(used), whole_episodes=whole)
+    if share > 0.0:
+        earned = np.concatenate([one.returns(gamma)[:1] if whole else one.returns(gamma) for one in used])
+        low, high = float(earned.min()), float(earned.max())
+        estimate = dataclasses.replace(
+            estimate,
+            value=widened(estimate.value, share, low, high),
+            difference=widened(estimate.difference, share, low - estimate.behavior, high - estimate.behavior),
+        )
     n_steps = sum(map(len, ratios))
-    return Evaluation(name, estimator, gamma, estimate, len(rewards), n_steps, dict(left_out), mean_ratio)
+    return Evaluation(name, estimator, gamma, estimate, len(rewards), n_steps, dict(left_out), mean_ratio, share)
+
+
+def _untaken(episodes: Sequence[ReplayedEpisode]) -> list[list[float]]:
+    """At each step, the new policy's probability of the actions that no step of these episodes took."""
+    taken = {normalize_action(step.step.action) for one in episodes for step in one.steps}
+    return [
+        [
+            math.fsum(p for action, p in step.decision.probs.items() if normalize_action(action) not in taken)
+            for step in one.steps
+            if step.decision is not None
+        ]
+        for one in episodes
+    ]
 
 
 def _ratios(one: ReplayedEpisode) -> list[float] | str:

@@ -174,18 +174,13 @@ def _replayed(
         ":memory:", encoder=memory.encoder, gamma=memory.gamma, max_text_bytes=memory.max_text_bytes
     ) as known:
         policy = make_policy(make, known)
-        known.add_many(_bare(episode) for episode in counted[:first])
+        known.add_many(counted[:first])
         for number, episode in enumerate(counted[first:], start=first):
             steps = tuple(
                 _decided(policy, step, episode.task, index, seed + number) for index, step in enumerate(episode.steps)
             )
             yield ReplayedEpisode(number, episode, steps)
-            known.add(_bare(episode))
-
-
-def _bare(episode: Episode) -> Episode:
-    """The episode without its priors: evidence asks for none."""
-    return dataclasses.replace(episode, steps=[Step(s.state, s.action, s.reward) for s in episode.steps])
+            known.add(episode)
 
 
 def _decided(policy: Policy, step: Step, task: str, index: int, seed: int) -> ReplayedStep:

@@ -1,7 +1,8 @@
-"""Whether a log holds what another policy would do: the mean of the importance ratios."""
+"""Whether a log holds what another policy would do: the mean of the importance ratios, and what was never taken."""
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
@@ -11,7 +12,7 @@ from seasoned.core import Interval
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
 
-__all__ = ["check_support", "mean_ratio", "mean_weight"]
+__all__ = ["check_support", "mean_ratio", "mean_weight", "untaken_share", "widened"]
 
 LOWEST, HIGHEST = 0.8, 1.25
 MARGIN = 1.05
@@ -49,6 +50,51 @@ def mean_weight(ratios: Sequence[Sequence[float]]) -> Interval:
         +1.000 [-1.707, +3.707] (n=3, 95% t)
     """
     return _interval([math.prod(one) for one in ratios])
+
+
+def untaken_share(
+    ratios: Sequence[Sequence[float]], untaken: Sequence[Sequence[float]], *, whole_episodes: bool
+) -> float:
+    """Return how much of what the new policy would do is an action that no step of the log took, from 0 to 1.
+
+    Of its decisions: the mean of `untaken`. Of its whole episodes, those that come to such an action at some step:
+    `mean_i sum_t w[i,t-1] untaken[i,t]`, with w the product of the ratios up to a step: the chance of a first such
+    action at t is `E[w[t-1] untaken[t]]` over the log.
+
+    Args:
+        ratios: as for `mean_ratio`.
+        untaken: for the same steps, the new policy's probability of the actions that the log never took.
+        whole_episodes: of episodes, else of decisions.
+
+    Example:
+        >>> untaken_share([[1.0, 1.0]], [[0.1, 0.1]], whole_episodes=False)
+        0.1
+        >>> untaken_share([[1.0, 1.0]], [[0.1, 0.1]], whole_episodes=True)
+        0.2
+    """
+    if not whole_episodes:
+        return math.fsum(math.fsum(one) for one in untaken) / sum(map(len, untaken))
+    chances = [
+        math.fsum(math.prod(ratio[:at]) * here for at, here in enumerate(one))
+        for ratio, one in zip(ratios, untaken, strict=True)
+    ]
+    return min(1.0, math.fsum(chances) / len(chances))
+
+
+def widened(found: Interval, share: float, low: float, high: float) -> Interval:
+    """Return an interval in which a share of the mean may be anything from `low` to `high`: bounds as of Manski (1990).
+
+    What the log never saw may be as bad as the worst that it saw, or as good as the best; no number of episodes tells.
+
+    Example:
+        >>> widened(Interval(0.5, 0.4, 0.6, 9, 0.95, "t"), 0.1, low=0.0, high=1.0).high
+        0.64
+    """
+    return dataclasses.replace(
+        found,
+        low=min(found.low, (1.0 - share) * found.low + share * low),
+        high=max(found.high, (1.0 - share) * found.high + share * high),
+    )
 
 
 def check_support(ratios: Sequence[Sequence[float]], *, whole_episodes: bool) -> Interval:

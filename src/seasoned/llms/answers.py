@@ -8,15 +8,15 @@ from collections.abc import Callable, Iterator
 from typing import Any, NoReturn
 
 from seasoned.canonical import canonical_json
-from seasoned.errors import ModelAnswerError, excerpt
+from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Completion, ToolCall
 
-__all__ = ["json_objects", "read_action", "spellings"]
+__all__ = ["check_tool_call", "json_objects", "read_action", "spellings"]
 
 _FENCE = re.compile(r"```(?:[\w-]*[ \t]*\n)?(.*?)```", re.DOTALL)
 _ACTION_LINE = re.compile(r"^[\s>*_#-]*action[\s*_]*:[\s*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
 _QUOTES = ("`", '"', "'", "**", "*")
-_MAX_OBJECTS = 20
+_MAX_OBJECTS = 100
 _ENUMERATION = re.compile(r"^(?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[).:])\s+")
 
 
@@ -28,6 +28,7 @@ def read_action(answer: Completion) -> str:
     else the first code fence's content, or the whole text; of these, the first line that is not blank.
 
     Raises:
+        InputError: a tool call that no reader of answers makes, such as one whose arguments are a dict.
         ModelAnswerError: blank; a tool call's arguments are not a JSON object, or have a key twice or NaN; several
             calls (an entry that repeats another one with its id is the same call).
 
@@ -36,6 +37,8 @@ def read_action(answer: Completion) -> str:
         >>> read_action(Completion("Thought: hungry.\nAction: open fridge\nObservation: food", "m", Usage()))
         'open fridge'
     """
+    for call in answer.tool_calls:
+        check_tool_call(call)
     calls = list(dict.fromkeys(answer.tool_calls))
     if len(calls) > 1:
         raise ModelAnswerError(
@@ -58,6 +61,27 @@ def read_action(answer: Completion) -> str:
     return lines[0]
 
 
+def check_tool_call(call: object) -> ToolCall:
+    """Return a tool call if it is one as a model writes it: an id, a name, and the text of its arguments.
+
+    Raises:
+        InputError: it is not.
+
+    Example:
+        >>> check_tool_call(ToolCall("call_1", "go", '{"to": "b"}')).name
+        'go'
+    """
+    if not isinstance(call, ToolCall) or not all(
+        isinstance(part, str) for part in (call.id, call.name, call.arguments)
+    ):
+        raise InputError(
+            f"tool call {excerpt(call, 120)}",
+            "it is a ToolCall of three texts: its id, its name and its arguments as the model wrote them",
+            "Pass arguments as JSON text: json.dumps(arguments).",
+        )
+    return call
+
+
 def spellings(text: str) -> Iterator[str]:
     """Return the text, then what is left of it without quotes, a bullet or number, and a full stop.
 
@@ -75,13 +99,15 @@ def spellings(text: str) -> Iterator[str]:
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any] | ValueError]:
-    """Return the JSON objects in a text, nested ones after their outer one; a ValueError for one that cannot be read.
+    """Return the JSON objects in a text, the last first; a ValueError for one that cannot be read.
+
+    Nested ones come before their outer one. Looked at are the last 100 that begin.
 
     Example:
         >>> [str(found) for found in json_objects('Sure: {"a": {"b": 1}} or {"a": NaN}')]
-        ["{'a': {'b': 1}}", "{'b': 1}", 'NaN is not a number of JSON']
+        ['NaN is not a number of JSON', "{'b': 1}", "{'a': {'b': 1}}"]
     """
-    for index in [index for index, character in enumerate(text) if character == "{"][:_MAX_OBJECTS]:
+    for index in [index for index, character in enumerate(text) if character == "{"][: -_MAX_OBJECTS - 1 : -1]:
         try:
             yield _STRICT.raw_decode(text, index)[0]
         except RecursionError:

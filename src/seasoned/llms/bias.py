@@ -19,9 +19,11 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from seasoned.core import kl_bound
 from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.llms.labels import check_llm, label_prompt, logprobs_over_labels
 from seasoned.llms.menus import check_candidates
+from seasoned.llms.probing import found_out
 from seasoned.llms.token_ids import no_token_ids
 from seasoned.protocols import LLM, Choice, CompletionRequest, Message, TokenIds, TokenLogprob, Usage
 from seasoned.types import Prior, check_finite, check_text
@@ -44,13 +46,17 @@ class BiasChooser:
     Args:
         llm: the model.
         limit_nats: the endpoint takes biases in [-limit_nats, limit_nats]; OpenAI's documented range is 100.
+        max_kl_nats: a cap on the KL of a choice from the model's own policy, whatever that is: shifts further apart
+            than sqrt(8 max_kl_nats) are shrunk to that (`seasoned.core.kl_bound`); `Choice.shifts` are the shrunk ones.
+            None sets none. It needs no logprobs, and so spends less than it may where the model is sure.
 
     Raises:
-        InputError: it is no model, or the limit is outside its range.
+        InputError: it is no model, or a number is outside its range.
     """
 
     llm: LLM
     limit_nats: float = 100.0
+    max_kl_nats: float | None = None
     _ids: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +67,8 @@ class BiasChooser:
                 f"it is at least {_LEAST_MARGIN_NATS:g}, to keep other tokens out",
                 "Pass the endpoint's range, or choose outside the server.",
             )
+        if self.max_kl_nats is not None and not check_finite("max_kl_nats", self.max_kl_nats) > 0.0:
+            raise InputError(f"max_kl_nats = {self.max_kl_nats}", "a cap is positive and finite", "None sets no cap.")
 
     @property
     def name(self) -> str:
@@ -89,10 +97,11 @@ class BiasChooser:
         """
         check_text("state", state)
         names = check_candidates(candidates)
-        biases = self._biases(names, shifts)
+        applied = self._within_cap(names, shifts)
+        biases = self._biases(applied)
         if len(names) == 1:
-            return Choice(names[0], Usage(), dict(shifts), Prior({names[0]: 0.0}, "bias", self.name), {names[0]: 1.0})
-        can = await self.llm.capabilities()
+            return Choice(names[0], Usage(), applied, Prior({names[0]: 0.0}, "bias", self.name), {names[0]: 1.0})
+        can, probed = await found_out(self.llm)
         if can.logit_bias is False:
             raise ModelError(f"{self.name}: {can}", "a choice is shifted by logit_bias", "Read it by label or votes.")
         by_token: dict[int, float] = {}
@@ -112,18 +121,18 @@ class BiasChooser:
                 f"{string.ascii_uppercase[len(names) - 1]} comes",
                 "Check that the endpoint honours logit_bias, and that its token ids are this model's.",
             )
-        applied = {name: shifts[name] for name in names}
+        usage = probed + answer.usage
         if not answer.top_logprobs:
-            return Choice(drawn, answer.usage, applied)
+            return Choice(drawn, usage, applied)
         after = biases if can.biased_logprobs else None
         prior = self._prior(answer.top_logprobs[0], names, after, str(can))
         if prior is None:
-            return Choice(drawn, answer.usage, applied)
+            return Choice(drawn, usage, applied)
         probs = _softmax({name: prior[name] + applied[name] for name in names})
-        return Choice(drawn, answer.usage, applied, prior, probs)
+        return Choice(drawn, usage, applied, prior, probs)
 
-    def _biases(self, names: Sequence[str], shifts: Mapping[str, float]) -> dict[str, float]:
-        """Shift and margin for each candidate: the largest is the endpoint's limit."""
+    def _within_cap(self, names: Sequence[str], shifts: Mapping[str, float]) -> dict[str, float]:
+        """The candidates' shifts, shrunk alike as far as the cap asks."""
         if len(names) > len(string.ascii_uppercase):
             raise InputError(
                 f"{len(names)} candidates", "one call has 26 letters", "Offer fewer, or read the model by label."
@@ -134,6 +143,13 @@ class BiasChooser:
             odd = sorted(set(shifts) ^ set(names), key=str)
             raise InputError(f"shifts and candidates differ in {excerpt(odd)}", "each has one", "Pass 0 for no shift.")
         values = {name: check_finite(f"shifts[{name!r}]", shifts[name]) for name in names}
+        bound = kl_bound(list(values.values()))
+        if self.max_kl_nats is None or bound <= self.max_kl_nats:
+            return values
+        return {name: value * math.sqrt(self.max_kl_nats / bound) for name, value in values.items()}
+
+    def _biases(self, values: Mapping[str, float]) -> dict[str, float]:
+        """Shift and margin for each candidate: the largest is the endpoint's limit."""
         spread = max(values.values()) - min(values.values())
         if spread > self.limit_nats - _LEAST_MARGIN_NATS:
             raise InputError(

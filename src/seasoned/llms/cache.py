@@ -40,7 +40,7 @@ class CachedLLM:
     """A model whose answers, and capabilities, are kept in a file.
 
     The key is sha256 over canonical JSON of (the model's name, the request). A hit is the stored answer with
-    `Usage(cached_calls=1)`, which costs nothing. Errors are never stored. Many processes and threads may share
+    `Usage(cached_calls=1, ...)`, which costs nothing. Errors are never stored. Many processes and threads may share
     the file. Equal requests made at the same time on one event loop are asked once.
 
     Args:
@@ -94,6 +94,12 @@ class CachedLLM:
             found = await self._wrapped().capabilities()
             self._write("INSERT OR IGNORE INTO capabilities VALUES (?, ?)", self._name, canonical_json(asdict(found)))
             return found
+
+    @property
+    def probe_usage(self) -> Usage | None:
+        """What the wrapped model spent on finding out what it can do; None if it was not asked."""
+        spent: Usage | None = getattr(self._llm, "probe_usage", None)
+        return spent
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Return the stored answer, or ask and store.
@@ -234,7 +240,8 @@ def _create(connection: sqlite3.Connection) -> None:
 
 def _decode(stored: str) -> Completion:
     fields = json.loads(stored)
-    fields["usage"] = Usage(cached_calls=1)
+    asked = Usage(**fields["usage"])
+    fields["usage"] = Usage(cached_calls=1, cached_tokens=asked.tokens, cached_usd=asked.cost_usd)
     fields["top_logprobs"] = tuple(
         tuple(TokenLogprob(entry["token"], entry["logprob"]) for entry in position)
         for position in fields["top_logprobs"]

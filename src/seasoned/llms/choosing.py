@@ -9,10 +9,11 @@ from typing import cast
 from seasoned.errors import UnknownNameError, excerpt
 from seasoned.llms.exact import ExactReader
 from seasoned.llms.labels import LabelReader, check_llm
+from seasoned.llms.probing import found_out
 from seasoned.llms.scores import TextScorer
 from seasoned.llms.verbalized import VerbalizedReader
 from seasoned.llms.votes import DEFAULT_VOTES, VotesReader
-from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading
+from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading, Usage
 from seasoned.registry import suggest
 
 __all__ = ["READING_METHODS", "AutoReader", "choose_reader", "reader_for"]
@@ -23,13 +24,26 @@ READING_METHODS = ("auto", "exact", "label", "verbalized", "votes")
 _LEAST_LABELS = 2
 
 
+@dataclass
+class _Chosen:
+    """A reader, what the endpoint can do, and what probing it cost until a reading has told it."""
+
+    reader: PriorReader
+    can: Capabilities
+    owed: Usage
+
+
 @dataclass(frozen=True)
 class AutoReader:
     """Reads by the best way that the endpoint allows: probed at the first reading, and named in each prior.
 
     Label, where at least 2 top logprobs come: the model's own numbers, one call (two, calibrated). Else votes, where it
     answers at temperature 1: draws from the model's own policy, n calls. Else verbalized: what the model says, one
-    call.
+    call. Never exact, which is to be named: it needs a model that scores texts, not a chat endpoint, its scores are not
+    cached, and it reads another policy (over whole texts) than label does.
+
+    The first reading's usage holds what probing cost, if it was done for it. A model that was probed before, or whose
+    answer cache knows, costs nothing.
 
     Args:
         llm: the model.
@@ -47,7 +61,7 @@ class AutoReader:
     llm: LLM
     calibrate: bool = False
     n_votes: int = DEFAULT_VOTES
-    _chosen: list[tuple[PriorReader, Capabilities]] = field(default_factory=list, init=False, repr=False, compare=False)
+    _chosen: list[_Chosen] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -61,16 +75,19 @@ class AutoReader:
             ModelError: the endpoint could not be asked.
         """
         if not self._chosen:
-            can = await self.llm.capabilities()
-            method = _best(can)
-            self._chosen.append((reader_for(self.llm, method, calibrate=self.calibrate, n_votes=self.n_votes), can))
-        return self._chosen[0][0]
+            can, spent = await found_out(self.llm)
+            reader = reader_for(self.llm, _best(can), calibrate=self.calibrate, n_votes=self.n_votes)
+            self._chosen.append(_Chosen(reader, can, spent))
+        return self._chosen[0].reader
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
         """Return the model's policy over `candidates`; raises what the chosen reader raises."""
         reader = await self.chosen()
         reading = await reader.read(state, task, candidates)
-        return replace(reading, prior=replace(reading.prior, capabilities=str(self._chosen[0][1])))
+        chosen = self._chosen[0]
+        owed, chosen.owed = chosen.owed, Usage()
+        prior = replace(reading.prior, capabilities=str(chosen.can))
+        return replace(reading, prior=prior, usage=owed + reading.usage)
 
 
 def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
@@ -104,7 +121,7 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
 
 
 async def choose_reader(llm: LLM, *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
-    """Return the reader that the endpoint allows, after asking it what it can do.
+    """Return the reader that the endpoint allows, after asking it what it can do (the model's `probe_usage`).
 
     Raises:
         ModelError: the endpoint could not be asked.

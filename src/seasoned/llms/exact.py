@@ -37,7 +37,8 @@ class ExactReader:
     """Reads a model's policy from the logprobs of whole candidate texts; a `seasoned.protocols.PriorReader`.
 
     The question is the one that `VotesReader` samples answers to, so the two estimate the same thing. A vote also
-    counts for a candidate when it is spelt a little differently; a reading does not.
+    counts for a candidate when it is spelt a little differently; a reading does not, so that canonical tool calls are
+    shown here as they are scored, with their escapes.
 
     Args:
         model: what scores texts: `TransformersModel`, or `LocalScorer` for a GGUF file under llama.cpp.
@@ -75,7 +76,7 @@ class ExactReader:
         """
         check_text("state", state)
         names = check_candidates(candidates)
-        question = Message("user", votes_prompt(state, task, names if self.listed else ()))
+        question = Message("user", votes_prompt(state, task, names if self.listed else (), readable=False))
         scores = await self.model.score((question,), names)
         normalized = log_softmax([scores.logprobs[name] for name in names]).tolist()
         logprobs = {name: min(0.0, value) for name, value in zip(names, normalized, strict=True)}

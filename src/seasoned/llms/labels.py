@@ -32,7 +32,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
-from seasoned.llms.menus import check_candidates, with_task
+from seasoned.llms.menus import check_candidates, in_one_line, with_task
+from seasoned.llms.probing import found_out
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage
 from seasoned.types import Prior, check_text
 
@@ -129,7 +130,7 @@ async def label_prior(
         raise InputError(f"debias = {excerpt(debias)}", "it is a number of rotations, at least 1", "Use 1 to ask once.")
     if len(names) == 1:
         return PriorReading(Prior({names[0]: 0.0}, "label", llm.name), Usage())
-    capabilities = await llm.capabilities()
+    capabilities, probed = await found_out(llm)
     if not capabilities.logprobs:
         raise ModelError(
             f"{llm.name}: {capabilities}",
@@ -141,7 +142,7 @@ async def label_prior(
     bounded = tuple(name for name in names if name in reading.bounded)
     logprobs = {name: reading.logprobs[name] for name in names}
     method = "label, calibrated" if calibrate else "label"
-    return PriorReading(Prior(logprobs, method, llm.name, bounded, str(capabilities)), reading.usage)
+    return PriorReading(Prior(logprobs, method, llm.name, bounded, str(capabilities)), probed + reading.usage)
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,7 +283,7 @@ def _log_sum_exp(values: Sequence[float]) -> float:
 
 
 def _menu(candidates: Sequence[str]) -> str:
-    lines = [f"{letter}) {' '.join(name.split())}" for letter, name in zip(_LETTERS, candidates, strict=False)]
+    lines = [f"{letter}) {in_one_line(name)}" for letter, name in zip(_LETTERS, candidates, strict=False)]
     return "\n".join(["", "Which action is best?", *lines, "Answer with one letter."])
 
 

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Collection, Sequence
 
 from seasoned.errors import InputError, excerpt
 from seasoned.types import check_text, normalize_action
 
-__all__ = ["check_candidates", "with_task"]
+__all__ = ["check_candidates", "in_one_line", "with_task"]
+
+_HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+_ESCAPE = re.compile(rf"(?<!\\)((?:\\\\)*)({_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}})")
 
 
 def with_task(state: str, task: str | None) -> str:
@@ -20,6 +25,36 @@ def with_task(state: str, task: str | None) -> str:
     return state if not task else f"Task: {task}\n{state}"
 
 
+def in_one_line(action: str) -> str:
+    r"""Return an action as a menu shows it: blanks collapsed, and a canonical tool call without its escapes.
+
+    The canonical text of a tool call escapes what a memory's key would fold (`seasoned.actions.ToolAction`); a model is
+    shown what it would write itself. Any JSON parser reads both as the same call.
+
+    Example:
+        >>> print(in_one_line(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
+        {"arguments":{"city":"Paris"},"name":"weather"}
+        >>> in_one_line("go  north")
+        'go north'
+    """
+    collapsed = " ".join(action.split())
+    if "\\u" not in collapsed:
+        return collapsed
+    try:
+        call = json.loads(collapsed)
+    except (ValueError, RecursionError):
+        return collapsed
+    if not isinstance(call, dict) or set(call) != {"arguments", "name"}:
+        return collapsed
+    return _ESCAPE.sub(lambda found: found[1] + _readable(found[2]), collapsed)
+
+
+def _readable(escape: str) -> str:
+    """The character for its JSON escape, where it can be seen, and means itself in a JSON string."""
+    text: str = json.loads(f'"{escape}"')
+    return text if text.isprintable() and not text.isspace() and text not in '"\\' else escape
+
+
 def check_candidates(candidates: Sequence[str]) -> list[str]:
     """Return the candidates, if there is one at least and no two are the same action.
 
@@ -30,7 +65,7 @@ def check_candidates(candidates: Sequence[str]) -> list[str]:
         >>> check_candidates(("go north", "wait"))
         ['go north', 'wait']
     """
-    if isinstance(candidates, str) or not candidates:
+    if isinstance(candidates, str | bytes) or not isinstance(candidates, Collection) or not candidates:
         raise InputError(
             f"candidates = {excerpt(candidates)}", "they are a list of at least one action", "Pass a list."
         )

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import time
 from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
@@ -20,11 +19,10 @@ from seasoned.errors import (
     RateLimitError,
     excerpt,
 )
-from seasoned.llms.probing import probe
-from seasoned.llms.requests import check_request, read_completion, request_json
-from seasoned.llms.retrying import wait_s
+from seasoned.llms.endpoint import Endpoint
+from seasoned.llms.requests import read_completion, request_json
 from seasoned.llms.token_ids import server_token_ids, tiktoken_ids
-from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
+from seasoned.protocols import Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
 from seasoned.types import check_finite, check_text
 
@@ -36,12 +34,10 @@ _OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": 
 _UNTRUNCATED = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
 
 
-class OpenAILLM:
+class OpenAILLM(Endpoint):
     """A chat model behind an OpenAI-compatible endpoint.
 
-    Retried: refused connections, timeouts, 408, 409, 429 and 5xx. The wait before retry n (from 0) is drawn
-    uniformly from [w/2, w], w = min(retry_ceiling_s, 0.5 * 2^n) seconds; `Retry-After` replaces it, under the same
-    ceiling.
+    Tried again, as in `Endpoint`: refused connections, timeouts, 408, 409, 429 and 5xx.
 
     `max_tokens` is sent first. An endpoint that refuses it with a 400 that names `max_completion_tokens` is sent that
     from then on; the change is visible in `token_limit_field`. In the same way, above temperature 0 the samplers that
@@ -76,9 +72,7 @@ class OpenAILLM:
     ) -> None:
         self._model = check_text("model", model)
         self._base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
-        self._timeout_s = _at_least("timeout_s", timeout_s, 0.001)
-        self._max_retries = int(_at_least("max_retries", max_retries, 0))
-        self._retry_ceiling_s = _at_least("retry_ceiling_s", retry_ceiling_s, 0)
+        super().__init__(timeout_s, max_retries, retry_ceiling_s)
         self._prices = tuple(
             None if price is None else _at_least("price in USD per million tokens", price, 0)
             for price in (usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
@@ -90,7 +84,6 @@ class OpenAILLM:
             timeout=self._timeout_s,
             max_retries=0,
         )
-        self._capabilities: Capabilities | None = None
         self.token_limit_field = "max_tokens"  # noqa: S105
         self.refused_fields: frozenset[str] = frozenset()
 
@@ -98,56 +91,6 @@ class OpenAILLM:
     def name(self) -> str:
         """`openai:MODEL@BASE_URL`."""
         return f"openai:{self._model}@{self._base_url}"
-
-    async def capabilities(self) -> Capabilities:
-        """Return what the endpoint can do; probed with a tiny request, once.
-
-        Raises:
-            ModelError: the endpoint could not be asked.
-        """
-        if self._capabilities is None:
-            self._capabilities = await probe(self.complete)
-        return self._capabilities
-
-    async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the answer; `latency_s` includes retries.
-
-        Raises:
-            InputError: the request breaks a rule.
-            ConfigError: the key is refused.
-            ModelUnavailableError: down, or failing after all retries.
-            ModelTimeoutError: every attempt took longer than `timeout_s`.
-            RateLimitError: 429 until the retries ran out.
-            ModelAnswerError: the answer cannot be used.
-            ModelError: the endpoint refuses the request.
-        """
-        check_request(request)
-        begin_s = time.perf_counter()
-        for attempt in range(self._max_retries + 1):
-            try:
-                text = await self._send(request)
-                break
-            except self._openai.APIError as error:
-                if not _may_pass(self._openai, error):
-                    raise self._translate(error, attempt + 1) from error
-                if attempt == self._max_retries:
-                    raise self._translate(error, attempt + 1) from error
-                await asyncio.sleep(self._wait_s(attempt, error))
-        try:
-            body = json.loads(text)
-        except ValueError:
-            raise ModelAnswerError(
-                f"{self.name} answered {excerpt(text, 120)}", "an answer is JSON", "Check the base URL; is /v1 missing?"
-            ) from None
-        answer, (prompt_tokens, completion_tokens) = read_completion(body, request, self.name)
-        usage = Usage(
-            calls=1,
-            prompt_tokens=prompt_tokens,
-            completion_tokens=completion_tokens,
-            latency_s=time.perf_counter() - begin_s,
-            cost_usd=self._cost_usd(prompt_tokens, completion_tokens),
-        )
-        return replace(answer, usage=usage)
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
         """Return how the model spells `text`: from `tiktoken` for OpenAI's own models, else from the server.
@@ -191,10 +134,21 @@ class OpenAILLM:
             else:
                 return str(raw.http_response.text)
 
-    def _wait_s(self, attempt: int, error: Exception) -> float:
+    def _read(self, raw: Any, request: CompletionRequest) -> Completion:
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            raise ModelAnswerError(
+                f"{self.name} answered {excerpt(raw, 120)}", "an answer is JSON", "Check the base URL; is /v1 missing?"
+            ) from None
+        answer, (prompt_tokens, completion_tokens) = read_completion(body, request, self.name)
+        cost_usd = self._cost_usd(prompt_tokens, completion_tokens)
+        return replace(answer, usage=Usage(1, 0, prompt_tokens, completion_tokens, 0.0, cost_usd))
+
+    def _retry_after(self, error: Exception) -> str | None:
         response = getattr(error, "response", None)
-        header = response.headers.get("retry-after") if response is not None else None
-        return wait_s(attempt, header, self._retry_ceiling_s)
+        found = response.headers.get("retry-after") if response is not None else None
+        return found if isinstance(found, str) else None
 
     def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         prompt_price, completion_price = self._prices
@@ -202,7 +156,9 @@ class OpenAILLM:
             return None
         return (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
 
-    def _translate(self, error: Exception, attempts: int) -> ModelError | ConfigError:
+    def _translated(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
+        if not isinstance(error, self._openai.APIError):
+            return None
         seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
         if isinstance(error, self._openai.APITimeoutError):
             return ModelTimeoutError(seen, f"an attempt takes at most {self._timeout_s:g} s", "Raise timeout_s.")
@@ -216,14 +172,6 @@ class OpenAILLM:
         if status == 404:
             return ConfigError(seen, "the endpoint knows the model and the path", "Check the model and the base URL.")
         return ModelError(seen, "the endpoint accepts the request", "Read its message; a setting may be too large.")
-
-
-def _may_pass(openai: Any, error: Exception) -> bool:
-    """Whether trying again may help: no connection, no answer in time, busy, or a fault of the server."""
-    if isinstance(error, openai.APIConnectionError):
-        return True
-    status = getattr(error, "status_code", 0) or 0
-    return status in (408, 409, 429) or status >= 500
 
 
 def _find_key(base_url: str, api_key: str | None) -> str:

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from seasoned.errors import ModelAnswerError, ModelError, RateLimitError
 from seasoned.llms.requests import NoLogprobsError
-from seasoned.protocols import Capabilities, Completion, CompletionRequest, Message
+from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, Message, Usage
 
-__all__ = ["probe"]
+__all__ = ["found_out", "probe"]
 
 _PROBED_TOP_LOGPROBS = (20, 5, 1)
 _QUESTION = (Message("user", "Answer with one letter: A or B?"),)
@@ -49,6 +49,23 @@ async def probe(complete: _Complete) -> Capabilities:
     if not found.logprobs:  # nothing has been answered yet: say why
         await complete(replace(request, temperature=0.0))
     return replace(found, samples=False)
+
+
+async def found_out(llm: LLM) -> tuple[Capabilities, Usage]:
+    """Return what a model can do, and what finding out has cost just now: nothing where it was known.
+
+    A model that had to be asked says what that cost in `probe_usage` (see `seasoned.llms.endpoint.Endpoint`).
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> asyncio.run(found_out(ScriptedLLM([])))[1].calls
+        0
+    """
+    known: Usage | None = getattr(llm, "probe_usage", None)
+    can = await llm.capabilities()
+    spent: Usage | None = getattr(llm, "probe_usage", None)
+    return can, Usage() if spent is None or spent is known else spent
 
 
 async def _top_logprobs(complete: _Complete) -> int:

@@ -8,7 +8,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
+from seasoned.errors import InputError, SeasonedError, excerpt
+from seasoned.llms.answers import check_tool_call
 from seasoned.llms.requests import check_request
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, TokenLogprob, Usage
 
@@ -70,8 +71,8 @@ class ScriptedLLM:
         """Return the script's answer. The request is kept in `requests`.
 
         Raises:
-            InputError: the request breaks a rule.
-            ModelAnswerError: the script is at its end, or its answer is not an answer.
+            InputError: the request breaks a rule, the script is at its end, or its answer is not an answer: the
+                script's fault, which nobody counts as a model's.
             SeasonedError: whatever error the script answers with.
         """
         check_request(request)
@@ -80,12 +81,14 @@ class ScriptedLLM:
         if isinstance(answer, SeasonedError):
             raise answer
         if isinstance(answer, Completion):
+            for call in answer.tool_calls:
+                check_tool_call(call)
             return answer
         if isinstance(answer, str):
             return Completion(answer, self._name, _usage(request, answer), "stop")
         if isinstance(answer, Mapping) and answer:
             return self._from_logprobs(request, answer)
-        raise ModelAnswerError(
+        raise InputError(
             f"the script answered {excerpt(answer)}",
             "an answer is a Completion, a str, a mapping from token to logprob, or a SeasonedError",
             "Correct the script.",
@@ -99,7 +102,7 @@ class ScriptedLLM:
             return self._script(request)
         index = len(self.requests) - 1
         if index >= len(self._script):
-            raise ModelAnswerError(
+            raise InputError(
                 f"call {index + 1} of a script of {len(self._script)} answers",
                 "the script is at its end",
                 "Add answers, or make the script a function of the request.",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.answers import json_objects
-from seasoned.llms.menus import check_candidates, with_task
+from seasoned.llms.menus import check_candidates, in_one_line, with_task
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, Usage
 from seasoned.types import Prior, check_finite, check_text, normalize_action
 
@@ -45,7 +45,7 @@ def verbalized_prompt(state: str, task: str | None, candidates: Sequence[str]) -
         Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:
         {"1": 0, "2": 0}
     """
-    lines = [f"{number}. {' '.join(name.split())}" for number, name in enumerate(candidates, 1)]
+    lines = [f"{number}. {in_one_line(name)}" for number, name in enumerate(candidates, 1)]
     form = json.dumps({str(number): 0 for number in range(1, len(candidates) + 1)})
     ask = "Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:"
     return "\n".join(
@@ -77,10 +77,18 @@ def confidence_logprobs(confidence_percent: Mapping[str, float]) -> dict[str, fl
     return {action: min(0.0, logit - total) for action, logit in logits.items()}
 
 
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """Confidences by candidate, in percent, and whether they were stated as fractions of 1."""
+
+    percent: Mapping[str, float]
+    fractions: bool
+
+
 class _AnswerFaultError(ValueError):
     """What is wrong with an answer, in words that the model is told; with what could be read of it."""
 
-    def __init__(self, words: str, stated: Mapping[str, float] | None = None) -> None:
+    def __init__(self, words: str, stated: _Stated | None = None) -> None:
         super().__init__(words)
         self.stated = stated
 
@@ -89,8 +97,10 @@ class _AnswerFaultError(ValueError):
 class VerbalizedReader:
     r"""Reads a model's policy from the confidences that it states: a `seasoned.protocols.PriorReader`.
 
-    An answer may stand in a Markdown fence or between other words: the first JSON object in it that has one of the
-    numbers (or action texts) counts, other keys in it do not. Duplicated keys, values that are no number (`"70%"` is
+    An answer may stand in a Markdown fence or between other words, and after drafts: the last JSON object in it counts
+    that has all of the numbers (or action texts), else the last that has one; other keys in it do not. Confidences that
+    are all at most 1, some of them no whole number, are fractions of 1, and `prior.method` says so; zeros and ones
+    alone are percents, and so is what has a percent sign. Duplicated keys, values that are no number (`"70%"` is
     70), NaN and numbers outside 0 to 100 are faults; so are missing candidates, confidences that are all 0 (the
     question's own form, handed back), and a text without such an object, such as a refusal.
 
@@ -155,9 +165,10 @@ class VerbalizedReader:
             text, more = await self._ask(again, len(names))
             usage, method = usage + more, "verbalized, asked twice"
             stated = self._second(text, names)
-        least = min(stated.values())
-        bounded = tuple(name for name in names if name not in stated)
-        logprobs = confidence_logprobs({name: stated.get(name, least) for name in names})
+        least = min(stated.percent.values())
+        bounded = tuple(name for name in names if name not in stated.percent)
+        logprobs = confidence_logprobs({name: stated.percent.get(name, least) for name in names})
+        method += ", in fractions" if stated.fractions else ""
         return PriorReading(Prior(logprobs, method, self.name, bounded), usage)
 
     async def _ask(self, question: str, n_candidates: int) -> tuple[str, Usage]:
@@ -165,7 +176,7 @@ class VerbalizedReader:
         answer = await self.llm.complete(CompletionRequest((Message("user", question),), limit, self.temperature))
         return answer.text, answer.usage
 
-    def _second(self, text: str, names: Sequence[str]) -> Mapping[str, float]:
+    def _second(self, text: str, names: Sequence[str]) -> _Stated:
         try:
             return _stated(text, names)
         except _AnswerFaultError as fault:
@@ -178,37 +189,53 @@ class VerbalizedReader:
             ) from None
 
 
-def _stated(text: str, names: Sequence[str]) -> Mapping[str, float]:
-    """The confidences (percent) by candidate, in their order; _AnswerFaultError if any is missing or cannot be used."""
+def _stated(text: str, names: Sequence[str]) -> _Stated:
+    """The confidences by candidate, in their order; _AnswerFaultError if any is missing or cannot be used."""
     labels = {str(number): name for number, name in enumerate(names, 1)}
     labels |= {normalize_action(name): name for name in names if normalize_action(name) not in labels}
     found: dict[str, float] = {}
-    for key, value in _find_object(text, labels).items():
+    percents = False
+    for key, value in _find_object(text, labels, len(names)).items():
         name = labels.get(normalize_action(key))
         if name is None:
             continue
         if name in found:
             raise _AnswerFaultError(f"{excerpt(name)} is there twice")
-        found[name] = _percent(key, value)
+        found[name] = _number(key, value)
+        percents |= isinstance(value, str) and "%" in value
     if not any(found.values()):  # the form in the question, handed back: it ranks nothing
         raise _AnswerFaultError("every confidence in it is 0")
     if missing := [label for label, name in list(labels.items())[: len(names)] if name not in found]:
-        raise _AnswerFaultError(f"no confidence for {', '.join(missing)}", found)
-    return {name: found[name] for name in names}
+        raise _AnswerFaultError(f"no confidence for {', '.join(missing)}", _in_percent(found, percents=percents))
+    return _in_percent({name: found[name] for name in names}, percents=percents)
 
 
-def _find_object(text: str, labels: Mapping[str, str]) -> Mapping[str, object]:
-    """The first JSON object in the text that has one of the labels."""
+def _in_percent(found: Mapping[str, float], *, percents: bool) -> _Stated:
+    fractions = not percents and max(found.values()) <= 1 and any(value not in (0, 1) for value in found.values())
+    return _Stated({name: 100 * value for name, value in found.items()} if fractions else found, fractions)
+
+
+def _find_object(text: str, labels: Mapping[str, str], n_candidates: int) -> Mapping[str, object]:
+    """The last JSON object in the text that has a label of every candidate, else the last that has one at all.
+
+    The question's own form, all zeros, counts only where there is no other.
+    """
     fault = "no JSON object with the numbers as keys was found"
+    some: list[dict[str, object]] = []
     for found in json_objects(text):
         if isinstance(found, ValueError):
             fault = f"the JSON cannot be read ({found})"
-        elif any(normalize_action(key) in labels for key in found):
+            continue
+        of = {labels[normalize_action(key)] for key in found if normalize_action(key) in labels}
+        if len(of) == n_candidates and any(found.values()):
             return found
-    raise _AnswerFaultError(fault)
+        some += [found] if of else []
+    if not some:
+        raise _AnswerFaultError(fault)
+    return some[0]
 
 
-def _percent(key: str, value: object) -> float:
+def _number(key: str, value: object) -> float:
     number = value
     if isinstance(value, str):
         try:

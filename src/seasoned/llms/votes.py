@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.llms.answers import read_action, spellings
-from seasoned.llms.menus import check_candidates, with_task
+from seasoned.llms.menus import check_candidates, in_one_line, with_task
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, PriorReading, Tool, Usage
 from seasoned.types import Prior, check_finite, check_text, normalize_action
 
@@ -31,8 +31,12 @@ DEFAULT_VOTES = 10
 """Samples a reading, where nothing else is said."""
 
 
-def votes_prompt(state: str, task: str | None, candidates: Sequence[str] = (), *, tools: bool = False) -> str:
+def votes_prompt(
+    state: str, task: str | None, candidates: Sequence[str] = (), *, tools: bool = False, readable: bool = True
+) -> str:
     """Return the question: which of the candidates, or which action or tool call at all.
+
+    Canonical tool calls are shown without their escapes, if `readable`; else every candidate is shown as it is.
 
     Example:
         >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -44,7 +48,8 @@ def votes_prompt(state: str, task: str | None, candidates: Sequence[str] = (), *
         Answer with one of these actions, as it is written, and nothing else.
     """
     if candidates:
-        lines = [f"- {' '.join(name.split())}" for name in candidates]
+        shown = map(in_one_line, candidates) if readable else (" ".join(name.split()) for name in candidates)
+        lines = [f"- {name}" for name in shown]
         ending = ["Answer with one of these actions, as it is written, and nothing else."]
     else:
         lines = []
@@ -163,6 +168,10 @@ class VotesReader:
         keys = {self._key(name): name for name in names}
         if len(keys) < len(names):
             raise InputError(f"candidates {excerpt(names)}", "they are different actions", "Pass each action once.")
+        # What a model was shown, it may repeat. Without `canonical`, calls that differ in case alone stay unmatched.
+        shown = {name: self._key(line) for name in names if (line := in_one_line(name)) != " ".join(name.split())}
+        once = Counter(shown.values())
+        keys = {key: name for name, key in shown.items() if once[key] == 1} | keys
         if len(names) == 1:
             return VotesReading(Prior({names[0]: 0.0}, "votes", self.name), Usage(), Votes({names[0]: 0}, {}, 0))
         actions, unusable, usage = await self._sample(state, task, names)

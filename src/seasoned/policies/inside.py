@@ -7,13 +7,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from seasoned.core import kl_divergence
+from seasoned.core import redraw_index
 from seasoned.errors import InputError, ModelError
 from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import Admissible, Chooser, Policy, Usage
 from seasoned.types import Decision
 
 __all__ = ["decide_inside"]
+
+_REDRAW = 1
+"""Tells these random numbers from the decision's own."""
 
 
 async def decide_inside(
@@ -29,13 +32,15 @@ async def decide_inside(
 ) -> tuple[Decision, Usage]:
     """Have a model choose under a policy's shifts, `beta * A(a)` nats for action a, and return what was decided.
 
-    The action is drawn from `softmax(z + beta * A)`, as `Policy.decide` would draw it from a prior that was read first,
-    with one call, whose prompt does not grow. Advantages are estimated before the prior is known: where V needs one
-    (`baseline="base_policy"`), a uniform prior stands in. V moves all tried actions alike, so it matters only against
-    untried ones. Actions that memory adds are asked of the model like the others, and hold no `memory_prior`.
+    The action follows `policy.decide` on the prior that the call shows, exactly, with one call, whose prompt does not
+    grow. The shifts that are sent are those under a uniform prior. Where all actions were tried and nothing caps KL,
+    they are the policy's: V moves all alike. Else the true prior moves V against the untried, or the cap: then the
+    policy decides on it, and the server's draw is kept or replaced so that it follows that decision
+    (`seasoned.core.redraw_index`); the reason says so if it was replaced. Actions that memory adds are asked of the
+    model like the others, and hold no `memory_prior`.
 
     Args:
-        policy: gives the shifts; it must sample, and `JitRL` must have no `max_kl_nats`, which needs the prior first.
+        policy: gives the shifts, then decides; it must sample.
         chooser: such as `seasoned.llms.BiasChooser`.
         state: what the agent sees.
         candidates: what can be done, or what the model proposes.
@@ -47,17 +52,16 @@ async def decide_inside(
         The decision, and what the call cost.
 
     Raises:
-        InputError: the policy takes the argmax, caps KL or shifts probabilities; or as for `Policy.decide` and
+        InputError: the policy takes the argmax or shifts probabilities; or as for `Policy.decide` and
             `Chooser.choose`.
         ModelError: the endpoint shows no logprobs, so that nobody could say what was decided from.
     """
     if isinstance(policy, JitRL):
         settings = policy.settings
-        if settings.selection != "sample" or settings.max_kl_nats is not None or settings.prior_scale != "logprobs":
+        if settings.selection != "sample" or settings.prior_scale != "logprobs":
             raise InputError(
-                f"selection = {settings.selection}, max_kl_nats = {settings.max_kl_nats}, prior_scale = "
-                f"{settings.prior_scale}",
-                "inside the server an action is sampled, without a cap on KL, from shifted logprobs",
+                f"selection = {settings.selection}, prior_scale = {settings.prior_scale}",
+                "inside the server an action is sampled, from shifted logprobs",
                 "Read the prior first, by label, and let the policy decide.",
             )
     planned = policy.decide(
@@ -72,23 +76,20 @@ async def decide_inside(
             "a decision records the policy it was drawn from",
             "Use an endpoint that returns logprobs, call the chooser yourself, or use votes or advice.",
         )
-    prior, shifted = choice.prior, any(shifts.values())
-    untried = shifted and any(value is None for value in planned.values.values())
-    stood_in = ", V under a uniform prior, which moves the untried" if untried and _asks_prior(policy) else ""
-    base = {action: float(np.exp(prior[action])) for action in shifts}
-    probs = {action: choice.probs[action] for action in shifts} if shifted else base
+    decided = policy.decide(state, choice.prior, task=task, step=step, seed=seed)
+    actions = list(decided.probs)
+    drawn, kept = redraw_index(
+        actions.index(choice.action),
+        [choice.probs[action] for action in actions],
+        list(decided.probs.values()),
+        np.random.default_rng(None if seed is None else [seed, step, _REDRAW]),
+    )
+    replaced = "" if kept else ", and replaced: the prior that came with the draw moved what was wanted"
     return dataclasses.replace(
-        planned,
-        action=choice.action,
-        probs=probs,
-        base_probs=base,
-        logprobs={action: prior[action] for action in shifts},
-        kl_nats=kl_divergence(list(probs.values()), list(base.values())) if shifted else 0.0,
-        propensity=probs[choice.action],
-        prior=prior,
-        reason=f"{planned.reason}; drawn inside the server{stood_in}",
+        decided,
+        action=actions[drawn],
+        propensity=decided.probs[actions[drawn]],
+        memory_only=planned.memory_only,
+        dropped=planned.dropped,
+        reason=f"{decided.reason}; drawn inside the server{replaced}",
     ), choice.usage
-
-
-def _asks_prior(policy: Policy) -> bool:
-    return isinstance(policy, JitRL) and policy.settings.baseline == "base_policy"

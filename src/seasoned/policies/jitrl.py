@@ -148,8 +148,9 @@ class JitRL:
             check_text("task", task)
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
-        # Only where it is wanted: an EvidenceSource of somebody's own need not know of graphs.
-        graph: dict[str, Any] = {} if settings.backup is None else {"backup": settings.backup}
+        # Only where they are wanted: an EvidenceSource of somebody's own need not know of graphs or propensities.
+        more = {"backup": settings.backup, "propensity_floor": settings.propensity_floor}
+        asked: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
 
         def ask(k: int, threshold: float) -> Evidence:
             return self.memory.evidence(
@@ -161,7 +162,7 @@ class JitRL:
                 similarity_power=settings.similarity_power,
                 decay=settings.decay,
                 exclude_task=task if settings.exclude_same_task else None,
-                **graph,
+                **asked,
             )
 
         if settings.all_above is not None:
@@ -201,7 +202,7 @@ class JitRL:
         cells = (
             None
             if kept is None
-            else Cells(kept.states, kept.actions, kept.counts, kept.weights, kept.totals, kept.squares)
+            else Cells(kept.states, kept.actions, kept.counts, kept.weights, kept.totals, kept.squares, kept.shares)
         )
         return self.settings.estimator.estimate(
             Sums(evidence.counts, evidence.weights, evidence.totals, evidence.squares, cells),
@@ -265,6 +266,8 @@ class JitRL:
             f"{evidence.n_steps} stored steps at {evidence.n_states} similar {states} speak of {tried} of "
             f"{len(actions)} candidates"
         )
+        if evidence.n_unlogged:
+            reason += f"; {evidence.n_unlogged} of the steps without a propensity, which was estimated"
         if beta < wanted:
             reason += f"; beta lowered from {wanted:g} to spend {settings.max_kl_nats:g} nats at most"
         bounds = zip(actions, estimate.low.tolist(), estimate.high.tolist(), strict=True)

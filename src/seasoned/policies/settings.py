@@ -32,10 +32,11 @@ _RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("memory_prior", "it is a probability in (0, 1)", lambda x: 0.0 < x < 1.0),
     ("memory_return_above", "it is a return", lambda _: True),
     ("similarity_power", "it is at least 0; 0 weighs all alike", lambda x: x >= 0.0),
+    ("propensity_floor", "a floor of propensities is in (0, 1]; None weighs all alike", lambda x: 0.0 < x <= 1.0),
     ("decay", "a decay per episode is in (0, 1]; 1 forgets nothing", lambda x: 0.0 < x <= 1.0),
 )
 _CHOICES = {"unit": Unit, "selection": Selection, "prior_scale": PriorScale, "memory_base": MemoryBase}
-_OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above")
+_OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "propensity_floor")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,11 @@ class JitRLSettings:
         memory_return_above: only such actions whose mean return is above this; None: all.
         similarity_power: a neighbour's weight is `similarity^similarity_power`.
         decay: times `decay^age_in_episodes`, in (0, 1].
+        propensity_floor: off-policy care: times `1 / max(propensity, floor)`, in (0, 1], so that an action is not
+            credited with the states (and times) at which it was likely to be taken. An action's mean is Hajek's (1971),
+            its evidence Kish's effective number of steps (1965); a step weighs `1 / floor` at most (Ionides 2008). A
+            step without a propensity gets the frequency of its action at its distinct state (Hirano, Imbens and Ridder
+            2003). All steps at the neighbours are read: the cost grows with their visits. None: no such weight.
         exclude_same_task: the leave-one-task-out guard: ignore what was stored under the task being played.
 
     Raises:
@@ -99,6 +105,7 @@ class JitRLSettings:
     memory_return_above: float | None = None
     similarity_power: float = 0.0
     decay: float = 1.0
+    propensity_floor: float | None = None
     exclude_same_task: bool = False
 
     def __post_init__(self) -> None:
@@ -133,9 +140,11 @@ class JitRLSettings:
                 "a cap on KL holds for actions that are sampled from shifted logprobs",
                 "Leave it out, or use selection='sample' and prior_scale='logprobs'.",
             )
-        if self.levels == "own" and self.unit != "states":
+        if (self.levels == "own" or self.propensity_floor is not None) and self.unit != "states":
             raise InputError(
-                "levels = 'own', unit = 'steps'", "levels are those of distinct states", "Use unit='states'."
+                f"levels = {self.levels!r}, propensity_floor = {self.propensity_floor}, unit = 'steps'",
+                "levels, and frequencies of actions, are those of distinct states",
+                "Use unit='states'.",
             )
         object.__setattr__(self, "backup", _backup(self.backup))
         if self.gamma is not None:

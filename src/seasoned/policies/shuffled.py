@@ -60,6 +60,7 @@ class ShuffledReturns:
         decay: float = 1.0,
         exclude_task: str | None = None,
         backup: Backup | None = None,
+        propensity_floor: float | None = None,
     ) -> Evidence:
         """Return evidence in which every neighbour counts with another step's return; see `Memory.evidence`.
 
@@ -73,11 +74,11 @@ class ShuffledReturns:
                 "the placebo shuffles returns, and values through the graph are not made of them",
                 "Compare with backup=None.",
             )
-        if similarity_power != 0.0 or decay != 1.0:
+        if similarity_power != 0.0 or decay != 1.0 or propensity_floor is not None:
             raise InputError(
-                f"similarity_power = {similarity_power}, decay = {decay}",
+                f"similarity_power = {similarity_power}, decay = {decay}, propensity_floor = {propensity_floor}",
                 "the placebo counts every neighbour alike",
-                "Compare with similarity_power=0 and decay=1.",
+                "Compare with similarity_power=0, decay=1 and propensity_floor=None.",
             )
         gamma = self._memory.gamma if gamma is None else gamma
         real = self._memory.evidence(state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_task=exclude_task)

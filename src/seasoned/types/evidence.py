@@ -52,6 +52,7 @@ class StateSums:
         states: shape (M,), which distinct state, from 0 (the most similar) on.
         actions: shape (M,), rows of `Evidence.actions`.
         counts, weights, totals, squares: shape (M,), as in `Evidence`.
+        shares: shape (M,), what each has of its action's mean; None: `weights` over the action's.
     """
 
     states: Ints
@@ -60,6 +61,7 @@ class StateSums:
     weights: Floats
     totals: Floats
     squares: Floats
+    shares: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,8 @@ class Evidence:
     Args:
         actions: A action texts, in their first spelling, distinct after normalisation.
         counts: shape (A,), stored steps per action.
-        weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted.
+        weights: shape (A,), their summed weights (similarity and recency); equals `counts` when unweighted. With
+            a floor of propensities, effective numbers of steps.
         totals: shape (A,), weighted sums of returns, in reward units.
         squares: shape (A,), weighted sums of squared returns.
         spread: robust spread of the namespace's mean returns by distinct state and action, in reward units; 0 when all
@@ -79,6 +82,7 @@ class Evidence:
         neighbors: at most 50 of the steps, best first, for a person to read.
         by_state: the sums by distinct state as well, where the memory keeps them apart.
         n_episodes: how many episodes the namespace was given so far.
+        n_unlogged: steps whose propensity was asked for and not stored, and was estimated.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -100,6 +104,7 @@ class Evidence:
     neighbors: tuple[Neighbor, ...]
     by_state: StateSums | None = None
     n_episodes: int = 0
+    n_unlogged: int = 0
 
     @property
     def n_steps(self) -> int:

@@ -1,0 +1,137 @@
+"""Off-policy care: an action is not credited with the states and times at which it was likely to be taken."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.errors import InputError
+from seasoned.policies import ShuffledReturns
+
+PROPERTY = settings(max_examples=15, deadline=None, derandomize=True)
+
+# Everywhere `a` is worth 1 more than `b`. It was likely on the poor page and unlikely on the rich one.
+CONFOUNDED = [
+    *[("page poor", "a", 1.0, 0.8)] * 4, ("page poor", "b", 0.0, 0.2),
+    ("page rich", "a", 11.0, 0.2), *[("page rich", "b", 10.0, 0.8)] * 4,
+]  # fmt: skip
+EVEN = {"a": -0.7, "b": -0.7}
+PLAIN = {"threshold": 0.3, "scale": "none", "kappa": 0.0}
+
+
+def played(rows):
+    memory = Memory.open(":memory:", gamma=0.0)
+    memory.add_many([Episode("t", [Step(s, a, g, propensity=p)]) for s, a, g, p in rows])
+    return memory
+
+
+def decided(rows, **overrides):
+    with played(rows) as memory:
+        return JitRL(memory, **{**PLAIN, **overrides}).decide("page", EVEN, seed=0)
+
+
+def test_states_at_which_an_action_was_likely_do_not_speak_for_it():
+    # Plain means: a (4 + 11) / 5 = 3, b (0 + 40) / 5 = 8.
+    wrong = decided(CONFOUNDED)
+    assert wrong.values == {"a": pytest.approx(3.0), "b": pytest.approx(8.0)}
+    assert wrong.advantages["a"] == pytest.approx(-2.5)
+    # Weights 4 * 1/0.8 = 5 and 1/0.2 = 5 at each page: a (1 + 11) / 2 = 6, b (0 + 10) / 2 = 5.
+    right = decided(CONFOUNDED, propensity_floor=0.05)
+    assert right.values == {"a": pytest.approx(6.0), "b": pytest.approx(5.0)}
+    assert right.advantages["a"] == pytest.approx(0.5)
+    assert right.probs["a"] > 0.5 > wrong.probs["a"]
+    assert right.counts == {"a": 5, "b": 5}
+
+
+def test_neither_do_the_times_at_which_it_was_likely():
+    """At one page, where no level by state helps: later, all went better, and `a` had become likely. `b` is better."""
+    rows = [
+        ("page", "a", 0.0, 0.2), *[("page", "b", 1.0, 0.8)] * 4,
+        *[("page", "a", 10.0, 0.8)] * 4, ("page", "b", 11.0, 0.2),
+    ]  # fmt: skip
+    assert decided(rows).advantages["a"] > 0.0
+    assert decided(rows, levels="own").advantages["a"] > 0.0
+    assert decided(rows, propensity_floor=0.05).values == {"a": pytest.approx(5.0), "b": pytest.approx(6.0)}
+
+
+def test_without_propensities_the_frequencies_stand_in_and_the_decision_says_so():
+    found = decided([(s, a, g, None) for s, a, g, _ in CONFOUNDED], propensity_floor=0.05)
+    assert found.advantages["a"] == pytest.approx(0.5)
+    assert "10 of the steps without a propensity, which was estimated" in found.reason
+    assert "estimated" not in decided(CONFOUNDED, propensity_floor=0.05).reason
+
+
+def test_shrinkage_and_intervals_go_by_the_effective_number_of_steps():
+    # Kish: (4 * 1.25 + 5)^2 / (4 * 1.25^2 + 5^2) = 100 / 31.25 = 3.2 steps, and so is mu = 5.5 drawn towards.
+    found = decided(CONFOUNDED, propensity_floor=0.05, kappa=1.0)
+    q = {"a": (3.2 * 6.0 + 5.5) / 4.2, "b": (3.2 * 5.0 + 5.5) / 4.2}
+    assert found.advantages["a"] == pytest.approx(q["a"] - (q["a"] + q["b"]) / 2)
+    low, high = found.intervals["a"]
+    assert low < 0.0 < high
+
+
+@PROPERTY
+@given(
+    st.lists(st.tuples(st.sampled_from(["page x", "page y", "page x y"]), st.sampled_from("ab"),
+                       st.integers(-9, 9).map(float)), min_size=4, max_size=14),
+    st.sampled_from([0.1, 1 / 3, 1.0]),
+    st.sampled_from([0.01, 0.1, 1.0]),
+    st.sampled_from([{}, {"kappa": None}, {"levels": "own"}, {"decay": 0.5}, {"similarity_power": 1.0},
+                     {"baseline": "neighbors"}]),
+)  # fmt: skip
+def test_equal_propensities_change_nothing(rows, propensity, floor, overrides):
+    asked = {"scale": "spread", "kappa": 1.0, **overrides}
+    with played([(*row, propensity) for row in rows]) as memory:
+        one, other = (
+            JitRL(memory, threshold=0.1, **asked, **more).decide("page x", EVEN, seed=0)
+            for more in ({}, {"propensity_floor": floor})
+        )
+    for name in ("advantages", "probs", "values"):
+        assert getattr(other, name) == {
+            action: None if value is None else pytest.approx(value, abs=1e-9)
+            for action, value in getattr(one, name).items()
+        }
+    if "decay" not in overrides and "similarity_power" not in overrides:
+        assert {a: i and pytest.approx(i, abs=1e-6) for a, i in one.intervals.items()} == other.intervals
+
+
+def test_no_propensity_however_small_weighs_more_than_the_floor_allows():
+    rows = [*[("page", "a", 0.0, 0.5)] * 10, ("page", "a", 1.0, 1e-300), *[("page", "b", 0.0, 0.5)] * 10]
+    # Weights 10 * 2 and 1/0.05 = 20.
+    assert decided(rows, propensity_floor=0.05).values["a"] == pytest.approx(0.5)
+    assert decided(rows, propensity_floor=0.5).values["a"] == pytest.approx(1 / 11)
+
+
+def test_what_truncation_leaves_of_the_bias_is_bounded():
+    """With m(s) = min(1, b(s) / floor): at most (1 - mean m) / mean m times the largest distance from the mean."""
+    # `a` is worth 0 and 10 on two pages seen 50 times each, and was taken at rates 0.5 and 0.02.
+    rows = [*[("page x", "a", 0.0, 0.5)] * 25, *[("page x", "b", 0.0, 0.5)] * 25,
+            ("page y", "a", 10.0, 0.02), *[("page y", "b", 0.0, 0.98)] * 49]  # fmt: skip
+    assert decided(rows, propensity_floor=0.01).values["a"] == pytest.approx(5.0)
+    m = (1.0 + 0.02 / 0.05) / 2
+    cut = decided(rows, propensity_floor=0.05).values["a"]
+    assert cut == pytest.approx((50 * 0.0 + 20 * 10.0) / 70)
+    assert abs(cut - 5.0) <= (1 - m) / m * 5.0
+
+
+def test_with_the_graph_states_are_weighed_the_same_way():
+    with played(CONFOUNDED) as memory:
+        found = JitRL(memory, **PLAIN, gamma=0.5, backup=4.0, propensity_floor=0.05).decide("page", EVEN, seed=0)
+    assert found.advantages["a"] == pytest.approx(0.5)
+
+
+def test_it_is_off_unless_it_is_asked_for_and_refused_where_it_makes_no_sense():
+    with played(CONFOUNDED) as memory:
+        policy = JitRL(memory)
+        assert policy.settings.propensity_floor is None
+        for wrong in (0.0, 2.0, float("nan"), "half"):
+            with pytest.raises(InputError, match="propensity_floor"):
+                dataclasses.replace(policy.settings, propensity_floor=wrong)
+        with pytest.raises(InputError, match=r"unit='states'"):
+            JitRL.preset("seed", memory, propensity_floor=0.1)
+        with pytest.raises(InputError, match="placebo"):
+            JitRL(ShuffledReturns(memory, seed=0), propensity_floor=0.1).decide("page poor", EVEN)
