@@ -1,8 +1,26 @@
-"""What every run of the tests ends with."""
+"""What every run of the tests shares, and ends with."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+
 import pytest
+
+from warm_python import WarmPython
+
+
+@pytest.fixture(scope="session")
+def warm_python() -> Iterator[list[str]]:
+    """What to start in place of `sys.executable`, where a cold start is not the point."""
+    warm = WarmPython()
+    yield warm.command
+    warm.close()
+
+
+@pytest.fixture(params=["some", pytest.param("all", marks=pytest.mark.slow)])
+def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
+    """How many of a dear property's examples to try: a third, and all of them among the slow tests."""
+    return (lambda n_examples: n_examples) if request.param == "all" else (lambda n_examples: n_examples // 3)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -20,9 +20,9 @@ def folder(tmp_path):
     return tmp_path
 
 
-def found(folder, *arguments, **env):
+def found(python, folder, *arguments, **env):
     main = "from seasoned.cli import main; main()"
-    command = [sys.executable, "-c", main, "memory", "search", "a.db", "page 1", "--threshold", "0", "--json"]
+    command = [*python, "-c", main, "memory", "search", "a.db", "page 1", "--threshold", "0", "--json"]
     environment = {**os.environ, **env}
     done = subprocess.run(
         [*command, *arguments], cwd=folder, env=environment, capture_output=True, text=True, check=False
@@ -30,24 +30,24 @@ def found(folder, *arguments, **env):
     return done.returncode, done.stdout, done.stderr
 
 
-def count(folder, *arguments, **env):
-    code, out, err = found(folder, *arguments, **env)
+def count(python, folder, *arguments, **env):
+    code, out, err = found(python, folder, *arguments, **env)
     assert code == 0, err
     answer = json.loads(out)
     return len(answer if isinstance(answer, list) else answer["neighbors"])
 
 
-def test_argument_beats_environment_beats_toml_beats_default(folder):
-    assert count(folder) == 4
+def test_argument_beats_environment_beats_toml_beats_default(warm_python, folder):
+    assert count(warm_python, folder) == 4
     (folder / "seasoned.toml").write_text("[memory.search]\nk = 3\n")
-    assert count(folder) == 3
-    assert count(folder, SEASONED_MEMORY_SEARCH_K="2") == 2
-    assert count(folder, "-k", "1", SEASONED_MEMORY_SEARCH_K="2") == 1
+    assert count(warm_python, folder) == 3
+    assert count(warm_python, folder, SEASONED_MEMORY_SEARCH_K="2") == 2
+    assert count(warm_python, folder, "-k", "1", SEASONED_MEMORY_SEARCH_K="2") == 1
 
 
 def test_another_file_can_be_named(folder):
     (folder / "other.toml").write_text("[memory.search]\nk = 2\n")
-    assert count(folder, SEASONED_CONFIG="other.toml") == 2
+    assert count([sys.executable], folder, SEASONED_CONFIG="other.toml") == 2
 
 
 @pytest.mark.parametrize(
@@ -60,15 +60,15 @@ def test_another_file_can_be_named(folder):
         ("[memory", "settings are TOML"),
     ],
 )
-def test_settings_that_nothing_reads_are_refused(folder, text, said):
+def test_settings_that_nothing_reads_are_refused(warm_python, folder, text, said):
     (folder / "seasoned.toml").write_text(text)
-    code, out, err = found(folder)
+    code, out, err = found(warm_python, folder)
     assert (code, out) == (2, "")
     assert said in err
     assert "Traceback" not in err
 
 
-def test_a_named_file_that_is_not_there_is_refused(folder):
-    code, _, err = found(folder, SEASONED_CONFIG="nowhere.toml")
+def test_a_named_file_that_is_not_there_is_refused(warm_python, folder):
+    code, _, err = found(warm_python, folder, SEASONED_CONFIG="nowhere.toml")
     assert code == 2
     assert "nowhere.toml" in err

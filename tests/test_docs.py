@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import doctest
+import functools
 import importlib
 import importlib.util
 import inspect
 import os
 import pkgutil
 import re
+import shlex
 import subprocess
 import sys
 from dataclasses import dataclass
@@ -72,11 +74,38 @@ def commands_of(page):
                     yield line.removeprefix("$ ")
 
 
-def run(command, folder):
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+COLD = {ROOT / "README.md"}  # what a reader runs first starts as it does for a reader; other pages, in a warm Python
+
+
+@pytest.fixture(scope="module")
+def warm_path(warm_python, tmp_path_factory):
+    """A folder for PATH in which `seasoned` is the installed command, run by the warm Python."""
+    folder = tmp_path_factory.mktemp("bin")
+    command = [*warm_python, str(Path(sys.executable).with_name("seasoned"))]
+    (folder / "seasoned").write_text(f'#!/bin/sh\nexec {shlex.join(command)} "$@"\n', encoding="utf-8")
+    (folder / "seasoned").chmod(0o755)
+    return folder
+
+
+def run(command, folder, *first_on_path):
+    path = os.pathsep.join(map(str, [*first_on_path, Path(sys.executable).parent, os.environ["PATH"]]))
     return subprocess.run(
         command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True, timeout=230, check=False
     )
+
+
+@pytest.fixture(scope="module")
+def python_of(warm_python, tmp_path_factory):
+    """Run the Python of a page, once, in a folder of its own; return how it went, and the folder."""
+
+    @functools.cache
+    def python_of(page):
+        folder = tmp_path_factory.mktemp("page")
+        script = folder / page.name.replace(".md", ".py")
+        script.write_text(script_of(page), encoding="utf-8")
+        return run([*([sys.executable] if page in COLD else warm_python), str(script)], folder), folder
+
+    return python_of
 
 
 def texts_outside_code(page):
@@ -92,20 +121,18 @@ def slugs(page):
 
 
 @pytest.mark.parametrize("page", [page for page in WRITTEN if script_of(page).strip()], ids=name_of)
-def test_the_python_of_a_page_runs_from_top_to_bottom(page, tmp_path):
-    script = tmp_path / page.name.replace(".md", ".py")
-    script.write_text(script_of(page), encoding="utf-8")
-    done = run([sys.executable, str(script)], tmp_path)
+def test_the_python_of_a_page_runs_from_top_to_bottom(page, python_of):
+    done, _ = python_of(page)
     assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("page", [page for page in WRITTEN if list(commands_of(page))], ids=name_of)
-def test_the_commands_of_a_page_succeed_one_after_the_other(page, tmp_path):
+def test_the_commands_of_a_page_succeed_one_after_the_other(page, python_of, warm_path):
     """After the page's Python, in the same folder: a command may read what that wrote."""
-    if script := script_of(page):
-        assert run([sys.executable, "-c", script], tmp_path).returncode == 0
+    done, folder = python_of(page)
+    assert done.returncode == 0, done.stderr
     script = "\n".join(["set -x", *commands_of(page)])
-    done = run(["bash", "-euo", "pipefail", "-c", script], tmp_path)
+    done = run(["bash", "-euo", "pipefail", "-c", script], folder, *([] if page in COLD else [warm_path]))
     assert done.returncode == 0, f"{done.stdout}\n{done.stderr}"
 
 

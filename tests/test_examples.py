@@ -13,6 +13,12 @@ import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SIZES = {"form_filling.py": "--sessions", "rollback.py": "--incidents", "closed_api.py": "--tickets"}
+# A shorter run from a seed whose first run has learned enough to say; the whole one is among the slow tests.
+SHORT = {
+    "form_filling.py": ("--sessions", "32"),
+    "rollback.py": ("--incidents", "60"),
+    "closed_api.py": ("--tickets", "60", "--seed", "2"),
+}
 MAX_LINES = 150
 ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+]\d\.\d+)\] \(n=(\d+),", re.MULTILINE)
 
@@ -32,9 +38,14 @@ def script(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
+@pytest.fixture(scope="module", params=["short", pytest.param("whole", marks=pytest.mark.slow)])
+def options(request: pytest.FixtureRequest) -> dict[str, tuple[str, ...]]:
+    return SHORT if request.param == "short" else dict.fromkeys(SHORT, ())
+
+
 @pytest.fixture(scope="module")
-def output(script: str) -> str:
-    return run(script)
+def output(script: str, options: dict[str, tuple[str, ...]]) -> str:
+    return run(script, *options[script])
 
 
 def test_memory_helps_and_helps_more_with_experience(output: str) -> None:
@@ -56,8 +67,8 @@ def test_memory_helps_and_helps_more_with_experience(output: str) -> None:
 
 
 @pytest.mark.parametrize("deciding", ["form_filling.py", "rollback.py"])
-def test_explained_decision_follows_memory(deciding: str) -> None:
-    output = run(deciding)
+def test_explained_decision_follows_memory(deciding: str, options: dict[str, tuple[str, ...]]) -> None:
+    output = run(deciding, *options[deciding])
     explained = output[output.index("\nstate ") :]
     assert re.search(r"^mode +memory: memory spent \d", explained, re.MULTILINE)
     base, shifted = map(float, re.search(r"^\*.* ([\d.]+) +([\d.]+)$", explained, re.MULTILINE).groups())
@@ -71,20 +82,24 @@ def test_same_seed_same_output(script: str) -> None:
     assert run(script, *small, "--seed", "8") != first
 
 
-def test_feedback_is_worth_more_than_the_dashboards() -> None:
-    found = re.search(r"^feedback - memory.*\[([-+]\d\.\d+), ", run("rollback.py"), re.MULTILINE)
+def test_feedback_is_worth_more_than_the_dashboards(options: dict[str, tuple[str, ...]]) -> None:
+    output = run("rollback.py", *options["rollback.py"])
+    found = re.search(r"^feedback - memory.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
     assert found is not None
     assert float(found[1]) > 0.0
 
 
-def test_votes_gain_too() -> None:
-    found = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", run("closed_api.py"), re.MULTILINE)
+def test_votes_gain_too(options: dict[str, tuple[str, ...]]) -> None:
+    output = run("closed_api.py", *options["closed_api.py"])
+    found = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
     assert found is not None
     assert float(found[1]) > 0.0
 
 
-def test_advice_speaks_of_what_was_seen_and_the_model_s_obedience_is_an_assumption() -> None:
-    output = run("closed_api.py")
+def test_advice_speaks_of_what_was_seen_and_the_model_s_obedience_is_an_assumption(
+    options: dict[str, tuple[str, ...]],
+) -> None:
+    output = run("closed_api.py", *options["closed_api.py"])
     lines = re.findall(
         r'^- (prefer|avoid) "(.*)": mean return ([\d.]+) in \d+ tr(?:y|ies)$',
         output[output.index("\nFrom ") :],

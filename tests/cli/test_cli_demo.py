@@ -178,12 +178,12 @@ def test_piped_in_a_shell_it_ends_well_and_without_colour(tmp_path):
 
 
 @pytest.mark.parametrize("lines_read", [0, 3])
-def test_a_reader_that_leaves_early_is_no_error(tmp_path, lines_read):
+def test_a_reader_that_leaves_early_is_no_error(tmp_path, lines_read, warm_python):
     arguments = ["demo", "--model", "uniform", "--env", GRID, "--seeds", "8", "--episodes", "40", "--out", "d"]
     reading, writing = os.pipe()
     with os.fdopen(reading) as head:
         process = subprocess.Popen(
-            [sys.executable, "-c", MAIN, *arguments], stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path
+            [*warm_python, "-c", MAIN, *arguments], stdout=writing, stderr=subprocess.PIPE, cwd=tmp_path
         )
         os.close(writing)
         for _ in range(lines_read):

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.cli.judging import judge
 from seasoned.cli.main import LazyGroup
+from seasoned.cli.weighing import weigh
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "llms"))
 
@@ -157,3 +158,16 @@ def test_a_misspelt_file_is_not_made(path, tmp_path):
     with ChatServer(scoring()) as server:
         assert run(server, str(tmp_path / "agnt.db")).exit_code == 3
     assert not (tmp_path / "agnt.db").exists()
+
+
+@pytest.mark.parametrize("factor", ["-1", "-0.5", "-1e3"])
+def test_a_negative_factor_is_a_number_and_refused_as_one(path, factor):
+    root = LazyGroup("root", paths={})
+    root.add_command(weigh)
+    with Memory.open(path) as memory:
+        memory.feedback("buy-1", 1.0, 0, "judge")
+    done = CliRunner().invoke(root, ["weigh", path, "judge", factor])
+    assert done.exit_code == 2
+    assert "No such option" not in done.stderr
+    assert "at least 0" in done.stderr
+    assert CliRunner().invoke(root, ["weigh", path, "judge", "0.5", "--jsn"]).exit_code == 2

@@ -199,11 +199,11 @@ def test_erase_says_that_no_copy_was_noted(path):
 # ------------------------------------------------------------------------------- being asked
 
 
-def at_a_terminal(typed, *args):
+def at_a_terminal(python, typed, *args):
     """Run the command with a terminal for stdin; return its exit code and what it printed."""
     parent, child = pty.openpty()
     process = subprocess.Popen(
-        [sys.executable, "-c", "from seasoned.cli import main; main()", "memory", *map(str, args)],
+        [*python, "-c", "from seasoned.cli import main; main()", "memory", *map(str, args)],
         stdin=child, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     os.close(child)
@@ -216,21 +216,21 @@ def at_a_terminal(typed, *args):
 @pytest.mark.parametrize(
     "command", [["prune", "--steps", "4"], ["erase", "--subject", "customer-0"]], ids=lambda c: c[0]
 )
-def test_at_a_terminal_it_asks(path, command):
+def test_at_a_terminal_it_asks(path, command, warm_python):
     before = content(path)
     for typed in ("n\n", "\n"):
-        code, out, err = at_a_terminal(typed, command[0], path, *command[1:])
+        code, out, err = at_a_terminal(warm_python, typed, command[0], path, *command[1:])
         assert (code, out) == (130, "")
         assert "2 episodes with 4 steps" in err
         assert content(path) == before
-    code, out, err = at_a_terminal("y\n", command[0], path, *command[1:])
+    code, out, err = at_a_terminal(warm_python, "y\n", command[0], path, *command[1:])
     assert code == 0, err
     assert "2 episodes" in out
     assert len(ids(path)) == 2
 
 
 def test_where_there_is_nothing_to_prune_nothing_is_asked(path):
-    code, out, err = at_a_terminal("", "prune", path, "--steps", 100)
+    code, out, err = at_a_terminal([sys.executable], "", "prune", path, "--steps", 100)
     assert (code, err) == (0, "")
     assert "the budget holds" in out
 

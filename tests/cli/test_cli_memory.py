@@ -409,16 +409,16 @@ def test_bad_input_ends_with_its_code_and_changes_nothing(code, args, path, tmp_
 # ------------------------------------------------------------------------------- a real shell
 
 
-def shell(*args, stdin=None, env=None):
+def shell(*args, stdin=None, env=None, python=(sys.executable,)):
     return subprocess.run(
-        [sys.executable, "-c", "from seasoned.cli import main; main()", *map(str, args)],
+        [*python, "-c", "from seasoned.cli import main; main()", *map(str, args)],
         input=stdin, capture_output=True, check=False, env={**os.environ, **(env or {})},
     )  # fmt: skip
 
 
-def test_a_pipe_gets_plain_lines(path):
+def test_a_pipe_gets_plain_lines(path, warm_python):
     for command in (["list", path], ["show", path, "run-1"], ["search", path, PAY], ["explain", path]):
-        done = shell("memory", *command, env={"FORCE_COLOR": "1", "TERM": "xterm-256color"})
+        done = shell("memory", *command, env={"FORCE_COLOR": "1", "TERM": "xterm-256color"}, python=warm_python)
         assert (done.returncode, done.stderr) == (0, b"")
         text = done.stdout.decode()
         assert ESC not in text
@@ -427,12 +427,12 @@ def test_a_pipe_gets_plain_lines(path):
     assert [row.split()[0] for row in rows] == ["id", "run-0", "run-1", "run-2", "run-3", "log-1"]
 
 
-def test_a_terminal_gets_a_table_and_no_escape_from_a_stored_state(path):
+def test_a_terminal_gets_a_table_and_no_escape_from_a_stored_state(path, warm_python):
     parent, child = pty.openpty()
     code = "from seasoned.cli import main; main()"
     env = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
     done = subprocess.run(
-        [sys.executable, "-c", code, "memory", "show", path, "run-1"], stdout=child, stderr=child, check=False, env=env
+        [*warm_python, "-c", code, "memory", "show", path, "run-1"], stdout=child, stderr=child, check=False, env=env
     )
     os.close(child)
     shown = os.read(parent, 65536).decode()
@@ -443,12 +443,12 @@ def test_a_terminal_gets_a_table_and_no_escape_from_a_stored_state(path):
     assert r"\x1b[31mred" in shown
 
 
-def test_a_reader_that_leaves_early_is_no_error(path):
+def test_a_reader_that_leaves_early_is_no_error(path, warm_python):
     with Memory.open(path, namespace="shop") as memory:
         memory.add_many(episode(f"long-{n}", "click(back)", 0.0) for n in range(400))
     for command in ("list", "export"):
         writer = subprocess.Popen(
-            [sys.executable, "-c", "from seasoned.cli import main; main()", "memory", command, path],
+            [*warm_python, "-c", "from seasoned.cli import main; main()", "memory", command, path],
             stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         writer.stdout.readline()
@@ -457,8 +457,8 @@ def test_a_reader_that_leaves_early_is_no_error(path):
         writer.stderr.close()
 
 
-def test_bytes_that_are_no_text_are_refused_cleanly(path):
-    done = shell("memory", "search", path, b"\xff\xfe".decode(errors="surrogateescape"))
+def test_bytes_that_are_no_text_are_refused_cleanly(path, warm_python):
+    done = shell("memory", "search", path, b"\xff\xfe".decode(errors="surrogateescape"), python=warm_python)
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: state has a lone surrogate")
     done = shell("memory", "search", path, "-", stdin=b"\xff\xfe")

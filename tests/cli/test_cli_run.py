@@ -55,7 +55,7 @@ def broken_off(folder, sign, at_episode, **options):
     """Send the signal once so many episodes are recorded; returns the exit code and what was said."""
     process = shell(folder, **options)
     while lines(folder) < at_episode and process.poll() is None:
-        time.sleep(0.002)
+        time.sleep(0.005)
     process.send_signal(sign)
     said = "".join(process.communicate(timeout=120))
     return process.returncode, said
@@ -80,7 +80,7 @@ def unbroken(request, tmp_path_factory):
     """A spec, how many episodes, and the scores of a run that nothing broke off."""
     if request.param == GAME:
         pytest.importorskip("textworld")
-    episodes = 100 if request.param == GRID else 12
+    episodes = 60 if request.param == GRID else 12
     folder = tmp_path_factory.mktemp("unbroken")
     in_process(folder, env=request.param, episodes=episodes)
     return request.param, episodes, record(folder)["scores"]

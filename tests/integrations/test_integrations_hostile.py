@@ -299,8 +299,8 @@ RICH = {
 
 
 @pytest.mark.parametrize("name", sorted(RICH))
-def test_nothing_in_a_file_raises(name):
-    @settings(max_examples=600, deadline=None, derandomize=True)
+def test_nothing_in_a_file_raises(name, share):
+    @settings(max_examples=share(600), deadline=None, derandomize=True)
     @given(st.sampled_from(RICH[name]).flatmap(mutated), st.sampled_from(RICH[name]).flatmap(mutated))
     def check(one, other):
         lines = [json.dumps(one).encode(), json.dumps(other).encode()]

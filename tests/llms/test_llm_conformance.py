@@ -155,5 +155,5 @@ def test_a_script_ends():
     llm = ScriptedLLM(["one"])
     request = CompletionRequest((Message("user", "Hi"),))
     assert asyncio.run(llm.complete(request)).text == "one"
-    with pytest.raises(errors.ModelAnswerError):
+    with pytest.raises(errors.InputError):
         asyncio.run(llm.complete(request))

@@ -18,10 +18,13 @@ PROPERTY = settings(max_examples=30, deadline=None, derandomize=True)
 ERASURES = st.tuples(st.just("erase"), PEOPLE)
 
 
-@PROPERTY
-@given(histories(ERASURES, ERASURES, QUARANTINES, OTHERS), QUESTIONS)
-def test_what_is_left_answers_as_defined(history, questions):
-    play(history, questions)
+def test_what_is_left_answers_as_defined(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(histories(ERASURES, ERASURES, QUARANTINES, OTHERS), QUESTIONS)
+    def check(history, questions):
+        play(history, questions)
+
+    check()
 
 
 # ------------------------------------------------------------------------------------------ bytes

@@ -94,23 +94,26 @@ class Played:
                 self.raw.said.pop(key, None)
 
 
-@PROPERTY
-@given(HISTORIES, STATES, QUESTIONS, st.booleans())
-def test_evidence_equals_brute_force(history, state, question, asked_early):
-    with Memory.open(":memory:", encoder=HashtagBlind()) as memory:
-        played = Played(memory)
-        if asked_early:  # the view is then maintained with each episode; else it is gathered at the end
-            ask(memory, state, question)
-        for item in history:
-            played.tell(item)
-        evidence = ask(memory, state, question)
-        assert evidence.n_episodes == len(played.ids)
-        expected, n_states = played.raw.evidence(state, **question)
-        same(table(evidence), expected)
-        same(cells(evidence), played.raw.by_state(state, **question)[0])
-        assert (evidence.n_states, evidence.gamma) == (n_states, question["gamma"])
-        assert evidence.n_steps == sum(row[0] for row in expected.values())
-        memory.verify()
+def test_evidence_equals_brute_force(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(HISTORIES, STATES, QUESTIONS, st.booleans())
+    def check(history, state, question, asked_early):
+        with Memory.open(":memory:", encoder=HashtagBlind()) as memory:
+            played = Played(memory)
+            if asked_early:  # the view is then maintained with each episode; else it is gathered at the end
+                ask(memory, state, question)
+            for item in history:
+                played.tell(item)
+            evidence = ask(memory, state, question)
+            assert evidence.n_episodes == len(played.ids)
+            expected, n_states = played.raw.evidence(state, **question)
+            same(table(evidence), expected)
+            same(cells(evidence), played.raw.by_state(state, **question)[0])
+            assert (evidence.n_states, evidence.gamma) == (n_states, question["gamma"])
+            assert evidence.n_steps == sum(row[0] for row in expected.values())
+            memory.verify()
+
+    check()
 
 
 @PROPERTY
@@ -130,26 +133,29 @@ def test_listed_neighbors_are_the_steps_counted(history, state, question):
         assert listed == [(float(near), played.ids[at], step) for near, at, step in expected[:50]]
 
 
-@PROPERTY
-@given(st.lists(EPISODES, min_size=1, max_size=5), st.integers(0, 99), st.sampled_from([1e90, -1e90, 1e100]))
-def test_an_absurd_reward_given_and_revoked_leaves_no_trace(episodes, at, absurd):
-    question = {"k": 99, "unit": "states", "threshold": 0.0, "gamma": 0.5}
-    later = Episode("t1", [Step("a b", "go", 1.0), Step("c", "stop", 0.5)])
-    with Memory.open(":memory:") as memory, Memory.open(":memory:") as spared:
-        ids = [memory.add(episode) for episode in episodes]
-        memory.evidence("a b", **question)
-        spared.evidence("a b", **question)
-        event = memory.feedback(ids[at % len(ids)], absurd)
-        memory.verify()
-        memory.add(later)
-        memory.verify()
-        memory.revoke(event)
-        memory.verify()
-        spared.add_many([*episodes, later])
-        # Dyadic rewards and gamma: every sum is exact in any order, so each bit must be as if nothing had been said.
-        one, other = memory.evidence("a b", **question), spared.evidence("a b", **question)
-        assert table(one) == table(other)
-        assert one.spread == other.spread
+def test_an_absurd_reward_given_and_revoked_leaves_no_trace(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(st.lists(EPISODES, min_size=1, max_size=5), st.integers(0, 99), st.sampled_from([1e90, -1e90, 1e100]))
+    def check(episodes, at, absurd):
+        question = {"k": 99, "unit": "states", "threshold": 0.0, "gamma": 0.5}
+        later = Episode("t1", [Step("a b", "go", 1.0), Step("c", "stop", 0.5)])
+        with Memory.open(":memory:") as memory, Memory.open(":memory:") as spared:
+            ids = [memory.add(episode) for episode in episodes]
+            memory.evidence("a b", **question)
+            spared.evidence("a b", **question)
+            event = memory.feedback(ids[at % len(ids)], absurd)
+            memory.verify()
+            memory.add(later)
+            memory.verify()
+            memory.revoke(event)
+            memory.verify()
+            spared.add_many([*episodes, later])
+            # Dyadic rewards and gamma: every sum is exact in any order, so each bit is as if nothing had been said.
+            one, other = memory.evidence("a b", **question), spared.evidence("a b", **question)
+            assert table(one) == table(other)
+            assert one.spread == other.spread
+
+    check()
 
 
 def test_an_absurd_reward_leaves_the_same_bits():
@@ -166,19 +172,22 @@ def test_an_absurd_reward_leaves_the_same_bits():
         assert after.neighbors == before.neighbors
 
 
-@PROPERTY
-@given(HISTORIES, st.sampled_from([0.0, 0.3, 0.95, 1.0]), st.sampled_from([1.0, 0.9]))
-def test_a_gamma_asked_late_equals_one_asked_early(history, gamma, decay):
-    question = {"k": 50, "unit": "states", "threshold": 0.0, "gamma": gamma, "decay": decay}
-    with Memory.open(":memory:") as early, Memory.open(":memory:") as late:
-        early.evidence("a", **question)
-        for memory in (early, late):
-            played = Played(memory)
-            for item in history:
-                played.tell(item)
-        one, other = early.evidence("a", **question), late.evidence("a", **question)
-        same(table(one), table(other), rel=1e-12, abs_=1e-12)
-        assert one.spread == other.spread
+def test_a_gamma_asked_late_equals_one_asked_early(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(HISTORIES, st.sampled_from([0.0, 0.3, 0.95, 1.0]), st.sampled_from([1.0, 0.9]))
+    def check(history, gamma, decay):
+        question = {"k": 50, "unit": "states", "threshold": 0.0, "gamma": gamma, "decay": decay}
+        with Memory.open(":memory:") as early, Memory.open(":memory:") as late:
+            early.evidence("a", **question)
+            for memory in (early, late):
+                played = Played(memory)
+                for item in history:
+                    played.tell(item)
+            one, other = early.evidence("a", **question), late.evidence("a", **question)
+            same(table(one), table(other), rel=1e-12, abs_=1e-12)
+            assert one.spread == other.spread
+
+    check()
 
 
 @PROPERTY

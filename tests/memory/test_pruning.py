@@ -100,40 +100,43 @@ LIMITS = st.tuples(
 ).filter(lambda limits: limits != (None, None, None))  # fmt: skip
 
 
-@PROPERTY
-@given(ROWS, LIMITS)
-def test_what_goes_is_what_the_formula_says(rows, limits):
-    steps, n_bytes, days = limits
-    age_s = None if days is None else 86400.0 * days
-    budget = Budget(steps=steps, bytes=n_bytes, age_s=age_s)
-    stored = Stored(rows)
-    with Memory.open(":memory:", encoder=HashtagBlind(), gamma=0.5) as memory:
-        stored.fill(memory)
-        gone, left = stored.expected(steps=steps, n_bytes=n_bytes, age_s=age_s)
-        before = memory.verify().hash
-        dry = memory.prune(budget, dry_run=True)
-        assert memory.verify().hash == before
-        done = memory.prune(budget)
-        assert list(done.episodes) == [id_ for id_, _ in gone]
-        assert done.reasons == Counter(reason for _, reason in gone)
-        everything = list(stored.rows)
-        assert (done.steps_before, done.bytes_before) == (stored.steps(everything), stored.bytes(everything))
-        assert done.steps_before - done.steps == stored.steps(left)
-        assert done.bytes_before - done.bytes == stored.bytes(left)
-        assert (dry.done, done.done) == (False, True)
-        assert (dry.episodes, dry.steps, dry.bytes, dry.reasons, dry.steps_before, dry.bytes_before) == (
-            done.episodes, done.steps, done.bytes, done.reasons, done.steps_before, done.bytes_before,
-        )  # fmt: skip
-        # The budget holds.
-        assert steps is None or len(memory) <= steps
-        assert n_bytes is None or stored.bytes(left) <= n_bytes
-        assert age_s is None or all(NOW - stored.rows[id_][0] <= age_s for id_ in left)
-        assert [episode.id for episode in memory.episodes()] == left
-        memory.verify()
-        # Once is enough.
-        again = memory.prune(budget)
-        assert (again.episodes, again.steps, again.bytes, again.reasons) == ((), 0, 0, {})
-        assert memory.verify().episodes == len(left)
+def test_what_goes_is_what_the_formula_says(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(ROWS, LIMITS)
+    def check(rows, limits):
+        steps, n_bytes, days = limits
+        age_s = None if days is None else 86400.0 * days
+        budget = Budget(steps=steps, bytes=n_bytes, age_s=age_s)
+        stored = Stored(rows)
+        with Memory.open(":memory:", encoder=HashtagBlind(), gamma=0.5) as memory:
+            stored.fill(memory)
+            gone, left = stored.expected(steps=steps, n_bytes=n_bytes, age_s=age_s)
+            before = memory.verify().hash
+            dry = memory.prune(budget, dry_run=True)
+            assert memory.verify().hash == before
+            done = memory.prune(budget)
+            assert list(done.episodes) == [id_ for id_, _ in gone]
+            assert done.reasons == Counter(reason for _, reason in gone)
+            everything = list(stored.rows)
+            assert (done.steps_before, done.bytes_before) == (stored.steps(everything), stored.bytes(everything))
+            assert done.steps_before - done.steps == stored.steps(left)
+            assert done.bytes_before - done.bytes == stored.bytes(left)
+            assert (dry.done, done.done) == (False, True)
+            assert (dry.episodes, dry.steps, dry.bytes, dry.reasons, dry.steps_before, dry.bytes_before) == (
+                done.episodes, done.steps, done.bytes, done.reasons, done.steps_before, done.bytes_before,
+            )  # fmt: skip
+            # The budget holds.
+            assert steps is None or len(memory) <= steps
+            assert n_bytes is None or stored.bytes(left) <= n_bytes
+            assert age_s is None or all(NOW - stored.rows[id_][0] <= age_s for id_ in left)
+            assert [episode.id for episode in memory.episodes()] == left
+            memory.verify()
+            # Once is enough.
+            again = memory.prune(budget)
+            assert (again.episodes, again.steps, again.bytes, again.reasons) == ((), 0, 0, {})
+            assert memory.verify().episodes == len(left)
+
+    check()
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -154,25 +157,28 @@ def test_the_whole_order_is_that_of_the_formula(seed):
         assert list(memory.prune(Budget(steps=0), dry_run=True).episodes) == expected
 
 
-@PROPERTY
-@given(ROWS, st.integers(0, 12))
-def test_what_is_left_answers_as_if_the_rest_had_never_been(rows, steps):
-    """At decay 1, and with the same spellings of actions: age counts what was ever stored."""
-    stored = Stored(rows)
-    with (
-        Memory.open(":memory:", encoder=HashtagBlind(), gamma=0.5) as memory,
-        Memory.open(":memory:", encoder=HashtagBlind(), gamma=0.5) as spared,
-    ):
-        stored.fill(memory)
-        memory.search("a")
-        memory.prune(Budget(steps=steps))
-        spared.import_lines(list(memory.export()))
-        for state in ("a", "b cc", "ddd #"):
-            assert memory.search(state, 99) == spared.search(state, 99)
-        assert memory.verify().hash == spared.verify().hash
-        stats, others = memory.stats(), spared.stats()
-        for name in ("episodes", "steps", "states", "distinct_states", "actions", "tasks", "spread"):
-            assert getattr(stats, name) == getattr(others, name)
+def test_what_is_left_answers_as_if_the_rest_had_never_been(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(ROWS, st.integers(0, 12))
+    def check(rows, steps):
+        """At decay 1, and with the same spellings of actions: age counts what was ever stored."""
+        stored = Stored(rows)
+        with (
+            Memory.open(":memory:", encoder=HashtagBlind(), gamma=0.5) as memory,
+            Memory.open(":memory:", encoder=HashtagBlind(), gamma=0.5) as spared,
+        ):
+            stored.fill(memory)
+            memory.search("a")
+            memory.prune(Budget(steps=steps))
+            spared.import_lines(list(memory.export()))
+            for state in ("a", "b cc", "ddd #"):
+                assert memory.search(state, 99) == spared.search(state, 99)
+            assert memory.verify().hash == spared.verify().hash
+            stats, others = memory.stats(), spared.stats()
+            for name in ("episodes", "steps", "states", "distinct_states", "actions", "tasks", "spread"):
+                assert getattr(stats, name) == getattr(others, name)
+
+    check()
 
 
 def seen(state, action, reward=1.0):

@@ -14,16 +14,22 @@ from seasoned.errors import InputError, IntegrityError, NotFoundError, ReadOnlyS
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 
 
-@PROPERTY
-@given(histories(QUARANTINES, QUARANTINES, LIFTS), QUESTIONS)
-def test_quarantines_come_and_go_as_defined(history, questions):
-    play(history, questions)
+def test_quarantines_come_and_go_as_defined(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(histories(QUARANTINES, QUARANTINES, LIFTS), QUESTIONS)
+    def check(history, questions):
+        play(history, questions)
+
+    check()
 
 
-@PROPERTY
-@given(histories(QUARANTINES, LIFTS, OTHERS), QUESTIONS)
-def test_everything_that_keeps_and_takes_away_together(history, questions):
-    play(history, questions)
+def test_everything_that_keeps_and_takes_away_together(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(histories(QUARANTINES, LIFTS, OTHERS), QUESTIONS)
+    def check(history, questions):
+        play(history, questions)
+
+    check()
 
 
 # ------------------------------------------------------------------------------------------ each kind of selection

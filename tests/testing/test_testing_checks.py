@@ -89,6 +89,15 @@ class Timeless(Grid):
         return self._turns.begin(self._text(cell), self._open(cell))
 
 
+class Choosy(Grid):
+    """Takes small seeds only."""
+
+    async def reset(self, *, seed=None):
+        if seed is not None and seed >= 2**31:
+            raise ValueError(seed)
+        return await super().reset(seed=seed)
+
+
 def test_a_sound_environment_passes():
     assert check_environment(lambda: Altered(lambda step, seen: seen), episodes=3) is None
 
@@ -114,6 +123,7 @@ def test_a_sound_environment_passes():
         (lambda: Nameless(["S.G"]), "a name is a text"),
         (lambda: Boundless(["S.G"]), "max_score is finite"),
         (lambda: Timeless(["S.....G"], max_steps=6), "begins the same"),
+        (lambda: Choosy(["S.G"]), "every seed of 32 bits"),
         (object, "it has name"),
     ],
 )

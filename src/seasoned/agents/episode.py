@@ -53,6 +53,7 @@ class EpisodeResult:
         seconds: the whole episode.
         usage: of the model, and of the judges that asked one.
         late_rewards: by step, what to add to its reward, where rewards arrive after later steps.
+        environment_s: time spent in the environment, in seconds.
     """
 
     score: float
@@ -66,6 +67,7 @@ class EpisodeResult:
     seconds: float
     usage: Usage
     late_rewards: tuple[tuple[int, float], ...] = ()
+    environment_s: float = 0.0
 
 
 def episode_seed(run_seed: int, episode: int) -> int:
@@ -107,6 +109,7 @@ async def play_episode(
     flips = memory_steps = step = 0
     kl_nats = decision_s = 0.0
     seen = await environment.reset(seed=seed)
+    environment_s = time.perf_counter() - began
     while not (seen.terminated or seen.truncated):
         await asyncio.sleep(0)  # so that Ctrl-C is heard even where no model or environment makes us wait
         here: dict[str, Any] = {"task": environment.task, "step": step, "seed": seed}
@@ -131,7 +134,9 @@ async def play_episode(
             decision = policy.decide(seen.state, reading.prior, admissible=seen.admissible, **here)
             decision_s += time.perf_counter() - asked
         usage += spent
+        acted = time.perf_counter()
         following = await environment.step(decision.action)
+        environment_s += time.perf_counter() - acted
         log.record(seen.state, decision, following.reward)
         likeliest = max(decision.probs, key=decision.probs.__getitem__)
         flips += decision.base_probs[likeliest] < max(decision.base_probs.values())
@@ -144,5 +149,5 @@ async def play_episode(
     late = environment.feedback() if isinstance(environment, DelayedFeedback) else ()
     return EpisodeResult(
         score, environment.max_score, step, log.ending, flips, kl_nats, memory_steps, decision_s,
-        time.perf_counter() - began, usage, late,
+        time.perf_counter() - began, usage, late, environment_s,
     )  # fmt: skip

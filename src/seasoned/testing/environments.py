@@ -15,6 +15,7 @@ from seasoned.types import normalize_action
 
 __all__ = ["check_environment"]
 
+_LARGEST_SEED = 2**32 - 1
 _TOLERANCE = 1e-9
 
 
@@ -24,8 +25,8 @@ def check_environment(make_env: Callable[[], Environment], episodes: int = 2, *,
     Checked: name, task and max_score; `step` before `reset` and after the end is refused; states are not blank;
     admissible actions are distinct and not empty before the end; an inadmissible action is refused; rewards are finite
     and add up to `score`, which is at most `max_score`; never terminated and truncated at once; two environments under
-    equal seeds play alike; `reset` begins anew in the middle of an episode. An environment that takes any text has
-    `admissible` None.
+    equal seeds play alike; `reset` begins anew in the middle of an episode, and takes every seed of 32 bits. An
+    environment that takes any text has `admissible` None.
 
     Args:
         make_env: builds a fresh environment; called three times.
@@ -62,6 +63,14 @@ def check_environment(make_env: Callable[[], Environment], episodes: int = 2, *,
             raise EnvError(
                 f"{who}, reset within an episode", "the same seed begins the same", "Clear all that a step set."
             )
+        try:
+            env.reset(seed=_LARGEST_SEED)
+        except Exception as error:
+            raise EnvError(
+                f"{who}, reset(seed={_LARGEST_SEED}): {type(error).__name__}",
+                "every seed of 32 bits begins an episode, since runs draw such seeds",
+                "Take it modulo what the environment can use.",
+            ) from error
 
 
 def _check_env_facts(who: str, env: Any) -> None:

@@ -112,13 +112,14 @@ class JerichoEnv:
         """Begin the story.
 
         Args:
-            seed: of its chance in this episode; the environment's own if None.
+            seed: of its chance in this episode; the environment's own if None. The interpreter takes 31 bits: the rest
+                is dropped.
 
         Raises:
             EnvError: the environment was closed.
         """
         self._turns.check_open()
-        chosen = self._seed if seed is None else check_whole("seed", seed, 0, 2**31 - 1)
+        chosen = self._seed if seed is None else check_whole("seed", seed, 0) % 2**31
         self._story.begin(chosen)
         self._points = self._story.points
         return self._offer(self._turns.begin(self._state(""), self._actions()))

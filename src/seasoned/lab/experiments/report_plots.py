@@ -121,7 +121,7 @@ def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
         _line(axes, row, _OURS, "-", 1.8, band=0.22)
         axes.set_title(f"{row.arm}  (n = {row.n})", fontsize=9, loc="left")
         axes.tick_params(labelsize=8)
-    _limits(frames[0][0], rows)
+    _limits(frames[0][0], rows, task.max_score)
     frames[0][0].xaxis.get_major_locator().set_params(integer=True)
     frames[-1][0].set_xlabel("episode")
     frames[0][0].set_ylabel("score")
@@ -160,7 +160,7 @@ def _line(axes: Any, row: ArmRow, colour: str, dash: Any, width: float, *, band:
 
 
 def _axes(axes: Any, task: TaskFindings, rows: Sequence[ArmRow]) -> None:
-    _limits(axes, rows)
+    _limits(axes, rows, task.max_score)
     block = max(row.curve.block for row in rows if row.curve is not None)
     counts = sorted({row.n for row in rows})
     n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
@@ -173,12 +173,14 @@ def _axes(axes: Any, task: TaskFindings, rows: Sequence[ArmRow]) -> None:
     axes.set_axisbelow(True)
 
 
-def _limits(axes: Any, rows: Sequence[ArmRow]) -> None:
+def _limits(axes: Any, rows: Sequence[ArmRow], best: float | None) -> None:
     """The frame holds every mean; a wide band of few runs is cut off rather than flattening the curves."""
     means = [p.mean for row in rows if row.curve is not None for p in row.curve.points]
     ends = [p.interval for row in rows if row.curve is not None for p in row.curve.points if p.interval is not None]
     low, high = min(0.0, *means), max(0.0, *means)
-    room = (high - low) or 1.0
+    if low == high:  # nobody scored: show how far from the best that is
+        high = best or 1.0
+    room = high - low
     low = max(low - 0.5 * room, min([low, *(i.low for i in ends)]))
     high = min(high + 0.5 * room, max([high, *(i.high for i in ends)]))
     axes.set_ylim(low - 0.03 * room, high + 0.03 * room)

@@ -1,0 +1,64 @@
+"""What does the lab add to a run? Seconds a step of everything but model and environment, against one model call.
+
+    python benchmarks/lab.py
+
+Plays a text game by the arms `alone` and `default`, a round a seed. The first round asks the model, and times a
+call; the others are answered from its cache, so what is left of their time is the lab's own: prompts, the cache, the
+policy and its memory, commits, records. The share is of a step whose answer is not in the cache.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+import time
+from pathlib import Path
+
+from seasoned.agents import provenance
+from seasoned.core import mean_interval
+from seasoned.lab.experiments.experiment import Experiment
+from seasoned.lab.experiments.suite_reading import load_suite, read_suite
+
+RESULTS = Path(__file__).parent / "results" / "lab.json"
+
+
+def episodes_of(results):
+    return [episode for cell in results.cells for episode in cell.episodes]
+
+
+def main():
+    arguments = argparse.ArgumentParser()
+    arguments.add_argument("--rounds", type=int, default=10)
+    rounds = arguments.parse_args().rounds
+    data = load_suite("development").to_json()
+    data["arms"] = [arm for arm in data["arms"] if arm["name"] in ("alone", "default")]
+    data["tasks"] = [task | {"transfer": []} for task in data["tasks"] if task["name"] == "treasure"]
+    shares, own = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        cache = Path(folder) / "answers.db"
+        latency_s, calls = 0.0, 0
+        for number in range(rounds + 1):
+            experiment = Experiment.begin(Path(folder) / str(number), read_suite(data | {"seeds": [number]}))
+            began = time.perf_counter()
+            played = episodes_of(experiment.run(cache=cache))
+            wall_s = time.perf_counter() - began
+            asked_s = sum(episode.usage.latency_s for episode in played)
+            latency_s, calls = latency_s + asked_s, calls + sum(episode.usage.calls for episode in played)
+            if number:  # the first round opens the model and asks nearly everything
+                steps = sum(episode.steps for episode in played)
+                rest_s = wall_s - asked_s - sum(episode.environment_s for episode in played)
+                own.append(rest_s / steps)
+        call_s = latency_s / calls
+        shares = [each / (each + call_s) for each in own]
+    share, each = mean_interval(shares), mean_interval(own)
+    print(f"a model call: {call_s * 1e3:.0f} ms (mean of {calls} calls)")
+    print(f"the lab's own time a step: {each.mean * 1e3:.2f} ms [{each.low * 1e3:.2f}, {each.high * 1e3:.2f}]")
+    print(f"share of a step that asks: {share.mean:.2%} [{share.low:.2%}, {share.high:.2%}], n = {share.n} rounds")
+    RESULTS.write_text(
+        json.dumps({"call_s": call_s, "calls": calls, "own_s": own, "shares": shares, **provenance()}, indent=2) + "\n"
+    )
+
+
+if __name__ == "__main__":
+    main()
