@@ -13,8 +13,7 @@ from seasoned import JitRL, Memory
 from seasoned.agents import RunRecord, UniformReader, play_run
 from seasoned.agents.run import LATE
 from seasoned.core import discounted_returns
-from seasoned.envs import ContextualBandit, Grid
-from seasoned.envs.support.desk import SupportTriage
+from seasoned.envs import ContextualBandit, Grid, SupportTriage
 from seasoned.errors import ConfigError, EnvError, InputError
 from seasoned.judges import Rule, RuleJudge
 from seasoned.policies import ModelAlone
@@ -69,7 +68,7 @@ def run(memory, episodes, *, environment=None, policy=None, seed=0, **options):
 
 def facts(results):
     """All but times: what must be the same."""
-    return [dataclasses.replace(result, seconds=0.0, decision_s=0.0) for result in results]
+    return [dataclasses.replace(result, seconds=0.0, decision_s=0.0, environment_s=0.0) for result in results]
 
 
 def anonymous(episodes):
@@ -437,3 +436,13 @@ def test_a_late_reward_is_remembered_where_it_was_earned(tmp_path):
         assert {event.source for event in memory.events()} == {LATE}
         assert sum(step.reward for step in episode.steps) == pytest.approx(sum(noisy))
         assert RunRecord(tmp_path / "run", {}).results[0] == result
+
+
+def test_what_broke_off_need_not_be_kept(tmp_path):
+    environment = Counting(fail_at=[17])
+    with Memory.open(tmp_path / "m.db") as memory:
+        with pytest.raises(EnvError):
+            run(memory, 10, environment=environment, record=RunRecord(tmp_path / "r", {}), keep_aborted=False)
+        assert {episode.ending for episode in memory.episodes()} <= {"terminated", "truncated"}
+        results = run(memory, 10, environment=environment, record=RunRecord(tmp_path / "r", {}), keep_aborted=False)
+        assert len(memory.episodes()) == len(results) == 10

@@ -11,7 +11,7 @@ import pytest
 from seasoned import Memory
 from seasoned.agents import StepLog, UniformReader, play_episode, play_run
 from seasoned.agents.baselines import Attempts, Majority, SelfConsistency
-from seasoned.envs import ContextualBandit, Grid
+from seasoned.envs import ContextualBandit, Grid, SupportTriage
 from seasoned.errors import EnvError, InputError
 from seasoned.llms import LabelReader, ScriptedLLM, VotesReader, votes_prompt
 from seasoned.policies import ModelAlone
@@ -245,3 +245,14 @@ def test_usage_of_self_consistency_is_in_the_result():
     result = asyncio.run(reader.play(Watched(slip=0.0), Majority(), reader, StepLog(), seed=0))
     assert result.usage.calls == len(llm.requests) > 0
     assert dataclasses.replace(result.usage, calls=0).tokens > 0
+
+
+def test_attempts_pass_on_what_an_environment_knows_beside_the_protocol():
+    """A desk whose rewards are late and noisy: its true score counts, and each reward goes where it was earned."""
+    desk = SupportTriage(tickets=8, noise=0.4)
+    log = StepLog()
+    alone = asyncio.run(play_episode(desk, ModelAlone(), UniformReader(), StepLog(), seed=3))
+    tried = asyncio.run(Attempts(1)(desk, ModelAlone(), UniformReader(), log, seed=3))
+    assert (tried.score, tried.late_rewards) == (alone.score, alone.late_rewards)
+    assert tried.score == desk.true_score
+    assert tried.late_rewards

@@ -302,3 +302,9 @@ def test_a_redrawn_index_follows_the_wanted_policy_and_is_kept_as_often_as_can_b
 def test_policies_that_do_not_hold_the_draw_are_refused(drawn, drawn_from, wanted):
     with pytest.raises(InputError):
         redraw_index(drawn, drawn_from, wanted, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("drawn", [-1, 2, True, 0.0, "0", None])
+def test_a_draw_is_named_by_its_index(drawn):
+    with pytest.raises(InputError, match="both policies are over the drawn one"):
+        redraw_index(drawn, [0.5, 0.5], [0.5, 0.5], np.random.default_rng(0))

@@ -124,7 +124,7 @@ def test_what_needs_the_prior_first_is_refused(memory, settings):
     model = TruePolicy(WEIGHTS)
     with pytest.raises(InputError, match="inside the server"):
         inside(JitRL(memory, **settings), model)
-    assert not model.requests
+    assert not getattr(model, "requests", [])
 
 
 def test_an_endpoint_without_logprobs_is_refused(memory):
@@ -144,3 +144,13 @@ def test_the_loop_takes_a_chooser_in_place_of_a_reader(memory):
 
 def test_a_specification_makes_a_chooser():
     assert isinstance(make_reader("openai:m", method="bias", base_url="http://127.0.0.1:9/v1"), BiasChooser)
+
+
+def test_a_cap_on_the_chooser_is_refused_before_it_is_asked():
+    """The policy would undo it: it decides on the prior that the call shows."""
+    model = TruePolicy({"go north": 3.0, "wait": 1.0})
+    with Memory.open(":memory:") as memory, pytest.raises(InputError, match=r"on the chooser.*Give the policy the cap"):
+        asyncio.run(
+            decide_inside(JitRL(memory), BiasChooser(model, max_kl_nats=0.1), "a hall", ["go north", "wait"], task="t")
+        )
+    assert not getattr(model, "requests", [])

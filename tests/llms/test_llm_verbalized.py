@@ -173,3 +173,11 @@ def test_one_candidate_costs_nothing_and_bad_ones_are_refused():
     for setting in ({"max_tokens": 0}, {"temperature": -1.0}, {"temperature": math.nan}):
         with pytest.raises(errors.InputError):
             VerbalizedReader(ScriptedLLM([]), **setting)
+
+
+def test_a_number_too_large_for_a_float_is_a_bad_answer_and_is_asked_again():
+    huge = '{"1": 1' + "0" * 400 + ', "2": 5}'
+    llm = ScriptedLLM([huge, '{"1": 90, "2": 5}'])
+    reading = asyncio.run(VerbalizedReader(llm).read("a kitchen", "leave", ["go north", "wait"]))
+    assert len(llm.requests) == 2
+    assert reading.prior["go north"] > reading.prior["wait"]

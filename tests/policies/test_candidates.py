@@ -168,3 +168,15 @@ def test_the_union_holds_what_is_admissible_at_the_right_mass(outcomes, proposed
         assert decision.base_probs[action] == pytest.approx(rest * math.exp(proposed[action]) / total)
     for action in added:
         assert decision.base_probs[action] == pytest.approx((mass if kept else 1.0) / len(added))
+
+
+def test_the_model_alone_samples_or_takes_its_likeliest_action():
+    model = {"a": math.log(0.6), "b": math.log(0.4)}
+    sampled = [ModelAlone().decide(CART, model, seed=seed).action for seed in range(400)]
+    assert 0.5 < sampled.count("a") / 400 < 0.7
+    greedy = [ModelAlone("argmax").decide(CART, model, seed=seed) for seed in range(20)]
+    assert {decision.action for decision in greedy} == {"a"}
+    assert {decision.propensity for decision in greedy} == {1.0}
+    assert (ModelAlone().name, ModelAlone("argmax").name) == ("base", "base-argmax")
+    with pytest.raises(InputError, match=r"selection = 'argmx'.*Did you mean 'argmax'"):
+        ModelAlone("argmx")

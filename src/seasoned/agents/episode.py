@@ -87,6 +87,7 @@ async def play_episode(
     log: StepLog,
     *,
     seed: int,
+    decision_seed: int | None = None,
 ) -> EpisodeResult:
     """Play one episode to its end, recording each executed step in `log`.
 
@@ -99,7 +100,8 @@ async def play_episode(
         reader: gives the model's own policy over the admissible actions, or has the model choose under the shifts.
             Where any text is taken, a `Proposer` names actions, and memory adds those it has seen.
         log: a memory's recorder, or a `StepLog`.
-        seed: of the environment and of every decision.
+        seed: of the environment, and of every decision.
+        decision_seed: of every decision instead; for another try at the same instance.
 
     Raises:
         EnvError: the environment does not name its actions, and the reader proposes none.
@@ -108,11 +110,12 @@ async def play_episode(
     usage = Usage()
     flips = memory_steps = step = 0
     kl_nats = decision_s = 0.0
+    decision_seed = seed if decision_seed is None else decision_seed
     seen = await environment.reset(seed=seed)
     environment_s = time.perf_counter() - began
     while not (seen.terminated or seen.truncated):
         await asyncio.sleep(0)  # so that Ctrl-C is heard even where no model or environment makes us wait
-        here: dict[str, Any] = {"task": environment.task, "step": step, "seed": seed}
+        here: dict[str, Any] = {"task": environment.task, "step": step, "seed": decision_seed}
         if seen.admissible is None and isinstance(reader, Proposer):
             reading = await reader.propose(seen.state, environment.task)
             spent, asked = reading.usage, time.perf_counter()

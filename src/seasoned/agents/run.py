@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
 from seasoned.agents.arm import Learn, Play
+from seasoned.agents.drafts import Draft
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.record import RunRecord, new_run_id
 from seasoned.errors import ConfigError, InputError, NotFoundError
@@ -55,6 +56,7 @@ async def play_run(
     play: Play = play_episode,
     learn: Learn | None = None,
     arm: str | None = None,
+    keep_aborted: bool = True,
     progress: Callable[[int, EpisodeResult], None] = lambda episode, result: None,
 ) -> list[EpisodeResult]:
     """Play episodes one after the other, and return how each went.
@@ -79,6 +81,8 @@ async def play_run(
         learn: told of every finished episode, in order, those of an earlier part of the run included; what it asks of
             a model is part of the episode's usage. It needs a memory, which holds what it is told.
         arm: stored with each episode.
+        keep_aborted: whether an episode that broke off is stored, marked aborted. Nothing retrieves it, but it counts
+            as an episode that has passed: without it a run that was broken off ends exactly as one that was not.
         progress: called after each episode.
 
     Raises:
@@ -95,7 +99,7 @@ async def play_run(
         if memory is not None:
             _check_remembered(memory, record)
         record.begin()
-    run = _Run(policy, reader, memory, record, judges, play, learn, arm, run_id)
+    run = _Run(policy, reader, memory, record, judges, play, learn, arm, run_id, keep_aborted)
     results: list[EpisodeResult] = []
     for number in range(episodes):
         here = environment(number) if callable(environment) else environment
@@ -138,6 +142,7 @@ class _Run:
     learn: Learn | None
     arm: str | None
     run_id: str
+    keep_aborted: bool
 
     async def known(self, number: int, environment: Environment) -> EpisodeResult | None:
         """The result of an episode that was played before; what learns is told of it again."""
@@ -171,8 +176,14 @@ class _Run:
         recorder = self.memory.episode(
             environment.task, id=attempt, model=self.reader.name, policy=self.policy.name, arm=self.arm
         )
+        draft = None if self.keep_aborted else Draft()
+        if draft is not None:
+            result = await self.play(environment, self.policy, self.reader, draft, seed=seed)
         with recorder as log:
-            result = await self.play(environment, self.policy, self.reader, cast(StepLog, log), seed=seed)
+            if draft is None:
+                result = await self.play(environment, self.policy, self.reader, cast(StepLog, log), seed=seed)
+            else:
+                draft.copy(cast(StepLog, log))
             if self.record is not None:
                 self.record.prepare(number, result)
         return await self._finish(number, result, attempt)

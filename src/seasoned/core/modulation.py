@@ -278,7 +278,8 @@ def redraw_index(
         (1, False)
     """
     q, p = _probabilities(drawn_from), _probabilities(wanted)
-    if q.shape != p.shape or not 0 <= drawn < len(q):
+    whole = isinstance(drawn, int | np.integer) and not isinstance(drawn, bool)
+    if q.shape != p.shape or not whole or not 0 <= drawn < len(q):
         raise InputError(
             f"index {drawn} of {len(q)} and {len(p)} probabilities",
             "both policies are over the drawn one",

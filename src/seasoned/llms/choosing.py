@@ -77,7 +77,10 @@ class AutoReader:
         if not self._chosen:
             can, spent = await found_out(self.llm)
             reader = reader_for(self.llm, _best(can), calibrate=self.calibrate, n_votes=self.n_votes)
-            self._chosen.append(_Chosen(reader, can, spent))
+            if self._chosen:  # another reading began at the same time and probed too
+                self._chosen[0].owed += spent
+            else:
+                self._chosen.append(_Chosen(reader, can, spent))
         return self._chosen[0].reader
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:

@@ -242,7 +242,8 @@ def _number(key: str, value: object) -> float:
             number = float(value.strip().removesuffix("%"))
         except ValueError:
             number = None
-    if isinstance(number, bool) or not isinstance(number, int | float) or math.isnan(number):
+    nan = isinstance(number, float) and math.isnan(number)  # a huge int has no float to ask
+    if isinstance(number, bool) or not isinstance(number, int | float) or nan:
         raise _AnswerFaultError(f"the confidence of {excerpt(key)} is {excerpt(value)}, not a number")
     if not 0 <= number <= 100:
         raise _AnswerFaultError(f"the confidence of {excerpt(key)} is {excerpt(value)}, not from 0 to 100")

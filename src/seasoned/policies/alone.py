@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,6 +12,7 @@ from seasoned.core import log_softmax, sample_index
 from seasoned.errors import InputError
 from seasoned.policies.candidates import check_candidates
 from seasoned.protocols import Admissible
+from seasoned.registry import suggest
 from seasoned.types import Decision, Prior, check_text
 
 __all__ = ["ModelAlone", "base_decision", "generator"]
@@ -68,15 +71,36 @@ def base_decision(
     )
 
 
+@dataclass(frozen=True, slots=True)
 class ModelAlone:
-    """Samples from the model's own policy and never asks a memory.
+    """Acts by the model's own policy and never asks a memory.
+
+    Args:
+        selection: `sample` from it, or `argmax`: its most likely action. What is gained over a baseline that samples
+            can be due to choosing greedily alone.
+
+    Raises:
+        InputError: another selection.
 
     Example:
-        >>> ModelAlone().decide("page:cart", {"click(checkout)": -0.1, "click(back)": -2.4}, seed=0).mode
-        'base'
+        >>> ModelAlone("argmax").decide("page:cart", {"click(checkout)": -0.1, "click(back)": -2.4}).action
+        'click(checkout)'
     """
 
-    name = "base"
+    selection: Literal["sample", "argmax"] = "sample"
+
+    def __post_init__(self) -> None:
+        if self.selection not in ("sample", "argmax"):
+            raise InputError(
+                f"selection = {self.selection!r}",
+                "a policy samples, or takes the likeliest",
+                suggest(self.selection, ("sample", "argmax")),
+            )
+
+    @property
+    def name(self) -> str:
+        """`base`, or `base-argmax`."""
+        return "base" if self.selection == "sample" else f"base-{self.selection}"
 
     def decide(
         self,
@@ -101,7 +125,7 @@ class ModelAlone:
             state,
             checked.logits,
             rng=generator(seed, step),
-            selection="sample",
+            selection=self.selection,
             reason="this policy has no memory",
             policy=self.name,
             dropped=checked.dropped,

@@ -52,8 +52,8 @@ async def decide_inside(
         The decision, and what the call cost.
 
     Raises:
-        InputError: the policy takes the argmax or shifts probabilities; or as for `Policy.decide` and
-            `Chooser.choose`.
+        InputError: the policy takes the argmax or shifts probabilities; the chooser has a cap of its own; or as for
+            `Policy.decide` and `Chooser.choose`.
         ModelError: the endpoint shows no logprobs, so that nobody could say what was decided from.
     """
     if isinstance(policy, JitRL):
@@ -64,6 +64,12 @@ async def decide_inside(
                 "inside the server an action is sampled, from shifted logprobs",
                 "Read the prior first, by label, and let the policy decide.",
             )
+    if getattr(chooser, "max_kl_nats", None) is not None:
+        raise InputError(
+            f"max_kl_nats = {chooser.max_kl_nats} on the chooser",  # type: ignore[attr-defined]
+            "the policy decides here, on the prior that the call shows, and would undo the chooser's cap",
+            "Give the policy the cap: JitRL(memory, max_kl_nats=...).",
+        )
     planned = policy.decide(
         state, dict.fromkeys(candidates, 0.0), admissible=admissible, task=task, step=step, seed=seed
     )

@@ -6,10 +6,11 @@ import dataclasses
 from dataclasses import dataclass
 
 from seasoned.agents.baselines.tokens import check_fraction, check_whole
+from seasoned.agents.drafts import Draft
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.errors import InputError
-from seasoned.protocols import Chooser, Environment, Observation, Policy, PriorReader
-from seasoned.types import Decision, check_finite
+from seasoned.protocols import Chooser, Environment, Policy, PriorReader
+from seasoned.types import check_finite
 
 __all__ = ["Attempts"]
 
@@ -22,8 +23,8 @@ class Attempts:
     judge, so this is an upper bound on what tries without memory can reach; an arm that beats it has learned.
 
     Every attempt is at the same instance (the environment is reset with the episode's seed) with decisions of its own.
-    The first is what the model alone plays in this episode, draw for draw. The result's usage, `decision_s` and
-    `seconds` are those of all attempts; everything else is of the one that is kept.
+    The first is what the model alone plays in this episode, draw for draw. The result's usage, `seconds` and
+    `environment_s` are those of all attempts; everything else, `decision_s` too, is of the one that is kept.
 
     Args:
         attempts: how many; None: as many as `tokens` allows.
@@ -70,16 +71,16 @@ class Attempts:
 
         An attempt that breaks off is recorded as far as it went, and the error goes on its way.
         """
-        instance = _Instance(environment, seed)
         played: list[EpisodeResult] = []
-        best, best_draft = None, _Draft()
+        best, best_draft = None, Draft()
         while self._again(played, environment.max_score):
-            draft = _Draft()
+            draft = Draft()
             number = len(played)
             try:
                 result = await play_episode(
-                    instance, policy, reader, draft, seed=episode_seed(seed, number) if number else seed
-                )
+                    environment, policy, reader, draft, seed=seed,
+                    decision_seed=episode_seed(seed, number) if number else seed,
+                )  # fmt: skip
             except BaseException:
                 draft.copy(log)
                 raise
@@ -91,7 +92,7 @@ class Attempts:
         return dataclasses.replace(
             best or first,
             usage=sum((other.usage for other in others), first.usage),
-            decision_s=sum(result.decision_s for result in played),
+            environment_s=sum(result.environment_s for result in played),
             seconds=sum(result.seconds for result in played),
         )
 
@@ -105,52 +106,3 @@ class Attempts:
             return len(played) < self.attempts
         spent = sum(result.usage.tokens for result in played)
         return played[-1].usage.tokens > 0 and spent < (self.tokens or 0.0)
-
-
-class _Draft(StepLog):
-    """An attempt's steps with their decisions, until it is known which attempt counts."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._records: list[tuple[str, Decision | str, float]] = []
-
-    def record(self, state: str, decision: Decision | str, reward: float = 0.0) -> None:
-        """Keep an executed step."""
-        super().record(state, decision, reward)
-        self._records.append((state, decision, reward))
-
-    def copy(self, log: StepLog) -> None:
-        """Record everything in `log`."""
-        for state, decision, reward in self._records:
-            log.record(state, decision, reward)
-        log.ending, log.final_state = self.ending, self.final_state
-
-
-@dataclass(frozen=True)
-class _Instance:
-    """An environment whose every episode is the instance of one seed."""
-
-    environment: Environment
-    seed: int
-
-    @property
-    def name(self) -> str:
-        return self.environment.name
-
-    @property
-    def task(self) -> str:
-        return self.environment.task
-
-    @property
-    def max_score(self) -> float | None:
-        return self.environment.max_score
-
-    async def reset(self, *, seed: int | None = None) -> Observation:
-        del seed  # it is of the attempt's decisions
-        return await self.environment.reset(seed=self.seed)
-
-    async def step(self, action: str) -> Observation:
-        return await self.environment.step(action)
-
-    async def aclose(self) -> None:
-        await self.environment.aclose()

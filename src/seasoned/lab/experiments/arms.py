@@ -231,7 +231,7 @@ def _policy(settings: Mapping[str, Any], memory: EvidenceSource) -> JitRL:
 
 
 def _alone(parts: Parts) -> Arm:
-    return Arm(ModelAlone(), parts.reader)
+    return Arm(ModelAlone(parts.settings["selection"]), parts.reader)
 
 
 def _retries(parts: Parts) -> Arm:
@@ -300,7 +300,7 @@ def _settings_of(*made: Callable[..., Any]) -> dict[str, Any]:
 _JITRL = {"preset": "default"} | dict.fromkeys(JitRLSettings.__dataclass_fields__, ...)
 
 ARMS: dict[str, ArmKind] = {
-    "alone": ArmKind("the model alone", _alone, needs_model=False, chooses=True),
+    "alone": ArmKind("the model alone", _alone, {"selection": "sample"}, needs_model=False, chooses=True),
     "jitrl": ArmKind(
         f"the model shifted by its memory; presets {', '.join(PRESETS)}",
         _jitrl, _JITRL, needs_model=False, chooses=True,

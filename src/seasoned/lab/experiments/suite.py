@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["ArmSpec", "Budget", "Cell", "Suite", "Task", "Transfer"]
+__all__ = ["SAME_TASK", "ArmSpec", "Budget", "Cell", "Suite", "Task", "Transfer"]
+
+SAME_TASK = "same task"
+"""The split that is learned from."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.lab.experiments.suite import ArmSpec, Budget, Suite, Task, Transfer
+from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Budget, Suite, Task, Transfer
 from seasoned.registry import suggest
 from seasoned.types import check_finite, check_text
 
@@ -32,6 +32,9 @@ def read_suite(data: object, where: str = "suite") -> Suite:
     arms = tuple(_arm(f"{where}, arms[{i}]", item) for i, item in enumerate(_list(where, table, "arms")))
     fields = _fields(where, Suite, table, required=("name", "seeds"))
     fields |= {"tasks": tasks, "arms": arms, "seeds": _seeds(where, table["seeds"])}
+    for name in ("model", "reader", "reference"):
+        if name in fields:
+            _text(where, fields, name)
     fields["about"] = _text(where, table, "about", default=str(table["name"]))
     fields["budget"] = _budget(f"{where}, budget", table.get("budget") or {})
     fields["model_settings"] = dict(_table(f"{where}, model_settings", table.get("model_settings", {})))
@@ -123,6 +126,14 @@ def _table(where: str, data: object) -> Mapping[str, Any]:
     return data
 
 
+def _items(where: str, table: Mapping[str, Any], name: str) -> list[Any]:
+    """A list that may be missing."""
+    items = table.get(name, ())
+    if not isinstance(items, list | tuple):
+        raise InputError(f"{where}: {name} = {excerpt(items)}", f"{name} are a list", f"Write {name} = [...].")
+    return list(items)
+
+
 def _list(where: str, table: Mapping[str, Any], name: str) -> list[Any]:
     items = table.get(name)
     if not isinstance(items, list | tuple) or not items:
@@ -183,7 +194,7 @@ def _task(where: str, item: object) -> Task:
     if fields["max_score"] is not None and fields["max_score"] <= 0:
         raise InputError(f"{where}: max_score = {fields['max_score']}", "scores are divided by it", "Leave it out.")
     fields["transfer"] = tuple(
-        _transfer(f"{where}, transfer[{i}]", each) for i, each in enumerate(fields.get("transfer", ()))
+        _transfer(f"{where}, transfer[{i}]", each) for i, each in enumerate(_items(where, fields, "transfer"))
     )
     return Task(**fields)
 
@@ -191,6 +202,8 @@ def _task(where: str, item: object) -> Task:
 def _transfer(where: str, item: object) -> Transfer:
     fields = _fields(where, Transfer, _table(where, item), required=("split", "env"))
     split, env = _text(where, fields, "split"), _text(where, fields, "env")
+    if split == SAME_TASK:
+        raise InputError(f"{where}: split {split!r}", "that is what is learned from", "Call it new slots, say.")
     return Transfer(split, env, _whole(where, "episodes", fields.get("episodes", 1)))
 
 
@@ -198,7 +211,7 @@ def _arm(where: str, item: object) -> ArmSpec:
     fields = _fields(where, ArmSpec, _table(where, item), required=("name",))
     fields["kind"] = _text(where, fields, "kind", default=str(fields["name"]))
     fields["settings"] = dict(_table(f"{where}, settings", fields.get("settings", {})))
-    fields["tasks"] = tuple(check_text(f"{where}: tasks", task) for task in fields.get("tasks", ()))
+    fields["tasks"] = tuple(check_text(f"{where}: tasks", task) for task in _items(where, fields, "tasks"))
     if fields.get("episodes") is not None:
         fields["episodes"] = _whole(where, "episodes", fields["episodes"])
     return ArmSpec(**fields)
@@ -209,4 +222,6 @@ def _budget(where: str, item: object) -> Budget:
     for name, value in fields.items():
         if value is not None and (_number(where, name, value) or 0) <= 0:
             raise InputError(f"{where}: {name} = {excerpt(value)}", "a limit is above 0", "Leave it out for no limit.")
+        if value is not None and name in ("calls", "tokens"):
+            fields[name] = _whole(where, name, value)
     return Budget(**fields)
