@@ -109,6 +109,12 @@ def test_the_interval_of_a_share_stays_a_share():
     assert estimate([0.0, 1.0]).interval.high > 1.0
 
 
+def test_the_interval_of_a_score_ends_at_the_best_possible_one():
+    assert estimate([0.5, 2.0], at_most=2.0).interval.high == 2.0
+    assert estimate([0.5, 2.0], at_most=2.0).interval.low == estimate([0.5, 2.0]).interval.low
+    assert estimate([0.5, 3.0], at_most=2.0) == estimate([0.5, 3.0])  # the maximum is not what it says
+
+
 # ------------------------------------------------------------------------------------------------ pairs
 
 
@@ -175,6 +181,38 @@ def test_verdicts_allow_for_the_number_of_arms():
     assert claims(results(worse))[0].verdict == "worse"
     mixed = {("maze", "alone"): [[1]] * 6, ("maze", "arm"): [[0]] * 3 + [[2]] * 3}
     assert claims(results(mixed))[0].verdict == "no difference shown"
+
+
+def test_the_same_pairs_never_have_two_verdicts():
+    """One task: the table says what the answer says, whatever else is compared beside it."""
+    rng = np.random.default_rng(5)
+    rows = {("maze", arm): rng.normal(i, 1.0, (9, 1)).tolist() for i, arm in enumerate(("alone", "b", "c", "d"))}
+    found = claims(results(rows))
+    assert {claim.verdict for claim in found} > {"better"}
+    assert [(c.verdict, c.adjusted) for c in found] == [(c.tasks[0].verdict, c.tasks[0].adjusted) for c in found]
+    rows |= {("cave", arm): rng.normal(0.0, 1.0, (9, 1)).tolist() for arm in ("alone", "b", "c")}
+    (only,) = [claim for claim in claims(results(rows)) if len(claim.tasks) == 1]
+    assert (only.verdict, only.adjusted) == (only.tasks[0].verdict, only.tasks[0].adjusted)
+
+
+@pytest.mark.parametrize(("arms", "tasks"), [(7, 1), (4, 2)])
+def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
+    """No arm differs, all share the reference's runs: marks in the answer, and marks in the tables."""
+    rng, pages = np.random.default_rng(arms), 400
+    answers = tables = 0
+    for _ in range(pages):
+        drawn = rng.normal(1.0, 0.3, (arms + 1, tasks, 9, 1)).tolist()
+        rows = {
+            (f"task{t}", "alone" if arm == 0 else f"arm{arm}"): drawn[arm][t]
+            for t in range(tasks) for arm in range(arms + 1)
+        }  # fmt: skip
+        found = claims(results(rows))
+        answers += any(claim.verdict in {"better", "worse"} for claim in found)
+        tables += any(each.verdict in {"better", "worse"} for claim in found for each in claim.tasks)
+    at_most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / pages)
+    assert answers / pages <= at_most
+    assert tables / pages <= at_most
+    assert answers or tables  # nine runs can show something: the test could fail
 
 
 def test_tasks_without_a_known_maximum_do_not_add_up():

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -11,19 +12,20 @@ import numpy as np
 
 from seasoned.agents import EpisodeResult
 from seasoned.errors import InputError, excerpt
+from seasoned.lab.experiments.caveats import ArmNote, note
 from seasoned.lab.experiments.comparing import Claim, TaskClaim, Win, claims, wins
-from seasoned.lab.experiments.flips import ArmFlips, audit_arms, stored_policy
+from seasoned.lab.experiments.faults import unusable_answers
+from seasoned.lab.experiments.flips import ArmFlips, audit_arms
 from seasoned.lab.experiments.measures import SHARES, Estimate, curve_block, estimate, last_quarter, measure
+from seasoned.lab.experiments.missing_runs import WorstCase, worst_cases
 from seasoned.lab.experiments.results import CellResults, Results
-from seasoned.lab.experiments.suite import ArmSpec, Suite, Task
-from seasoned.lab.replay import PolicyMaker
+from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Suite, Task
 
 __all__ = ["ArmRow", "Audited", "Curve", "Findings", "SplitRow", "TaskFindings", "Trouble", "find", "role"]
 
 Audited = Literal["none", "ours", "all"]
 """Whose memories are replayed: some milliseconds a stored step."""
 
-SAME_TASK = "same task"
 _BAND_RESAMPLES = 2000
 
 
@@ -50,6 +52,9 @@ class ArmRow:
         arm: its name.
         planned, n: runs that the suite asks for, and that are finished; all means are over the latter.
         failed: runs that an error broke off.
+        episodes: that each run learns from; an arm may have fewer than others.
+        unusable: what its model answered when asked for something to learn from, and could not be used, a line each,
+            over finished runs; None: it asks for nothing, or that is not known.
         measures: see `seasoned.lab.experiments.measures.measure`; None for what is not known of every run.
         claim: against the reference arm; None for the reference itself.
         curve: None without a finished run.
@@ -59,6 +64,8 @@ class ArmRow:
     planned: int
     n: int
     failed: int
+    episodes: int
+    unusable: tuple[str, ...] | None
     measures: Mapping[str, Estimate | None]
     claim: TaskClaim | None
     curve: Curve | None
@@ -77,12 +84,21 @@ class TaskFindings:
 
 @dataclass(frozen=True, slots=True)
 class SplitRow:
-    """An arm at one split of a task: its score there, and the paired difference to the reference arm, in points."""
+    """An arm at one split of a task: its score there, and the paired difference to the reference arm, in points.
+
+    Args:
+        split, task, arm: which.
+        episodes: that the score is the mean of.
+        learned: episodes that it had learned from in the end; an arm may have fewer than others.
+        score: in points.
+        gain: None for the reference arm, and where there is no pair.
+    """
 
     split: str
     task: str
     arm: str
     episodes: int
+    learned: int
     score: Estimate
     gain: Estimate | None
 
@@ -105,24 +121,36 @@ class Findings:
 
     Args:
         suite: what was asked.
+        notes: what qualifies each arm.
         claims: every arm but the reference, against it.
+        worst: gains if failed runs had gone as badly as can be, of arms that have any.
         tasks, wins, splits, flips, troubles: see each.
+        unread: files of runs that could not be read, a line each; all else of these runs counts.
         stopped: the limit of the budget that stopped the last part of the experiment; None if none did.
         record: provenance, as the experiment kept it.
         runs, done: learning runs asked for, and finished.
+        again: the command that draws all of it again.
     """
 
     suite: Suite
+    notes: tuple[ArmNote, ...]
     claims: tuple[Claim, ...]
+    worst: tuple[WorstCase, ...]
     tasks: tuple[TaskFindings, ...]
     wins: tuple[Win, ...]
     splits: tuple[SplitRow, ...]
     flips: tuple[ArmFlips, ...]
     troubles: tuple[Trouble, ...]
+    unread: tuple[str, ...]
     stopped: str | None
     record: Mapping[str, Any]
     runs: int
     done: int
+    again: str
+
+    def note(self, arm: str) -> ArmNote:
+        """Return what qualifies an arm."""
+        return next(each for each in self.notes if each.arm == arm)
 
     def to_json(self) -> dict[str, Any]:
         """Return every number as JSON data; a mean comes with `n`, and with an interval unless n is 1."""
@@ -144,40 +172,67 @@ def role(arm: ArmSpec, suite: Suite) -> str:
     return "ours" if arm.name == ours else "other"
 
 
-def find(results: Results, audited: Audited = "ours") -> Findings:
+def find(results: Results, audited: Audited = "ours", progress: Callable[[str], None] = lambda line: None) -> Findings:
     """Measure and compare whatever is finished.
 
     Args:
         results: of an experiment.
         audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit.
+        progress: told of what takes long, in a line each.
 
     Raises:
         InputError: `audited` is none of its values.
     """
     if audited not in get_args(Audited):
         raise InputError(f"audited = {excerpt(audited)}", "it is 'none', 'ours' or 'all'", "Leave it out.")
-    found = claims(results)
+    suite, found = results.suite, claims(results)
     sessions = results.record.get("sessions") or [{}]
+    flips, unread = audit_arms(results, lambda arm: _is_audited(arm, suite, audited), progress)
+    unusable, damaged = _unusable(results)
+    again = ["seasoned", "lab", "report", str(results.folder), *(() if audited == "ours" else ("--audit", audited))]
     return Findings(
-        results.suite,
+        suite,
+        tuple(note(arm, suite) for arm in suite.arms),
         found,
-        tuple(_task(results, task, found) for task in results.suite.tasks),
+        worst_cases(results),
+        tuple(_task(results, task, found, unusable) for task in suite.tasks),
         wins(results),
-        tuple(row for task in results.suite.tasks for row in _splits(results, task)),
-        () if audited == "none" else audit_arms(results, lambda arm: _policy(arm, results.suite, audited)),
-        tuple(_trouble(results.suite, cell) for cell in results.cells if not cell.done or cell.error),
+        tuple(row for task in suite.tasks for row in _splits(results, task)),
+        flips,
+        tuple(_trouble(suite, cell) for cell in results.cells if not cell.done or cell.error),
+        (*unread, *damaged),
         sessions[-1].get("stopped"),
         results.record,
         len(results.cells),
         sum(cell.done for cell in results.cells),
+        shlex.join(again),
     )
 
 
-def _policy(arm: ArmSpec, suite: Suite, audited: Audited) -> PolicyMaker | None:
-    return stored_policy(arm) if audited == "all" or role(arm, suite) == "ours" else None
+def _is_audited(arm: ArmSpec, suite: Suite, audited: Audited) -> bool:
+    return audited == "all" or (audited == "ours" and role(arm, suite) == "ours")
 
 
-def _task(results: Results, task: Task, found: Sequence[Claim]) -> TaskFindings:
+_Unusable = Mapping[tuple[str, str], tuple[str, ...] | None]
+
+
+def _unusable(results: Results) -> tuple[_Unusable, list[str]]:
+    """By task and arm, the answers that could not be used; and what could not be read of them."""
+    found: dict[tuple[str, str], tuple[str, ...] | None] = {}
+    damaged: list[str] = []
+    for task in results.suite.tasks:
+        for arm in results.suite.arms:
+            try:
+                found[task.name, arm.name] = unusable_answers(results.of(task.name, arm.name), arm.kind)
+            except InputError as error:
+                found[task.name, arm.name] = None
+                damaged.append(f"{task.name}, {arm.name}, {error.seen}")
+    return found, damaged
+
+
+def _task(results: Results, task: Task, found: Sequence[Claim], unusable: _Unusable) -> TaskFindings:
+    played = [e for cell in results.cells if cell.cell.task == task.name for e in cell.episodes]
+    best = _best(task, played)
     by_arm = {(claim.arm, each.task): each for claim in found for each in claim.tasks}
     rows = []
     for arm in results.suite.arms:
@@ -185,32 +240,45 @@ def _task(results: Results, task: Task, found: Sequence[Claim]) -> TaskFindings:
         if asked:
             done = results.of(task.name, arm.name)
             failed = sum(cell.error is not None for cell in asked)
-            claim = by_arm.get((arm.name, task.name))
-            rows.append(ArmRow(arm.name, len(asked), len(done), failed, _measures(done, task), claim, _curve(done)))
-    played = [e for cell in results.cells if cell.cell.task == task.name for e in cell.episodes]
-    best = {task.max_score} if task.max_score is not None else {e.max_score for e in played}
-    return TaskFindings(task.name, task.env, task.episodes, best.pop() if len(best) == 1 else None, tuple(rows))
+            row = ArmRow(
+                arm.name, len(asked), len(done), failed, results.suite.episodes(asked[0].cell),
+                unusable[task.name, arm.name], _measures(done, task, best), by_arm.get((arm.name, task.name)),
+                _curve(done, best),
+            )  # fmt: skip
+            rows.append(row)
+    return TaskFindings(task.name, task.env, task.episodes, best, tuple(rows))
 
 
-def _measures(cells: Sequence[CellResults], task: Task) -> dict[str, Estimate | None]:
+def _best(task: Task | None, played: Iterable[EpisodeResult]) -> float | None:
+    """The best possible score; None where it is unknown, or not the same in every episode."""
+    if task is not None and task.max_score is not None:
+        return task.max_score
+    best = {episode.max_score for episode in played}
+    return best.pop() if len(best) == 1 else None
+
+
+def _measures(cells: Sequence[CellResults], task: Task, best: float | None) -> dict[str, Estimate | None]:
     runs = [measure(cell.episodes, task) for cell in cells]
     found: dict[str, Estimate | None] = {}
     for name in runs[0] if runs else ():
         values = [run[name] for run in runs]
         known = [value for value in values if value is not None]
-        share = name.startswith(SHARES)
-        found[name] = estimate(known, share=share) if len(known) == len(values) else None
+        share, most = name.startswith(SHARES), {"average": best, "final": best, "area": 1.0}.get(name)
+        found[name] = estimate(known, share=share, at_most=most) if len(known) == len(values) else None
     return found
 
 
-def _curve(cells: Sequence[CellResults]) -> Curve | None:
+def _curve(cells: Sequence[CellResults], best: float | None) -> Curve | None:
     if not cells:
         return None
     n = min(len(cell.episodes) for cell in cells)
     block = curve_block(n)
     scores = np.array([[episode.score for episode in cell.episodes[:n]] for cell in cells])
     starts = range(0, n, block)
-    points = [estimate(scores[:, s : s + block].mean(axis=1).tolist(), resamples=_BAND_RESAMPLES) for s in starts]
+    points = [
+        estimate(scores[:, s : s + block].mean(axis=1).tolist(), resamples=_BAND_RESAMPLES, at_most=best)
+        for s in starts
+    ]
     return Curve(block, tuple(min(s + block, n) for s in starts), tuple(p for p in points if p is not None))
 
 
@@ -224,7 +292,9 @@ def _splits(results: Results, task: Task) -> list[SplitRow]:
         reference = {cell.cell.seed: cell for cell in results.of(task.name, results.suite.reference)}
         for arm in results.suite.arms:
             cells = results.of(task.name, arm.name)
-            score = estimate([_score(cell, split) for cell in cells])
+            same = task if split == SAME_TASK else None
+            best = _best(same, (episode for cell in cells for episode in _of(cell, split)))
+            score = estimate([_score(cell, split) for cell in cells], at_most=best)
             if score is None:
                 continue
             pairs = [(cell, reference[cell.cell.seed]) for cell in cells if cell.cell.seed in reference]
@@ -232,7 +302,9 @@ def _splits(results: Results, task: Task) -> list[SplitRow]:
             alike = [(one, two) for one, two in pairs if split != SAME_TASK or len(one.episodes) == len(two.episodes)]
             other = arm.name != results.suite.reference
             gain = estimate([_score(one, split) - _score(two, split) for one, two in alike if other])
-            rows.append(SplitRow(split, task.name, arm.name, len(_of(cells[0], split)), score, gain))
+            rows.append(
+                SplitRow(split, task.name, arm.name, len(_of(cells[0], split)), len(cells[0].episodes), score, gain)
+            )
     return rows
 
 

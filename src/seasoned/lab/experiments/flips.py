@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import importlib.metadata
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from seasoned.errors import InputError, NotFoundError
-from seasoned.lab.audit import Audit, AuditedGroup, audit
+from seasoned.errors import InputError, SeasonedError
+from seasoned.lab.audit import audit
+from seasoned.lab.experiments.flip_cache import RunFlips, RunGroup, kept_flips, run_flips
 from seasoned.lab.experiments.measures import Estimate, estimate
 from seasoned.lab.experiments.preset_settings import preset_settings
 from seasoned.lab.experiments.results import CellResults, Results
@@ -14,12 +17,10 @@ from seasoned.lab.experiments.suite import ArmSpec
 from seasoned.lab.replay import PolicyMaker
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
+from seasoned.policies.presets import preset
 from seasoned.protocols import Policy
 
-__all__ = ["ArmFlips", "FlipGroup", "PolicyOf", "audit_arms", "pool_audits", "stored_policy"]
-
-PolicyOf = Callable[[ArmSpec], PolicyMaker | None]
-"""Makes an arm's policy over a memory, as it is replayed; None for an arm whose memory shifts no decision."""
+__all__ = ["ArmFlips", "FlipGroup", "audit_arms", "pool_flips", "stored_policy"]
 
 _MEMORY = "memory.db"
 
@@ -84,69 +85,101 @@ def stored_policy(arm: ArmSpec) -> PolicyMaker | None:
     return make
 
 
-def audit_arms(results: Results, policy_of: PolicyOf) -> tuple[ArmFlips, ...]:
-    """Replay the stored memory of every finished run whose arm has a policy over it; see `seasoned.lab.audit`."""
-    found = []
+def audit_arms(
+    results: Results,
+    wanted: Callable[[ArmSpec], bool],
+    progress: Callable[[str], None] = lambda line: None,
+    *,
+    patience_s: float = 10.0,
+) -> tuple[tuple[ArmFlips, ...], tuple[str, ...]]:
+    """Replay the stored memory of every finished run whose arm has a policy over it; see `seasoned.lab.audit`.
+
+    What was found in a run is kept in its folder, and not replayed again while neither it nor the policy changes.
+
+    Args:
+        results: of an experiment.
+        wanted: whether to look at an arm.
+        progress: told of each run, in a line, once all of it has taken so long.
+        patience_s: how long.
+
+    Returns:
+        the flips, and the runs whose memory could not be read or decided again, a line each.
+    """
+    found: list[ArmFlips] = []
+    unread: list[str] = []
+    began = time.monotonic()
     for task in results.suite.tasks:
         for arm in results.suite.arms:
-            policy = policy_of(arm)
-            cells = results.of(task.name, arm.name)
-            if policy is None or not cells:
+            policy = stored_policy(arm) if wanted(arm) else None
+            if policy is None:
                 continue
-            audits, left_out = _audited(cells, policy)
-            if audits:
-                found.append(pool_audits(task.name, arm.name, audits, left_out))
-    return tuple(found)
+            runs, left_out = [], []
+            for cell in results.of(task.name, arm.name):
+                if time.monotonic() - began > patience_s:
+                    progress(f"deciding again what was stored: {cell.cell}")
+                try:
+                    runs.append(_flips(cell, arm, policy))
+                except SeasonedError as error:  # this run has no say: said, not guessed, and the others go on
+                    left_out.append(f"seed {cell.cell.seed}: {error.seen}")
+            unread += [f"{task.name}, {arm.name}, {why}" for why in left_out]
+            if runs:
+                found.append(pool_flips(task.name, arm.name, runs, left_out))
+    return tuple(found), tuple(unread)
 
 
-def _audited(cells: Sequence[CellResults], policy: PolicyMaker) -> tuple[list[Audit], tuple[str, ...]]:
-    audits, left_out = [], []
-    for each in cells:
-        path = each.folder / _MEMORY
-        if not path.exists():
-            left_out.append(f"seed {each.cell.seed}: no {_MEMORY}")
-            continue
-        try:
-            with Memory.open(path, read_only=True) as memory:
-                audits.append(audit(memory, policy, seed=each.cell.seed))
-        except (InputError, NotFoundError) as error:  # nothing there that can be decided again: said, not guessed
-            left_out.append(f"seed {each.cell.seed}: {error.seen}")
-    return audits, tuple(left_out)
+def _flips(cell: CellResults, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
+    path = cell.folder / _MEMORY
+    if not path.exists():
+        raise InputError(f"no {_MEMORY}", "a run's flips are counted from its memory", "Play it again.")
+
+    def make() -> RunFlips:
+        with Memory.open(path, read_only=True) as memory:
+            return run_flips(audit(memory, policy, seed=cell.cell.seed))
+
+    name, overrides = preset_settings(arm.settings)
+    key = {
+        "episodes": len(cell.episodes),
+        "seed": cell.cell.seed,
+        "policy": repr(preset(name, **overrides)),
+        "version": importlib.metadata.version("seasoned"),
+        "memory_bytes": path.stat().st_size,
+    }
+    return kept_flips(cell.folder, key, make)
 
 
-def pool_audits(task: str, arm: str, audits: Sequence[Audit], left_out: Sequence[str] = ()) -> ArmFlips:
-    """Add up the audits of an arm's runs; means are over runs, which are independent where decisions are not.
+def pool_flips(task: str, arm: str, runs: Sequence[RunFlips], left_out: Sequence[str] = ()) -> ArmFlips:
+    """Add up the flips of an arm's runs; means are over runs, which are independent where decisions are not.
 
     Args:
         task, arm: which.
-        audits: one a run, at least one.
+        runs: at least one.
         left_out: what could not be looked at.
 
     Raises:
         InputError: there is none.
     """
-    if not audits:
-        raise InputError("0 audits", "flips are pooled over runs", "Audit one.")
-    ranges = sorted({(group.least, group.most) for each in audits for group in each.groups}, key=lambda r: r[0])
+    if not runs:
+        raise InputError("0 runs", "flips are pooled over runs", "Audit one.")
+    ranges = sorted({(group.least, group.most) for each in runs for group in each.groups}, key=lambda r: r[0])
     groups = [
-        _pooled([group for each in audits for group in each.groups if (group.least, group.most) == range_])
+        _pooled([group for each in runs for group in each.groups if (group.least, group.most) == range_])
         for range_ in ranges
     ]
     undecided = [
-        f"{sum(each.undecided.get(why, 0) for each in audits)} steps: {why}"
-        for why in sorted({why for each in audits for why in each.undecided})
+        f"{sum(each.undecided.get(why, 0) for each in runs)} steps: {why}"
+        for why in sorted({why for each in runs for why in each.undecided})
     ]
     return ArmFlips(
-        task, arm, len(audits), sum(each.ties for each in audits), (*undecided, *left_out), tuple(groups),
-        _pooled([each.total for each in audits]),
+        task, arm, len(runs), sum(each.ties for each in runs), (*undecided, *left_out), tuple(groups),
+        _pooled([each.total for each in runs]),
     )  # fmt: skip
 
 
-def _pooled(groups: Sequence[AuditedGroup]) -> FlipGroup:
+def _pooled(groups: Sequence[RunGroup]) -> FlipGroup:
     helped = [
-        group.after_memory.mean - group.after_base.mean
+        group.after_memory - group.after_base
         for group in groups
-        if group.after_memory.mean is not None and group.after_base.mean is not None
+        if group.after_memory is not None and group.after_base is not None
     ]
     return FlipGroup(
         groups[0].least,

@@ -70,7 +70,9 @@ class Estimate:
         }
 
 
-def estimate(values: Sequence[float], *, resamples: int = 20_000, share: bool = False) -> Estimate | None:
+def estimate(
+    values: Sequence[float], *, resamples: int = 20_000, share: bool = False, at_most: float | None = None
+) -> Estimate | None:
     """Return the mean of independent runs with its 95 % interval; None where there is no run.
 
     The interval is `seasoned.core.mean_interval`'s: Student's t below 10 runs, a bootstrap from 10 on.
@@ -79,6 +81,7 @@ def estimate(values: Sequence[float], *, resamples: int = 20_000, share: bool = 
         values: one number a run.
         resamples: of the bootstrap.
         share: the mean is in [0, 1], and so is what its interval keeps.
+        at_most: the mean cannot be above it, and the interval ends there; None, or a value above it: no such end.
 
     Example:
         >>> estimate([]) is None, estimate([2.0]).interval is None, estimate([1.0, 2.0, 3.0]).n
@@ -89,6 +92,8 @@ def estimate(values: Sequence[float], *, resamples: int = 20_000, share: bool = 
     found = mean_interval(values, resamples=resamples) if len(values) >= 2 else None
     if share and found is not None:
         found = dataclasses.replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
+    if at_most is not None and found is not None and max(values) <= at_most:  # else the maximum is not what it says
+        found = dataclasses.replace(found, high=min(at_most, found.high))
     return Estimate(tuple(float(value) for value in values), found)
 
 

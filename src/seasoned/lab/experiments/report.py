@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from seasoned.lab.experiments.findings import Audited, Findings, find, role
 from seasoned.lab.experiments.report_html import render
 from seasoned.lab.experiments.report_plots import draw_pictures
 from seasoned.lab.experiments.results import Results
-from seasoned.lab.experiments.wording import sentence
+from seasoned.lab.experiments.wording import sentence, worst_sentence
 
 __all__ = ["Report", "write_report"]
 
@@ -39,7 +39,13 @@ class Report:
     findings: Findings
 
 
-def write_report(results: Results, out: Path, *, audited: Audited = "ours") -> Report:
+def write_report(
+    results: Results,
+    out: Path,
+    *,
+    audited: Audited = "ours",
+    progress: Callable[[str], None] = lambda line: None,
+) -> Report:
     """Write `report.html`, `report.json` and the pictures into the folder `out`, and return where they are.
 
     The page is one file: the pictures are in it, nothing is fetched, no script runs.
@@ -48,7 +54,8 @@ def write_report(results: Results, out: Path, *, audited: Audited = "ours") -> R
         results: of an experiment; whatever is finished is reported, whatever is not is listed.
         out: made if it does not exist; an earlier report there is replaced.
         audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit by number of neighbours:
-            `none`, `ours` or `all`; it takes some milliseconds a stored step.
+            `none`, `ours` or `all`; it takes some milliseconds a stored step, the first time.
+        progress: told of what takes longer than 10 seconds, in a line each.
 
     Raises:
         InputError: `out` cannot be written, or `audited` is none of its values.
@@ -57,7 +64,7 @@ def write_report(results: Results, out: Path, *, audited: Audited = "ours") -> R
         >>> from seasoned.lab.experiments.results import load_results
         >>> write_report(load_results(Path("lab/quick")), Path("lab/quick")).summary  # doctest: +SKIP
     """
-    found = find(results, audited)
+    found = find(results, audited, progress)
     pictures: dict[str, Path] = {}
     missing = None
     try:
@@ -69,7 +76,8 @@ def write_report(results: Results, out: Path, *, audited: Audited = "ours") -> R
         html, data = out / "report.html", out / "report.json"
         content = {"format": FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
         data.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        html.write_text(render(found, pictures, missing), encoding="utf-8")
+        # An error's text can hold what is no character, such as a file's name that is not UTF-8.
+        html.write_text(render(found, pictures, missing), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
     return Report(html, data, pictures, _summary(found, missing), found)
@@ -77,9 +85,12 @@ def write_report(results: Results, out: Path, *, audited: Audited = "ours") -> R
 
 def _summary(found: Findings, missing: str | None) -> str:
     lines = [f"{found.suite.name}: {found.done} of {found.runs} runs finished"]
-    lines += [
-        sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)) for claim in found.claims
-    ]
+    for claim in found.claims:
+        lines.append(sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)))
+        lines += [f"  {each}" for each in found.note(claim.arm).remarks]
+        lines += [f"  {worst_sentence(each)}" for each in found.worst if each.arm == claim.arm]
+    if found.unread:
+        lines.append(f"{len(found.unread)} files could not be read; the first: {found.unread[0]}")
     if found.stopped:
         lines.append(f"The budget stopped the experiment: {found.stopped}.")
     if crashed := [each for each in found.troubles if each.error is not None]:
@@ -88,8 +99,11 @@ def _summary(found: Findings, missing: str | None) -> str:
         lines.append(f"{len(crashed)} of {found.runs} runs broke off; the first: {cell}: {first.error}")
     if missing is not None:
         lines.append(f"No pictures: {missing}")
-    whole = [_plain(line).replace("n = ", "n\xa0=\xa0") for line in lines]
-    wrapped = [textwrap.wrap(line, _WIDTH, subsequent_indent="  ") for line in whole]
+    wrapped = []
+    for line in lines:
+        indent = "  " if line.startswith("  ") else ""
+        whole = _plain(line).replace("n = ", "n\xa0=\xa0")
+        wrapped.append(textwrap.wrap(whole, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  "))
     return "\n".join(part.replace("\xa0", " ") for each in wrapped for part in each)
 
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import base64
+from collections import Counter
 from collections.abc import Mapping
 from html import escape
 from pathlib import Path
 
+from seasoned.lab.experiments.comparing import Claim
 from seasoned.lab.experiments.findings import Findings, TaskFindings, role
 from seasoned.lab.experiments.report_sections import flips, provenance, splits, troubles, wins_table
 from seasoned.lab.experiments.report_style import STYLE
-from seasoned.lab.experiments.report_tables import cell, glyph, table
-from seasoned.lab.experiments.wording import MARKS, badge, sentence
+from seasoned.lab.experiments.report_tables import glyph, source
+from seasoned.lab.experiments.report_tasks import arms, task_tables
+from seasoned.lab.experiments.wording import badge, mean_text, sentence, worst_sentence
 
 __all__ = ["render"]
 
@@ -33,9 +36,10 @@ def render(found: Findings, pictures: Mapping[str, Path], no_pictures: str | Non
     body = "".join(
         [
             _answer(found),
+            arms(found),
             _curves(found, pictures, no_pictures),
             '<h2 id="tasks">Every arm at every task</h2>',
-            *(_task(found, task) for task in found.tasks),
+            *(task_tables(found, task) for task in found.tasks),
             wins_table(found),
             flips(found),
             splits(found),
@@ -63,8 +67,8 @@ def _head(found: Findings) -> str:
             f'<p class="warning"><strong>{state}.</strong> Means are over finished runs only: '
             '<a href="#troubles">what is missing</a>.</p>'
         )
-    links = {"answer": "The answer", "curves": "Curves", "tasks": "Tasks", "wins": "Wins", "flips": "Flips",
-             "splits": "Splits", "troubles": "What failed", "provenance": "Provenance"}  # fmt: skip
+    links = {"answer": "The answer", "arms": "Arms", "curves": "Curves", "tasks": "Tasks", "wins": "Wins",
+             "flips": "Flips", "splits": "Splits", "troubles": "What failed", "provenance": "Provenance"}  # fmt: skip
     nav = "".join(f'<a href="#{key}">{name}</a>' for key, name in links.items())
     return (
         f'<header><h1>{escape(suite.name)}</h1><p class="about">{escape(suite.about)}</p>'
@@ -73,21 +77,38 @@ def _head(found: Findings) -> str:
 
 
 def _answer(found: Findings) -> str:
-    gains = [claim.gain for claim in found.claims if claim.gain is not None]
+    units = Counter(claim.unit for claim in found.claims if claim.gain is not None)
+    drawn = units.most_common(1)[0][0] if units else None  # one scale for all that is drawn
+    gains = [claim.gain for claim in found.claims if claim.gain is not None and claim.unit == drawn]
     ends = [0.0, *(g.mean for g in gains)]
     ends += [end for g in gains if g.interval is not None for end in (g.interval.low, g.interval.high)]
-    shared = len({claim.unit for claim in found.claims if claim.gain is not None}) == 1
     items = []
     for claim in sorted(found.claims, key=lambda claim: _order(found, claim.arm)):
         part = role(found.suite.arm(claim.arm), found.suite)
         kind, words = badge(claim, part)
-        picture = "" if claim.gain is None or not shared else glyph(claim.gain, min(ends), max(ends), kind)
+        picture = ""
+        if claim.gain is not None and claim.unit == drawn:
+            picture = glyph(claim.arm, claim.gain, min(ends), max(ends), kind)
         counts = f" {_INTERVAL}" if claim.gain is not None and claim.gain.interval is not None else ""
         items.append(
             f'<li class="{part}"><span><span class="verdict {kind}">{words}</span></span>'
-            f"<p{counts}>{escape(sentence(claim, found.suite.reference, part))}</p><div>{picture}</div></li>"
+            f"<div><p{counts}>{escape(sentence(claim, found.suite.reference, part))}</p>"
+            f"{_qualified(found, claim)}</div>"
+            f"<div>{picture}</div></li>"
         )
-    return f'<h2 id="answer">The answer</h2><ul class="answer">{"".join(items)}</ul><!-- intervals -->\n'
+    listed = f'<ul class="answer">{"".join(items)}</ul><!-- intervals -->\n'
+    return f'<h2 id="answer">The answer</h2>{listed}<p class="source">{source(found.again)}</p>\n'
+
+
+def _qualified(found: Findings, claim: Claim) -> str:
+    """What a reader has to know beside a verdict."""
+    said = (f"{each[0].upper()}{each[1:]}." for each in found.note(claim.arm).remarks)
+    remarks = "".join(f'<p class="note">{escape(each)}</p>' for each in said)
+    for worst in found.worst:
+        if worst.arm == claim.arm:
+            counts = f" {_INTERVAL}" if worst.gain.interval is not None else ""
+            remarks += f'<p class="note"><span{counts}>{escape(worst_sentence(worst))}</span></p>'
+    return remarks
 
 
 def _order(found: Findings, arm: str) -> int:
@@ -97,10 +118,13 @@ def _order(found: Findings, arm: str) -> int:
 
 def _intervals_note(found: Findings, n: int) -> str:
     compared = sum(claim.p is not None for claim in found.claims)
+    at_tasks = sum(task.p is not None for claim in found.claims for task in claim.tasks)
     return (
         f'<p class="note">Gain: the average score less that of {escape(found.suite.reference)} on the same '
         "episodes, paired by seed; the dashed line is no gain. A verdict holds at 5&nbsp;% by an exact sign-flip test, "
-        f"after Holm's adjustment for {compared} arms compared; at a single task, for the arm's tasks. Intervals are "
+        f"after Holm's adjustment: here for {compared} arms compared, in the tables of the tasks for all {at_tasks} "
+        "arms at tasks. So of twenty pages on which no arm differs from the reference, one at most has a false verdict "
+        "here, and one in the tables; an arm at a single task has one verdict, which holds in both. Intervals are "
         "95&nbsp;% (Student's t below 10 runs, bootstrap from 10 on) and <em>not</em> adjusted: this page shows "
         f"{n}, so about {max(1, round(n / 20))} may miss.</p>"
     )
@@ -117,44 +141,14 @@ def _curves(found: Findings, pictures: Mapping[str, Path], no_pictures: str | No
             path = pictures.get(f"{kind} {task.task}")
             if path is not None:
                 data = base64.b64encode(path.read_bytes()).decode("ascii")
-                text = escape(f"{what}, {task.task}")
-                parts.append(f'<figure><img src="data:image/png;base64,{data}" alt="{text}"></figure>')
+                text = escape(f"{what}, {task.task}. {_ends(task)}")
+                image = f'<img src="data:image/png;base64,{data}" alt="{text}">'
+                parts.append(f"<figure>{image}<figcaption>{source(found.again)}</figcaption></figure>")
     return "".join(parts)
 
 
-_QUALITY = {"average": "average score", "final": "final score", "area": "area, share of maximum"}
-_COST = {
-    "tokens": "tokens a run",
-    "usd": "dollars a run",
-    "decision_ms": "memory, ms a step",
-    "steps": "steps an episode",
-    "flipped": "steps flipped",
-}
-
-
-def _task(found: Findings, task: TaskFindings) -> str:
-    best = "unknown" if task.max_score is None else f"{task.max_score:g}"
-    powers = [name for row in task.rows[:1] for name in row.measures if name.startswith("pass^")]
-    quality, cost = [], []
-    for row in task.rows:
-        part = role(found.suite.arm(row.arm), found.suite)
-        n = f"{row.n}" if row.n == row.planned else f"{row.n} of {row.planned}"
-        head = [f"<th>{escape(row.arm)}</th>", f"<td>{n}</td>"]
-        if not row.n:
-            width = len(_QUALITY) + len(powers) + 1
-            quality.append((part, [*head, f'<td class="unknown left" colspan="{width}">no finished run</td>']))
-            cost.append((part, [*head, *["<td></td>"] * len(_COST), f"<td>{row.failed}</td>"]))
-            continue
-        gain = row.claim.gain if row.claim is not None else None
-        verdict = "" if row.claim is None else f"{MARKS[row.claim.verdict]} {row.claim.verdict}"
-        gained = "<td></td>" if row.claim is None else cell(gain, row.n, signed=True, note=verdict)
-        shown = [cell(row.measures[name], row.n) for name in (*_QUALITY, *powers)]
-        quality.append((part, [*head, *shown[: len(_QUALITY)], gained, *shown[len(_QUALITY) :]]))
-        cost.append((part, [*head, *(cell(row.measures[name], row.n) for name in _COST), f"<td>{row.failed}</td>"]))
-    passes = ["pass@1" if name == "pass^1" else name for name in powers]
-    return (
-        f'<h3>{escape(task.task)}</h3><p class="note">{task.episodes} episodes; best possible score: {best}; '
-        f"{escape(', '.join(task.env))}</p>"
-        + table(["arm", "runs", *_QUALITY.values(), f"gain over {found.suite.reference}", *passes], quality)
-        + table(["arm", "runs", *_COST.values(), "runs failed"], cost)
-    )
+def _ends(task: TaskFindings) -> str:
+    """What the curves show, for those who do not see them."""
+    finals = [(row.arm, row.measures["final"], row.n) for row in task.rows if row.n]
+    ends = [f"{arm} {mean_text(final)} (n = {n})" for arm, final, n in finals if final is not None]
+    return f"Mean score over the last quarter: {', '.join(ends)}."

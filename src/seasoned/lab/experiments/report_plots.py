@@ -161,11 +161,12 @@ def _line(axes: Any, row: ArmRow, colour: str, dash: Any, width: float, *, band:
 
 def _axes(axes: Any, task: TaskFindings, rows: Sequence[ArmRow]) -> None:
     _limits(axes, rows, task.max_score)
-    block = max(row.curve.block for row in rows if row.curve is not None)
+    blocks = sorted({row.curve.block for row in rows if row.curve is not None})
+    block = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
     counts = sorted({row.n for row in rows})
     n = f"n = {counts[0]}" if len(counts) == 1 else f"n = {counts[0]} to {counts[-1]}"
     band = "; bands: 95 %, of the heavy lines" if counts[-1] > 1 else "; no band for one run"
-    axes.set_xlabel("episode" if block == 1 else f"episode (each point the mean of {block})")
+    axes.set_xlabel("episode" if block == "1" else f"episode (each point the mean of {block})")
     axes.set_ylabel("score" if task.max_score is None else f"score (best possible: {task.max_score:g})")
     axes.set_title(f"{task.task}: mean over runs, {n}{band}", fontsize=9.5, loc="left", color=_SOFT)
     axes.xaxis.get_major_locator().set_params(integer=True)

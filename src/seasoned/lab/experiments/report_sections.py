@@ -10,12 +10,13 @@ from typing import Any
 from seasoned.lab.experiments.comparing import Win
 from seasoned.lab.experiments.findings import Findings, role
 from seasoned.lab.experiments.flips import FlipGroup
-from seasoned.lab.experiments.report_tables import cell, table
+from seasoned.lab.experiments.report_tables import cell, row_head, table
 from seasoned.lab.experiments.wording import bounds, mean_text
 
 __all__ = ["flips", "provenance", "splits", "troubles", "wins_table"]
 
-_MOST_TROUBLES = 100
+_MOST_TROUBLES, _MOST_TEXTS = 100, 5
+_FEWER = "†"
 _SHOWN_ELSEWHERE = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
 
 
@@ -26,12 +27,13 @@ def wins_table(found: Findings) -> str:
     rows = []
     for arm in names:
         cells = [_win(by_pair.get((arm, other))) for other in names]
-        rows.append((role(found.suite.arm(arm), found.suite), [f"<th>{escape(arm)}</th>", *cells]))
+        rows.append((role(found.suite.arm(arm), found.suite), [row_head(arm), *cells]))
     return (
         '<h2 id="wins">Wins</h2>'
         "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
-        "tasks likewise by the mean, and the mean difference over seeds with its interval (not adjusted). A bar "
-        "at the left: the interval leaves zero out.</p>" + table(["", *names], rows)
+        "tasks likewise by the mean, and the mean difference over seeds with its interval. Nothing here is "
+        "adjusted for being many, so nothing here is a verdict.</p>"
+        + table("Every arm against every other", ["arm", *names], rows, found.again)
     )
 
 
@@ -41,15 +43,13 @@ def _win(win: Win | None) -> str:
     if not win.won + win.tied + win.lost:
         return '<td class="unknown">no pair</td>'
     counts = f"{win.won}-{win.tied}-{win.lost}<small>tasks {win.tasks_won}-{win.tasks_tied}-{win.tasks_lost}</small>"
-    side, difference = "", "<small>no common scale</small>"
+    difference = "<small>no common scale</small>"
     if (d := win.difference) is not None:
         kind = "" if d.interval is None else ' class="interval"'
         n = "" if d.interval is None else f", n = {d.n}"
         text = f"{mean_text(d, signed=True)} {bounds(d, signed=True)}{n}"
         difference = f"<small{kind}>{text}</small><small>{win.unit}</small>"
-        if d.interval is not None:
-            side = ' class="up"' if d.interval.low > 0.0 else ' class="down"' if d.interval.high < 0.0 else ""
-    return f"<td{side}>{counts}{difference}</td>"
+    return f"<td>{counts}{difference}</td>"
 
 
 def flips(found: Findings) -> str:
@@ -68,19 +68,19 @@ def flips(found: Findings) -> str:
     totals = [
         (
             role(found.suite.arm(each.arm), found.suite),
-            [f"<th>{escape(each.arm)}</th>", f'<td class="left">{escape(each.task)}</td>', *_flip_row(each.total)],
+            [row_head(each.arm), f'<td class="left">{escape(each.task)}</td>', *_flip_row(each.total)],
         )
         for each in found.flips
     ]
-    parts.append(table(["arm", "task", *columns], totals))
+    parts.append(table("Decisions that memory changed, all runs", ["arm", "task", *columns], totals, found.again))
     for each in found.flips:
         left_out = "".join(f" Left out: {escape(why)}." for why in each.left_out)
-        rows = [("", [f"<th>{_range(group)}</th>", *_flip_row(group)]) for group in each.groups]
+        rows = [("", [row_head(_range(group)), *_flip_row(group)]) for group in each.groups]
         unfolded = " open" if role(found.suite.arm(each.arm), found.suite) == "ours" else ""
         parts.append(
             f"<details{unfolded}><summary>{escape(each.arm)} at {escape(each.task)}, by number of neighbours</summary>"
             f'<p class="note">{each.runs} runs; {each.ties} ties of the model broken, which are no flips.{left_out}</p>'
-            + table(["neighbours", *columns], rows)
+            + table(f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, found.again)
             + "</details>"
         )
     return "".join(parts)
@@ -112,7 +112,9 @@ def splits(found: Findings) -> str:
     )
     for split in names:
         rows = []
-        for row in (row for row in found.splits if row.split == split):
+        shown = [row for row in found.splits if row.split == split]
+        most = {row.task: max(each.learned for each in shown if each.task == row.task) for row in shown}
+        for row in shown:
             reference = row.arm == found.suite.reference
             gain = "<td></td>" if reference else cell(row.gain, row.score.n, signed=True)
             if row.gain is None and not reference:
@@ -121,17 +123,19 @@ def splits(found: Findings) -> str:
                 (
                     role(found.suite.arm(row.arm), found.suite),
                     [
-                        f"<th>{escape(row.arm)}</th>",
+                        row_head(row.arm),
                         f'<td class="left">{escape(row.task)}</td>',
                         f"<td>{row.score.n}</td>",
                         f"<td>{row.episodes}</td>",
-                        cell(row.score, row.score.n),
+                        cell(row.score, row.score.n, mark=_FEWER if row.learned < most[row.task] else ""),
                         gain,
                     ],
                 )
             )
+        fewer = any(row.learned < most[row.task] for row in shown)
+        note = f"{_FEWER} after fewer learning episodes than others" if fewer else ""
         columns = ["arm", "task", "runs", "episodes", "score", f"difference to {found.suite.reference}"]
-        parts.append(f"<h3>{escape(split)}</h3>" + table(columns, rows))
+        parts.append(f"<h3>{escape(split)}</h3>" + table(f"Scores, {split}", columns, rows, found.again, note=note))
     return "".join(parts)
 
 
@@ -140,8 +144,10 @@ def troubles(found: Findings) -> str:
     parts = ['<h2 id="troubles">What failed</h2>']
     if found.stopped:
         parts.append(f'<p class="warning">The budget stopped the experiment: {escape(str(found.stopped))}.</p>')
+    parts += [_unread(found), _unusable(found)]
     if not found.troubles:
-        return parts[0] + "".join(parts[1:]) + "<p>Nothing: every run finished.</p>\n"
+        nothing = "Every run finished." if any(parts[1:]) else "Nothing: every run finished."
+        return "".join(parts) + f"<p>{nothing}</p>\n"
     crashed = [each for each in found.troubles if each.error is not None]
     parts.append(
         f"<p>{len(crashed)} runs broke off with an error; {len(found.troubles) - len(crashed)} did not end.</p>"
@@ -150,7 +156,7 @@ def troubles(found: Findings) -> str:
         (
             "",
             [
-                f"<th>{escape(each.arm)}</th>",
+                row_head(each.arm),
                 f'<td class="left">{escape(each.task)}</td><td>{each.seed}</td>',
                 f"<td>{each.episodes} of {each.wanted}</td>",
                 f'<td class="left error">{escape(each.error) if each.error is not None else "did not end"}</td>',
@@ -158,9 +164,34 @@ def troubles(found: Findings) -> str:
         )
         for each in [*crashed, *(each for each in found.troubles if each.error is None)][:_MOST_TROUBLES]
     ]
-    parts.append(table(["arm", "task", "seed", "episodes", "why"], rows))
+    parts.append(table("Runs that did not end", ["arm", "task", "seed", "episodes", "why"], rows, found.again))
     if len(found.troubles) > _MOST_TROUBLES:
         parts.append(f"<p>And {len(found.troubles) - _MOST_TROUBLES} more: they are in report.json.</p>")
+    return "".join(parts)
+
+
+def _unread(found: Findings) -> str:
+    if not found.unread:
+        return ""
+    lines = "".join(f"<li>{escape(each)}</li>" for each in found.unread[:_MOST_TROUBLES])
+    more = len(found.unread) - _MOST_TROUBLES
+    rest = f"<p>And {more} more: they are in report.json.</p>" if more > 0 else ""
+    return f"<p>Could not be read, though the scores of these runs count:</p><ul>{lines}</ul>{rest}"
+
+
+def _unusable(found: Findings) -> str:
+    """What arms asked their model for and could not use, some in full."""
+    parts = []
+    for task in found.tasks:
+        for row in (row for row in task.rows if row.unusable):
+            texts = row.unusable or ()
+            lines = "".join(f"<li>{escape(each)}</li>" for each in texts[:_MOST_TEXTS])
+            more = f"<p>And {len(texts) - _MOST_TEXTS} more.</p>" if len(texts) > _MOST_TEXTS else ""
+            parts.append(
+                f"<details><summary>{len(texts)} unusable answers of the model to {escape(row.arm)} at "
+                f"{escape(task.task)}, from which nothing was learned</summary><ul>{lines}</ul>{more}"
+                "</details>"
+            )
     return "".join(parts)
 
 
@@ -170,6 +201,7 @@ def provenance(found: Findings) -> str:
     versions = record.get("versions") or {}
     facts: dict[str, Any] = {
         "command": record.get("command"),
+        "this report": found.again,
         "folder's suite": found.suite.name,
         "revision": record.get("revision") or "not run from a working copy",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
@@ -189,12 +221,17 @@ def provenance(found: Findings) -> str:
                 f"<td>{escape(format(float(s.get('seconds', 0.0)), ',.0f'))}</td>",
                 f"<td>{escape(str(s.get('stopped') or 'nothing'))}</td>",
                 f"<td>{escape(str(s.get('revision') or '')[:12])}</td>",
+                f'<td class="left wide">{escape(str(s.get("command") or "not recorded"))}</td>',
             ],
         )
         for s in record.get("sessions") or []
     ]
     if rows:
-        parts.append(table(["began", "workers", "seconds", "stopped by", "revision"], rows))
+        parts.append(
+            table(
+                "When it ran", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, found.again
+            )
+        )
     suite = escape(json.dumps(found.suite.to_json(), indent=2))
     parts.append(f"<details><summary>The suite</summary><pre>{suite}</pre></details>")
     return "".join(parts)

@@ -21,9 +21,10 @@ p { margin: .4rem 0; max-width: 46rem; }
 .warning { border-left: 4px solid var(--bad); padding: .35rem .8rem; background: var(--wash); }
 nav { font-size: .9rem; margin: 1rem 0 0; } nav a { margin-right: 1rem; } a { color: var(--accent); }
 ul.answer { list-style: none; margin: 1.2rem 0 .8rem; padding: 0; }
-ul.answer li { display: grid; grid-template-columns: 10.5rem 1fr 15rem; gap: 0 1rem; align-items: center;
+ul.answer li { display: grid; grid-template-columns: 11.5rem 1fr 14rem; gap: 0 1rem; align-items: center;
   padding: .65rem .2rem; border-bottom: 1px solid var(--line); }
 ul.answer li.ours { background: var(--wash); } ul.answer li.ours p { font-weight: 600; }
+ul.answer li p.note { font-weight: 400; }
 ul.answer p { margin: 0; }
 .verdict { display: inline-block; font-size: .82rem; font-weight: 600; padding: .12rem .55rem; border-radius: .3rem;
   border: 1.5px solid var(--line); color: var(--soft); white-space: nowrap; }
@@ -34,13 +35,17 @@ svg.glyph { width: 100%; height: 1.6rem; display: block; color: var(--soft); }
 svg.glyph.better, svg.glyph.ours { color: var(--good); } svg.glyph.worse { color: var(--bad); }
 .scroll { overflow-x: auto; margin: .6rem 0 1rem; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; min-width: 100%; }
-th, td { text-align: right; padding: .32rem .5rem; border-bottom: 1px solid var(--line); vertical-align: top; }
+th, td { text-align: right; padding: .32rem .4rem; border-bottom: 1px solid var(--line); vertical-align: top; }
 td:nth-child(2) { white-space: nowrap; }
 th { font-weight: 600; vertical-align: bottom; } thead th { border-bottom: 1.5px solid var(--soft); }
 th:first-child, td:first-child, .left { text-align: left; } tbody th { font-weight: 600; vertical-align: top; }
+caption { text-align: left; font-size: .85rem; color: var(--soft); padding: .2rem 0; }
+.source { color: var(--soft); font-size: .76rem; margin: -.6rem 0 1rem; max-width: none; overflow-wrap: anywhere; }
+p.note + .source, ul + .source { margin-top: 0; }
+figcaption { font-size: .76rem; } td.wide { min-width: 16rem; max-width: 30rem; white-space: normal; }
 td small { display: block; color: var(--soft); font-size: .78rem; white-space: nowrap; }
-tr.ours th { color: var(--accent); } tr.reference th::after { content: " (reference)"; font-weight: 400;
-  color: var(--soft); } td.unknown { color: var(--soft); font-style: italic; }
+tr.ours th { color: var(--accent); } th small { display: block; font-weight: 400; color: var(--soft);
+  font-size: .78rem; max-width: 8rem; } td.unknown { color: var(--soft); font-style: italic; }
 td.up { box-shadow: inset 3px 0 0 var(--good); } td.down { box-shadow: inset 3px 0 0 var(--bad); }
 figure { margin: 1rem 0; } figure img { max-width: 100%; height: auto; display: block; background: #fff;
   border-radius: .3rem; }

@@ -6,8 +6,9 @@ import math
 
 from seasoned.lab.experiments.comparing import Claim
 from seasoned.lab.experiments.measures import Estimate
+from seasoned.lab.experiments.missing_runs import WorstCase
 
-__all__ = ["MARKS", "badge", "bounds", "mean_text", "number", "sentence"]
+__all__ = ["MARKS", "badge", "bounds", "mean_text", "number", "sentence", "worst_sentence"]
 
 MARKS = {
     "better": "▲",
@@ -73,6 +74,19 @@ def sentence(claim: Claim, reference: str, role: str) -> str:
         role: `placebo` for an arm that should show nothing; see `seasoned.lab.experiments.findings.role`.
     """
     return f"{_said(claim, reference, role)}: {_numbers(claim)}."
+
+
+def worst_sentence(worst: WorstCase) -> str:
+    """Return what would be left of a gain if failed runs had gone as badly as can be, in a sentence."""
+    gain = worst.gain
+    runs = "the failed run" if worst.runs == 1 else f"the {worst.runs} failed runs"
+    where = "" if worst.task is None else f" at {worst.task}"
+    paired = f"n = {gain.n} paired runs" if gain.interval is not None else "n = 1, no interval"
+    interval = f"{bounds(gain, signed=True)} " if gain.interval is not None else ""
+    return (
+        f"Had {runs} of {worst.arm}{where} scored the worst possible (0, or the least seen): "
+        f"{mean_text(gain, signed=True)} {interval}{worst.unit}, {paired}."
+    )
 
 
 def _said(claim: Claim, reference: str, role: str) -> str:
