@@ -94,3 +94,58 @@ def test_a_failure_is_said_once_and_the_others_go_on(tmp_path):
     assert said.count("failed: story/alone/0 and 1 more:") == 1
     assert "2 of 4 runs are not finished" in said
     assert done.returncode == 1, done.stderr
+
+
+ESCAPING = """
+from seasoned.envs import Grid
+
+
+class Escaping(Grid):
+    def __init__(self):
+        super().__init__(["S.G"], max_steps=4)
+
+    async def step(self, action):
+        raise ValueError("boo \\x1b[2J\\x1b]0;pwn\\x07")
+
+
+class Hanging(Grid):
+    def __init__(self):
+        super().__init__(["S.G"], max_steps=4)
+
+    async def step(self, action):
+        import asyncio
+
+        await asyncio.sleep(3600)
+"""
+
+
+def test_what_an_environment_says_cannot_move_the_cursor_and_a_hang_ends(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "escaping_world.py").write_text(ESCAPING)
+    suite = tmp_path / "mine.toml"
+    suite.write_text(
+        'name = "mine"\nabout = "a\\u001b[2Jb"\nmodel = "uniform"\nseeds = 1\n'
+        '[[tasks]]\nname = "esc"\nenv = "python:escaping_world:Escaping"\nepisodes = 1\n'
+        '[[tasks]]\nname = "hang"\nenv = "python:escaping_world:Hanging"\nepisodes = 1\n'
+        '[[arms]]\nname = "alone"\n'
+    )
+    said = CliRunner().invoke(
+        lab, ["run", str(suite), "--out", str(tmp_path / "x"), "--max-episode-seconds", "0.5", "--audit", "none"]
+    )
+    assert said.exit_code == 1
+    assert not set(said.output) & set(map(chr, range(32))) - {"\n"}
+    assert r"boo \x1b[2J\x1b]0;pwn\x07" in said.output
+    assert "episode 0 has not ended: it has 0.5 seconds" in " ".join(said.output.split())
+
+
+def test_the_episodes_to_play_are_those_of_the_transfers_too(tmp_path):
+    suite = tmp_path / "mine.toml"
+    suite.write_text(
+        'name = "mine"\nmodel = "uniform"\nseeds = 2\n[[arms]]\nname = "alone"\n'
+        '[[tasks]]\nname = "grid"\nenv = "grid:S.G"\nepisodes = 3\n'
+        'transfer = [{ split = "new slots", env = "grid:S..G", episodes = 2 }]\n'
+    )
+    said = run("run", suite, "--out", tmp_path / "x", "--audit", "none")
+    assert "2 runs, 10 episodes to play" in " ".join(said.split())
+    assert "10/10 episodes" in said
+    assert "0 episodes to play" in " ".join(run("resume", tmp_path / "x", "--audit", "none").split())

@@ -1,19 +1,45 @@
 """Environments that go wrong on purpose; opened as `python:faulty_worlds:Faulty?...`."""
 
+import asyncio
+import dataclasses
 import os
+import sys
+import time
 from pathlib import Path
 
 from seasoned.envs import Grid
 from seasoned.errors import EnvError
 
 
+class Unspeakable(Exception):
+    """An error that raises another where it is asked what it is."""
+
+    def __str__(self):
+        raise RuntimeError("no comment")
+
+
+RAISED = {
+    "raise": lambda: EnvError("the world", "it ended", "Begin another."),
+    "crash": lambda: ZeroDivisionError("<script>alert(1)</script>"),
+    "cancel": asyncio.CancelledError,
+    "generator": GeneratorExit,
+    "long": lambda: ValueError("x" * 1_000_000),
+    "surrogate": lambda: ValueError("no file \udcff\x1b[2J"),
+    "unspeakable": Unspeakable,
+    "timeout": lambda: TimeoutError("of its own"),
+}
+
+
 class Faulty(Grid):
-    """A grid that raises, or takes its process with it, at one step, as often as a file has not recorded it.
+    """A grid that goes wrong at one step, as often as a file has not recorded it.
 
     Args:
-        how: `raise`, `crash` (an error that is not ours) or `die` (the process).
+        how: a key of `RAISED`; `die` (the process), `exit` (`sys.exit`), `exit-beside` (the same, in another task),
+            `hang` (for ever), `move` (the working directory), `nan`, `infinite` or `text` (as a reward), `close` (it
+            hangs when it is closed); anything else does no harm.
         marks: a folder that counts how often it went wrong.
         times: how often.
+        at: at which step, counted over all episodes.
     """
 
     def __init__(self, how, marks, times="1", at="20"):
@@ -27,10 +53,56 @@ class Faulty(Grid):
     async def step(self, action):
         self._seen += 1
         if self._seen == self._at and len(list(self._marks.iterdir())) < self._times:
-            (self._marks / str(len(list(self._marks.iterdir())))).touch()
-            if self._how == "die":
-                os._exit(9)
-            if self._how == "raise":
-                raise EnvError("the world", "it ended", "Begin another.")
-            raise ZeroDivisionError("<script>alert(1)</script>")
+            (self._marks / f"{os.getpid()}-{id(self)}").touch()
+            return await self._fail(action)
         return await super().step(action)
+
+    async def _fail(self, action):
+        if self._how in RAISED:
+            raise RAISED[self._how]()
+        if self._how == "die":
+            os._exit(9)
+        if self._how == "exit":
+            sys.exit(3)
+        if self._how == "exit-beside":
+            beside = asyncio.ensure_future(exits())
+            await asyncio.sleep(3600)
+            await beside
+        if self._how == "hang":
+            await asyncio.sleep(3600)
+        if self._how == "move":
+            os.chdir("/")
+        rewards = {"nan": float("nan"), "infinite": float("inf"), "text": "1"}
+        return dataclasses.replace(
+            await super().step(action), **{"reward": rewards[self._how]} if self._how in rewards else {}
+        )
+
+    async def aclose(self):
+        if self._how == "close":
+            await asyncio.sleep(3600)
+        await super().aclose()
+
+
+class Spoiled(Grid):
+    """A grid whose episodes end with a score that is no number."""
+
+    def __init__(self):
+        super().__init__(["S.G"], max_steps=4)
+
+    async def step(self, action):
+        seen = await super().step(action)
+        return dataclasses.replace(seen, score=float("nan")) if seen.terminated or seen.truncated else seen
+
+
+async def exits():
+    sys.exit(4)
+
+
+def stubborn(mark):
+    """Work on, whoever asks for an end."""
+    while True:
+        try:
+            Path(mark).touch()
+            time.sleep(3600)
+        except KeyboardInterrupt:
+            continue

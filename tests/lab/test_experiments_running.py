@@ -1,61 +1,21 @@
 """Experiments run to their end whatever breaks them off, and end as if nothing had been."""
 
 import json
-import os
 import random
 import signal
 import subprocess
 import sys
+import threading
 import time
-from pathlib import Path
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from small_experiments import GRID, HERE, outcome, suite
 
-from seasoned.errors import ConfigError, InputError, NewerStoreError, NotFoundError
+from seasoned.errors import ConfigError, InputError, NewerStoreError, NotFoundError, StoreError
 from seasoned.lab.experiments.experiment import Experiment
-from seasoned.lab.experiments.results import load_results
+from seasoned.lab.experiments.results import load_results, planned
 from seasoned.lab.experiments.suite import Budget
-from seasoned.lab.experiments.suite_reading import read_suite
-from seasoned.memory import Memory
-
-HERE = Path(__file__).parent
-GRID = "grid:S..#/.#../...G?max_steps=12"
-
-
-def suite(**changes):
-    return read_suite(
-        {
-            "name": "s",
-            "seeds": 2,
-            "model": "uniform",
-            "tasks": [
-                {"name": "stream", "env": [GRID, "grid:S..G?max_steps=9"], "episodes": 3},
-                {"name": "grid", "env": GRID, "episodes": 2, "transfer": [{"split": "new slots", "env": GRID}]},
-            ],
-            "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
-            **changes,
-        }
-    )
-
-
-def outcome(folder):
-    """What an experiment found, without what a clock or a random id gave."""
-    found = {}
-    for cell in load_results(folder).cells:
-        with Memory.open(cell.folder / "memory.db", create=False) as memory:
-            stored = [
-                (episode.task, episode.ending, [(step.state, step.action, step.reward) for step in episode.steps])
-                for episode in memory.episodes()
-                if episode.ending != "aborted"
-            ]
-        played = (cell.episodes, *cell.transfer.values())
-        found[str(cell.cell)] = (
-            [[(r.score, r.steps, r.flips, r.kl_nats, r.ending, r.usage.tokens) for r in each] for each in played],
-            stored,
-            cell.done,
-            cell.error,
-        )
-    return found
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +89,7 @@ def test_a_run_that_crashes_stops_no_other_and_is_tried_again(tmp_path, monkeypa
     assert all(cell.done and cell.error is None for cell in again.cells)
 
 
-@pytest.mark.parametrize(("times", "done"), [(1, True), (4, False)])
+@pytest.mark.parametrize(("times", "done"), [pytest.param(1, True, marks=pytest.mark.slow), (4, False)])
 def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, times, done):
     monkeypatch.setenv("PYTHONPATH", str(HERE))
     monkeypatch.syspath_prepend(HERE)
@@ -208,7 +168,11 @@ def test_a_folder_is_of_one_experiment(tmp_path):
 @pytest.mark.parametrize(
     ("content", "error", "rule"),
     [
-        ('{"format": 99, "suite": {}}', NewerStoreError, "format 99.*reads format 1"),
+        ('{"format": 99, "suite": {}}', NewerStoreError, "format 99, of a newer.*reads format 1"),
+        ('{"format": 99, "experiment": {}}', NewerStoreError, "format 99, of a newer.*reads format 1"),
+        ('{"format": 0, "suite": {}}', StoreError, "format 0, of an older.*reads format 1"),
+        ('{"format": "1", "suite": {}}', InputError, "own file"),
+        ('{"format": true, "suite": {}}', InputError, "own file"),
         ("{", InputError, "own file"),
         ("[]", InputError, "own file"),
         ('{"format": 1, "suite": {"name": "x"}}', InputError, "has tasks"),
@@ -233,24 +197,52 @@ def test_dollars_need_a_price(tmp_path):
         experiment.run(budget=Budget(usd=2.0))
 
 
-def test_ctrl_c_in_workers_keeps_what_was_played(tmp_path, unbroken):
-    if os.name != "posix":
-        pytest.skip("signals of POSIX")
-    code = (
-        "import sys; from pathlib import Path\n"
-        "from seasoned.lab.experiments.experiment import Experiment\n"
-        "Experiment.find(Path(sys.argv[1])).run(workers=2, progress=lambda line: print(line, flush=True))\n"
+def test_a_session_is_in_the_record_while_it_runs_and_the_first_command_stays(tmp_path):
+    experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
+    seen = []
+
+    def look(line):
+        seen.append(load_results(tmp_path).record)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(command="lab run", progress=look)
+    assert [(s["command"], "seconds" in s) for s in seen[0]["sessions"]] == [("lab run", False)]
+    record = experiment.run(command="lab resume").record
+    assert record["command"] == "lab run"
+    assert [(s["command"], s["seconds"] >= 0) for s in record["sessions"]] == [("lab run", True), ("lab resume", True)]
+
+
+def test_what_is_left_counts_the_transfers(tmp_path, unbroken):
+    experiment = Experiment.begin(tmp_path, suite())
+    assert (
+        load_results(tmp_path).left == sum(planned(experiment.suite, cell) for cell in experiment.suite.cells()) == 24
     )
-    Experiment.begin(tmp_path, suite())
-    process = subprocess.Popen(
-        [sys.executable, "-c", code, tmp_path],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    process.stdout.readline()
-    os.killpg(process.pid, signal.SIGINT)
-    assert process.wait(30) != 0
-    Experiment.find(tmp_path).run()
+    told = []
+
+    def stop(line):
+        told.append(line)
+        if len(told) == 9:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(progress=stop)
+    assert load_results(tmp_path).left == 24 - 9
+    assert experiment.run().left == 0
     assert outcome(tmp_path) == unbroken
+
+
+def test_a_begin_that_was_killed_or_is_not_alone_does_no_harm(tmp_path):
+    (tmp_path / "killed").mkdir()
+    (tmp_path / "killed" / "lab.json.tmp").write_text('{"format": 1, "su')
+    (tmp_path / "killed" / "lock").touch()
+    Experiment.begin(tmp_path / "killed", suite())
+    barrier = threading.Barrier(8)
+
+    def begin(number):
+        barrier.wait()
+        return Experiment.begin(tmp_path / "lab", suite()).suite
+
+    with ThreadPoolExecutor(8) as pool:
+        assert set(map(str, pool.map(begin, range(8)))) == {str(suite())}

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from seasoned.errors import EnvError
+from seasoned.errors import EnvError, InputError
 from seasoned.policies import decide_inside
 from seasoned.protocols import Chooser, DelayedFeedback, Environment, Policy, PriorReader, Proposer, TrulyScored, Usage
-from seasoned.types import Decision, Ending, Step
+from seasoned.types import Decision, Ending, Step, check_finite
 
 __all__ = ["EpisodeResult", "StepLog", "episode_seed", "play_episode"]
 
@@ -104,7 +104,8 @@ async def play_episode(
         decision_seed: of every decision instead; for another try at the same instance.
 
     Raises:
-        EnvError: the environment does not name its actions, and the reader proposes none.
+        EnvError: the environment does not name its actions, and the reader proposes none; or a reward or a score of it
+            is not a finite number.
     """
     began = time.perf_counter()
     usage = Usage()
@@ -140,6 +141,7 @@ async def play_episode(
         acted = time.perf_counter()
         following = await environment.step(decision.action)
         environment_s += time.perf_counter() - acted
+        _number(environment, "reward", following.reward)
         log.record(seen.state, decision, following.reward)
         likeliest = max(decision.probs, key=decision.probs.__getitem__)
         flips += decision.base_probs[likeliest] < max(decision.base_probs.values())
@@ -148,9 +150,23 @@ async def play_episode(
         seen, step = following, step + 1
     log.ending = "terminated" if seen.terminated else "truncated"
     log.final_state = seen.state
-    score = environment.true_score if isinstance(environment, TrulyScored) else seen.score
+    score = _number(
+        environment, "score", environment.true_score if isinstance(environment, TrulyScored) else seen.score
+    )
     late = environment.feedback() if isinstance(environment, DelayedFeedback) else ()
+    for _, reward in late:
+        _number(environment, "late reward", reward)
     return EpisodeResult(
         score, environment.max_score, step, log.ending, flips, kl_nats, memory_steps, decision_s,
         time.perf_counter() - began, usage, late, environment_s,
     )  # fmt: skip
+
+
+def _number(environment: Environment, name: str, value: object) -> float:
+    """A reward or a score, before it gets into a mean, a memory or a record, where NaN would spoil all the others."""
+    try:
+        return check_finite(name, value)
+    except InputError as error:
+        raise EnvError(
+            f"{environment.name}: {error.seen}", f"a {name} is a finite number", "Mend the environment."
+        ) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
+import math
 import os
 import platform
 import subprocess
@@ -17,12 +18,13 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents.episode import EpisodeResult
-from seasoned.errors import ConfigError, InputError
+from seasoned.errors import ConfigError, InputError, NewerStoreError, excerpt
 from seasoned.protocols import Usage
 
 __all__ = ["RunRecord", "new_run_id", "provenance", "read_results"]
 
 _EPISODES = "episodes.jsonl"
+_UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
 
 
@@ -106,7 +108,7 @@ class RunRecord:
         try:
             self._run = json.loads(self._run_file.read_text())
             settings, self.run_id = self._run["settings"], _run_id(self._run["run_id"])
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
+        except _UNREADABLE as error:
             raise _damaged(self.folder, error) from error
         if settings != json.loads(json.dumps(self.settings)):
             raise ConfigError(
@@ -138,13 +140,15 @@ class RunRecord:
         draft.replace(self._prepared_file)
 
     def prepared(self, episode: int) -> EpisodeResult | None:
-        """Return what was noted of an episode, if it is the last that was noted."""
+        """Return what was noted of an episode, if it is the last that was noted.
+
+        None also where the note cannot be read: it is not flushed, so a power cut may leave it empty or torn, and then
+        what playing the episode cost is not known, which is all that it would have said.
+        """
         try:
             number, result = _read_line(self._prepared_file.read_bytes())
-        except FileNotFoundError:
+        except (*_UNREADABLE, NewerStoreError):
             return None
-        except (ValueError, TypeError, LookupError, AttributeError) as error:
-            raise _damaged(self.folder, error) from error
         return result if number == episode else None
 
     def add(self, episode: int, result: EpisodeResult) -> None:
@@ -182,6 +186,7 @@ def read_results(folder: Path) -> tuple[EpisodeResult, ...]:
 
     Raises:
         InputError: the folder's record is damaged.
+        NewerStoreError: a newer seasoned wrote it.
     """
     results, _ = _read_episodes(folder)
     return tuple(results[number] for number in itertools.takewhile(results.__contains__, itertools.count()))
@@ -194,7 +199,7 @@ def _read_episodes(folder: Path) -> tuple[dict[int, EpisodeResult], int]:
         return dict(_read_line(line) for line in lines), len(rest)
     except FileNotFoundError:
         return {}, 0
-    except (OSError, ValueError, TypeError, LookupError, AttributeError) as error:
+    except _UNREADABLE as error:
         raise _damaged(folder, error) from error
 
 
@@ -204,13 +209,34 @@ def _line(episode: int, result: EpisodeResult) -> str:
 
 def _read_line(line: bytes) -> tuple[int, EpisodeResult]:
     record = json.loads(line)
+    _check_fields(EpisodeResult, record, "episode")
+    _check_fields(Usage, record["usage"])
+    if not math.isfinite(record["score"]):
+        raise ValueError(f"score = {record['score']}")
     episode, usage = record.pop("episode"), Usage(**record.pop("usage"))
     late = tuple((step, reward) for step, reward in record.pop("late_rewards", ()))
     return episode, EpisodeResult(**record, usage=usage, late_rewards=late)
 
 
+def _check_fields(kind: type, record: object, *more: str) -> None:
+    """What was added later has a default; what is not known comes from a version to come."""
+    if not isinstance(record, Mapping):
+        raise TypeError(f"{excerpt(record)} is no table")
+    known = {*more, *(field.name for field in dataclasses.fields(kind))}
+    if unknown := sorted(set(record) - known):
+        raise NewerStoreError(
+            f"a run's record has {excerpt(unknown[0])}",
+            "this seasoned does not know it: a newer one wrote it",
+            "Read it with the version that wrote it.",
+        )
+
+
 def _damaged(folder: Path, error: Exception) -> InputError:
-    return InputError(f"{folder}: {error}", "a run's folder holds its own record", "Choose another folder.")
+    return InputError(
+        f"{folder}: {error}",
+        "a run's folder holds its own record",
+        "Choose another folder, or remove this one to play that run anew.",
+    )
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import dataclasses
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
@@ -11,10 +13,10 @@ from seasoned.agents.arm import Learn, Play
 from seasoned.agents.drafts import Draft
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.record import RunRecord, new_run_id
-from seasoned.errors import ConfigError, InputError, NotFoundError
+from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
 from seasoned.judges.judging import FeedbackMemory, give_feedback, judge_episode
 from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
-from seasoned.types import Episode
+from seasoned.types import Episode, check_finite
 
 __all__ = ["LATE", "EpisodeMemory", "play_run"]
 
@@ -57,6 +59,7 @@ async def play_run(
     learn: Learn | None = None,
     arm: str | None = None,
     keep_aborted: bool = True,
+    episode_seconds: float | None = None,
     progress: Callable[[int, EpisodeResult], None] = lambda episode, result: None,
 ) -> list[EpisodeResult]:
     """Play episodes one after the other, and return how each went.
@@ -83,17 +86,22 @@ async def play_run(
         arm: stored with each episode.
         keep_aborted: whether an episode that broke off is stored, marked aborted. Nothing retrieves it, but it counts
             as an episode that has passed: without it a run that was broken off ends exactly as one that was not.
+        episode_seconds: how long an episode may take, with what is learned from it; None: as long as it likes. What
+            waits is interrupted; what keeps the thread busy cannot be.
         progress: called after each episode.
 
     Raises:
         ConfigError: the memory lacks an episode that the record holds; nothing was played.
-        InputError: a record, and a `run_id` beside it; or `learn` without a memory.
+        EnvError: an episode took longer than `episode_seconds`.
+        InputError: a record, and a `run_id` beside it; `learn` without a memory; or a limit that is not above 0.
         SeasonedError: what the environment, the reader, the memory or a judge raises.
     """
     if learn is not None and memory is None:
         raise InputError("learn without a memory", "what is learned is learned from stored episodes", "Pass a memory.")
     if record is not None and run_id is not None:
         raise InputError(f"run_id = {run_id!r}, and a record", "a record's run has the record's id", "Leave it out.")
+    if episode_seconds is not None and check_finite("episode_seconds", episode_seconds) <= 0:
+        raise InputError(f"episode_seconds = {episode_seconds!r}", "a limit is above 0", "Leave it out for no limit.")
     run_id = record.run_id if record else run_id or new_run_id()
     if record is not None:
         if memory is not None:
@@ -103,14 +111,31 @@ async def play_run(
     results: list[EpisodeResult] = []
     for number in range(episodes):
         here = environment(number) if callable(environment) else environment
-        known = await run.known(number, here)
-        if known is None:
-            known = await run.play_one(number, here, episode_seed(seed, number))
+        async with _within(episode_seconds, number, here):
+            known = await run.known(number, here)
+            if known is None:
+                known = await run.play_one(number, here, episode_seed(seed, number))
         results.append(known)
         progress(number, known)
     if record is not None:
         record.finish()
     return results
+
+
+@contextlib.asynccontextmanager
+async def _within(seconds: float | None, number: int, environment: Environment) -> AsyncIterator[None]:
+    """Limit an episode's time."""
+    try:
+        async with asyncio.timeout(seconds) as timer:
+            yield
+    except TimeoutError as error:
+        if not timer.expired():
+            raise  # somebody else's
+        raise EnvError(
+            f"{environment.name}: episode {number} has not ended",
+            f"it has {seconds:g} seconds",
+            "Look what it waits for, or allow more episode_seconds.",
+        ) from error
 
 
 def _episode_id(run_id: str, number: int) -> str:

@@ -12,12 +12,13 @@ from typing import Any, get_args
 import click
 
 from seasoned.cli import show
+from seasoned.cli.screen import printable
 from seasoned.errors import InputError
 from seasoned.lab.experiments.comparing_experiments import compare_reports
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.findings import Audited
 from seasoned.lab.experiments.report import write_report
-from seasoned.lab.experiments.results import Results, load_results
+from seasoned.lab.experiments.results import Results, load_results, planned
 from seasoned.lab.experiments.suite import Budget, Suite
 from seasoned.lab.experiments.suite_reading import load_suite, read_suite, suite_names
 from seasoned.registry import suggest
@@ -45,7 +46,7 @@ def list_suites() -> None:
         screen.print(f"{name}: {suite.about}")
         screen.print(
             f"  {len(suite.tasks)} tasks x {len(suite.arms)} arms x {len(suite.seeds)} seeds, "
-            f"{sum(suite.episodes(cell) for cell in suite.cells()):,} episodes, model {suite.model}"
+            f"{sum(planned(suite, cell) for cell in suite.cells()):,} episodes, model {suite.model}"
         )
 
 
@@ -64,6 +65,9 @@ _RUNNING = (
     click.option("--max-tokens", type=click.IntRange(1), help="Stop after this many tokens."),
     click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Stop after this many dollars."),
     click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this much time, now."),
+    click.option(
+        "--max-episode-seconds", type=click.FloatRange(0, min_open=True), help="Fail a run whose episode takes longer."
+    ),
     _AUDIT,
 )
 
@@ -128,7 +132,7 @@ def compare(one: Path, other: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found.to_json()))
     else:
-        show.Screen(markup=False).print(str(found))
+        show.Screen(markup=False).print(printable(str(found)))
 
 
 def _run(
@@ -140,20 +144,24 @@ def _run(
     max_tokens: int | None,
     max_usd: float | None,
     max_seconds: float | None,
+    max_episode_seconds: float | None,
     audited: Audited,
 ) -> None:
     screen = show.Screen(markup=False)
     suite = experiment.suite.budget
     budget = Budget(
-        max_calls or suite.calls, max_tokens or suite.tokens, max_usd or suite.usd, max_seconds or suite.seconds
+        max_calls or suite.calls,
+        max_tokens or suite.tokens,
+        max_usd or suite.usd,
+        max_seconds or suite.seconds,
+        max_episode_seconds or suite.episode_seconds,
     )
     before = load_results(experiment.folder)
-    left = sum(experiment.suite.episodes(each.cell) - len(each.episodes) for each in before.cells)
     screen.print(
-        f"{experiment.suite.name}: {experiment.suite.about}\n"
-        f"{len(before.cells)} runs, {left:,} episodes to play, in {experiment.folder}"
+        f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
+        f"{len(before.cells)} runs, {before.left:,} episodes to play, in {experiment.folder}"
     )
-    with show.progress(screen, left) as advance:
+    with show.progress(screen, before.left) as advance:
         results = experiment.run(
             workers="ray" if workers == "ray" else _number(workers),
             budget=budget,
@@ -167,7 +175,7 @@ def _run(
             failed.setdefault(each.error, []).append(str(each.cell))
     for error, cells in failed.items():
         more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-        screen.print(f"failed: {cells[0]}{more}: {error}")
+        screen.print(f"failed: {cells[0]}{more}: {printable(error)}")
     unfinished = sum(not each.done for each in results.cells)
     if unfinished:
         screen.print(f"{unfinished} of {len(results.cells)} runs are not finished; seasoned lab resume goes on")
@@ -178,8 +186,10 @@ def _run(
 
 def _report(results: Results, out: Path, audited: Audited) -> None:
     screen = show.Screen(markup=False)
-    written = write_report(results, out, audited=audited)
-    screen.print(written.summary)
+    written = write_report(
+        results, out, audited=audited, progress=lambda line: screen.print(printable(line), highlight=False)
+    )
+    screen.print(printable(written.summary))
     screen.print(f"report in {written.html}")
 
 

@@ -37,16 +37,18 @@ def migrate(path: str, tenants: tuple[str, ...], passwords: str | None, as_json:
             raise InputError(f"tenants of the file {path}", "a file has none", "Name a postgresql:// database.")
         Memory.namespaces(path, read_only=False)
         made: tuple[str, ...] = ()
+        schema = SCHEMA_VERSION
         secrets: dict[str, str] = {}
     else:
         from seasoned.memory.tenants import migrate as migrate_database
 
         secrets = _read_passwords(passwords)
-        made = migrate_database(path, tenants, secrets).made
+        report = migrate_database(path, tenants, secrets)
+        made, schema = report.made, report.version
     if as_json:
-        echo_json({"path": shown(path), "schema": SCHEMA_VERSION, "tenants": list(tenants), "made": list(made)})
+        echo_json({"path": shown(path), "schema": schema, "tenants": list(tenants), "made": list(made)})
         return
-    echo_text(f"{shown(path)} has schema {SCHEMA_VERSION}")
+    echo_text(f"{shown(path)} has schema {schema}")
     for tenant in tenants:
         password = ", with the password given" if tenant in secrets else ", no password given"
         echo_text(f"tenant {tenant}: {'made' if tenant in made else 'there already'}{password}")

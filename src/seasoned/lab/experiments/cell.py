@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,17 +14,19 @@ import numpy as np
 
 from seasoned.agents import Arm, EpisodeResult, RunRecord, play_run, read_results
 from seasoned.build import close_reader, make_reader, open_env
-from seasoned.errors import ConfigError, SeasonedError
+from seasoned.errors import ConfigError, EnvError, SeasonedError
 from seasoned.lab.experiments.arms import build_arm
 from seasoned.lab.experiments.instances import env_order, expand
-from seasoned.lab.experiments.results import cell_folder, read_lab_file
+from seasoned.lab.experiments.locking import alone
+from seasoned.lab.experiments.results import ERROR, cell_folder, read_lab_file
 from seasoned.lab.experiments.suite import Cell, Suite, Task
 from seasoned.memory import Memory
 from seasoned.protocols import LLM, Chooser, Environment, PriorReader
 
 __all__ = ["OnEpisode", "OutOfBudget", "Workbench", "workbench", "write_error"]
 
-_LONGEST_ERROR = 500
+_LONGEST_LINE, _LONGEST_TRACEBACK = 2_000, 20_000
+_WAIT_S, _SETTLE_S = 20.0, 2.0
 
 OnEpisode = Callable[[Cell, EpisodeResult], None]
 """Told of every episode that was played now; raises `OutOfBudget` to stop after it."""
@@ -40,11 +42,13 @@ class Workbench:
     Args:
         folder: the experiment's.
         cache: the file of the model's answers.
+        episode_seconds: how long an episode may take; None: as long as it likes.
     """
 
-    def __init__(self, folder: Path, cache: Path) -> None:
+    def __init__(self, folder: Path, cache: Path, episode_seconds: float | None = None) -> None:
         self._folder = folder
         self._cache = cache
+        self._episode_seconds = episode_seconds
         self._suite, _ = read_lab_file(folder)
         self._loop = asyncio.Runner()
         self._reader: PriorReader | Chooser | None = None
@@ -61,22 +65,41 @@ class Workbench:
     def play(self, cell: Cell, on_episode: OnEpisode) -> bool:
         """Play what is left of a run; return whether it ended. What breaks it off is kept in its folder, not raised.
 
+        Nobody else plays it meanwhile. A worker that outlives its experiment for a moment is waited for; a run that
+        somebody else goes on playing is refused like one that fails.
+
         Raises:
             OutOfBudget: `on_episode` did.
-            KeyboardInterrupt: Ctrl-C; the episode in flight is in the run's memory, marked aborted.
+            KeyboardInterrupt: Ctrl-C; the episode in flight is played again when the run goes on.
         """
         home = cell_folder(self._folder, cell)
-        home.mkdir(parents=True, exist_ok=True)
-        failure = home / "error.json"
-        failure.unlink(missing_ok=True)
         try:
-            self._loop.run(self._play(cell, home, on_episode))
-        except OutOfBudget:
+            home.mkdir(parents=True, exist_ok=True)
+            with alone(home / "lock", f"{cell} is being played", wait_s=_WAIT_S):
+                (home / ERROR).unlink(missing_ok=True)
+                self._run(self._play(cell, home, on_episode))
+        except (OutOfBudget, KeyboardInterrupt):
             raise
-        except Exception as error:
+        except BaseException as error:  # an environment may raise anything: SystemExit, CancelledError
             write_error(home, error)
             return False
         return True
+
+    def _run(self, playing: Coroutine[Any, Any, None]) -> None:
+        """Run it to its end. Where something beside it ended the loop, it does not go on beside the next run."""
+        task: asyncio.Task[None] | None = None
+
+        async def watched() -> None:
+            nonlocal task
+            task = asyncio.current_task()
+            await playing
+
+        try:
+            self._loop.run(watched())
+        finally:
+            if task is not None and not task.done():
+                task.cancel()
+                self._loop.run(_settle(task))
 
     async def _play(self, cell: Cell, home: Path, on_episode: OnEpisode) -> None:
         suite, task = self._suite, self._suite.task(cell.task)
@@ -102,7 +125,7 @@ class Workbench:
             environments: list[Environment] = []
             for spec in task.env:
                 environments.append(open_env(expand(spec)))
-                stack.push_async_callback(environments[-1].aclose)
+                stack.push_async_callback(self._close, environments[-1])
             record = RunRecord(home, _settings(suite, task, cell))
             known = len(record.results)
             await play_run(
@@ -116,12 +139,14 @@ class Workbench:
                 play=arm.play,
                 learn=arm.learn,
                 arm=cell.arm,
+                keep_aborted=False,
+                episode_seconds=self._episode_seconds,
                 progress=lambda episode, result: on_episode(cell, result) if episode >= known else None,
             )
             _write_faults(home, arm)
             for i, transfer in enumerate(task.transfer):
                 environment = open_env(expand(transfer.env))
-                stack.push_async_callback(environment.aclose)
+                stack.push_async_callback(self._close, environment)
                 record = RunRecord(home / f"transfer-{i}", _settings(suite, task, cell) | {"transfer": transfer.env})
                 known = len(record.results)
                 await play_run(
@@ -134,10 +159,25 @@ class Workbench:
                     record=record,
                     play=arm.play,
                     arm=cell.arm,
+                    episode_seconds=self._episode_seconds,
                     progress=lambda episode, result, known=known: (  # type: ignore[misc]
                         on_episode(cell, result) if episode >= known else None
                     ),
                 )
+
+    async def _close(self, environment: Environment) -> None:
+        """Close an environment, which may hang as well as an episode may."""
+        try:
+            async with asyncio.timeout(self._episode_seconds) as timer:
+                await environment.aclose()
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise EnvError(
+                f"{environment.name} has not closed",
+                f"it has {self._episode_seconds:g} seconds",
+                "Look what it waits for, or allow more episode_seconds.",
+            ) from error
 
     def _tokens_per_episode(self, cell: Cell) -> float | None:
         """What the arm with whose budget this one plays took an episode, learning included, in the run beside it."""
@@ -181,18 +221,38 @@ def _write_faults(home: Path, arm: Arm) -> None:
         (home / "faults.json").write_text(json.dumps(faults, indent=2) + "\n")
 
 
+async def _settle(task: asyncio.Task[None]) -> None:
+    await asyncio.wait({task}, timeout=_SETTLE_S)
+
+
 def write_error(home: Path, error: BaseException) -> None:
-    """Keep what broke a run off, in a line and in full."""
-    line = str(error) if isinstance(error, SeasonedError) else f"{type(error).__name__}: {error}"
+    """Keep what broke a run off, in a line and in full; neither longer than anybody reads."""
+    try:
+        said = str(error)
+    except Exception:  # an error of somebody else's, in somebody else's words
+        said = "(it does not say what it is)"
+    if not isinstance(error, SeasonedError):
+        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
     detail = "".join(traceback.format_exception(error))
-    text = json.dumps({"error": " ".join(line.split())[:_LONGEST_ERROR], "traceback": detail})
-    (home / "error.json").write_text(text + "\n")
+    if len(detail) > _LONGEST_TRACEBACK:
+        half = _LONGEST_TRACEBACK // 2
+        detail = f"{detail[:half]}\n...\n{detail[-half:]}"
+    line = " ".join(said[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
+    home.mkdir(parents=True, exist_ok=True)
+    draft = home / f"{ERROR}.tmp"
+    draft.write_text(json.dumps({"error": _text(line), "traceback": _text(detail)}) + "\n")
+    draft.replace(home / ERROR)
+
+
+def _text(said: str) -> str:
+    """What every file and terminal can show: a name of a file may hold halves of characters."""
+    return said.encode(errors="backslashreplace").decode()
 
 
 @contextlib.contextmanager
-def workbench(folder: Path, cache: Path) -> Iterator[Workbench]:
+def workbench(folder: Path, cache: Path, episode_seconds: float | None = None) -> Iterator[Workbench]:
     """Open a workbench, and close its model in the end."""
-    bench = Workbench(folder, cache)
+    bench = Workbench(folder, cache, episode_seconds)
     try:
         yield bench
     finally:

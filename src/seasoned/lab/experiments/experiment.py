@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +12,9 @@ from seasoned.agents import provenance
 from seasoned.errors import ConfigError, InputError
 from seasoned.lab.experiments.arms import check_arm
 from seasoned.lab.experiments.cell import OutOfBudget, workbench
+from seasoned.lab.experiments.locking import alone
 from seasoned.lab.experiments.results import (
+    DRAFT,
     FILE,
     Results,
     load_results,
@@ -28,6 +28,9 @@ from seasoned.lab.experiments.workers import clear, stop
 from seasoned.protocols import Usage
 
 __all__ = ["Experiment", "Progress"]
+
+_LOCK = "lock"
+_WAIT_S = 30.0
 
 Progress = Callable[[str], None]
 """Told of each episode, in a line."""
@@ -64,14 +67,10 @@ class Experiment:
         except OSError as error:
             raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
         if not (folder / FILE).exists():
-            if any(folder.iterdir()):
-                raise InputError(
-                    f"{folder} is not empty, and holds no experiment",
-                    "an experiment has a folder of its own",
-                    "Choose another folder.",
-                )
-            write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
-            return Experiment(folder, suite)
+            _check_empty(folder)
+            with alone(folder / _LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
+                if not (folder / FILE).exists():  # else another process has begun it meanwhile
+                    write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
         known, _ = read_lab_file(folder)
         if known.to_json() != suite.to_json():
             raise ConfigError(
@@ -109,7 +108,7 @@ class Experiment:
             budget: instead of the suite's; what earlier parts of the experiment spent counts, but for seconds.
             cache: the file of the model's answers; one in the folder if None.
             progress: told of each episode.
-            command: what a person typed for it; kept in the record.
+            command: what a person typed for it; the record keeps the first, and each session's own.
 
         Raises:
             ConfigError: another process runs it.
@@ -124,12 +123,18 @@ class Experiment:
                 "Give both prices a million tokens, or limit tokens.",
             )
         cache = self.folder / "answers.db" if cache is None else cache
-        with self._alone():
+        with alone(self.folder / _LOCK, f"{self.folder} is being run"):
             before = load_results(self.folder)
             usage = sum((e.usage for c in before.cells for e in _episodes(c)), Usage())
             spending = Spending(budget, usage)
             todo = [each.cell for each in before.cells if not each.done]
-            began, record = time.time(), dict(before.record)
+            record = dict(before.record)
+            session: dict[str, Any] = {"at": time.time(), "workers": workers, **provenance()}
+            if command is not None:
+                record.setdefault("command", command)
+                session["command"] = command
+            record["sessions"] = [*record.get("sessions", []), session]
+            write_lab_file(self.folder, self.suite, record)  # now, so that a kill leaves it
             clear(self.folder)
             try:
                 if workers == 1:
@@ -137,26 +142,10 @@ class Experiment:
                 else:
                     self._with_workers(workers, todo, cache, spending, progress)
             finally:
-                session = {"at": began, "seconds": time.time() - began, "workers": workers, "stopped": spending.limit}
-                if command is not None:
-                    record["command"] = command
-                record["sessions"] = [*record.get("sessions", []), {**session, **provenance()}]
+                session |= {"seconds": time.time() - session["at"], "stopped": spending.limit}
                 write_lab_file(self.folder, self.suite, record)
                 clear(self.folder)
         return load_results(self.folder)
-
-    @contextlib.contextmanager
-    def _alone(self) -> Iterator[None]:
-        with (self.folder / "lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise ConfigError(
-                    f"{self.folder} is being run",
-                    "one process at a time runs an experiment",
-                    "Wait, or stop the other.",
-                ) from None
-            yield
 
     def _in_this_process(self, todo: list[Cell], cache: Path, spending: Spending, progress: Progress) -> None:
         def on_episode(cell: Cell, result: Any) -> None:
@@ -167,7 +156,7 @@ class Experiment:
 
         if spending.limit:
             return
-        with workbench(self.folder, cache) as bench:
+        with workbench(self.folder, cache, spending.budget.episode_seconds) as bench:
             for cell in todo:
                 try:
                     bench.play(cell, on_episode)
@@ -182,7 +171,20 @@ class Experiment:
                 stop(self.folder)
 
         if not spending.limit:
-            Schedule(self.folder, self.suite, cache, told).play(kind, todo)
+            limit = spending.budget.episode_seconds
+            Schedule(self.folder, self.suite, cache, told, limit).play(kind, todo)
+
+
+def _check_empty(folder: Path) -> None:
+    """What a process that was killed here has left behind is ours."""
+    if any(each.name not in (_LOCK, DRAFT) for each in folder.iterdir()):
+        if (folder / FILE).exists():
+            return  # begun meanwhile
+        raise InputError(
+            f"{folder} is not empty, and holds no experiment",
+            "an experiment has a folder of its own",
+            "Choose another folder.",
+        )
 
 
 def _episodes(cell: Any) -> list[Any]:

@@ -9,14 +9,17 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import EpisodeResult, read_results
-from seasoned.errors import InputError, NewerStoreError, NotFoundError
+from seasoned.errors import InputError, NewerStoreError, NotFoundError, SeasonedError, StoreError, excerpt
 from seasoned.lab.experiments.suite import Cell, Suite
 from seasoned.lab.experiments.suite_reading import read_suite
 
-__all__ = ["FILE", "FORMAT", "CellResults", "Results", "cell_folder", "load_results"]
+__all__ = ["FILE", "FORMAT", "CellResults", "Results", "cell_folder", "load_results", "planned"]
 
 FORMAT = 1
 FILE = "lab.json"
+ERROR = "error.json"
+DRAFT = f"{FILE}.tmp"
+_SQLITE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,8 @@ class CellResults:
         folder: where its record and its memory are.
         episodes: those it learned from, in order; each was scored before it was learned from.
         transfer: by split, the episodes played in the end, with nothing learned from them.
-        error: what broke it off, in a line; None if nothing did.
-        done: whether every episode of it was played.
+        error: what broke it off, or what is damaged in its folder, in a line; None if nothing is wrong.
+        done: whether every episode of it was played, and can be read.
     """
 
     cell: Cell
@@ -60,19 +63,39 @@ class Results:
         """Return the finished runs of an arm at a task, by seed."""
         return tuple(each for each in self.cells if (each.cell.task, each.cell.arm) == (task, arm) and each.done)
 
+    @property
+    def left(self) -> int:
+        """How many episodes are still to be played, those of the transfers included."""
+        return sum(
+            planned(self.suite, each.cell) - len(each.episodes) - sum(map(len, each.transfer.values()))
+            for each in self.cells
+        )
+
 
 def cell_folder(folder: Path, cell: Cell) -> Path:
     """Return where a run's record and memory are kept."""
     return folder / "runs" / cell.task / cell.arm / str(cell.seed)
 
 
+def planned(suite: Suite, cell: Cell) -> int:
+    """Return how many episodes a run plays, those of the transfers included.
+
+    Example:
+        >>> from seasoned.lab.experiments.suite_reading import load_suite
+        >>> planned(load_suite("quick"), Cell("grid", "alone", 0))
+        20
+    """
+    return suite.episodes(cell) + sum(transfer.episodes for transfer in suite.task(cell.task).transfer)
+
+
 def load_results(folder: Path) -> Results:
-    """Read an experiment's folder; it may still be running.
+    """Read an experiment's folder; it may still be running. A run whose record is damaged has an error that says so.
 
     Raises:
         NotFoundError: it holds no experiment.
-        NewerStoreError: another version of seasoned wrote it.
-        InputError: a record is damaged.
+        NewerStoreError: a newer seasoned wrote it.
+        StoreError: an older one did, whose format is no longer read.
+        InputError: its `lab.json` is damaged.
     """
     suite, record = read_lab_file(folder)
     return Results(suite, tuple(_load_cell(folder, suite, cell) for cell in suite.cells()), record, folder)
@@ -83,47 +106,75 @@ def read_lab_file(folder: Path) -> tuple[Suite, dict[str, Any]]:
     file = folder / FILE
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
-        version, data = record["format"], record.pop("suite")
+        _check_format(file, record["format"])
+        data = record.pop("suite")
     except FileNotFoundError:
         raise NotFoundError(
             f"{folder}: no {FILE}", "an experiment's folder holds one", "Begin with seasoned lab run SUITE."
         ) from None
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
         raise InputError(f"{file}: {error}", "it is an experiment's own file", "Choose another folder.") from error
+    return read_suite(data, str(file)), record
+
+
+def _check_format(file: Path, version: object) -> None:
+    if isinstance(version, bool) or not isinstance(version, int):
+        raise TypeError(f"format {excerpt(version)}")
     if version != FORMAT:
-        raise NewerStoreError(
-            f"{file} has format {version!r}",
+        kind, age = (NewerStoreError, "a newer") if version > FORMAT else (StoreError, "an older")
+        raise kind(
+            f"{file} has format {version}, of {age} seasoned",
             f"this seasoned reads format {FORMAT}",
             "Read it with the version that wrote it, or begin anew in another folder.",
         )
-    return read_suite(data, str(file)), record
 
 
 def write_lab_file(folder: Path, suite: Suite, record: Mapping[str, Any]) -> None:
     """Write the suite and the record, whole or not at all."""
     file = folder / FILE
-    draft = file.with_name(f"{FILE}.tmp")
+    draft = folder / DRAFT
     draft.write_text(json.dumps({"format": FORMAT, "suite": suite.to_json(), **record}, indent=2) + "\n")
     draft.replace(file)
 
 
 def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
     home = cell_folder(folder, cell)
-    episodes = read_results(home)
-    played = [(each, read_results(home / f"transfer-{i}")) for i, each in enumerate(suite.task(cell.task).transfer)]
+    try:
+        episodes = read_results(home)
+        played = [(each, read_results(home / f"transfer-{i}")) for i, each in enumerate(suite.task(cell.task).transfer)]
+        _check_memory(home / "memory.db")
+    except SeasonedError as error:  # the trouble of this run, and not of the others
+        return CellResults(cell, home, (), {}, str(error), False)
     transfer: dict[str, tuple[EpisodeResult, ...]] = {}
     for each, found in played:
         transfer[each.split] = transfer.get(each.split, ()) + found[: each.episodes]
     wanted = suite.episodes(cell)
     done = len(episodes) >= wanted and all(len(found) >= each.episodes for each, found in played)
-    return CellResults(cell, home, episodes[:wanted], transfer, read_error(home), done)
+    return CellResults(cell, home, episodes[:wanted], transfer, None if done else _read_error(home), done)
 
 
-def read_error(home: Path) -> str | None:
+def _check_memory(file: Path) -> None:
+    """Refuse what is plainly no memory; one that is damaged inside is found when it is read."""
+    try:
+        with file.open("rb") as opened:
+            head = opened.read(len(_SQLITE))
+    except FileNotFoundError:
+        return  # not begun; or a record without its memories
+    except OSError as error:
+        raise InputError(f"{file}: {error}", "a run's memory can be read", "Look at the disk.") from error
+    if head not in (b"", _SQLITE):
+        raise InputError(
+            f"{file} begins with {excerpt(head)}",
+            "a run's memory is an SQLite file",
+            f"Bring it back, or remove {file.parent} to play that run anew.",
+        )
+
+
+def _read_error(home: Path) -> str | None:
     """Return what broke a run off, in a line, if something did."""
     try:
-        return str(json.loads((home / "error.json").read_text(encoding="utf-8"))["error"])
+        return str(json.loads((home / ERROR).read_text(encoding="utf-8"))["error"])
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, TypeError, LookupError) as error:
-        raise InputError(f"{home / 'error.json'}: {error}", "a run's error is JSON", "Delete it.") from error
+    except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
+        return f"it broke off, and {ERROR} cannot be read: {error}"

@@ -78,12 +78,15 @@ class Budget:
     Args:
         calls, tokens, usd: asked of a model now; answers from the cache cost nothing.
         seconds: wall clock of one call of `run` or `resume`.
+        episode_seconds: wall clock of one episode, with what is learned from it. It stops nothing but the run whose
+            episode takes longer, which has failed.
     """
 
     calls: int | None = None
     tokens: int | None = None
     usd: float | None = None
     seconds: float | None = None
+    episode_seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True, order=True)

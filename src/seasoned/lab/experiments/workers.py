@@ -9,15 +9,15 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import asdict
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Protocol
 
 from seasoned.agents import EpisodeResult
 from seasoned.lab.experiments.cell import OutOfBudget, Workbench
+from seasoned.lab.experiments.processes import Processes, open_processes
 from seasoned.lab.experiments.suite import Cell
 from seasoned.protocols import Usage
 from seasoned.registry import load_extra
@@ -27,7 +27,7 @@ __all__ = ["Told", "Workers", "open_workers", "play_cell", "stop", "told_since"]
 Outcome = str
 """How a worker's run ended: `done`, `failed` (the reason is in its folder) or `stopped` (out of budget)."""
 
-_benches: dict[tuple[str, str], Workbench] = {}
+_benches: dict[tuple[str, str, float | None], Workbench] = {}
 
 
 class Told(Protocol):
@@ -41,16 +41,16 @@ class Told(Protocol):
 class Workers(Protocol):
     """What plays runs at the same time."""
 
-    def submit(self, function: Callable[..., Outcome], /, *arguments: Any) -> Future[Outcome]:
-        """Play a run."""
+    def submit(self, folder: str, cache: str, episode_seconds: float | None, cell: Cell, /) -> Future[Outcome]:
+        """Play a run: `play_cell`, somewhere else."""
         ...
 
 
-def play_cell(folder: str, cache: str, cell: Cell) -> Outcome:
+def play_cell(folder: str, cache: str, episode_seconds: float | None, cell: Cell) -> Outcome:
     """Play one run in a worker; the model stays open for the next."""
-    home = Path(folder)
-    if (folder, cache) not in _benches:
-        _benches[folder, cache] = Workbench(home, Path(cache))
+    home, key = Path(folder), (folder, cache, episode_seconds)
+    if key not in _benches:
+        _benches[key] = Workbench(home, Path(cache), episode_seconds)
     if _stop_file(home).exists():
         return "stopped"
     _append(home, {"begin": asdict(cell), "pid": os.getpid()})
@@ -64,7 +64,7 @@ def play_cell(folder: str, cache: str, cell: Cell) -> Outcome:
             raise OutOfBudget
 
     try:
-        return "done" if _benches[folder, cache].play(cell, tell) else "failed"
+        return "done" if _benches[key].play(cell, tell) else "failed"
     except OutOfBudget:
         return "stopped"
 
@@ -116,11 +116,16 @@ def open_workers(kind: str | int) -> Iterator[Workers]:
         with _ray() as workers:
             yield workers
         return
-    pool = ProcessPoolExecutor(int(kind), mp_context=get_context("spawn"))
-    try:
-        yield pool
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)
+    with open_processes(int(kind)) as processes:
+        yield _LocalWorkers(processes)
+
+
+class _LocalWorkers:
+    def __init__(self, processes: Processes) -> None:
+        self._processes = processes
+
+    def submit(self, folder: str, cache: str, episode_seconds: float | None, cell: Cell, /) -> Future[Outcome]:
+        return self._processes.submit(play_cell, folder, cache, episode_seconds, cell)
 
 
 @contextlib.contextmanager
@@ -141,8 +146,8 @@ class _RayWorkers:
     def __init__(self, ray: Any) -> None:
         self._ray = ray
 
-    def submit(self, function: Callable[..., Outcome], /, *arguments: Any) -> Future[Outcome]:
-        future: Future[Outcome] = self._ray.remote(function).remote(*arguments).future()
+    def submit(self, folder: str, cache: str, episode_seconds: float | None, cell: Cell, /) -> Future[Outcome]:
+        future: Future[Outcome] = self._ray.remote(play_cell).remote(folder, cache, episode_seconds, cell).future()
         return future
 
 

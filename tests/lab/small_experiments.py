@@ -1,0 +1,46 @@
+"""A small experiment, and what one found: shared by the tests of the runner."""
+
+from pathlib import Path
+
+from seasoned.lab.experiments.results import load_results
+from seasoned.lab.experiments.suite_reading import read_suite
+from seasoned.memory import Memory
+
+HERE = Path(__file__).parent
+GRID = "grid:S..#/.#../...G?max_steps=12"
+
+
+def suite(**changes):
+    return read_suite(
+        {
+            "name": "s",
+            "seeds": 2,
+            "model": "uniform",
+            "tasks": [
+                {"name": "stream", "env": [GRID, "grid:S..G?max_steps=9"], "episodes": 3},
+                {"name": "grid", "env": GRID, "episodes": 2, "transfer": [{"split": "new slots", "env": GRID}]},
+            ],
+            "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
+            **changes,
+        }
+    )
+
+
+def outcome(folder):
+    """What an experiment found, without what a clock or a random id gave."""
+    found = {}
+    for cell in load_results(folder).cells:
+        with Memory.open(cell.folder / "memory.db", create=False) as memory:
+            stored = [
+                (episode.task, episode.ending, [(step.state, step.action, step.reward) for step in episode.steps])
+                for episode in memory.episodes()
+                if episode.ending != "aborted"
+            ]
+        played = (cell.episodes, *cell.transfer.values())
+        found[str(cell.cell)] = (
+            [[(r.score, r.steps, r.flips, r.kl_nats, r.ending, r.usage.tokens) for r in each] for each in played],
+            stored,
+            cell.done,
+            cell.error,
+        )
+    return found
