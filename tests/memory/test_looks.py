@@ -14,7 +14,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import EncoderMismatchError, StoreError
-from seasoned.memory.postgres import VERSION
+from seasoned.memory.postgres_looks import VERSION
 from seasoned.memory.postgres_schema import FIRST_ARRIVAL
 from seasoned.memory.postgres_wire import translate
 
@@ -50,7 +50,7 @@ def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open
             memory.add(episode(f"e{number}", "page", "x" * 1500))  # five a block
         assert len(found(memory)) == 200
         found(memory)
-        lowest = memory._store._lowest[memory._store.generation, memory._id]
+        lowest = memory._store.looks.begin(memory._store.generation, memory._id)
         assert blocks_read(owner, memory, FIRST_ARRIVAL) - blocks_read(owner, memory, lowest) > 30
         memory.add(episode("after"))
         assert found(memory)[0] == "after"

@@ -96,7 +96,18 @@ def test_the_same_on_postgres(fresh_url):  # noqa: F811
     assert found[2:] == [[pytest.approx(column) for column in one] for one in found[:2]]
 
 
-@pytest.mark.parametrize(("floor", "unit"), [(0.0, "states"), (-1.0, "states"), (1.5, "states"), (0.1, "steps")])
+@pytest.mark.parametrize(
+    ("floor", "unit"),
+    [(0.0, "states"), (5e-324, "states"), (9e-7, "states"), (-1.0, "states"), (1.5, "states"), (0.1, "steps")],
+)
 def test_a_floor_that_is_none_is_refused(floor, unit):
     with Memory.open(":memory:") as memory, pytest.raises(InputError, match="propensity_floor"):
         memory.evidence("a", k=1, unit=unit, threshold=0.5, propensity_floor=floor)
+
+
+def test_the_least_floor_gives_numbers():
+    with Memory.open(":memory:", gamma=0.0) as memory:
+        memory.add(Episode("t", [Step("a", "go", 1.0, propensity=1e-300), Step("a", "go", 2.0, propensity=1.0)]))
+        found = memory.evidence("a", k=1, unit="states", threshold=0.5, propensity_floor=1e-6)
+    assert found.weights.tolist() == [pytest.approx((1e6 + 1) ** 2 / (1e12 + 1))]
+    assert found.totals[0] / found.weights[0] == pytest.approx((1e6 + 2) / (1e6 + 1))

@@ -8,7 +8,7 @@ import pytest
 from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
-from seasoned.memory.postgres import VERSION
+from seasoned.memory.postgres_looks import VERSION
 from seasoned.memory.postgres_schema import FIRST_ARRIVAL
 from seasoned.memory.postgres_wire import translate
 

@@ -29,18 +29,24 @@ from seasoned.memory.canonical import episode_from_line, episode_record, line_di
 from seasoned.memory.postgres_schema import FIRST_ARRIVAL
 from seasoned.memory.reader import check_same_encoder
 from seasoned.memory.schema import MAX_STEPS
-from seasoned.memory.store import Store
+from seasoned.memory.store import Store, Version
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode
 
-__all__ = ["FOLD_WAIT_S", "Arrivals", "RememberingEncoder", "fold"]
+__all__ = ["AGAIN_S", "AGAIN_WAIT_S", "FOLD_WAIT_S", "REFUSED_S", "Arrivals", "RememberingEncoder", "fold"]
 
 FOLD_WAIT_S = 0.2
 """How long a reader waits for a writer that holds the namespace, before it derives for itself what has arrived."""
 
 AGAIN_WAIT_S = 0.001
-"""How long it waits for the same writer at its next looks: who waited once in vain is in a long import's way."""
+"""How long it waits for the same writer when it tries again: who waited once in vain is in a long import's way."""
+
+AGAIN_S = 0.25
+"""How long it leaves that writer alone before it tries again."""
+
+REFUSED_S = 60.0
+"""For how long a connection that may not fold is not asked again: rights are granted, and standbys take over."""
 
 _BATCH = 250
 _A_TRANSACTION = 500
@@ -104,6 +110,9 @@ class Arrivals:
         self._writer = writer
         self._left = False
         self._wait_s = FOLD_WAIT_S
+        self.refused_s = REFUSED_S
+        self._refused: tuple[int, float] | None = None
+        self._again_at = 0.0
 
     def add(self, episode: Episode) -> None:
         """Commit a named episode, to be derived later.
@@ -132,6 +141,7 @@ class Arrivals:
         for _ in range(_TRIES):
             if self._store.commit(_ARRIVE, row) or self._is_stored(episode_id, content):
                 return
+            self._again_at = 0.0
             self.fold_waiting()  # a dump that was restored may hold this transaction's number
         raise StoreBusyError(
             f"episode {excerpt(episode_id)}", "others take it away as often as it is added", "Try again."
@@ -158,7 +168,14 @@ class Arrivals:
 
     def can_fold(self) -> bool:
         """Whether there can be arrivals, and they can be folded from here, now."""
-        return self._store.derives_later and not self._store.read_only and not self._store.in_transaction()
+        if not self._store.derives_later or self._store.read_only or self._store.in_transaction():
+            return False
+        return time.monotonic() >= self._again_at
+
+    def was_refused(self, version: Version) -> bool:
+        """Whether this connection was told lately that it may not fold."""
+        generation, since = self._refused or (None, 0.0)
+        return version.generation == generation and time.monotonic() - since < self.refused_s
 
     def fold_waiting(self) -> bool:
         """Fold what has arrived, before something is read; return whether all of it could be.
@@ -168,8 +185,11 @@ class Arrivals:
         """
         if not self.can_fold():
             return False
-        if self._store.version(self._ns).waiting is None:
+        version = self._store.version(self._ns)
+        if version.waiting is None:
             return True
+        if self.was_refused(version):
+            return False
         with self._store.lock:
             with self._store.snapshot():
                 ordinals = self._store.waiting(self._ns)
@@ -178,13 +198,12 @@ class Arrivals:
                     with self._store.transaction(self._ns, wait_s=self._wait_s):
                         _fold(self._store, self._ns, self._writer, ordinals[start : start + _A_TRANSACTION])
             except StoreBusyError:
-                self._wait_s = AGAIN_WAIT_S
-                return False
-            except ReadOnlyStoreError:
+                self._wait_s, self._again_at = AGAIN_WAIT_S, time.monotonic() + AGAIN_S
                 return False
             except StoreError as error:
-                if not self._store.lacks_rights(error):
+                if not isinstance(error, ReadOnlyStoreError) and not self._store.lacks_rights(error):
                     raise
+                self._refused = version.generation, time.monotonic()
                 return False
             self._left, self._wait_s = False, FOLD_WAIT_S
             return True
@@ -192,7 +211,7 @@ class Arrivals:
     def close(self) -> None:
         """Fold what this memory left, if that can be done without ado; what cannot be waits for the next reader."""
         if self._left:
-            self._left = False
+            self._left, self._again_at = False, 0.0
             try:
                 self.fold_waiting()
             except SeasonedError:

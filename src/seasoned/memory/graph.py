@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections import OrderedDict, defaultdict
+from bisect import bisect_left
+from collections import ChainMap, OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -111,7 +112,8 @@ class _Followed:
     something away (erasure, pruning, quarantine, a revoked event) has the graph read again: that costs as much as the
     first question, and is rare.
 
-    So are the steps of an overlay: they are added as what they will be. What became otherwise is summed anew.
+    So are the steps of an overlay: they are added as what they will be. Only what the overlay took back since is read
+    again; what became otherwise is summed anew.
     """
 
     def __init__(self, store: Store, namespace_id: int, gamma: float, backup: Backup, exclude_task: str | None) -> None:
@@ -127,8 +129,12 @@ class _Followed:
         self._graph = ValueGraph(self._gamma, self._backup.beta, novelty=self._backup.novelty, tolerance=_TOLERANCE)
         self._visit = self._event = -1
         self._prior_of: dict[int, int] = {}
+        # Of the overlay: its rows, the last prior at each state, the states whose priors were set at a look (with the
+        # visit that was to come next), and how often it had taken something back.
         self._above: list[Any] = []
-        self._n_undone = -1
+        self._priors_above: dict[int, int] = {}
+        self._set_at: list[tuple[int, set[int]]] = []
+        self._n_undone = 0
 
     def fresh(self, overlay: Overlay) -> ValueGraph:
         version = self._store.version(self._ns)
@@ -192,37 +198,50 @@ class _Followed:
             )  # fmt: skip
         sql = _ROWS.format(index="", bits=STEP_BITS, which="step.visit > ?")
         stored = self._rows(sql, before)
-        above = [] if over is None else over.execute(sql, (self._ns, before)).fetchall()
-        new = [*stored, *above]
-        n_same = next((n for n, (was, now) in enumerate(zip(self._above, new, strict=False)) if was != now),
-                      min(len(self._above), len(new)))  # fmt: skip
-        gone = self._above[n_same:]
+        undone = 0 if stored else overlay.gone_since(self._n_undone)
+        n_kept = len(self._above) if undone is None else bisect_left(self._above, undone, key=lambda row: row[0])
+        last = self._above[n_kept - 1][0] if n_kept else before
+        new = [*stored, *([] if over is None else over.execute(sql, (self._ns, last)).fetchall())]
+        was = self._above[n_kept:]
+        n_same = next((n for n, (one, now) in enumerate(zip(was, new, strict=False)) if one != now),
+                      min(len(was), len(new)))  # fmt: skip
+        gone = was[n_same:]
+        last = new[n_same - 1][0] if n_same else last
         anew = list(dict.fromkeys([*((row[0], row[1]) for row in spoken_of), *((row[1], row[2]) for row in gone)]))
-        again = [row for set_id, key_id in anew for row in self._steps_of(set_id, key_id, before)]
-        again += [row for row in new[:n_same] if (row[1], row[2]) in set(anew)]
-        prior_of = self._prior_of | self._last_priors(stored)
-        priors_now = prior_of | self._last_priors(above)
+        again = self._steps_of(anew, last, over)
+        # A number of before may stand for another prior now, and for another action that a prior names.
+        n_set = len(self._set_at) if undone is None else bisect_left(self._set_at, undone + 1, key=lambda one: one[0])
+        doubtful = (set_id for _, sets in self._set_at[n_set:] for set_id in sets)
+        kept = self._priors_above if undone is None else self._last_priors(self._above[:n_kept])
+        of_stored, of_new = self._last_priors(stored), self._last_priors(new[len(stored) :])
+        priors_now = ChainMap(of_new, kept, of_stored, self._prior_of)
         if any(row[7] is not None and row[1] not in priors_now for row in self._counted(gone)):
             return False  # a graph cannot forget that a state has a prior
-        # A number of before may stand for another prior now.
-        n_known = n_same if overlay.n_undone == self._n_undone and not stored else 0
-        touched = {row[1] for row in (*gone, *new[n_known:])} & priors_now.keys()
+        touched = {set_id for set_id in (*(row[1] for row in (*gone, *new)), *doubtful) if set_id in priors_now}
         priors = self._priors({set_id: priors_now[set_id] for set_id in touched}, over)
+        end = 0 if overlay.reader is None else overlay.reader.last_ordinal() + 1 << STEP_BITS
         self._graph.clear([set_id for set_id, _ in anew], [key_id for _, key_id in anew])
         self._add([*again, *new[n_same:]])
         self._graph.set_priors(*priors)
-        self._prior_of, self._above, self._n_undone = prior_of, above, overlay.n_undone
-        self._visit, self._event = stored[-1][0] if stored else before, events
+        self._prior_of |= of_stored
+        kept.update(of_new)
+        self._above[n_kept:], self._priors_above = new[len(stored) :], kept
+        self._set_at[n_set:] = [(end, touched)] if touched else []
+        self._visit, self._event, self._n_undone = stored[-1][0] if stored else before, events, overlay.n_undone
         return True
 
     def _last_priors(self, rows: Iterable[Any]) -> dict[int, int]:
         return {row[1]: row[7] for row in self._counted(rows) if row[7] is not None}
 
-    def _steps_of(self, set_id: int, key_id: int, last: int) -> list[Any]:
-        which = "step.set_id = ? AND key_id = ? AND step.visit <= ?"
-        return self._rows(
-            _ROWS.format(index="INDEXED BY step_by_set", bits=STEP_BITS, which=which), set_id, key_id, last
+    def _steps_of(self, groups: Sequence[tuple[int, int]], last: int, over: Store | None) -> list[Any]:
+        """Return the steps, up to a visit, of some states and actions."""
+        sql = _ROWS.format(
+            index="INDEXED BY step_by_set", bits=STEP_BITS, which="step.visit <= ? AND step.set_id IN {values}"
         )
+        sets, asked = list(dict.fromkeys(set_id for set_id, _ in groups)), set(groups)
+        stores = [self._store] if over is None else [self._store, over]
+        rows = (row for store in stores for row in store.execute_in(sql, (self._ns, last), sets))
+        return [row for row in rows if (row[1], row[2]) in asked]
 
     def _counted(self, rows: Iterable[Any]) -> list[Any]:
         return [row for row in rows if row[8] != self._exclude_task]

@@ -228,6 +228,7 @@ class Keeper:
             return self._read(lambda: self._plan_erasure(subject, "TRUE"))
 
         tried: list[Erasure] = []
+        self._store.look_anew(self._id)  # whatever waits is folded first
 
         def change() -> Erasure:
             try:

@@ -152,7 +152,7 @@ class Memory(Exchange):
         Raises:
             InputError: it breaks a rule; nothing was written.
             EpisodeConflictError: its id is stored with other content.
-            StoreError: the disk is full, busy or broken; nothing was written.
+            StoreError: the disk is full, busy (for 30 s: StoreBusyError) or broken; nothing was written.
         """
         if not self._store.derives_later:
             return self.add_many([episode])[0]
@@ -315,8 +315,8 @@ class Memory(Exchange):
         of steps; all steps at the states are summed anew (see `seasoned.policies.JitRLSettings`).
 
         Raises:
-            InputError: as for `search`; or `similarity_power` < 0, `decay` or the floor outside (0, 1], a floor with
-                `unit="steps"`, or with `backup` gamma = 1.
+            InputError: as for `search`; or `similarity_power` < 0, `decay` outside (0, 1], a floor outside [1e-6, 1] or
+                with `unit="steps"`, or with `backup` gamma = 1.
         """
         gamma = self.gamma if gamma is None else gamma
         state, exclude_task = self._redacted(state), self._redacted(exclude_task)

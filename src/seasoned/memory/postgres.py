@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
 from seasoned.memory.postgres_connection import RETRY_S, PostgresConnection
-from seasoned.memory.postgres_schema import FIRST_ARRIVAL, KEY_LIMIT_BYTES, TABLES, Column
+from seasoned.memory.postgres_looks import VERSION, Looks, numbers_of
+from seasoned.memory.postgres_schema import KEY_LIMIT_BYTES, TABLES, Column
 from seasoned.memory.postgres_wire import translate
 from seasoned.memory.schema import COLUMNS
 from seasoned.memory.store import Cursor, LookedUp, Version
@@ -19,7 +20,7 @@ from seasoned.memory.store import Cursor, LookedUp, Version
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["VERSION", "PostgresStore", "check_key"]
+__all__ = ["PostgresStore", "check_key"]
 
 _BATCH = 50_000
 _MANY = 1_000
@@ -28,14 +29,6 @@ _REPLAN_S = 1.0
 _TABLES = {table.name: table for table in TABLES}
 _READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
 _KEYS = {"episode": "id", "feedback": "id", "quarantine": "id"}
-
-# `EXISTS` may be answered from the index of the ids, by reading the whole namespace; what is ordered is not.
-# All transactions below the snapshot's `xmin` have ended, and what they committed is visible in it.
-VERSION = (
-    "SELECT revision, epoch, (SELECT ordinal FROM episode "
-    "WHERE namespace_id = ? AND ordinal >= ? AND ordinal < 0 ORDER BY ordinal LIMIT 1), "
-    f"pg_snapshot_xmin(pg_current_snapshot())::text::bigint + ({FIRST_ARRIVAL}) FROM namespace WHERE id = ?"
-)
 
 
 def check_key(name: str, value: str) -> None:
@@ -81,8 +74,7 @@ class PostgresStore(PostgresConnection):
         self._looked_up_at = 0
         self._epochs: dict[int, int | None] = {}
         self._epoch_asked: tuple[int, Cursor] | None = None
-        # By generation and namespace, below which number nothing waits: an old snapshot keeps dead rows there.
-        self._lowest: dict[tuple[int, int], int] = {}
+        self.looks = Looks()
         with self.lock, self._errors():
             connection = self._connection()
             prepare_schema(connection, self.path, create=create and not read_only, migrate=not read_only)
@@ -274,9 +266,13 @@ class PostgresStore(PostgresConnection):
         """Return the numbers of what has arrived, upwards."""
         rows = self.execute(
             "SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal >= ? AND ordinal < 0 ORDER BY ordinal",
-            (namespace_id, self._lowest.get((self.generation, namespace_id), FIRST_ARRIVAL)),
+            (namespace_id, self.looks.begin(self.generation, namespace_id)),
         )
         return [row[0] for row in rows.fetchall()]
+
+    def look_anew(self, namespace_id: int) -> None:
+        """Have the next look for arrivals begin at the first number."""
+        self.looks.forget(self.generation, namespace_id)
 
     def hold_arrivals(self, namespace_id: int) -> None:
         """Wait for what is just arriving, and let nothing more arrive until this transaction of the namespace ends."""
@@ -358,14 +354,16 @@ class PostgresStore(PostgresConnection):
         with self.lock, self._errors():
             self._connection()  # a lost one is replaced, and then nothing is known any more
             generation = self.generation
-            lowest = self._lowest.get((generation, namespace_id), FIRST_ARRIVAL)
-            row = self.execute(VERSION, (namespace_id, lowest, namespace_id)).fetchone()
+            begun = self.looks.begin(generation, namespace_id)
+            row = self.execute(VERSION, (namespace_id, begun, namespace_id)).fetchone()
             if row is None:
                 return Version(None, generation=generation)
-            revision, epoch, waiting, settled = row
+            revision, epoch, waiting, snapshot, standby = row
+            numbers = numbers_of(snapshot, standby=standby)
             if self._inside != "transaction":  # which may be rolled back, with what it folded
-                self._lowest[generation, namespace_id] = settled if waiting is None else min(waiting, settled)
-        return Version((generation, revision, epoch), waiting, generation, settled)
+                self.looks.ended(generation, namespace_id, begun, waiting, numbers.settled)
+        mark = generation, revision, epoch
+        return Version(mark, waiting, generation, numbers.settled, numbers.reached, numbers.late)
 
     # ------------------------------------------------------------------------------------------ the whole
 

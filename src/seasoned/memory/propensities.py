@@ -15,14 +15,18 @@ from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.summing import summed_up
 from seasoned.types import Floats, StateSums, check_finite
 
-__all__ = ["PropensityRow", "check_floor", "effective_sums", "propensity_rows"]
+__all__ = ["MIN_FLOOR", "PropensityRow", "check_floor", "effective_sums", "propensity_rows"]
 
 PropensityRow = tuple[EvidenceRow, float]
 """Sums whose weights are inverse propensities, and the sum of the squared weights."""
 
 
+MIN_FLOOR = 1e-6
+"""The least floor: a step then weighs a million. The squares of what a much smaller one gives are no numbers."""
+
+
 def check_floor(floor: object) -> float:
-    """Return the floor of propensities if it is in (0, 1].
+    """Return the floor of propensities if it is in [1e-6, 1].
 
     Raises:
         InputError: it is not.
@@ -32,10 +36,10 @@ def check_floor(floor: object) -> float:
         0.05
     """
     value = check_finite("propensity_floor", floor)
-    if not 0.0 < value <= 1.0:
+    if not MIN_FLOOR <= value <= 1.0:
         raise InputError(
             f"propensity_floor = {value}",
-            "a floor of propensities is in (0, 1]",
+            f"a floor of propensities is in [{MIN_FLOOR}, 1]",
             "0.05 lets a step weigh 20 at most; None weighs all alike.",
         )
     return value

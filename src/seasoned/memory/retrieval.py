@@ -91,6 +91,7 @@ class Retriever:
                     with self._store.snapshot():
                         version = self._store.version(self._ns)
                         known = version.generation == self._seen_generation
+                        foldable = foldable and not self._arrivals.was_refused(version)
                         if known and (version.waiting is None or not foldable):
                             self._refresh(version._replace(waiting=None) if folded else version)
                             yield view_id

@@ -248,6 +248,9 @@ class SqliteStore(sqlite.Connection):
         """Nothing waits: what is added to a file is derived at once."""
         return []
 
+    def look_anew(self, namespace_id: int) -> None:
+        """Nothing arrives."""
+
     def hold_arrivals(self, namespace_id: int) -> None:
         """Nobody else writes during a transaction."""
 

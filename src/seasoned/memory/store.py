@@ -40,8 +40,8 @@ class Cursor(Protocol):
 class Version(NamedTuple):
     """How far a namespace is: a mark that changes with every commit to it, but not with what arrives in it.
 
-    `waiting` is the lowest number of what has arrived there, if anything has. Nothing that arrives later, or becomes
-    visible later, has a number below `settled`.
+    `waiting` is the lowest number of what has arrived there, if anything has. What becomes visible later has a number
+    that is at least `reached`, or one of `late`; where it is not known which those are (None), one from `settled` on.
 
     `generation` counts the connections. The server behind a new one may lack commits that an old one has shown, and
     have others of the same numbers: what was read before is then read anew. It is part of the mark, too.
@@ -51,6 +51,8 @@ class Version(NamedTuple):
     waiting: int | None = None
     generation: int = 0
     settled: int = 0
+    reached: int = 0
+    late: tuple[int, ...] | None = ()
 
 
 class Store(Protocol):
@@ -124,6 +126,10 @@ class Store(Protocol):
 
     def waiting(self, namespace_id: int) -> list[int]:
         """Return the numbers of what has arrived, upwards; inside a transaction or a snapshot."""
+        ...
+
+    def look_anew(self, namespace_id: int) -> None:
+        """Have the next look for arrivals rely on nothing that former looks have found."""
         ...
 
     def hold_arrivals(self, namespace_id: int) -> None:

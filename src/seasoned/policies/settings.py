@@ -32,7 +32,7 @@ _RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("memory_prior", "it is a probability in (0, 1)", lambda x: 0.0 < x < 1.0),
     ("memory_return_above", "it is a return", lambda _: True),
     ("similarity_power", "it is at least 0; 0 weighs all alike", lambda x: x >= 0.0),
-    ("propensity_floor", "a floor of propensities is in (0, 1]; None weighs all alike", lambda x: 0.0 < x <= 1.0),
+    ("propensity_floor", "a floor of propensities is in [1e-6, 1]; None weighs all alike", lambda x: 1e-6 <= x <= 1.0),
     ("decay", "a decay per episode is in (0, 1]; 1 forgets nothing", lambda x: 0.0 < x <= 1.0),
 )
 _CHOICES = {"unit": Unit, "selection": Selection, "prior_scale": PriorScale, "memory_base": MemoryBase}
@@ -69,7 +69,7 @@ class JitRLSettings:
         memory_return_above: only such actions whose mean return is above this; None: all.
         similarity_power: a neighbour's weight is `similarity^similarity_power`.
         decay: times `decay^age_in_episodes`, in (0, 1].
-        propensity_floor: off-policy care: times `1 / max(propensity, floor)`, in (0, 1], so that an action is not
+        propensity_floor: off-policy care: times `1 / max(propensity, floor)`, in [1e-6, 1], so that an action is not
             credited with the states (and times) at which it was likely to be taken. An action's mean is Hajek's (1971),
             its evidence Kish's effective number of steps (1965); a step weighs `1 / floor` at most (Ionides 2008). A
             step without a propensity gets the frequency of its action at its distinct state (Hirano, Imbens and Ridder
