@@ -75,7 +75,7 @@ def games(tmp_path_factory):
         yield
 
 
-@pytest.fixture(scope="module", params=[GRID, GAME], ids=["grid", "textworld"])
+@pytest.fixture(scope="module", params=[GRID, pytest.param(GAME, marks=pytest.mark.slow)], ids=["grid", "textworld"])
 def unbroken(request, tmp_path_factory):
     """A spec, how many episodes, and the scores of a run that nothing broke off."""
     if request.param == GAME:

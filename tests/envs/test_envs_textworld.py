@@ -146,6 +146,7 @@ def test_a_game_is_made_once(games):
     assert (folder / "game.z8").stat().st_mtime_ns == made
 
 
+@pytest.mark.slow
 def test_two_processes_may_make_one_game_at_once(tmp_path):
     code = """
 import os, sys

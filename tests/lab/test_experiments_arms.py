@@ -149,7 +149,7 @@ def test_a_budget_that_does_not_fit_is_refused(arm_spec, options, seen, memory):
     ("arm_spec", "error", "seen"),
     [
         (ArmSpec("a", "jitlr"), UnknownNameError, "Did you mean 'jitrl'"),
-        (ArmSpec("a", "alone", {"k": 3}), InputError, "has none"),
+        (ArmSpec("a", "alone", {"k": 3}), InputError, "Known are: selection"),
         (ArmSpec("a", "bm25", {"window_token": 3}), InputError, "Did you mean 'window_tokens'"),
         (ArmSpec("a", "bm25", {"k": 0}), InputError, "k is a whole number"),
         (ArmSpec("a", "bm25", {"b": 2.0}), InputError, r"\[0, 1\]"),

@@ -151,10 +151,20 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path):
     assert seen
 
 
+def test_a_suite_that_could_not_be_played_can_be_corrected(tmp_path):
+    tasks = [{"name": "grid", "env": "gird:S.G", "episodes": 1}]
+    wrong = Experiment.begin(tmp_path, suite(tasks=tasks, seeds=1)).run()
+    assert all("gird" in cell.error for cell in wrong.cells)
+    right = Experiment.begin(tmp_path, suite(tasks=[{**tasks[0], "env": "grid:S.G"}], seeds=1)).run()
+    assert all(cell.done and cell.error is None for cell in right.cells)
+
+
 def test_a_folder_is_of_one_experiment(tmp_path):
-    Experiment.begin(tmp_path / "lab", suite())
+    Experiment.begin(tmp_path / "lab", suite(seeds=2)).run(budget=Budget(seconds=1e-9))
+    tasks = [{"name": "grid", "env": GRID, "episodes": 1}]
+    Experiment.begin(tmp_path / "lab", suite(tasks=tasks)).run()
     with pytest.raises(ConfigError, match=r"another experiment.*seeds differ"):
-        Experiment.begin(tmp_path / "lab", suite(seeds=3))
+        Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=3))
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.tex").write_text("x")
     with pytest.raises(InputError, match="not empty"):

@@ -54,6 +54,7 @@ def test_conformance(llm):
     assert reading.usage.calls == 1
 
 
+@pytest.mark.slow
 def test_local_answers_do_not_depend_on_what_was_asked_before(local_llm):
     story = "You are in a kitchen. There is a table, a fridge and a door. " * 5
 

@@ -352,7 +352,7 @@ def copier(*arguments):
     return process
 
 
-@pytest.mark.parametrize("copying", ["backup", "restore"])
+@pytest.mark.parametrize("copying", ["backup", pytest.param("restore", marks=pytest.mark.slow)])
 def test_kill_9_leaves_the_target_as_it_was_or_whole(tmp_path, copying):
     source, target = fill(tmp_path / "source.db", range(1500)), tmp_path / "target.db"
     whole = verified(source).hash

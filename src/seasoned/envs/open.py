@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
@@ -90,15 +91,17 @@ def _open_bandit(target: str, given: dict[str, str], _: str | Path | None) -> En
 
 
 def _open_python(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
-    """An environment of one's own: `python:package.module:callable?option=text`."""
+    """An environment of one's own: `python:package.module:callable?option=text`, from the working folder too."""
     module, _colon, attribute = target.partition(":")
+    if (here := str(Path.cwd())) not in sys.path:  # as `python -m` has it; an installed command has not
+        sys.path.append(here)
     try:
         make = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:
         raise InputError(
             f"environment python:{excerpt(target)} ({error})",
             "it names a module that can be imported and something in it to call",
-            "Write python:package.module:MyEnvironment, and put the module's folder on PYTHONPATH.",
+            "Write python:package.module:MyEnvironment, in the module's folder, or with that on PYTHONPATH.",
         ) from error
     environment = make(**given)
     if not isinstance(environment, Environment):

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from seasoned.errors import InputError, MissingExtraError, excerpt
+from seasoned.errors import InputError, MissingExtraError
 from seasoned.registry import load_extra
 from seasoned.types import normalize_action
 
@@ -138,18 +138,18 @@ def check_story(file: Path) -> str:
         story = file.read_bytes()
     except OSError as error:
         raise InputError(
-            f"story {excerpt(str(file))} ({error.strerror})", "a story is a file that can be read", "Check the path."
+            f"story {file} ({error.strerror})", "a story is a file that can be read", "Check the path."
         ) from None
     if len(story) < 64 or story[0] not in range(1, 9):  # the header's length, and its first byte, the version
         raise InputError(
-            f"story {excerpt(str(file))} begins with {story[:4]!r}",
+            f"story {file} begins with {story[:4]!r}",
             "a story is a Z-machine file, .z1 to .z8",
             "Pass the story file itself, unpacked.",
         )
     if hashlib.md5(story, usedforsecurity=False).hexdigest() not in known:
         titles = ", ".join(sorted(str(about["rom"]) for about in known.values()))
         raise InputError(
-            f"story {excerpt(str(file))}",
+            f"story {file}",
             f"Jericho keeps score in {len(known)} stories, each of one release, and this is none of them",
             f"Take one of {titles}. A game of TextWorld opens as textworld:FILE.z8.",
         )

@@ -185,7 +185,11 @@ def _kind(spec: ArmSpec) -> ArmKind:
             raise InputError(
                 f"arm {spec.name}: setting {excerpt(name)}",
                 f"{spec.kind} has no such setting",
-                suggest(name, kind.settings) if kind.settings else "It has none: leave it out.",
+                "Write it beside settings, not in it."
+                if name in ArmSpec.__dataclass_fields__
+                else suggest(name, kind.settings)
+                if kind.settings
+                else "It has none: leave it out.",
             )
     if spec.budget_of is not None and kind.budget is None:
         able = ", ".join(sorted(name for name, other in ARMS.items() if other.budget))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -56,8 +57,10 @@ class Experiment:
     def begin(folder: Path, suite: Suite) -> Experiment:
         """Make the experiment's folder, or find the same experiment there.
 
+        Another suite takes the place of one of which no episode was played.
+
         Raises:
-            ConfigError: the folder holds another experiment.
+            ConfigError: the folder holds another experiment, or is being run.
             InputError: the folder cannot be made, or holds something else; or an arm cannot be built.
         """
         for arm in suite.arms:
@@ -71,8 +74,13 @@ class Experiment:
             with alone(folder / _LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
                 if not (folder / FILE).exists():  # else another process has begun it meanwhile
                     write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
-        known, _ = read_lab_file(folder)
+        known, record = read_lab_file(folder)
         if known.to_json() != suite.to_json():
+            if _nothing_was_played(folder):  # a misspelt suite can be corrected
+                with alone(folder / _LOCK, f"{folder} is being run"):
+                    shutil.rmtree(folder / "runs", ignore_errors=True)
+                    write_lab_file(folder, suite, record)
+                return Experiment(folder, suite)
             raise ConfigError(
                 f"{folder} holds another experiment: {known.name} ({_difference(known, suite)})",
                 "a folder holds one experiment",
@@ -120,7 +128,7 @@ class Experiment:
             raise InputError(
                 f"a budget of {budget.usd} dollars for {self.suite.model!r}",
                 "what it costs is known only with the model's prices",
-                "Give both prices a million tokens, or limit tokens.",
+                "Give both prices a million tokens (model_settings in the suite), or limit tokens.",
             )
         cache = self.folder / "answers.db" if cache is None else cache
         with alone(self.folder / _LOCK, f"{self.folder} is being run"):
@@ -207,6 +215,10 @@ def _check_workers(workers: object) -> None:
     number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
     if not number and workers != "ray":
         raise InputError(f"workers = {workers!r}", "it is a number of processes, or 'ray'", "Try 2.")
+
+
+def _nothing_was_played(folder: Path) -> bool:
+    return not any(file.stat().st_size for file in (folder / "runs").rglob("episodes.jsonl"))
 
 
 def _difference(one: Suite, other: Suite) -> str:
