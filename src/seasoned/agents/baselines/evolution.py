@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from seasoned.agents.baselines.lessons import Teller, lesson_chars
-from seasoned.agents.baselines.successes import Successes
-from seasoned.agents.baselines.tokens import check_fraction, check_whole, one_line
+from seasoned.agents.baselines.lessons import LessonArm
+from seasoned.agents.baselines.tokens import check_fraction, one_line
 from seasoned.agents.baselines.transcripts import check_told, framed, score_of
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
@@ -40,7 +39,7 @@ class _Tree:
     depth: int = 0
 
 
-class Evolution:
+class Evolution(LessonArm):
     """Prompt evolution in the manner of EvoTest (arXiv 2510.13220): an evolver rewrites the guide after every episode.
 
     Each episode is a node: the guide that it was played with, its transcript, its score s. The node to evolve from is,
@@ -94,20 +93,13 @@ class Evolution:
         transcript_tokens: int = 600,
         max_tokens: int = 192,
     ) -> None:
-        self._teller = Teller(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
-        self._successes = Successes(success)
+        super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
         self._exploration = check_fraction("exploration", exploration)
         self._decay = check_fraction("depth_decay", depth_decay, 1.0)
-        self._window_tokens = check_whole("window_tokens", window_tokens)
         self._trees: dict[str, _Tree] = {}
         self._latest = _Tree()
         self._earned: dict[str, dict[str, float]] = {}
         self._idle: dict[str, dict[str, None]] = {}
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Where nothing was learned because of the model's answer, and why."""
-        return tuple(self._teller.faults)
 
     def context(self, state: str, task: str) -> str:
         """Return the guide, and what is known of this very state."""

@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seasoned.agents.baselines.asking import Lesson, ask_lesson
+from seasoned.agents.baselines.successes import Successes
 from seasoned.agents.baselines.tokens import check_whole
 from seasoned.agents.baselines.transcripts import transcript
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import LLM
 from seasoned.types import Episode
 
-__all__ = ["Teller", "lesson_chars"]
+__all__ = ["LessonArm", "Teller", "lesson_chars"]
 
 _LESSON_CHARS = 600
 _CHARS_PER_TOKEN = 2
@@ -70,3 +71,19 @@ class Teller:
         if lesson.fault is not None:
             self.faults.append(f"episode {episode.id or 'without an id'}: {lesson.fault}")
         return lesson
+
+
+class LessonArm:
+    """What arms that ask a model for lessons have in common: the teller, what a success is, the window, the faults."""
+
+    def __init__(
+        self, llm: LLM, success: float | None, window_tokens: int, transcript_tokens: int, max_tokens: int
+    ) -> None:
+        self._teller = Teller(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
+        self._successes = Successes(success)
+        self._window_tokens = window_tokens
+
+    @property
+    def faults(self) -> tuple[str, ...]:
+        """Where nothing was learned because of the model's answer, and why."""
+        return tuple(self._teller.faults)

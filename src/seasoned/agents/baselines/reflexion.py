@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 
-from seasoned.agents.baselines.lessons import Teller, lesson_chars
-from seasoned.agents.baselines.successes import Successes
+from seasoned.agents.baselines.lessons import LessonArm
 from seasoned.agents.baselines.tokens import check_whole
 from seasoned.agents.baselines.transcripts import check_told, framed, score_of
 from seasoned.protocols import LLM, Usage
@@ -21,7 +20,7 @@ _AFTER = (
 )
 
 
-class Reflexion:
+class Reflexion(LessonArm):
     """Reflexion (arXiv 2303.11366): verbal reflections on failed trials, the last three of them in the prompt.
 
     The actor is the model with the reflections before the state; the evaluator is the environment's score; the model
@@ -63,17 +62,10 @@ class Reflexion:
         transcript_tokens: int = 600,
         max_tokens: int = 128,
     ) -> None:
-        self._teller = Teller(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
-        self._successes = Successes(success)
+        super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
         self._keep = check_whole("keep", keep)
-        self._window_tokens = check_whole("window_tokens", window_tokens)
         self._by_task: dict[str, deque[str]] = {}
         self._latest: deque[str] = deque(maxlen=keep)
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Where nothing was learned because of the model's answer, and why."""
-        return tuple(self._teller.faults)
 
     def context(self, state: str, task: str) -> str:
         """Return the reflections; the same at every step of an episode."""

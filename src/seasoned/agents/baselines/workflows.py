@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from seasoned.agents.baselines.lessons import Teller, lesson_chars
-from seasoned.agents.baselines.successes import Successes
-from seasoned.agents.baselines.tokens import check_whole
+from seasoned.agents.baselines.lessons import LessonArm
 from seasoned.agents.baselines.transcripts import check_told, framed, score_of
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
@@ -20,7 +18,7 @@ _AFTER = (
 )
 
 
-class Workflows:
+class Workflows(LessonArm):
     r"""Agent Workflow Memory, online (arXiv 2409.07429): routines induced from successes, all of them in the prompt.
 
     After an episode that is a success (see `Successes`: the environment's score stands for the paper's model-based
@@ -60,15 +58,8 @@ class Workflows:
         transcript_tokens: int = 600,
         max_tokens: int = 192,
     ) -> None:
-        self._teller = Teller(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
-        self._successes = Successes(success)
-        self._window_tokens = check_whole("window_tokens", window_tokens)
+        super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
         self._workflows: dict[str, str] = {}
-
-    @property
-    def faults(self) -> tuple[str, ...]:
-        """Where nothing was learned because of the model's answer, and why."""
-        return tuple(self._teller.faults)
 
     def context(self, state: str, task: str) -> str:
         """Return the workflows; the same at every step of an episode."""

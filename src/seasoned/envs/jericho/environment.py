@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from seasoned.envs.jericho.cache import ActionCache, default_file
-from seasoned.envs.jericho.story import Story, find_language
+from seasoned.envs.jericho.story import Story, check_story, find_language
 from seasoned.envs.options import Option, read_given
 from seasoned.envs.turns import Turns, check_whole
 from seasoned.errors import EnvError, InputError, excerpt
@@ -87,6 +87,7 @@ class JerichoEnv:
         query = "".join(f"&{name}={value}" for name, value in options.items() if value != defaults[name])
         self._name = f"jericho:{file}?max_steps={max_steps}{query}"
         self._listed, self._show_feedback = actions == "valid", show_feedback
+        check_story(Path(file))  # before anything that only a good file needs
         self._language = find_language() if self._listed else ""
         self._story = Story(Path(file))
         self._cache_key = cache

@@ -148,6 +148,8 @@ def _unlike(where: str, one: Any, two: Any) -> Iterator[str]:
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         for key in dict.fromkeys((*one, *two)):
             yield from _unlike(f"{where}, {key}", one.get(key), two.get(key))
+    elif (one is None) != (two is None) and isinstance(one or two, Mapping):
+        yield f"{where}: only in the {'second' if one is None else 'first'}"
     elif one != two and not (isinstance(one, list | tuple) and isinstance(two, list | tuple) and [*one] == [*two]):
         yield f"{where}: {_short(one)} / {_short(two)}"
 

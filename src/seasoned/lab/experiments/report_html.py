@@ -121,7 +121,7 @@ def _intervals_note(found: Findings, n: int) -> str:
     at_tasks = sum(task.p is not None for claim in found.claims for task in claim.tasks)
     return (
         f'<p class="note">Gain: the average score less that of {escape(found.suite.reference)} on the same '
-        "episodes, paired by seed; the dashed line is no gain. A verdict holds at 5&nbsp;% by an exact sign-flip test, "
+        "episodes, paired by seed; the dotted line is no gain. A verdict holds at 5&nbsp;% by an exact sign-flip test, "
         f"after Holm's adjustment: here for {compared} arms compared, in the tables of the tasks for all {at_tasks} "
         "arms at tasks. So of twenty pages on which no arm differs from the reference, one at most has a false verdict "
         "here, and one in the tables; an arm at a single task has one verdict, which holds in both. Intervals are "
