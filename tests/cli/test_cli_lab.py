@@ -149,3 +149,22 @@ def test_the_episodes_to_play_are_those_of_the_transfers_too(tmp_path):
     assert "2 runs, 10 episodes to play" in " ".join(said.split())
     assert "10/10 episodes" in said
     assert "0 episodes to play" in " ".join(run("resume", tmp_path / "x", "--audit", "none").split())
+
+
+def test_compare_says_in_words_what_only_one_of_them_has(folder, tmp_path):
+    run(
+        "run",
+        "quick",
+        "--out",
+        tmp_path / "x",
+        "--seeds",
+        2,
+        "--episodes",
+        3,
+        "--arms",
+        "alone,default",
+        "--audit",
+        "none",
+    )
+    assert "arms, placebo: only in the first" in " ".join(run("compare", folder, tmp_path / "x").split())
+    assert "arms, placebo: only in the second" in " ".join(run("compare", tmp_path / "x", folder).split())

@@ -14,8 +14,9 @@ from seasoned import JitRL, Memory, ModelAlone
 from seasoned.agents import EpisodeResult, RunRecord, UniformReader, play_run
 from seasoned.envs import open_env
 from seasoned.errors import InputError
-from seasoned.lab.experiments.comparing import claims
+from seasoned.lab.experiments.comparing import Claim, TaskClaim, claims
 from seasoned.lab.experiments.findings import find, role
+from seasoned.lab.experiments.measures import estimate
 from seasoned.lab.experiments.report import write_report
 from seasoned.lab.experiments.report_html import render
 from seasoned.lab.experiments.results import CellResults, Results, cell_folder, load_results, write_lab_file
@@ -286,3 +287,14 @@ def test_an_experiment_that_was_really_played(tmp_path):
     assert flips.total.flips == 0  # a model without a favourite has ties only
     assert flips.ties > 100
     parsed(written.html.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("alone_on", "said"), [(0, "on none of them by itself"), (1, "on 1 of them by itself")])
+def test_a_verdict_over_tasks_is_told_from_those_at_each_of_them(alone_on, said):
+    gain = estimate([0.1, 0.2, 0.3])
+    verdicts = ["better"] * alone_on + ["no difference shown"] * (2 - alone_on)
+    tasks = tuple(TaskClaim(f"t{i}", gain, 0.1, 0.2, each) for i, each in enumerate(verdicts))
+    claim = Claim(
+        arm="ours", gain=gain, unit="of the maximum", p=0.01, adjusted=0.02, verdict="better", tasks=tasks, why=None
+    )
+    assert f"ours beats alone over 2 tasks, {said}: +0.2" in sentence(claim, "alone", "ours")

@@ -109,10 +109,11 @@ def _said(claim: Claim, reference: str, role: str) -> str:
 
 
 def _where(claim: Claim) -> str:
-    """On how many tasks the verdict holds by itself."""
+    """Over how many tasks the verdict is, and on how many of them it holds by itself."""
     if len(claim.tasks) < 2:
         return ""
-    return f" on {sum(each.verdict == claim.verdict for each in claim.tasks)} of {len(claim.tasks)} tasks"
+    alone = sum(each.verdict == claim.verdict for each in claim.tasks)
+    return f" over {len(claim.tasks)} tasks, on {alone or 'none'} of them by itself"
 
 
 def _told(claim: Claim) -> list[str]:
