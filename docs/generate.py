@@ -22,7 +22,7 @@ HEADER = "<!-- Written by docs/generate.py; do not edit. -->\n\n"
 MODULES = (
     "seasoned", "seasoned.types", "seasoned.memory", "seasoned.policies", "seasoned.states", "seasoned.llms",
     "seasoned.envs", "seasoned.judges", "seasoned.agents", "seasoned.protocols", "seasoned.testing", "seasoned.core",
-    "seasoned.sync", "seasoned.registry", "seasoned.build",
+    "seasoned.policies.examples", "seasoned.service", "seasoned.sync", "seasoned.registry", "seasoned.build",
 )  # fmt: skip
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 

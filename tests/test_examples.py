@@ -8,19 +8,37 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
-SIZES = {"form_filling.py": "--sessions", "rollback.py": "--incidents", "closed_api.py": "--tickets"}
+SIZES = {
+    "form_filling.py": "--sessions",
+    "rollback.py": "--incidents",
+    "closed_api.py": "--tickets",
+    "human_choices.py": "--tickets",
+    "edits.py": "--requests",
+    "coding_agent.py": "--issues",
+    "filing_agent.py": "--jobs",
+}
 # A shorter run from a seed whose first run has learned enough to say; the whole one is among the slow tests.
 SHORT = {
     "form_filling.py": ("--sessions", "32"),
     "rollback.py": ("--incidents", "60"),
     "closed_api.py": ("--tickets", "60", "--seed", "2"),
+    "human_choices.py": ("--tickets", "40"),
+    "edits.py": ("--requests", "40"),
+    "coding_agent.py": ("--issues", "30"),
+    "filing_agent.py": ("--jobs", "24"),
 }
 MAX_LINES = 150
 ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+]\d\.\d+)\] \(n=(\d+),", re.MULTILINE)
+
+
+def scripts(*, slow: tuple[str, ...] = ()) -> list[Any]:
+    """Every example; those that start processes of their own take their time, and are among the slow tests."""
+    return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in SIZES]
 
 
 @functools.cache
@@ -33,7 +51,7 @@ def run(script: str, *options: str, hash_seed: str = "0") -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=SIZES)
+@pytest.fixture(scope="module", params=scripts(slow=("filing_agent.py",)))
 def script(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -66,7 +84,9 @@ def test_memory_helps_and_helps_more_with_experience(output: str) -> None:
     assert gains[-1] > gains[0]
 
 
-@pytest.mark.parametrize("deciding", ["form_filling.py", "rollback.py"])
+@pytest.mark.parametrize(
+    "deciding", ["form_filling.py", "rollback.py", "human_choices.py", "edits.py", "coding_agent.py"]
+)
 def test_explained_decision_follows_memory(deciding: str, options: dict[str, tuple[str, ...]]) -> None:
     output = run(deciding, *options[deciding])
     explained = output[output.index("\nstate ") :]
@@ -75,11 +95,40 @@ def test_explained_decision_follows_memory(deciding: str, options: dict[str, tup
     assert shifted > base
 
 
+@pytest.mark.parametrize("script", scripts(slow=("coding_agent.py", "filing_agent.py")))
 def test_same_seed_same_output(script: str) -> None:
     small = ("--seeds", "2", SIZES[script], "16")
     first = run(script, *small, "--seed", "7")
     assert run(script, *small, "--seed", "7", hash_seed="1") == first
     assert run(script, *small, "--seed", "8") != first
+
+
+@pytest.mark.parametrize(("people", "kind"), [("human_choices.py", "choices"), ("edits.py", "edits")])
+def test_what_people_say_is_worth_more_than_thumbs(people: str, kind: str, options: dict[str, tuple[str, ...]]) -> None:
+    found = re.search(rf"^{kind} - thumbs.*\[([-+]\d\.\d+), ", run(people, *options[people]), re.MULTILINE)
+    assert found is not None
+    assert float(found[1]) > 0.0
+
+
+def test_a_review_is_worth_more_than_tests_that_were_really_run(options: dict[str, tuple[str, ...]]) -> None:
+    output = run("coding_agent.py", *options["coding_agent.py"])
+    found = re.search(r"^review - tests.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
+    assert found is not None
+    assert float(found[1]) > 0.0
+    assert "tested in processes of their own: 12 patches" in output, "each of the patches, and each once"
+
+
+def test_files_are_really_filed_and_the_prompt_shows_what_worked() -> None:
+    output = run("filing_agent.py", "--seeds", "2", "--jobs", "8")
+    shares = [float(share) for *_, arms, _, _, _, _ in ROW.findall(output) for share in arms.split()]
+    assert len(shares) == 12
+    assert 0.0 < sum(shares) < 12.0
+    prompt = output[output.index("last prompt:") :]
+    worked = re.search(
+        r"^Example 1, which earned (\S+) from there:\nGoal: .+\n(?:.+\n)*?Action: ", prompt, re.MULTILINE
+    )
+    assert worked is not None
+    assert float(worked[1]) > 0.0
 
 
 def test_feedback_is_worth_more_than_the_dashboards(options: dict[str, tuple[str, ...]]) -> None:
@@ -111,6 +160,7 @@ def test_advice_speaks_of_what_was_seen_and_the_model_s_obedience_is_an_assumpti
     assert re.search(r"follows a preference with probability 0\.\d, heeds a warning with 0\.\d", output)
 
 
+@pytest.mark.parametrize("script", scripts())
 def test_readable(script: str) -> None:
     text = (EXAMPLES / script).read_text()
     assert text.count("\n") < MAX_LINES
@@ -119,5 +169,7 @@ def test_readable(script: str) -> None:
     assert set(imported) <= {
         "seasoned",
         "seasoned.policies.advice",
-        *(f"seasoned.{part}" for part in ("actions", "core", "llms", "policies", "protocols", "states", "sync")),
-    }
+        *(f"seasoned.{part}" for part in (
+            "actions", "agents", "core", "envs", "llms", "policies", "protocols", "states", "sync", "types"
+        )),
+    }  # fmt: skip

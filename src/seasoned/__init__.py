@@ -13,13 +13,32 @@ Example:
 from seasoned.errors import SeasonedError
 from seasoned.memory import Budget, Memory, Selection
 from seasoned.policies import JitRL, ModelAlone
-from seasoned.types import Decision, Episode, Evidence, Experience, Neighbor, Prior, Step
+from seasoned.types import (
+    Choice,
+    Correction,
+    Decision,
+    Edit,
+    Episode,
+    Evidence,
+    Experience,
+    Neighbor,
+    Outcome,
+    OwnAnswer,
+    Prior,
+    Review,
+    Score,
+    Step,
+    Thumbs,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "Choice",
+    "Correction",
     "Decision",
+    "Edit",
     "Episode",
     "Evidence",
     "Experience",
@@ -27,9 +46,14 @@ __all__ = [
     "Memory",
     "ModelAlone",
     "Neighbor",
+    "Outcome",
+    "OwnAnswer",
     "Prior",
+    "Review",
+    "Score",
     "SeasonedError",
     "Selection",
     "Step",
+    "Thumbs",
     "__version__",
 ]

@@ -9,7 +9,7 @@ import numpy
 import pytest
 
 import seasoned
-from seasoned.agents import EpisodeResult, RunRecord, provenance
+from seasoned.agents import EpisodeResult, RunRecord, provenance, read_code
 from seasoned.errors import ConfigError, InputError
 from seasoned.protocols import Usage
 
@@ -55,6 +55,19 @@ def test_it_draws_an_id_and_keeps_it(tmp_path):
     for record in records:
         assert saved(record.folder)["run_id"] == record.run_id == RunRecord(record.folder, SETTINGS).run_id
     assert RunRecord.is_in(tmp_path / "a") and not RunRecord.is_in(tmp_path)
+
+
+def test_it_keeps_by_what_code_it_was_played(tmp_path):
+    record = RunRecord(tmp_path, SETTINGS, {"my_shop": "aa"})
+    record.begin()
+    assert read_code(tmp_path) == {("my_shop", "aa")}
+    RunRecord(tmp_path, SETTINGS, {"my_shop": "bb"}).begin()  # nothing was played by the first
+    assert saved(tmp_path)["code"] == {"my_shop": "bb"}
+    assert read_code(tmp_path) == {("my_shop", "bb")}
+    RunRecord(tmp_path, SETTINGS, {"my_shop": "bb"}).add(0, result(1.0))
+    RunRecord(tmp_path, SETTINGS, {"my_shop": "cc"}).begin()
+    assert read_code(tmp_path) == {("my_shop", "bb"), ("my_shop", "cc")}
+    assert read_code(tmp_path / "nowhere") == frozenset()
 
 
 def test_the_revision_is_a_commit_or_unknown():

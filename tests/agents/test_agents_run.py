@@ -10,7 +10,7 @@ import math
 import pytest
 
 from seasoned import JitRL, Memory
-from seasoned.agents import RunRecord, UniformReader, play_run
+from seasoned.agents import RunRecord, UniformReader, play_run, read_lost, read_results
 from seasoned.agents.run import LATE
 from seasoned.core import discounted_returns
 from seasoned.envs import ContextualBandit, Grid, SupportTriage
@@ -261,6 +261,42 @@ def test_the_record_lists_every_session_that_went_on(tmp_path):
     first, second = found["sessions"]
     assert found["started_at"] <= first["at"] <= second["at"] <= found["finished_at"]
     assert all({"versions", "revision", "python", "machine"} <= set(session) for session in (first, second))
+
+
+class Paid:
+    """A model that takes a call and ten tokens a step."""
+
+    name = "paid"
+
+    async def read(self, state, task, candidates):
+        reading = await UniformReader().read(state, task, candidates)
+        return dataclasses.replace(reading, usage=Usage(calls=1, prompt_tokens=10))
+
+
+def test_what_an_episode_that_broke_off_has_cost_is_counted(tmp_path):
+    """It breaks off at its fourth step, and is played again from its beginning."""
+    environment, told = Counting(fail_at=[4], slip=0.0), []
+
+    def play():
+        with Memory.open(tmp_path / "memory.db") as memory:
+            record = RunRecord(tmp_path / "run", {})
+            lost = {"lost": lambda number, usage: told.append((number, usage.calls, usage.tokens))}
+            arguments = (environment, ModelAlone(), Paid())
+            asyncio.run(play_run(*arguments, memory=memory, episodes=2, seed=0, record=record, **lost))
+
+    with pytest.raises(EnvError):
+        play()
+    assert told == [(0, 4, 40)]
+    assert read_lost(tmp_path / "run").calls == RunRecord(tmp_path / "run", {}).usage.calls == 4
+    play()
+    assert told == [(0, 4, 40)]
+    record = RunRecord(tmp_path / "run", {})
+    steps = sum(result.steps for result in record.results.values())
+    assert record.usage.calls == steps + 4
+    assert sum(result.usage.calls for result in read_results(tmp_path / "run")) == steps
+    (tmp_path / "run" / "lost.jsonl").write_text("{}\n")
+    with pytest.raises(InputError, match="own record"):
+        read_lost(tmp_path / "run")
 
 
 def test_the_record_sums_up_what_the_run_cost(tmp_path):

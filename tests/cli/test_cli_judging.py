@@ -127,6 +127,21 @@ def test_the_outcome_is_told_or_not(path, options, told):
     assert ('"outcome"' in user) == told and "Be kind." in system
 
 
+def test_where_the_environment_gave_rewards_the_scores_are_compared_with_them(path, tmp_path):
+    """Three episodes, each with one step of reward 0 and one of 1; every score is 0.5."""
+    with ChatServer(scoring()) as server:
+        found = report(server, path)["agreement"]
+        assert found["confusion"] == [[0, 0, 0], [0, 0, 3], [0, 0, 3]]
+        assert (found["n"], found["accuracy"], found["kappa"]) == (6, 0.5, 0.0)
+        assert found["pearson"]["value"] is None  # of a constant
+        assert "accuracy 0.50, kappa +0.00, n = 6 steps" in run(server, path, "--again").stdout
+        unrewarded = tmp_path / "b.db"
+        with Memory.open(unrewarded) as memory:
+            memory.add(Episode("buy", [Step("page:buy", "a")]))
+        assert report(server, str(unrewarded))["agreement"] is None
+        assert "environment" not in run(server, str(unrewarded), "--again").stdout
+
+
 def test_a_cache_answers_the_second_time(path, tmp_path):
     with ChatServer(scoring()) as server:
         report(server, path, "--cache", str(tmp_path / "answers.db"))

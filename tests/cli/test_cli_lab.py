@@ -14,6 +14,29 @@ from seasoned.lab.experiments.results import load_results
 MAIN = "from seasoned.cli import main; main()"
 
 
+ESCAPING = """
+from seasoned.envs import Grid
+
+
+class Escaping(Grid):
+    def __init__(self):
+        super().__init__(["S.G"], max_steps=4)
+
+    async def step(self, action):
+        raise ValueError("boo \\x1b[2J\\x1b]0;pwn\\x07")
+
+
+class Hanging(Grid):
+    def __init__(self):
+        super().__init__(["S.G"], max_steps=4)
+
+    async def step(self, action):
+        import asyncio
+
+        await asyncio.sleep(3600)
+"""
+
+
 def run(*arguments):
     done = CliRunner().invoke(lab, [str(a) for a in arguments], catch_exceptions=False, standalone_mode=False)
     return done.output
@@ -31,7 +54,7 @@ def folder(tmp_path_factory):
 def test_list_names_every_suite_with_its_size():
     said = " ".join(run("list").split())
     assert "quick: Does memory" in said
-    assert "tasks: 1, arms: 3, seeds: 10; 600 episodes, model uniform" in said
+    assert "1 task, 3 arms, 10 seeds; 600 episodes, model uniform" in said
 
 
 def test_the_same_command_again_plays_nothing_and_another_is_refused(folder):
@@ -78,13 +101,16 @@ def test_what_is_not_there(tmp_path):
             run(command, tmp_path)
     with pytest.raises(InputError, match=r"--workers many.*number of processes"):
         run("run", "quick", "--out", tmp_path / "x", "--workers", "many")
+    assert not (tmp_path / "x").exists()
 
 
-def test_a_failure_is_said_once_and_the_others_go_on(tmp_path):
+def test_a_failure_is_said_once_and_the_others_go_on(tmp_path, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (tmp_path / "escaping_world.py").write_text(ESCAPING)
     suite = tmp_path / "mine.toml"
     suite.write_text(
         'name = "mine"\nmodel = "uniform"\nseeds = 2\n'
-        '[[tasks]]\nname = "story"\nenv = "textworld:nowhere.z8"\nepisodes = 1\n'
+        '[[tasks]]\nname = "story"\nenv = "python:escaping_world:Escaping"\nepisodes = 1\n'
         '[[tasks]]\nname = "grid"\nenv = "grid:S.G"\nepisodes = 1\n'
         '[[arms]]\nname = "alone"\n'
     )
@@ -94,29 +120,6 @@ def test_a_failure_is_said_once_and_the_others_go_on(tmp_path):
     assert said.count("failed: story/alone/0 and 1 more:") == 1
     assert "2 of 4 runs are not finished" in said
     assert done.returncode == 1, done.stderr
-
-
-ESCAPING = """
-from seasoned.envs import Grid
-
-
-class Escaping(Grid):
-    def __init__(self):
-        super().__init__(["S.G"], max_steps=4)
-
-    async def step(self, action):
-        raise ValueError("boo \\x1b[2J\\x1b]0;pwn\\x07")
-
-
-class Hanging(Grid):
-    def __init__(self):
-        super().__init__(["S.G"], max_steps=4)
-
-    async def step(self, action):
-        import asyncio
-
-        await asyncio.sleep(3600)
-"""
 
 
 def test_what_an_environment_says_cannot_move_the_cursor_and_a_hang_ends(tmp_path, monkeypatch):

@@ -88,8 +88,8 @@ def test_merge_tells_what_came_in(path, tmp_path):
     assert (one["namespace"], one["made"], one["episodes"]) == ("default", False, 2)
     assert ids(path) == ["e1", "e2", "e3", "e4"]
     done = seasoned("merge", tmp_path / "new.db", path, other, "-n", "default")
-    assert done.stdout.split() == ["namespace", "episodes", "feedback", "quarantines", "changed",
-                                   "default", "4", "0", "0", "0"]  # fmt: skip
+    assert done.stdout.split() == ["namespace", "episodes", "feedback", "quarantines", "notes",
+                                   "changed", "default", "4", "0", "0", "0", "0"]  # fmt: skip
 
 
 def test_compact_tells_the_bytes(path):

@@ -77,7 +77,9 @@ def test_the_derived_kappa_is_the_ratio_of_variances_that_made_the_data(noise_sd
     assert derived_kappa(noise, scatter) == pytest.approx(noise_sd**2 / scatter_sd**2, rel=0.15)
 
 
-@pytest.mark.parametrize(("noise", "n"), [(0.1, 1), (1.0, 3), (3.0, 3), (3.0, 6)])
+@pytest.mark.parametrize(
+    ("noise", "n"), [(0.1, 1), (1.0, 3), *(pytest.param(3.0, n, marks=pytest.mark.slow) for n in (3, 6))]
+)
 def test_through_a_memory_the_derived_constant_errs_little_more_than_the_true_one(noise, n):
     """Mean squared error over 150 states of 4 actions, values N(0, 1): less than 1.4 times that of the true s2 / t2."""
     rng = np.random.default_rng(3)

@@ -248,6 +248,15 @@ def test_a_program_that_the_user_names_comes_first_and_playwrights_own_before_th
     assert find_chromium(str(tmp_path / "own")) == str(tmp_path / "named")
 
 
+def test_whether_there_is_a_browser_is_known_before_one_is_started(tmp_path, monkeypatch):
+    BrowserEnv("miniwob.click-test").check_installed()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
+    monkeypatch.delenv("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH", raising=False)
+    with pytest.raises(MissingExtraError, match=r"no Chromium.*playwright install chromium"):
+        BrowserEnv("miniwob.click-test").check_installed()
+
+
 def test_miniwobs_pages_are_found_where_the_variable_says(tmp_path, monkeypatch):
     (tmp_path / "click-test.html").touch()
     monkeypatch.setenv("MINIWOB_URL", tmp_path.as_uri())

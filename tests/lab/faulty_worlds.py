@@ -35,8 +35,8 @@ class Faulty(Grid):
 
     Args:
         how: a key of `RAISED`; `die` (the process), `exit` (`sys.exit`), `exit-beside` (the same, in another task),
-            `hang` (for ever), `move` (the working directory), `nan`, `infinite` or `text` (as a reward), `close` (it
-            hangs when it is closed); anything else does no harm.
+            `hang` (for ever), `spin` (the same, without waiting), `move` (the working directory), `nan`, `infinite` or
+            `text` (as a reward), `close` (it hangs when it is closed); anything else does no harm.
         marks: a folder that counts how often it went wrong.
         times: how often.
         at: at which step, counted over all episodes.
@@ -70,6 +70,8 @@ class Faulty(Grid):
             await beside
         if self._how == "hang":
             await asyncio.sleep(3600)
+        while self._how == "spin":
+            pass
         if self._how == "move":
             os.chdir("/")
         rewards = {"nan": float("nan"), "infinite": float("inf"), "text": "1"}

@@ -232,7 +232,7 @@ def test_a_damaged_memory_is_said_and_refuses_nothing(stored, tmp_path):
     assert written.findings.unread[0].startswith("maze, default, seed 0: ")
     text = "".join(Reader(written.html.read_text(encoding="utf-8")).text)
     assert "file is not a database" in text[text.index("Could not be read") :]
-    assert "1 files could not be read" in written.summary
+    assert "1 file could not be read" in written.summary
 
 
 def test_damaged_runs_and_texts_that_are_no_characters_are_reported(tmp_path):

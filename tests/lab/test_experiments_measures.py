@@ -16,7 +16,7 @@ from seasoned.core import mean_interval
 from seasoned.errors import InputError
 from seasoned.lab.experiments.comparing import claims, sign_flip_p_value, wins
 from seasoned.lab.experiments.comparing_experiments import compare_reports
-from seasoned.lab.experiments.measures import estimate, last_quarter, measure, pass_powers
+from seasoned.lab.experiments.measures import estimate, last_quarter, measure, pass_powers, score_range
 from seasoned.lab.experiments.results import CellResults, Results
 from seasoned.lab.experiments.suite import ArmSpec, Cell, Suite, Task
 from seasoned.protocols import Usage
@@ -115,6 +115,35 @@ def test_the_interval_of_a_score_ends_at_the_best_possible_one():
     assert estimate([0.5, 3.0], at_most=2.0) == estimate([0.5, 3.0])  # the maximum is not what it says
 
 
+def test_the_interval_of_what_cannot_be_negative_ends_at_zero():
+    assert estimate([0.0, 1.0], at_least=0.0).interval.low == 0.0
+    assert estimate([0.0, 1.0], at_least=0.0).interval.high == estimate([0.0, 1.0]).interval.high
+    assert estimate([-1.0, 1.0], at_least=0.0) == estimate([-1.0, 1.0])  # the least is not what it says
+
+
+@pytest.mark.parametrize(
+    ("scores", "best", "ends"),
+    [
+        ([0.0, 1.0], 1.0, (0.0, 1.0)),
+        ([-0.5, 1.0], 1.0, (None, 1.0)),  # how badly it can go is not known
+        ([0.5], None, (0.0, None)),
+        ([], 1.0, (0.0, None)),
+    ],
+)
+def test_between_which_ends_scores_lie(scores, best, ends):
+    assert score_range([played(score, best) for score in scores], TASK) == ends
+
+
+def test_a_gain_is_no_greater_than_the_best_score_where_no_score_is_below_zero():
+    for lowest, bounded in ((0.0, True), (-0.1, False)):
+        found = results({("maze", "alone"): [[lowest]] * 2, ("maze", "ours"): [[2.0], [0.5]]})
+        interval = claims(found)[0].tasks[0].gain.interval
+        assert (interval.high == 2.0) is bounded
+        assert (interval.high > 2.0) is not bounded
+        difference = wins(found)[0].difference.interval
+        assert (difference.high == 2.0) is bounded
+
+
 # ------------------------------------------------------------------------------------------------ pairs
 
 
@@ -195,7 +224,7 @@ def test_the_same_pairs_never_have_two_verdicts():
     assert (only.verdict, only.adjusted) == (only.tasks[0].verdict, only.tasks[0].adjusted)
 
 
-@pytest.mark.parametrize(("arms", "tasks"), [(7, 1), (4, 2)])
+@pytest.mark.parametrize(("arms", "tasks"), [pytest.param(7, 1, marks=pytest.mark.slow), (4, 2)])
 def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
     """No arm differs, all share the reference's runs: marks in the answer, and marks in the tables."""
     rng, pages = np.random.default_rng(arms), 400

@@ -1,8 +1,11 @@
 """The same experiment on a Ray cluster, one of this machine; run by `make test-ray`."""
 
-import pytest
+import os
 
-from seasoned.errors import MissingExtraError
+import pytest
+from small_experiments import HERE
+
+from seasoned.errors import InputError, MissingExtraError
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.results import load_results
 from seasoned.lab.experiments.suite_reading import read_suite
@@ -49,11 +52,17 @@ def test_ray_ends_as_one_process_does(tmp_path):
     assert all(done and error is None for _, done, error in scores(tmp_path / "ray").values())
 
 
-def test_a_run_that_fails_there_stops_no_other(tmp_path):
+def test_a_run_that_fails_there_stops_no_other(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="the extra ray is not installed")
-    tasks = [{"name": "bad", "env": "grid:", "episodes": 2}, {"name": "good", "env": GRID, "episodes": 2}]
-    Experiment.begin(tmp_path, suite(tasks=tasks, seeds=1)).run(workers="ray")
-    found = scores(tmp_path)
+    (marks := tmp_path / "marks").mkdir()
+    faulty = f"python:faulty_worlds:Faulty?how=die&marks={marks}&times=9&at=3"
+    tasks = [{"name": "bad", "env": faulty, "episodes": 2}, {"name": "good", "env": GRID, "episodes": 2}]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+    with pytest.raises(InputError, match=r"task typo: environment 'gird:S.G'"):
+        typo = [*tasks, {"name": "typo", "env": "gird:S.G", "episodes": 2}]
+        Experiment.begin(tmp_path / "lab", suite(tasks=typo, seeds=1)).run(workers="ray")
+    Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=1)).run(workers="ray")
+    found = scores(tmp_path / "lab")
     assert found["good/default/0"][1:] == (True, None)
     assert found["bad/default/0"][1] is False
     assert found["bad/default/0"][2]

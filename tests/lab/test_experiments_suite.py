@@ -59,9 +59,11 @@ def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
         ({"name": "../x"}, "../x", "names folders"),
         ({"name": 3}, "name 3", "names folders"),
         ({"tasks": []}, "tasks = []", "a suite has tasks"),
+        ({"tasks": {"name": "a"}}, "tasks = {'name': 'a'}", "[[tasks]]"),
+        ({"tasks": ["a"]}, "tasks[0] = 'a'", "a table"),
         ({"tasks": [{"name": "a", "env": GRID}]}, "tasks[0]", "episodes is needed"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 0}]}, "episodes = 0", "at least 1"),
-        ({"tasks": [{"name": "a", "env": [], "episodes": 1}]}, "env = []", "has env"),
+        ({"tasks": [{"name": "a", "env": [], "episodes": 1}]}, "env = []", "a task has an environment"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "max_score": 0}]}, "max_score = 0", "divided"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "max_score": float("nan")}]}, "nan", "finite"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "transfer": [{"env": GRID}]}]}, "transfer[0]", "split"),
@@ -96,11 +98,11 @@ def test_what_is_wrong_is_refused_with_its_place(changes, seen, rule):
 
 def test_a_file_that_is_no_suite(tmp_path):
     broken = tmp_path / "broken.toml"
-    broken.write_text("name = [")
-    with pytest.raises(InputError, match=r"broken.toml.*TOML"):
+    broken.write_text("name = quick\n")
+    with pytest.raises(InputError, match=r"broken.toml is no TOML: .*line 1.*Correct that line"):
         load_suite(str(broken))
     broken.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="TOML"):
+    with pytest.raises(InputError, match="TOML file in UTF-8"):
         load_suite(str(broken))
     with pytest.raises(NotFoundError, match="Did you mean 'quick'"):
         load_suite("quikc")

@@ -132,10 +132,12 @@ def sure(memory, seed):
     ("play", "target", "truth"),
     [(learned, ModelAlone(), 0.8), (sure, Fixed({page: {"pay": 0.5, "back": 0.5} for page in ("cart", "form")}), 1.0)],
 )
-def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_holds(play, target, truth, estimator):
+def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_holds(
+    play, target, truth, estimator, share
+):
     """The target pays with 0.4 (0.5) at each of two steps, whatever the log did instead."""
     wrong = []
-    for seed in range(12):
+    for seed in range(share(12)):
         with Memory.open(":memory:", gamma=0.5) as memory:
             play(memory, seed)
             paid = np.mean([[step.reward for step in episode.steps] for episode in memory.episodes()], axis=0)

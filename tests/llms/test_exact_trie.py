@@ -1,5 +1,6 @@
 """The trie and the modulated policy on it, from their definitions; the text model is a table, so all is enumerated."""
 
+import functools
 import itertools
 import math
 
@@ -105,6 +106,7 @@ def test_open_conditionals_tilt_the_candidates_and_leave_every_other_text_in_pro
     shift = {ids: beta * advantages[text] for ids, text in zip(scores.token_ids, scores.texts, strict=True)}
     total = 1.0 + sum(model.text_prob(ids) * math.expm1(value) for ids, value in shift.items())
 
+    @functools.cache  # every text asks for those of its beginnings
     def next_probs(prefix):
         weights = model.probs(prefix).copy()
         node = policy.trie.walk(prefix)

@@ -72,6 +72,7 @@ def test_local_refuses_what_does_not_fit(local_llm):
         asyncio.run(local_llm.complete(CompletionRequest((Message("user", "word " * 600),))))
 
 
+@pytest.mark.slow
 def test_local_is_quiet():
     program = (
         "import asyncio; from seasoned.llms import LocalLLM; from seasoned.protocols import *\n"

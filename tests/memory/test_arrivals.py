@@ -621,8 +621,11 @@ def test_an_erasure_reaches_what_has_arrived(postgres, fresh_url):  # noqa: F811
 
 
 def make_version_2(server, url):
-    """Take away what version 3 has more."""
+    """Take away what later versions have more."""
     with server.connect(server.url(database=url.rsplit("/", 1)[1])) as admin:
+        admin.execute("DROP TABLE seasoned.note")
+        admin.execute("ALTER TABLE seasoned.feedback DROP COLUMN kind")
+        admin.execute("ALTER TABLE seasoned.namespace DROP COLUMN notes")
         admin.execute("ALTER TABLE seasoned.episode DROP COLUMN line")
         admin.execute("DROP SEQUENCE seasoned.arrival_number")
         admin.execute("UPDATE seasoned.meta SET version = 2")
@@ -636,7 +639,7 @@ def test_a_database_of_version_2_gets_arrivals_from_its_owner(crowd):
         hash_ = memory.verify().hash
     make_version_2(crowd, owner_url)
     for options in ({}, {"read_only": True}):
-        with pytest.raises(StoreError, match=r"schema 2: schema 3 is needed.*owner.*seasoned memory migrate"):
+        with pytest.raises(StoreError, match=r"schema 2: schema 4 is needed.*owner.*seasoned memory migrate"):
             Memory.open(url, **options)
     assert migrate(owner_url).version == POSTGRES_VERSION  # no tenant is named: they keep what they need
     with Memory.open(url) as memory:

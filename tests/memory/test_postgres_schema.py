@@ -124,7 +124,7 @@ def test_a_newer_schema_is_left_as_it_is(postgres, fresh_url):  # noqa: F811
     opened(fresh_url).close()
     with postgres.connect(fresh_url) as connection:
         connection.execute("UPDATE seasoned.meta SET version = 99")
-    with pytest.raises(NewerStoreError, match=r"schema 99.*up to 3.*Upgrade seasoned"):
+    with pytest.raises(NewerStoreError, match=r"schema 99.*up to 4.*Upgrade seasoned"):
         opened(fresh_url)
 
 
@@ -145,17 +145,17 @@ def test_an_empty_schema_that_is_there_already_is_taken(postgres, fresh_url):  #
 def test_a_migration_runs_whole_or_not_at_all(fresh_url):  # noqa: F811
     store = opened(fresh_url)
     store.close()
-    steps = {3: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 4: ["SELECT 1 / 0"]}
+    steps = {4: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 5: ["SELECT 1 / 0"]}
     with connect(parse_url(fresh_url), read_only=False) as connection:
         with pytest.raises(psycopg.errors.DivisionByZero, match=r"division by zero"):
-            prepare_schema(connection, "p", create=False, migrate=True, version=5, steps=steps)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (3,)
+            prepare_schema(connection, "p", create=False, migrate=True, version=6, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (4,)
         columns = "SELECT FROM pg_attribute WHERE attrelid = 'seasoned.state'::regclass AND attname = 'colour'"
         assert not connection.execute(columns).fetchall()
-        with pytest.raises(StoreError, match=r"schema 3: schema 4 is needed.*seasoned memory migrate"):
-            prepare_schema(connection, "p", create=False, migrate=False, version=4, steps=steps)
-        prepare_schema(connection, "p", create=False, migrate=True, version=4, steps=steps)
-        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (4,)
+        with pytest.raises(StoreError, match=r"schema 4: schema 5 is needed.*seasoned memory migrate"):
+            prepare_schema(connection, "p", create=False, migrate=False, version=5, steps=steps)
+        prepare_schema(connection, "p", create=False, migrate=True, version=5, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (5,)
         assert len(connection.execute(columns).fetchall()) == 1
 
 

@@ -162,20 +162,21 @@ def test_a_snapshot_sees_one_state_and_writes_nothing(fresh_url):  # noqa: F811
         pass
 
 
-@pytest.mark.parametrize("table", ["episode", "feedback", "quarantine"])
+@pytest.mark.parametrize("table", ["episode", "feedback", "quarantine", "note"])
 def test_a_key_that_no_index_holds_is_refused(fresh_url, table):  # noqa: F811
     store = opened(fresh_url)
     ns = namespace(store)
     long = "é" * 501
     row = {
         "episode": (ns, 1, long, "t", "terminated", 0, None, None, None, None, None, 1.0, b"d"),
-        "feedback": (ns, 1, long, 1, 1.0, 1.0, "s", None, 1.0, None, None, b"d", True),
+        "feedback": (ns, 1, long, 1, 1.0, 1.0, "s", None, 1.0, None, None, b"d", True, None),
         "quarantine": (ns, 1, long, "{}", "r", 1.0, None, b"d"),
+        "note": (ns, long, "e", None, "plan", "{}", "s", None, 1.0, None, b"d"),
     }[table]
     with pytest.raises(InputError, match=r"1002 bytes.*at most 1000 bytes.*shorter"), store.transaction(ns):
         store.insert(table, [row])
     with store.transaction(ns):
-        store.insert(table, [(ns, 1, "é" * 500, *row[3:])])
+        store.insert(table, [tuple("é" * 500 if value == long else value for value in row)])
 
 
 def test_a_namespace_whose_name_no_index_holds_is_refused(fresh_url):  # noqa: F811

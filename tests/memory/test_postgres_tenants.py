@@ -39,6 +39,7 @@ class Site:
             )
             memory.feedback("a1", 0.5)
             memory.quarantine(Selection(subject="nobody"), reason="r")
+            memory.note("a1", "plan", {"text": "a plan of a"}, author="a")
             self.hash = memory.verify().hash
             self.id = memory._id
         self.admin.execute(f"INSERT INTO seasoned.copy VALUES ({self.id}, 1, 'export', '/a', 1.0)")

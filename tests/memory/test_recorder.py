@@ -49,7 +49,7 @@ def test_an_interrupt_after_the_commit_doubles_nothing():
     with Memory.open(":memory:") as memory:
         calls = []
 
-        def add(episode):
+        def add(episode, notes):
             memory.add(episode)
             calls.append(episode.id)
             if len(calls) == 1:
@@ -66,7 +66,7 @@ def test_an_interrupt_after_the_commit_doubles_nothing():
 def test_an_error_in_the_commit_is_not_tried_again():
     calls = []
 
-    def add(episode):
+    def add(episode, notes):
         calls.append(episode)
         raise OSError("the disk is gone")
 

@@ -11,6 +11,7 @@ import pytest
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import IntegrityError, NotFoundError, SeasonedError, StoreError
+from seasoned.types import Choice, Review
 
 UNDERIVED = {
     # Said once and derived from nothing, so that nothing stored can contradict another value of them.
@@ -24,8 +25,14 @@ UNDERIVED = {
     ("quarantine", "lifted_at"): "part of verify().hash, which then differs",
     ("episode", "created_at"): "part of verify().hash, which then differs",
     ("feedback", "revoked_at"): "part of verify().hash, which then differs",
+    ("note", "revoked_at"): "part of verify().hash, which then differs",
 }
-IN_THE_HASH = {("episode", "created_at"), ("feedback", "revoked_at"), ("quarantine", "lifted_at")}
+IN_THE_HASH = {
+    ("episode", "created_at"),
+    ("feedback", "revoked_at"),
+    ("note", "revoked_at"),
+    ("quarantine", "lifted_at"),
+}
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +59,11 @@ def whole(tmp_path_factory):
         memory.lift(memory.quarantine(Selection(source="judge", since=0.0), "under review"))
         memory.add(Episode("buy", [Step("erased", "soon", 1.0)], id="erased", subject="other"))
         memory.note_copy("backup", "/backups/agent.db")
+        memory.note("erased", "plan", {"text": "soon gone"}, author="other")
         memory.erase("other")
+        memory.note("e0", "reasoning", {"text": "it adds up"}, step=0, author="m-1")
+        memory.give(Choice(("go 0", "go away"), 1), episode_id="e0", step=2, author="ann")
+        memory.revoke(memory.give(Review("approved"), episode_id="e1", author="bob").id)
         memory.verify()
     return path
 

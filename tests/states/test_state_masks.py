@@ -163,9 +163,10 @@ def test_all_masks_by_example(text, masked):
 @pytest.mark.parametrize(
     "unit", ["1.", "1e-", "a1", "sk-", "eyJaaaaaaaa.", "abcd1234-", "10:", "Jan 1 ", "aA-", "-", " "]
 )
-def test_a_hostile_text_of_a_megabyte_is_masked(unit):
-    # The claim is that this ends: a quadratic pattern would run into the suite's time limit.
-    text = (unit * (1_000_000 // len(unit))) + "x!"
+@pytest.mark.timeout(100)
+def test_a_long_hostile_text_is_masked(unit):
+    # The claim is that this ends: a quadratic pattern would run into the time limit.
+    text = (unit * (400_000 // len(unit))) + "x!"
     assert apply_masks(text, ALL_MASKS).endswith("!")
 
 

@@ -234,7 +234,7 @@ def test_only_text_is_redacted(value):
         Redactor()(value)
 
 
-# A scan that is quadratic takes hours on a million characters, and one that is cubic never ends: no clock is needed.
+# A scan that is quadratic takes many minutes on 400,000 characters, and one that is cubic never ends.
 HOSTILE = [
     "sk-", "sk-aaaaaaaaaaaaaaaaaaaaaaa-", "eyJ", "eyJaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "a", "a.", "a@",
     "a@b.", "@", "4", "4 ", "2222 ", "://", "://a:", 'password="', "password=", 'token\\\\\\\\"', "bearer ",
@@ -243,9 +243,11 @@ HOSTILE = [
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
-def test_a_hostile_megabyte_takes_linear_time(unit):
-    redacted = Redactor()(unit * (1_000_000 // len(unit)))
-    assert redacted == unit * (1_000_000 // len(unit)) or MARK.search(redacted)
+@pytest.mark.timeout(100)
+def test_a_hostile_text_takes_linear_time(unit):
+    text = unit * (400_000 // len(unit))
+    redacted = Redactor()(text)
+    assert redacted == text or MARK.search(redacted)
 
 
 # ------------------------------------------------------------------------------- episodes

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from seasoned.agents.counting import count
 from seasoned.errors import EnvError, InputError
 from seasoned.policies import decide_inside
 from seasoned.protocols import Chooser, DelayedFeedback, Environment, Policy, PriorReader, Proposer, TrulyScored, Usage
@@ -138,6 +139,7 @@ async def play_episode(
             decision = policy.decide(seen.state, reading.prior, admissible=seen.admissible, **here)
             decision_s += time.perf_counter() - asked
         usage += spent
+        count(spent)
         acted = time.perf_counter()
         following = await environment.step(decision.action)
         environment_s += time.perf_counter() - acted

@@ -21,9 +21,10 @@ from seasoned.agents.episode import EpisodeResult
 from seasoned.errors import ConfigError, InputError, NewerStoreError, excerpt
 from seasoned.protocols import Usage
 
-__all__ = ["RunRecord", "new_run_id", "provenance", "read_results"]
+__all__ = ["RunRecord", "new_run_id", "provenance", "read_code", "read_lost", "read_results"]
 
 _EPISODES = "episodes.jsonl"
+_LOST = "lost.jsonl"
 _UNREADABLE = (OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError)
 _PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
 
@@ -74,15 +75,18 @@ class RunRecord:
     Args:
         folder: made if it does not exist.
         settings: everything that the scores depend on.
+        code: what files hold that the scores depend on too, as a hash by name; kept for each part of the run, and not
+            compared: a run may go on after its code was mended.
 
     Raises:
         ConfigError: the folder holds a run with other settings.
         InputError: the folder's record is damaged, or the folder is a file.
     """
 
-    def __init__(self, folder: Path, settings: Mapping[str, Any]) -> None:
+    def __init__(self, folder: Path, settings: Mapping[str, Any], code: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         self.settings = dict(settings)
+        self._code = {"code": dict(code)} if code else {}
         self.results: dict[int, EpisodeResult] = {}
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -96,7 +100,7 @@ class RunRecord:
             self._resume()
         else:
             self.run_id = new_run_id()
-            self._write(run_id=self.run_id, started_at=time.time(), **provenance())
+            self._write(run_id=self.run_id, started_at=time.time(), **self._code, **provenance())
 
     @staticmethod
     def is_in(folder: Path) -> bool:
@@ -126,7 +130,9 @@ class RunRecord:
     def begin(self) -> None:
         """Note that the run goes on: when, and with which versions. A new record says so already."""
         if self._resumed:
-            self._write(sessions=[*self._run.get("sessions", []), {"at": time.time(), **provenance()}])
+            session = {"at": time.time(), **self._code, **provenance()}
+            first = {} if self.results else self._code  # nothing is left of what was played by other code
+            self._write(sessions=[*self._run.get("sessions", []), session], **first)
         self._resumed = True
 
     def prepare(self, episode: int, result: EpisodeResult) -> None:
@@ -160,14 +166,19 @@ class RunRecord:
             os.fsync(file.fileno())
         self.results[episode] = result
 
+    def lose(self, episode: int, usage: Usage) -> None:
+        """Note what an episode that broke off has cost; it is played again, and counted again then."""
+        with (self.folder / _LOST).open("a") as file:
+            file.write(json.dumps({"episode": episode, "at": time.time(), "usage": dataclasses.asdict(usage)}) + "\n")
+
     def finish(self) -> None:
         """Write the totals."""
         self._write(finished_at=time.time(), usage=dataclasses.asdict(self.usage), scores=self.scores)
 
     @property
     def usage(self) -> Usage:
-        """What the model's calls cost, over all episodes."""
-        return sum((result.usage for result in self.results.values()), Usage())
+        """What the model's calls cost, over all episodes, those that broke off included."""
+        return sum((result.usage for result in self.results.values()), read_lost(self.folder))
 
     @property
     def scores(self) -> list[float]:
@@ -190,6 +201,39 @@ def read_results(folder: Path) -> tuple[EpisodeResult, ...]:
     """
     results, _ = _read_episodes(folder)
     return tuple(results[number] for number in itertools.takewhile(results.__contains__, itertools.count()))
+
+
+def read_code(folder: Path) -> frozenset[tuple[str, str]]:
+    """Return by what code a run's episodes were played: names with their hashes; more than one of a name if it changed.
+
+    A record that cannot be read has none: reading its episodes says so.
+    """
+    try:
+        record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
+        parts = [record, *record.get("sessions", [])]
+        return frozenset((str(k), str(v)) for part in parts for k, v in part.get("code", {}).items())
+    except _UNREADABLE:
+        return frozenset()
+
+
+def read_lost(folder: Path) -> Usage:
+    """Return what a run's episodes that broke off have cost; a killed process has noted nothing.
+
+    Raises:
+        InputError: the folder's record is damaged.
+        NewerStoreError: a newer seasoned wrote it.
+    """
+    usage = Usage()
+    try:
+        for line in (folder / _LOST).read_bytes().split(b"\n")[:-1]:
+            record = json.loads(line)["usage"]
+            _check_fields(Usage, record)
+            usage += Usage(**record)
+    except FileNotFoundError:
+        pass
+    except _UNREADABLE as error:
+        raise _damaged(folder, error) from error
+    return usage
 
 
 def _read_episodes(folder: Path) -> tuple[dict[int, EpisodeResult], int]:

@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
 from seasoned.agents.arm import Learn, Play
+from seasoned.agents.counting import counting
 from seasoned.agents.drafts import Draft
 from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.record import RunRecord, new_run_id
@@ -61,6 +62,7 @@ async def play_run(
     keep_aborted: bool = True,
     episode_seconds: float | None = None,
     progress: Callable[[int, EpisodeResult], None] = lambda episode, result: None,
+    lost: Callable[[int, Usage], None] = lambda episode, usage: None,
 ) -> list[EpisodeResult]:
     """Play episodes one after the other, and return how each went.
 
@@ -89,6 +91,8 @@ async def play_run(
         episode_seconds: how long an episode may take, with what is learned from it; None: as long as it likes. What
             waits is interrupted; what keeps the thread busy cannot be.
         progress: called after each episode.
+        lost: told what an episode that broke off while it was played had asked of the model; the record keeps it too.
+            A process that is killed tells nobody.
 
     Raises:
         ConfigError: the memory lacks an episode that the record holds; nothing was played.
@@ -107,7 +111,7 @@ async def play_run(
         if memory is not None:
             _check_remembered(memory, record)
         record.begin()
-    run = _Run(policy, reader, memory, record, judges, play, learn, arm, run_id, keep_aborted)
+    run = _Run(policy, reader, memory, record, judges, play, learn, arm, run_id, keep_aborted, lost)
     results: list[EpisodeResult] = []
     for number in range(episodes):
         here = environment(number) if callable(environment) else environment
@@ -168,6 +172,7 @@ class _Run:
     arm: str | None
     run_id: str
     keep_aborted: bool
+    lost: Callable[[int, Usage], None]
 
     async def known(self, number: int, environment: Environment) -> EpisodeResult | None:
         """The result of an episode that was played before; what learns is told of it again."""
@@ -193,7 +198,7 @@ class _Run:
 
     async def play_one(self, number: int, environment: Environment, seed: int) -> EpisodeResult:
         if self.memory is None:
-            result = await self.play(environment, self.policy, self.reader, StepLog(), seed=seed)
+            result = await self._play(number, environment, StepLog(), seed)
             return await self._finish(number, result, None)
         attempt = _episode_id(self.run_id, number)
         while _is_stored(self.memory, attempt):  # an aborted attempt keeps its id
@@ -203,15 +208,27 @@ class _Run:
         )
         draft = None if self.keep_aborted else Draft()
         if draft is not None:
-            result = await self.play(environment, self.policy, self.reader, draft, seed=seed)
+            result = await self._play(number, environment, draft, seed)
         with recorder as log:
             if draft is None:
-                result = await self.play(environment, self.policy, self.reader, cast(StepLog, log), seed=seed)
+                result = await self._play(number, environment, cast(StepLog, log), seed)
             else:
                 draft.copy(cast(StepLog, log))
             if self.record is not None:
                 self.record.prepare(number, result)
         return await self._finish(number, result, attempt)
+
+    async def _play(self, number: int, environment: Environment, log: StepLog, seed: int) -> EpisodeResult:
+        """Play; what an episode that breaks off has asked is counted, though nothing else is left of it."""
+        with counting() as counted:
+            try:
+                return await self.play(environment, self.policy, self.reader, log, seed=seed)
+            except BaseException:
+                if counted.usage != Usage():
+                    if self.record is not None:
+                        self.record.lose(number, counted.usage)
+                    self.lost(number, counted.usage)
+                raise
 
     async def _finish(self, number: int, result: EpisodeResult, episode_id: str | None) -> EpisodeResult:
         """Judge, learn and record. Judging again supersedes what the same judges said before."""

@@ -126,7 +126,7 @@ def _decoded(lines: Iterable[Any]) -> Iterator[str]:
 def _import_ours(
     path: str, source: str, lines: Lines, create: bool, dry_run: bool, namespace: str | None, settings: dict[str, Any]
 ) -> dict[str, Any]:
-    kinds = {"episodes": 0, "feedback": 0, "quarantines": 0}
+    kinds = {"episodes": 0, "feedback": 0, "quarantines": 0, "notes": 0}
     for _, item in parse_lines(_decoded(lines())):  # refused before a file is made
         kinds[counted_as(item)] += 1
     first = next((line for line in _decoded(lines()) if line.strip()), None)

@@ -17,7 +17,7 @@ from seasoned.cli.run import model_options, model_settings
 from seasoned.cli.screen import counted, echo_fields, echo_json, number, printable
 from seasoned.cli.show import usage_line
 from seasoned.errors import ModelAnswerError
-from seasoned.judges import LLMJudge, give_feedback
+from seasoned.judges import Agreement, LLMJudge, agreement, give_feedback
 from seasoned.judges.showing import check_finished
 from seasoned.memory import Memory
 from seasoned.protocols import LLM, Judgement
@@ -59,7 +59,7 @@ def judge(
     It gives every step a score in [-1, 1], which is stored as feedback. Episodes that SOURCE has judged are left
     alone, so that the same command again goes on where it stopped. A reply that breaks a rule is asked for again,
     then refused: that episode stays unjudged, the others go on, and the command ends with code 5. Aborted and
-    quarantined episodes are not judged.
+    quarantined episodes are not judged. Where the environment gave rewards, the scores are compared with them.
     """
     from seasoned.llms import open_llm
 
@@ -73,7 +73,7 @@ def judge(
         began = time.perf_counter()
         judged, refused = asyncio.run(_judge_all(memory, llm, asked, wanted))
         seconds = time.perf_counter() - began
-    _echo(llm.name, asked, judged, refused, skipped, seconds, as_json=as_json)
+    _echo(llm.name, asked, judged, refused, skipped, seconds, _beside_the_truth(wanted, judged), as_json=as_json)
     if refused:
         raise ModelAnswerError(
             f"{counted(len(refused), 'episode')} of {len(wanted)} refused",
@@ -130,6 +130,14 @@ async def _judge_all(
     return judged, refused
 
 
+def _beside_the_truth(episodes: Sequence[Episode], judged: Mapping[str, Judgement]) -> Agreement | None:
+    """How far the scores agree with the environment's rewards; None where it gave none."""
+    known = [episode for episode in episodes if str(episode.id) in judged]
+    if not any(step.reward for episode in known for step in episode.steps):
+        return None
+    return agreement(known, [judged[str(episode.id)] for episode in known])
+
+
 def _echo(
     model: str,
     judge: LLMJudge,
@@ -137,6 +145,7 @@ def _echo(
     refused: Mapping[str, str],
     skipped: Counter[str],
     seconds: float,
+    beside: Agreement | None,
     *,
     as_json: bool,
 ) -> None:
@@ -151,6 +160,8 @@ def _echo(
                 "skipped": dict(skipped),
                 "refused": [{"episode_id": id_, "reason": reason} for id_, reason in refused.items()],
                 "usage": dataclasses.asdict(judge.spent),
+                "agreement": beside
+                and {**dataclasses.asdict(beside), "accuracy": beside.accuracy, "kappa": beside.kappa},
             }
         )
         return
@@ -164,3 +175,5 @@ def _echo(
     fields["refused"] = str(len(refused))
     fields["usage"] = usage_line(judge.spent, seconds)
     echo_fields(fields)
+    if beside is not None:
+        click.echo(f"\nbeside the environment's rewards\n{beside}")

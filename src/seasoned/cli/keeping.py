@@ -252,7 +252,8 @@ def erase(path: str, subject: str, dry_run: bool, yes: bool, namespace: str | No
         planned = memory.erase(subject, dry_run=True)
         if not yes:
             steps, events = counted(planned.steps, "step"), counted(planned.feedback, "feedback event")
-            _ask(f"Erase {counted(len(planned.episodes), 'episode')} with {steps}, and {events}, for good?")
+            said = f"{events} and {counted(planned.notes, 'note')}" if planned.notes else events
+            _ask(f"Erase {counted(len(planned.episodes), 'episode')} with {steps}, and {said}, for good?")
         try:
             erased = memory.erase(subject)
         except StoreError:
@@ -271,7 +272,13 @@ def _echo_erasure(found: Erasure, others: list[str], as_json: bool) -> None:
     verb = "erased" if found.done else "would be erased"
     episodes = counted(len(found.episodes), "episode") + (f": {_listed(found.episodes)}" if found.episodes else "")
     echo_fields(
-        {verb: episodes, "steps": found.steps, "feedback": found.feedback, "quarantines": len(found.quarantines)}
+        {
+            verb: episodes,
+            "steps": found.steps,
+            "feedback": found.feedback,
+            "notes": found.notes,
+            "quarantines": len(found.quarantines),
+        }
     )
     _echo_beyond(found.copies, others)
 

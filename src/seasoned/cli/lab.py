@@ -21,7 +21,8 @@ from seasoned.lab.experiments.report import write_report
 from seasoned.lab.experiments.results import Results, load_results, planned
 from seasoned.lab.experiments.suite import Budget, Suite
 from seasoned.lab.experiments.suite_reading import load_suite, read_suite, suite_names
-from seasoned.registry import suggest
+from seasoned.lab.experiments.wording import plural
+from seasoned.registry import load_extra, suggest
 
 __all__ = ["lab"]
 
@@ -44,10 +45,20 @@ def list_suites() -> None:
     for name in suite_names():
         suite = load_suite(name)
         screen.print(f"{name}: {suite.about}")
-        screen.print(
-            f"  tasks: {len(suite.tasks)}, arms: {len(suite.arms)}, seeds: {len(suite.seeds)}; "
-            f"{sum(planned(suite, cell) for cell in suite.cells()):,} episodes, model {suite.model}"
-        )
+        sizes = [(len(suite.tasks), "task"), (len(suite.arms), "arm"), (len(suite.seeds), "seed")]
+        episodes = sum(planned(suite, cell) for cell in suite.cells())
+        said = ", ".join(plural(n, what) for n, what in sizes)
+        screen.print(f"  {said}; {plural(episodes, 'episode')}, model {suite.model}")
+
+
+def _workers(ctx: click.Context, parameter: click.Parameter, given: str) -> int | str:
+    """A number of processes, or `ray`; refused before anything is said or made."""
+    if given == "ray":
+        load_extra("ray", "ray")
+        return given
+    if not given.isdecimal() or not 1 <= int(given) <= 1024:
+        raise InputError(f"--workers {given}", "it is a number of processes, or ray", "Try 2.")
+    return int(given)
 
 
 _AUDIT = click.option(
@@ -59,7 +70,9 @@ _AUDIT = click.option(
     help="Whose changed actions are looked into, by deciding every stored step again.",
 )
 _RUNNING = (
-    click.option("--workers", default="1", show_default=True, help="Processes that play runs, or ray."),
+    click.option(
+        "--workers", default="1", show_default=True, callback=_workers, help="Processes that play runs, or ray."
+    ),
     click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]"),
     click.option("--max-calls", type=click.IntRange(1), help="Stop after this many model calls."),
     click.option("--max-tokens", type=click.IntRange(1), help="Stop after this many tokens."),
@@ -138,7 +151,7 @@ def compare(one: Path, other: Path, as_json: bool) -> None:
 def _run(
     experiment: Experiment,
     *,
-    workers: str,
+    workers: int | str,
     cache: Path | None,
     max_calls: int | None,
     max_tokens: int | None,
@@ -159,16 +172,22 @@ def _run(
     before = load_results(experiment.folder)
     screen.print(
         f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
-        f"{len(before.cells)} runs, {before.left:,} episodes to play, in {experiment.folder}"
+        f"{plural(len(before.cells), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
     )
-    with show.progress(screen, before.left) as advance:
-        results = experiment.run(
-            workers="ray" if workers == "ray" else _number(workers),
-            budget=budget,
-            cache=cache,
-            progress=advance,
-            command=shlex.join(["seasoned", *sys.argv[1:]]),
-        )
+    again = shlex.join(["seasoned", "lab", "resume", str(experiment.folder)])
+    try:
+        with show.progress(screen, before.left) as advance:
+            results = experiment.run(
+                workers=workers,
+                budget=budget,
+                cache=cache,
+                progress=advance,
+                command=shlex.join(["seasoned", *sys.argv[1:]]),
+            )
+    except KeyboardInterrupt:
+        left = load_results(experiment.folder).left
+        screen.print(f"interrupted, {plural(left, 'episode')} left; go on with: {again}")
+        raise
     failed: dict[str, list[str]] = {}
     for each in results.cells:
         if each.error:
@@ -178,7 +197,8 @@ def _run(
         screen.print(f"failed: {cells[0]}{more}: {printable(error)}")
     unfinished = sum(not each.done for each in results.cells)
     if unfinished:
-        screen.print(f"{unfinished} of {len(results.cells)} runs are not finished; seasoned lab resume goes on")
+        are = "is" if unfinished == 1 else "are"
+        screen.print(f"{unfinished} of {plural(len(results.cells), 'run')} {are} not finished; go on with: {again}")
     _report(results, experiment.folder, audited)
     if failed:
         raise click.exceptions.Exit(1)
@@ -191,12 +211,6 @@ def _report(results: Results, out: Path, audited: Audited) -> None:
     )
     screen.print(printable(written.summary))
     screen.print(f"report in {written.html}")
-
-
-def _number(workers: str) -> int:
-    if not workers.isdecimal() or not 1 <= int(workers) <= 1024:
-        raise InputError(f"--workers {workers}", "it is a number of processes, or ray", "Try 2.")
-    return int(workers)
 
 
 def _narrow(

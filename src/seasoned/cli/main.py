@@ -26,6 +26,7 @@ COMMANDS = {
     "lab": "seasoned.cli.lab:lab",
     "memory": "seasoned.cli.memory:memory",
     "run": "seasoned.cli.run:run",
+    "serve": "seasoned.cli.serve:serve",
 }
 
 

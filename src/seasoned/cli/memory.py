@@ -10,6 +10,7 @@ import click
 
 from seasoned.cli.diagnosis import audit, doctor, drift, evaluate
 from seasoned.cli.explain import explain
+from seasoned.cli.giving import feedback, notes, revoke
 from seasoned.cli.importing import import_
 from seasoned.cli.judging import judge
 from seasoned.cli.keeping import erase, lift, prune, quarantine, quarantines
@@ -22,11 +23,11 @@ from seasoned.cli.opening import (
     namespace_option,
     reading,
     state_text,
-    writing,
 )
 from seasoned.cli.operations import backup, compact, diff, merge, restore
 from seasoned.cli.records import episode_detail, episode_summary, neighbor_record
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, number, one_line
+from seasoned.cli.selecting import fork, import_harbor, promote, roll_back
 from seasoned.cli.transfer import export
 from seasoned.cli.weighing import sources, weigh
 from seasoned.memory import Memory
@@ -46,8 +47,9 @@ def memory() -> None:
 
 
 for command in (
-    audit, backup, compact, diff, doctor, drift, erase, evaluate, explain, export, import_, judge, lift, merge, migrate,
-    prune, quarantine, quarantines, restore, sources, weigh,
+    audit, backup, compact, diff, doctor, drift, erase, evaluate, explain, export, feedback, fork, import_,
+    import_harbor, judge, lift, merge, migrate, notes, promote, prune, quarantine, quarantines, restore, revoke,
+    roll_back, sources, weigh,
 ):  # fmt: skip
     memory.add_command(command)
 
@@ -198,51 +200,6 @@ def search(
     ]  # fmt: skip
     columns = ["similarity", "return", "action", "episode", "step", "state"]
     echo_table(columns, rows, right=("similarity", "return", "step"))
-
-
-# A reward may begin with a minus; a misspelt option is then refused as one argument too many.
-@memory.command(
-    epilog=example("seasoned memory feedback agent.db 4f2a -1.0 --step 3 --source human --author ada"),
-    context_settings={"ignore_unknown_options": True},
-)
-@memory_argument
-@click.argument("episode_id")
-@click.argument("reward", type=float)
-@click.option("--step", type=int, metavar="N", help="Which step, from 0. Default: the last.")
-@click.option("--source", default="human", show_default=True, help="Who speaks.")
-@click.option("--author", metavar="NAME", help="Which one of them.")
-@namespace_option
-@json_option
-def feedback(
-    path: str, episode_id: str, reward: float, step: int | None, source: str, author: str | None, namespace: str | None,
-    as_json: bool,
-) -> None:  # fmt: skip
-    """Add REWARD to a step, and print the event's id.
-
-    The same source, author and step supersedes what was said before.
-    """
-    with writing(path, namespace) as memory:
-        full_id = find_episode(memory, episode_id).id
-        event_id = memory.feedback(str(full_id), reward, step, source, author=author)
-    if as_json:
-        echo_json({"event_id": event_id, "episode_id": full_id})
-    else:
-        echo_text(event_id)
-
-
-@memory.command(epilog=example("seasoned memory revoke agent.db 0c9d5f6e2b7a4c0f8f1d3a5b7c9e1f20"))
-@memory_argument
-@click.argument("event_id")
-@namespace_option
-@json_option
-def revoke(path: str, event_id: str, namespace: str | None, as_json: bool) -> None:
-    """Take a feedback event back; returns follow. Revoking twice changes nothing."""
-    with writing(path, namespace) as memory:
-        memory.revoke(event_id)
-    if as_json:
-        echo_json({"event_id": event_id})
-    else:
-        echo_text(f"revoked {event_id}")
 
 
 @memory.command(epilog=example("seasoned memory verify agent.db"))

@@ -98,7 +98,7 @@ def _echo_difference(name: str, found: Any) -> None:
     for setting, (in_a, in_b) in (("encoder", found.encoders), ("gamma", found.gammas)):
         if in_a != in_b:
             echo_text(f"{name}: {setting} {in_a} in A, {in_b} in B")
-    for kind in ("episodes", "feedback", "quarantines"):
+    for kind in ("episodes", "feedback", "quarantines", "notes"):
         one = getattr(found, kind)
         for ids, where in ((one.only_in_a, "only in A"), (one.only_in_b, "only in B")):
             if ids:
@@ -135,7 +135,7 @@ def merge(target: str, sources: tuple[str, ...], namespace: str | None, as_json:
     if as_json:
         echo_json(dataclasses.asdict(done))
         return
-    columns = ["namespace", "episodes", "feedback", "quarantines", "changed"]
+    columns = ["namespace", "episodes", "feedback", "quarantines", "notes", "changed"]
     rows = [
         [one_line(one.namespace, 40), *(str(getattr(one, name)) for name in columns[1:])] for one in done.namespaces
     ]

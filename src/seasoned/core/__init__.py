@@ -1,6 +1,7 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
 from seasoned.core.advantage import AdvantageEstimator, Estimate
+from seasoned.core.costs import break_even, ratio_interval
 from seasoned.core.exploration import (
     UCB,
     ConfidenceBonus,
@@ -10,6 +11,7 @@ from seasoned.core.exploration import (
     Seen,
     Thompson,
 )
+from seasoned.core.feedback import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.core.graph import TERMINAL, UNKNOWN, ValueGraph
 from seasoned.core.modulation import (
     capped_beta,
@@ -37,6 +39,7 @@ from seasoned.core.shrinkage import (
 )
 from seasoned.core.similarity import jaccard, multiset_jaccard
 from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
+from seasoned.core.vectors import CosineIndex
 
 __all__ = [
     "TERMINAL",
@@ -45,6 +48,7 @@ __all__ = [
     "AdvantageEstimator",
     "Cells",
     "ConfidenceBonus",
+    "CosineIndex",
     "CountBonus",
     "Estimate",
     "Exploration",
@@ -55,11 +59,15 @@ __all__ = [
     "Thompson",
     "ValueGraph",
     "additive_values",
+    "break_even",
     "capped_beta",
     "check_beta",
     "check_gamma",
+    "choice_rewards",
     "derived_kappa",
     "discounted_returns",
+    "edit_distance",
+    "edit_reward",
     "gamma_for_horizon",
     "jaccard",
     "kl_bound",
@@ -72,11 +80,14 @@ __all__ = [
     "modulate",
     "multiset_jaccard",
     "noise_variance",
+    "ratio_interval",
     "redraw_index",
     "robust_spread",
     "sample_index",
     "scatter_variance",
+    "score_reward",
     "shared_values",
     "softmax",
+    "success_reward",
     "t_quantile",
 ]

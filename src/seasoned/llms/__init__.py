@@ -9,6 +9,10 @@ from seasoned.llms.answers import read_action
 from seasoned.llms.bias import BiasChooser
 from seasoned.llms.cache import CachedLLM
 from seasoned.llms.choosing import READING_METHODS, AutoReader, choose_reader, reader_for
+from seasoned.llms.embedding import ScriptedEmbedder
+from seasoned.llms.embedding_cache import CachedEmbedder
+from seasoned.llms.embedding_endpoint import EndpointEmbedder
+from seasoned.llms.embedding_local import LocalEmbedder
 from seasoned.llms.exact import ExactReader, ExactReading
 from seasoned.llms.labels import LabelReader, label_prior, label_prompt
 from seasoned.llms.litellm import LiteLLM
@@ -31,15 +35,19 @@ __all__ = [
     "SCORERS",
     "AutoReader",
     "BiasChooser",
+    "CachedEmbedder",
     "CachedLLM",
+    "EndpointEmbedder",
     "ExactReader",
     "ExactReading",
     "LabelReader",
     "LiteLLM",
+    "LocalEmbedder",
     "LocalLLM",
     "LocalScorer",
     "ModulatedLogits",
     "OpenAILLM",
+    "ScriptedEmbedder",
     "ScriptedLLM",
     "TextScorer",
     "TextScores",

@@ -1,16 +1,18 @@
-"""What one namespace takes from another store: episodes, feedback and quarantines that it lacks, and how they ended."""
+"""What one namespace takes from another store: episodes, feedback, quarantines, notes, and how they ended."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
 from seasoned.memory.arrivals import fold
-from seasoned.memory.contents import read_contents
+from seasoned.memory.contents import Noted, read_contents
 from seasoned.memory.deriving import Deriver
 from seasoned.memory.events import Event
 from seasoned.memory.feedback import FeedbackWriter
+from seasoned.memory.giving import Giver
+from seasoned.memory.notes import NoteWriter, read_notes
 from seasoned.memory.quarantines import QuarantineWriter
 from seasoned.memory.reader import Reader
 from seasoned.memory.reconciling import reconcile
@@ -27,7 +29,7 @@ _BATCH = 256
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """What came into one namespace of the target; `changed` counts events and quarantines that ended by it."""
+    """What came into one namespace of the target; `changed` counts events, quarantines and notes that ended by it."""
 
     namespace: str
     made: bool
@@ -35,6 +37,7 @@ class Merged:
     feedback: int = 0
     quarantines: int = 0
     changed: int = 0
+    notes: int = 0
 
 
 class Absorber:
@@ -46,6 +49,7 @@ class Absorber:
         self._writer = Writer(target, namespace_id, encoder)
         self._feedback = FeedbackWriter(target, namespace_id)
         self._quarantines = QuarantineWriter(target, namespace_id)
+        self._notes = NoteWriter(target, namespace_id)
 
     def add(self, source: Store, source_id: int, done: Merged) -> Merged:
         """Add what a source has and the target lacks; return the sums."""
@@ -63,12 +67,14 @@ class Absorber:
                 n_lifted += self._lift(ours.quarantines[quarantine.id][1], quarantine)
             else:
                 n_quarantines += self._quarantines.impose(quarantine)
+        n_notes, n_ended = self._add_notes(source, source_id, ours.notes, theirs.notes)
         return replace(
             done,
             episodes=done.episodes + n_episodes,
             feedback=done.feedback + n_events,
             quarantines=done.quarantines + n_quarantines,
-            changed=done.changed + n_changed + n_lifted,
+            changed=done.changed + n_changed + n_lifted + n_ended,
+            notes=done.notes + n_notes,
         )
 
     def _add_episodes(self, reader: Reader, missing: Sequence[int]) -> int:
@@ -113,6 +119,26 @@ class Absorber:
         if changed:  # what was read of them is no longer so
             self._target.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
         return n_new, len(changed)
+
+    def _add_notes(
+        self, source: Store, source_id: int, ours: Mapping[str, Noted], theirs: Mapping[str, Noted]
+    ) -> tuple[int, int]:
+        """Return how many notes are new, and how many ended: where either store says so, and at the earlier time.
+
+        Of feedback on one target, in one kind, the later one supersedes the other, as its events do.
+        """
+        ended = [
+            (their.revoked_at, self._ns, id_)
+            for id_, their in theirs.items()
+            if id_ in ours and their.revoked_at is not None
+            and ((our := ours[id_].revoked_at) is None or our > their.revoked_at)
+        ]  # fmt: skip
+        self._target.update("note", ("revoked_at",), ("namespace_id", "id"), ended)
+        missing = [id_ for id_ in theirs if id_ not in ours]
+        for first in range(0, len(missing), _BATCH):
+            near = missing[first : first + _BATCH]
+            self._notes.add([note for _, note in read_notes(source, source_id, ids=near)])
+        return len(missing), len(ended) + Giver(self._target, self._ns, self._writer).settle_rivals()
 
     def _put_in_order(self, event_ids: Sequence[str]) -> None:
         rows = self._target.execute(

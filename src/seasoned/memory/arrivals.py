@@ -13,12 +13,14 @@ from __future__ import annotations
 
 import functools
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from seasoned.canonical import canonical_json
 from seasoned.errors import (
     EpisodeConflictError,
     InputError,
+    IntegrityError,
     ReadOnlyStoreError,
     SeasonedError,
     StoreBusyError,
@@ -26,13 +28,14 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.memory.canonical import episode_from_line, episode_record, line_digest
+from seasoned.memory.notes import note_row
 from seasoned.memory.postgres_schema import FIRST_ARRIVAL
 from seasoned.memory.reader import check_same_encoder
 from seasoned.memory.schema import MAX_STEPS
 from seasoned.memory.store import Store, Version
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode
+from seasoned.types import Episode, Note
 
 __all__ = ["AGAIN_S", "AGAIN_WAIT_S", "FOLD_WAIT_S", "REFUSED_S", "Arrivals", "RememberingEncoder", "fold"]
 
@@ -77,6 +80,11 @@ def _fold(store: Store, namespace_id: int, writer: Writer, ordinals: list[int]) 
                 for _, id_, created_at, content, line in sorted(rows)
             ]
         )
+        store.execute_in(
+            "UPDATE namespace SET notes = notes + (SELECT count(*) FROM note WHERE namespace_id = namespace.id "
+            f"AND episode_id IN {{values}}) WHERE id = {namespace_id}",
+            (), [row[1] for row in rows],
+        )  # fmt: skip
 
 
 def fold(store: Store, namespace_id: int, writer: Writer) -> None:
@@ -114,8 +122,11 @@ class Arrivals:
         self._refused: tuple[int, float] | None = None
         self._again_at = 0.0
 
-    def add(self, episode: Episode) -> None:
-        """Commit a named episode, to be derived later.
+    def add(self, episode: Episode, notes: Sequence[Note] = ()) -> bool:
+        """Commit a named episode, to be derived later, and what was noted meanwhile.
+
+        Returns:
+            Whether it was new. If not, nothing was written.
 
         Raises:
             InputError: it breaks a rule, or its encoder refuses a state; nothing was written.
@@ -134,18 +145,40 @@ class Arrivals:
             episode.id, episode.task, episode.ending, len(episode.steps), episode.model, episode.policy, episode.arm,
             episode.subject, time.time(), content, line, self._ns, self._encoder.identity,
         )  # fmt: skip
-        self._store.retrying(lambda: self._commit(str(episode.id), content, row))
+        for note in notes:
+            self._store.check_key("note id", note.id)
+        said = [note_row(self._ns, note) for note in notes]
+        new = self._store.retrying(lambda: self._commit(str(episode.id), content, row, said))
         self._left = True
+        return new
 
-    def _commit(self, episode_id: str, content: bytes, row: tuple[Any, ...]) -> None:
+    def _commit(self, episode_id: str, content: bytes, row: tuple[Any, ...], said: Sequence[tuple[Any, ...]]) -> bool:
         for _ in range(_TRIES):
-            if self._store.commit(_ARRIVE, row) or self._is_stored(episode_id, content):
-                return
+            if self._arrived(row, said):
+                return True
+            if self._is_stored(episode_id, content):
+                return False
             self._again_at = 0.0
             self.fold_waiting()  # a dump that was restored may hold this transaction's number
         raise StoreBusyError(
             f"episode {excerpt(episode_id)}", "others take it away as often as it is added", "Try again."
         )
+
+    def _arrived(self, row: tuple[Any, ...], said: Sequence[tuple[Any, ...]]) -> bool:
+        if not said:
+            return bool(self._store.commit(_ARRIVE, row))
+        try:
+            with self._store.transaction(None):  # nobody else is kept waiting
+                arrived = bool(self._store.execute(f"{_ARRIVE} RETURNING ordinal", row).fetchall())
+                if arrived:
+                    self._store.insert("note", said)
+        except IntegrityError as error:  # a key that is taken
+            raise EpisodeConflictError(
+                f"the notes of episode {excerpt(row[0])}: an id such as {excerpt(said[0][1])} is taken",
+                "one id names one note",
+                "Use another id for the episode.",
+            ) from error
+        return arrived
 
     def _is_stored(self, episode_id: str, content: bytes) -> bool:
         with self._store.snapshot():

@@ -12,7 +12,7 @@ from seasoned.memory.reader import Reader
 from seasoned.memory.selection import Quarantine
 from seasoned.memory.store import Store
 
-__all__ = ["Contents", "Entry", "Stored", "find_entry", "list_entries", "read_contents"]
+__all__ = ["Contents", "Entry", "Noted", "Stored", "find_entry", "list_entries", "read_contents"]
 
 
 class Stored(NamedTuple):
@@ -21,6 +21,13 @@ class Stored(NamedTuple):
     ordinal: int
     created_at: float
     digest: bytes
+
+
+class Noted(NamedTuple):
+    """A note without its text."""
+
+    digest: bytes
+    revoked_at: float | None
 
 
 class Entry(NamedTuple):
@@ -38,9 +45,10 @@ class Contents:
     episodes: dict[str, Stored]
     events: dict[str, tuple[bytes, Event]]
     quarantines: dict[str, tuple[bytes, Quarantine]]
+    notes: dict[str, Noted]
 
-    def marks(self) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
-        """Return for each episode, event and quarantine what a hash is taken of: equal content, equal mark."""
+    def marks(self) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
+        """Return for each episode, event, quarantine and note what a hash is taken of: equal content, equal mark."""
         return (
             {id_: one.digest + repr(one.created_at).encode() for id_, one in self.episodes.items()},
             {
@@ -48,6 +56,7 @@ class Contents:
                 for id_, (content, one) in self.events.items()
             },
             {id_: content + repr(one.lifted_at).encode() for id_, (content, one) in self.quarantines.items()},
+            {id_: one.digest + repr(one.revoked_at).encode() for id_, one in self.notes.items()},
         )
 
     def hash(self) -> str:
@@ -85,8 +94,12 @@ def read_contents(store: Store, namespace_id: int) -> Contents:
         "SELECT id, ordinal, created_at, digest FROM episode WHERE namespace_id = ? ORDER BY ordinal", (namespace_id,)
     ).fetchall()
     rows.sort(key=lambda row: row[1] < 0)
+    notes = store.execute(
+        "SELECT id, digest, revoked_at FROM note WHERE namespace_id = ? ORDER BY created_at, id", (namespace_id,)
+    ).fetchall()
     return Contents(
         {id_: Stored(ordinal, created_at, bytes(digest)) for id_, ordinal, created_at, digest in rows},
         {event.id: (bytes(digest), event) for digest, event in reader.events()},
         {quarantine.id: (bytes(digest), quarantine) for digest, quarantine in reader.quarantines()},
+        {id_: Noted(bytes(digest), revoked_at) for id_, digest, revoked_at in notes},
     )

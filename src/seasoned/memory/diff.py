@@ -13,6 +13,7 @@ from seasoned.memory.canonical import episode_record
 from seasoned.memory.contents import Entry, Stored, find_entry, list_entries, read_contents
 from seasoned.memory.events import Event
 from seasoned.memory.memory import Memory
+from seasoned.memory.notes import note_record, read_notes
 from seasoned.memory.reader import Reader
 from seasoned.memory.selection import Quarantine
 from seasoned.memory.store import Store, open_store
@@ -40,7 +41,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """How two memories differ in one kind: episodes, feedback or quarantines. `reordered`: the shared ones are."""
+    """How two memories differ in one kind: episodes, feedback, quarantines, notes. `reordered`: the shared ones are."""
 
     only_in_a: tuple[str, ...] = ()
     only_in_b: tuple[str, ...] = ()
@@ -62,11 +63,12 @@ class Difference:
     quarantines: Kind
     encoders: tuple[str, str]
     gammas: tuple[float, float]
+    notes: Kind = Kind()
 
     @property
     def equal(self) -> bool:
         """Whether the raw content is the same, as the hashes of `verify` say; settings have no part in it."""
-        return self.episodes.equal and self.feedback.equal and self.quarantines.equal
+        return all(one.equal for one in (self.episodes, self.feedback, self.quarantines, self.notes))
 
     @property
     def same_settings(self) -> bool:
@@ -182,6 +184,9 @@ def _compare(store_a: Store, of_a: Entry, store_b: Store, of_b: Entry) -> Differ
     def quarantines(id_: str) -> tuple[Record, Record]:
         return _quarantine(*a.quarantines[id_]), _quarantine(*b.quarantines[id_])
 
+    def notes(id_: str) -> tuple[Record, Record]:
+        return _note(store_a, of_a.id, id_), _note(store_b, of_b.id, id_)
+
     marks_a, marks_b = a.marks(), b.marks()
     return Difference(
         _kind(marks_a[0], marks_b[0], episodes),
@@ -189,6 +194,7 @@ def _compare(store_a: Store, of_a: Entry, store_b: Store, of_b: Entry) -> Differ
         _kind(marks_a[2], marks_b[2], quarantines),
         (of_a.encoder, of_b.encoder),
         (of_a.gamma, of_b.gamma),
+        _kind(marks_a[3], marks_b[3], notes),
     )
 
 
@@ -204,6 +210,11 @@ def _event(content: bytes, event: Event) -> Record:
 
 def _quarantine(content: bytes, quarantine: Quarantine) -> Record:
     return {**quarantine.record(), "lifted_at": quarantine.lifted_at, "hash": content.hex()}
+
+
+def _note(store: Store, namespace_id: int, id_: str) -> Record:
+    [(content, note)] = read_notes(store, namespace_id, ids=[id_])
+    return {**note_record(note), "revoked_at": note.revoked_at, "hash": content.hex()}
 
 
 def _kind(a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str], tuple[Record, Record]]) -> Kind:

@@ -9,7 +9,10 @@ from typing import Any
 
 from seasoned.memory.canonical import digest
 
-__all__ = ["Event", "first_id"]
+__all__ = ["ALTERNATIVE", "Event", "first_id", "given_id"]
+
+ALTERNATIVE = "alternative"
+"""The arm of an answer that somebody gave, and nobody executed: an episode that feedback has made."""
 
 _WEIGHED = re.compile(r"~([0-9a-f]{16})[0-9a-f]{16}\Z")
 
@@ -24,9 +27,22 @@ def first_id(event_id: str) -> str:
     return _WEIGHED.sub("", event_id)
 
 
+def given_id(event_id: str) -> str:
+    """Return the id of the feedback that an event of typed feedback comes from, however it was weighed since.
+
+    Example:
+        >>> given_id("a.0"), given_id("a.0~000642f3c1d8e0003fe0000000000000")
+        ('a', 'a')
+    """
+    return first_id(event_id).rpartition(".")[0]
+
+
 @dataclass(frozen=True, slots=True)
 class Event:
-    """A feedback event: `reward * weight` is added to its step's reward until it is revoked."""
+    """A feedback event: `reward * weight` is added to its step's reward until it is revoked.
+
+    `kind`: of the typed feedback that it comes from (see `Memory.give`); None for a bare reward.
+    """
 
     id: str
     episode_id: str
@@ -38,11 +54,12 @@ class Event:
     created_at: float
     revoked_at: float | None = None
     superseded_by: str | None = None
+    kind: str | None = None
 
     def record(self) -> dict[str, Any]:
         """Return what was said, without what later happened to it."""
         names = ("id", "episode_id", "step", "reward", "weight", "source", "author", "created_at")
-        return {name: getattr(self, name) for name in names}
+        return {name: getattr(self, name) for name in names} | ({} if self.kind is None else {"kind": self.kind})
 
     def digest(self) -> bytes:
         """Return the hash of what was said."""

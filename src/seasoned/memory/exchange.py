@@ -9,7 +9,7 @@ from seasoned.memory.importing import Once, import_parsed
 from seasoned.memory.weighing import Sources
 from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode
+from seasoned.types import Episode, Note
 
 __all__ = ["Exchange"]
 
@@ -26,8 +26,12 @@ class Exchange(Sources):
         """Return an episode as it may be stored."""
         return episode
 
+    def _checked_note(self, note: Note) -> Note:
+        """Return a note as it may be stored."""
+        return note
+
     def export(self) -> Iterator[str]:
-        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines.
+        """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines, notes.
 
         It is what the memory held at the first line; the memory may be used while the lines are read.
         """
@@ -45,7 +49,8 @@ class Exchange(Sources):
         """
         parsed = Once(json_lines.parse_lines(lines), self._store.path)
         return self._write(
-            lambda: import_parsed(self._store, self._id, self._writer, self._checked, parsed), dry_run=dry_run
+            lambda: import_parsed(self._store, self._id, self._writer, self._checked, self._checked_note, parsed),
+            dry_run=dry_run,
         )
 
     def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]], *, dry_run: bool = False) -> int:

@@ -25,7 +25,7 @@ class FeedbackWriter:
         self._derive = Deriver(store, namespace_id)
 
     def add(self, event: Event) -> bool:
-        """Append an event; the same source, author and step supersedes what it said before.
+        """Append an event; the same source, author, kind and step supersedes what it said before.
 
         Returns:
             Whether it was new.
@@ -57,11 +57,11 @@ class FeedbackWriter:
             )
             event = replace(event, revoked_at=min((at for _, at in ended), default=None))
         if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
-            author = ("author IS NULL", ()) if event.author is None else ("author = ?", (event.author,))
+            same, who = _who(event.author, event.kind)
             self._store.execute(
                 "UPDATE feedback INDEXED BY feedback_by_visit SET revoked_at = ?, superseded_by = ?, live = ? "
-                f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {author[0]} AND revoked_at IS NULL",
-                (event.created_at, event.id, False, self._ns, visit, event.source, *author[1]),
+                f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {same} AND revoked_at IS NULL",
+                (event.created_at, event.id, False, self._ns, visit, event.source, *who),
             )
         suspects = active_selections(self._store, self._ns)
         live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in suspects)
@@ -70,7 +70,7 @@ class FeedbackWriter:
         self._store.insert(
             "feedback",
             [(self._ns, seq, event.id, visit, event.reward, event.weight, event.source, event.author, event.created_at,
-              event.revoked_at, event.superseded_by, event.digest(), live)],
+              event.revoked_at, event.superseded_by, event.digest(), live, event.kind)],
         )  # fmt: skip
         return True
 
@@ -128,3 +128,10 @@ class FeedbackWriter:
 
     def _row(self, sql: str, *parameters: object) -> Any:
         return self._store.execute(sql, (self._ns, *parameters)).fetchone()
+
+
+def _who(author: str | None, kind: str | None) -> tuple[str, list[str]]:
+    """Return the condition that an event is of this author and kind, and its values."""
+    given = {"author": author, "kind": kind}
+    same = " AND ".join(f"{name} IS NULL" if value is None else f"{name} = ?" for name, value in given.items())
+    return same, [value for value in given.values() if value is not None]

@@ -9,13 +9,14 @@ from typing import Generic, TypeVar
 from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.events import Event
 from seasoned.memory.feedback import FeedbackWriter
+from seasoned.memory.giving import Giver
 from seasoned.memory.lines import Line, naming
 from seasoned.memory.quarantines import QuarantineWriter
 from seasoned.memory.reader import Reader
 from seasoned.memory.selection import Quarantine
 from seasoned.memory.store import Store
 from seasoned.memory.writer import Timed, Writer, with_id
-from seasoned.types import Episode
+from seasoned.types import Episode, Note
 
 __all__ = ["Once", "import_parsed"]
 
@@ -44,14 +45,22 @@ class Once(Generic[_T]):
 
 
 def import_parsed(
-    store: Store, namespace_id: int, writer: Writer, checked: Callable[[Episode], Episode], lines: Iterable[Numbered]
+    store: Store,
+    namespace_id: int,
+    writer: Writer,
+    checked: Callable[[Episode], Episode],
+    checked_note: Callable[[Note], Note],
+    lines: Iterable[Numbered],
 ) -> tuple[int, int]:
-    """Store episodes, feedback and quarantines, given with the numbers of their lines; return how many were new.
+    """Store what lines hold, given with their numbers; return how many episodes and feedback events were new.
+
+    Feedback that comes in standing supersedes what stood there, as when it is given.
 
     Raises:
         InputError: what a line holds cannot be stored; the message names it.
     """
     feedback, quarantines = FeedbackWriter(store, namespace_id), QuarantineWriter(store, namespace_id)
+    giver = Giver(store, namespace_id, writer)
     n_episodes = n_events = last = 0
     said: dict[str, int] = {}
     for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
@@ -66,6 +75,8 @@ def import_parsed(
                     n_events += feedback.add(item)
                 elif isinstance(item, Quarantine):
                     quarantines.impose(item)
+                elif isinstance(item, Note):
+                    giver.take_in(checked_note(item))
     for event_id in Reader(store, namespace_id).broken_supersessions():
         with naming(said.get(event_id, last), event_id):
             raise ValueError("an event is superseded by a later one of its source, author and step")

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.damage import naming_damage
+from seasoned.memory.events import ALTERNATIVE, given_id
 from seasoned.memory.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.quarantines import QuarantineWriter
 from seasoned.memory.reader import Reader
@@ -43,8 +44,9 @@ class Copy:
 class Erasure:
     """What was erased, or would be.
 
-    `feedback` counts the events that the subject gave as an author, and those on its episodes. `quarantines` are ids of
-    those that named it. `copies` are exports and backups that were made since it was there, and may still hold it.
+    `episodes` are those about the subject, and those that its feedback has made. `feedback` counts the events that it
+    gave as an author, and those on these episodes; `notes` likewise. `quarantines` are ids of those that named it.
+    `copies` are exports and backups that were made since it was there, and may still hold it.
     """
 
     subject: str
@@ -55,6 +57,7 @@ class Erasure:
     copies: tuple[Copy, ...]
     done: bool
     ordinals: tuple[int, ...] = field(repr=False, default=())
+    notes: int = 0
 
 
 class Keeper:
@@ -206,10 +209,11 @@ class Keeper:
     # ------------------------------------------------------------------------------------------ erasure
 
     def erase(self, subject: str, *, dry_run: bool = False) -> Erasure:
-        """Erase a subject for good: the episodes about it, the feedback that it gave as an author, and their texts.
+        """Erase a subject for good: the episodes about it, what it noted and gave as feedback, and their texts.
 
-        What other episodes share stays. A quarantine goes with them if it names the subject, one of its episodes, or a
-        task that nobody else had. Free text that others wrote is not searched for the subject's name.
+        The answers that it wrote or chose among go, too: they are episodes that its feedback has made. What other
+        episodes share stays. A quarantine goes with them if it names the subject, one of its episodes, or a task that
+        nobody else had. Free text that others wrote is not searched for the subject's name.
 
         In an SQLite file what was erased is overwritten, also in the log and in free pages. On PostgreSQL old row
         versions stay on the server's disk until it vacuums, and in its archived logs as long as those are kept.
@@ -261,17 +265,22 @@ class Keeper:
             "ORDER BY ordinal",
             (self._id, subject),
         ).fetchall()
-        said = self._store.execute(
-            "SELECT seq FROM feedback JOIN episode ON episode.namespace_id = feedback.namespace_id "
-            f"AND ordinal = visit >> {STEP_BITS} WHERE feedback.namespace_id = ? AND (author = ? OR subject = ?)",
-            (self._id, subject, subject),
-        ).fetchall()
+        about += self._answers_of(subject, {row[1] for row in about}, which)
+        about.sort()
         ids = {row[1] for row in about}
-        others = self._store.execute(
-            "SELECT DISTINCT task FROM episode WHERE namespace_id = ? AND (subject IS NULL OR subject <> ?)",
-            (self._id, subject),
+        gone = {row[0] for row in about}
+        said = self._store.execute(
+            f"SELECT visit >> {STEP_BITS}, author FROM feedback WHERE namespace_id = ?", (self._id,)
         ).fetchall()
-        tasks = {row[2] for row in about} - {row[0] for row in others}
+        said = [row for row in said if row[0] in gone or row[1] == subject]
+        noted = self._store.execute(
+            "SELECT episode_id, author FROM note WHERE namespace_id = ?", (self._id,)
+        ).fetchall()
+        noted = [row for row in noted if row[0] in ids or row[1] == subject]
+        others = self._store.execute(
+            "SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (self._id,)
+        ).fetchall()
+        tasks = {row[2] for row in about} - {task for id_, task in others if id_ not in ids}
         naming = [
             quarantine
             for _, quarantine in self._reader.quarantines()
@@ -279,7 +288,7 @@ class Keeper:
             or quarantine.selection.episode in ids
             or quarantine.selection.task in tasks
         ]
-        if not (about or said or naming):
+        if not (about or said or noted or naming):
             raise NotFoundError(
                 f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
             )
@@ -287,8 +296,23 @@ class Keeper:
             subject, tuple(row[1] for row in about), sum(row[3] for row in about), len(said),
             tuple(quarantine.id for quarantine in naming),
             tuple(self._copies()), done=False,
-            ordinals=tuple(row[0] for row in about),
+            ordinals=tuple(row[0] for row in about), notes=len(noted),
         )  # fmt: skip
+
+    def _answers_of(self, author: str, known: set[str], which: str) -> list[tuple[int, str, str, int]]:
+        """Return (ordinal, id, task, steps) of the other episodes that an author's feedback has made.
+
+        Each has an event of that feedback, also where the feedback was taken back, or its note is gone.
+        """
+        rows = self._store.execute(
+            "SELECT DISTINCT feedback.id, ordinal, episode.id, task, steps FROM feedback "
+            "JOIN episode ON episode.namespace_id = feedback.namespace_id "
+            f"AND ordinal = visit >> {STEP_BITS} "
+            f"WHERE feedback.namespace_id = ? AND author = ? AND arm = ? AND {which}",
+            (self._id, author, ALTERNATIVE),
+        ).fetchall()
+        made = {row[1:] for row in rows if given_id(row[0]) == row[2].rpartition("-")[0]}
+        return [row for row in made if row[1] not in known]
 
     def compact(self) -> None:
         """Give free space back, and write the store anew without a trace of what was taken away.

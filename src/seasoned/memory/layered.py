@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from seasoned.memory.index import JaccardIndex
+from seasoned.memory.outside import Outside
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
@@ -32,14 +33,18 @@ class Layered(Reader):
         self.over = over
         self._first_visit = last + 1 << STEP_BITS
 
-    def recent_visits(self, set_id: int, limit: int, exclude_task: str | None) -> list[int]:
-        """Return the latest live visits to a distinct state, latest first."""
-        new = self.over.recent_visits(set_id, limit, exclude_task)
-        return new if len(new) == limit else new + super().recent_visits(set_id, limit - len(new), exclude_task)
+    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, int]:
+        """Return the visits of stored steps, each with its distinct state; what is not stored is left out."""
+        return super().visits_of(steps) | self.over.visits_of(steps)
 
-    def latest_visits(self, set_ids: Sequence[int], exclude_task: str) -> dict[int, int]:
-        """Return the latest live visit to each distinct state outside a task; states without one are left out."""
-        return super().latest_visits(set_ids, exclude_task) | self.over.latest_visits(set_ids, exclude_task)
+    def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
+        """Return the latest live visits to a distinct state, latest first."""
+        new = self.over.recent_visits(set_id, limit, outside)
+        return new if len(new) == limit else new + super().recent_visits(set_id, limit - len(new), outside)
+
+    def latest_visits(self, set_ids: Sequence[int], outside: Outside) -> dict[int, int]:
+        """Return the latest live visit to each distinct state that is not left out; states without one are missing."""
+        return super().latest_visits(set_ids, outside) | self.over.latest_visits(set_ids, outside)
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action."""

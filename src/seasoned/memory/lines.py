@@ -1,6 +1,7 @@
 """Export and import: one JSON object a line.
 
-A header, then episodes in commit order, feedback in the order given, and quarantines in the order imposed.
+A header, then episodes in commit order, feedback in the order given, quarantines in the order imposed, and notes in
+the order in which they were said.
 """
 
 from __future__ import annotations
@@ -8,22 +9,24 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from seasoned.canonical import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.canonical import episode_from_record, episode_record
 from seasoned.memory.damage import naming_damage
 from seasoned.memory.events import Event
+from seasoned.memory.notes import check_given, note_record, noted_ids, read_notes
 from seasoned.memory.reader import Reader
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
-from seasoned.types import Episode, check_finite, check_reward, check_text
+from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_finite, check_kind, check_reward, check_text
 
 __all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "counted_as", "export_lines", "naming", "parse_lines"]
 
-Line = tuple[Episode, float | None] | Event | Quarantine
-"""What a line holds: an episode and when it was stored, a feedback event, or a quarantine."""
+Line = tuple[Episode, float | None] | Event | Quarantine | Note
+"""What a line holds: an episode and when it was stored, a feedback event, a quarantine, or a note."""
 
 FORMAT = "seasoned.memory/1"
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -32,9 +35,23 @@ _EPISODE_FIELDS = {"id", "task", "steps", "final_state", "ending", "model", "pol
 _STEP_FIELDS = {"state", "action", "reward", "prior", "propensity"}
 _EVENT_FIELDS = {
     "id", "episode_id", "step", "reward", "weight", "source", "author", "created_at", "revoked_at", "superseded_by",
+    "kind",
 }  # fmt: skip
+_NOTE_FIELDS = {"id", "episode_id", "step", "kind", "body", "source", "author", "created_at", "revoked_at"}
 
 _QUARANTINE_FIELDS = {"id", "selection", "reason", "created_at", "lifted_at"}
+
+
+class _Opening(NamedTuple):
+    """What was there at the first line; of episodes that are folded, and of notes, only which."""
+
+    epoch: int
+    last_ordinal: int
+    counted: dict[str, int]
+    arrivals: list[tuple[float, Episode]]
+    events: list[Event]
+    quarantines: list[Quarantine]
+    noted: list[tuple[str, float | None]]
 
 
 def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterator[str]:
@@ -48,12 +65,15 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
         StoreBusyError: something was taken away or set aside meanwhile; the lines so far are no whole export.
     """
 
-    def opening() -> tuple[int, int, dict[str, int], list[tuple[float, Episode]], list[Event], list[Quarantine]]:
+    def opening() -> _Opening:
         with store.snapshot(), naming_damage(store.path):
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
             counted = {"episodes": reader.count("episode"), "feedback": len(events)}
-            return reader.epoch(), reader.last_ordinal(), counted, reader.arrivals(), events, quarantines
+            noted = noted_ids(store, reader.namespace_id)
+            return _Opening(
+                reader.epoch(), reader.last_ordinal(), counted, reader.arrivals(), events, quarantines, noted
+            )
 
     def check_unchanged() -> None:
         if reader.epoch() != epoch:
@@ -73,9 +93,18 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
             check_unchanged()
             return arrivals[first : first + _PAGE]
 
-    epoch, last, counted, arrivals, events, quarantines = store.retrying(opening)
+    def notes_from(first: int) -> list[Note]:
+        with store.snapshot(), naming_damage(store.path):
+            check_unchanged()
+            ends = dict(noted[first : first + _PAGE])
+            page = read_notes(store, reader.namespace_id, ids=list(ends))
+            return [replace(note, revoked_at=ends[note.id]) for _, note in page]
+
+    epoch, last, counted, arrivals, events, quarantines, noted = store.retrying(opening)
     if quarantines:
         counted["quarantines"] = len(quarantines)
+    if noted:
+        counted["notes"] = len(noted)
     yield canonical_json({"type": "header", "format": FORMAT, **counted, **header})
     for first in range(1, last + 1, _PAGE):
         page = store.retrying(lambda first=first: page_from(first))  # type: ignore[misc]
@@ -89,6 +118,9 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
         yield canonical_json({"type": "feedback", **event.record(), **later})
     for quarantine in quarantines:
         yield canonical_json({"type": "quarantine", **quarantine.record(), "lifted_at": quarantine.lifted_at})
+    for first in range(0, len(noted), _PAGE):
+        for note in store.retrying(lambda first=first: notes_from(first)):  # type: ignore[misc]
+            yield canonical_json({"type": "note", **note_record(note), "revoked_at": note.revoked_at})
 
 
 @contextlib.contextmanager
@@ -112,7 +144,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
             events follow than the header announces: an export that was cut off is no backup.
     """
     announced: dict[str, Any] | None = None
-    found = {"episodes": 0, "feedback": 0, "quarantines": 0}
+    found = {"episodes": 0, "feedback": 0, "quarantines": 0, "notes": 0}
     number = 0
     for number, line in enumerate(lines, start=1):
         with naming(number, line):
@@ -138,6 +170,8 @@ def counted_as(item: Line) -> str:
     """Return the name under which a header counts such an item."""
     if isinstance(item, Event):
         return "feedback"
+    if isinstance(item, Note):
+        return "notes"
     return "quarantines" if isinstance(item, Quarantine) else "episodes"
 
 
@@ -170,6 +204,9 @@ def _parse(line: str) -> Line | dict[str, Any] | None:
     if kind == "quarantine":
         _refuse_unknown("quarantine", record, _QUARANTINE_FIELDS)
         return _quarantine(record)
+    if kind == "note":
+        _refuse_unknown("note", record, _NOTE_FIELDS)
+        return _note(record)
     raise ValueError(f"the type is {kind!r}")
 
 
@@ -184,6 +221,13 @@ def _quarantine(record: dict[str, Any]) -> Quarantine:
     )  # fmt: skip
 
 
+def _note(record: dict[str, Any]) -> Note:
+    note = Note(**{"step": None, "author": None, "revoked_at": None, **record})
+    if note.kind in FEEDBACK_KINDS:
+        check_given(note)
+    return note
+
+
 def _event(record: dict[str, Any]) -> Event:
     for name in ("id", "episode_id", "source"):
         check_text(name, record[name])
@@ -192,6 +236,8 @@ def _event(record: dict[str, Any]) -> Event:
     for name in ("weight", "created_at"):
         record[name] = check_finite(name, record[name])
     check_reward("reward * weight", record["reward"] * record["weight"])
+    if record.get("kind") is not None:
+        check_kind(record["kind"])
     for name in ("author", "superseded_by"):
         if record.get(name) is not None:
             check_text(name, record[name])

@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import os
-import time
-import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from types import TracebackType
 from typing import Literal, Self, TypeVar
-
-import numpy as np
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.arrivals import Arrivals, RememberingEncoder
 from seasoned.memory.damage import EncoderFailedError
-from seasoned.memory.events import Event
-from seasoned.memory.exchange import Exchange
-from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
+from seasoned.memory.notes import NoteWriter
 from seasoned.memory.reader import Reader
+from seasoned.memory.recalling import Recalling
 from seasoned.memory.recorder import EpisodeRecorder
 from seasoned.memory.retrieval import Retriever
 from seasoned.memory.sizes import check_max_text_bytes, check_sizes
@@ -28,7 +23,7 @@ from seasoned.memory.store import Store, open_store
 from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writer import Writer, with_id
 from seasoned.protocols import StateEncoder
-from seasoned.types import Backup, Episode, Evidence, Neighbor, check_finite, check_reward, check_text
+from seasoned.types import Backup, Episode, Evidence, Neighbor, Note, check_text
 
 __all__ = ["Memory"]
 
@@ -37,7 +32,7 @@ Redact = Callable[[str], str]
 Text = TypeVar("Text", str, str | None)
 
 
-class Memory(Exchange):
+class Memory(Recalling):
     """Stored episodes of one namespace, with exact retrieval.
 
     Open one with `Memory.open`. Safe to share between threads, and between processes on one file: each sees the others'
@@ -154,10 +149,20 @@ class Memory(Exchange):
             EpisodeConflictError: its id is stored with other content.
             StoreError: the disk is full, busy (for 30 s: StoreBusyError) or broken; nothing was written.
         """
-        if not self._store.derives_later:
-            return self.add_many([episode])[0]
+        return self._add_noted(episode, ())
+
+    def _add_noted(self, episode: Episode, notes: Sequence[Note]) -> str:
+        """Store an episode, and what was noted while it was played."""
         named = with_id(self._checked(episode))
-        self._arrivals.add(named)
+        if self._store.derives_later and self._arrivals.add(named, notes):
+            return str(named.id)
+
+        def change() -> None:  # also for notes that come again: those that are known are left alone
+            self._writer.add([(named, None)])
+            NoteWriter(self._store, self._id).add(notes, anew=True)
+
+        if notes or not self._store.derives_later:
+            self._write(change)
         return str(named.id)
 
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
@@ -196,66 +201,11 @@ class Memory(Exchange):
         check_text("task", task)
         self._store.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}
-        return EpisodeRecorder(self.add, task, fields)
 
-    def feedback(
-        self,
-        episode_id: str,
-        reward: float,
-        step: int | None = None,
-        source: str = "human",
-        *,
-        author: str | None = None,
-        weight: float = 1.0,
-    ) -> str:
-        """Add `weight * reward` to a step's reward, as an event; returns and evidence are derived again.
+        def commit(episode: Episode, notes: Sequence[Note]) -> str:
+            return self._add_noted(episode, notes) if notes else self.add(episode)
 
-        The same source, author and step supersedes what it said before.
-
-        Args:
-            episode_id: as `add` returned it.
-            reward: in reward units.
-            step: its index; None for the last step.
-            source: who speaks (`human`, `judge`, `tests`, ...).
-            author: which one of them.
-            weight: how much this source counts.
-
-        Returns:
-            The event's id, for `revoke`.
-
-        Raises:
-            InputError: a value breaks a rule.
-            NotFoundError: no such episode or step.
-        """
-        check_text("episode id", episode_id)
-        check_text("source", source)
-        if author is not None:
-            check_text("author", author)
-        reward, weight = check_reward("reward", reward), check_finite("weight", weight)
-        check_reward("reward * weight", reward * weight)
-        if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
-            raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
-        event_id, at = uuid.uuid4().hex, time.time()
-
-        def change() -> None:
-            writer = FeedbackWriter(self._store, self._id)
-            target = writer.last_step(episode_id) if step is None else int(step)
-            writer.add(Event(event_id, episode_id, target, reward, weight, source, author, at))
-
-        self._write(change)
-        return event_id
-
-    def revoke(self, event_id: str) -> None:
-        """Take a feedback event back; the step's reward and the returns follow. What it superseded stays superseded.
-
-        An event that was weighed since goes with all its weighings, by the id that `feedback` returned or that of any.
-
-        Raises:
-            NotFoundError: no such event.
-        """
-        check_text("event id", event_id)
-        at = time.time()
-        self._write(lambda: FeedbackWriter(self._store, self._id).revoke(event_id, at=at))
+        return EpisodeRecorder(commit, task, fields, self._own_note)
 
     # ------------------------------------------------------------------------------------------ retrieval
 
@@ -299,6 +249,7 @@ class Memory(Exchange):
         exclude_task: str | None = None,
         backup: Backup | None = None,
         propensity_floor: float | None = None,
+        exclude_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return what is known about the moments most like `state`, per action.
 
@@ -314,6 +265,11 @@ class Memory(Exchange):
         With `propensity_floor`, a step weighs `1 / max(propensity, floor)` as well, and `weights` are effective numbers
         of steps; all steps at the states are summed anew (see `seasoned.policies.JitRLSettings`).
 
+        `exclude_steps`, as (episode id, step), weigh nothing for this question, in any unit: it is answered as if they
+        had never been valued, by sums anew at their states, such as for examples that the prompt has shown already.
+        Other steps keep their returns, and `spread` and `n_episodes` are the namespace's. What is not stored is passed
+        over. With `backup` the graph is read whole, without them, for each new set of them.
+
         Raises:
             InputError: as for `search`; or `similarity_power` < 0, `decay` outside (0, 1], a floor outside [1e-6, 1] or
                 with `unit="steps"`, or with `backup` gamma = 1.
@@ -324,6 +280,7 @@ class Memory(Exchange):
             lambda: self._retriever.evidence(
                 state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
                 decay=decay, exclude_task=exclude_task, backup=backup, propensity_floor=propensity_floor,
+                exclude_steps=exclude_steps,
             )
         )  # fmt: skip
 
@@ -353,12 +310,6 @@ class Memory(Exchange):
             raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None lists all.")
         about = self._redacted(task)
         return [one for _, _, _, one in self._read(lambda: list(self._reader.episodes(task=about, last=last)))]
-
-    def events(self, episode_id: str | None = None) -> list[Event]:
-        """Return feedback events in the order in which they were given, revoked ones included."""
-        if episode_id is not None:
-            check_text("episode id", episode_id)
-        return [event for _, event in self._read(lambda: list(self._reader.events(episode_id)))]
 
     def verify(self) -> Verification:
         """Check that the store is whole: hash all that is raw, derive again all that is derived.

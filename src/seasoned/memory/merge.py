@@ -54,7 +54,7 @@ def merge(
     namespace: str | None = None,
     encoder: StateEncoder | None = None,
 ) -> Merge:
-    """Store in `target` what it lacks of the sources: episodes, feedback, quarantines, namespace by namespace.
+    """Store in `target` what it lacks of the sources: episodes, feedback, quarantines, notes, namespace by namespace.
 
     What the target holds keeps its order; what is new follows in the order of its source, with its times. A namespace
     that the target lacks gets its source's encoder and gamma; a target file that does not exist appears when it is
@@ -227,6 +227,7 @@ def _conflicts(name: str, stores: Sequence[tuple[Store, int]]) -> Iterator[str]:
             ("episode", {id_: one.digest for id_, one in contents.episodes.items()}),
             ("event", {id_: digest for id_, (digest, _) in contents.events.items()}),
             ("quarantine", {id_: digest for id_, (digest, _) in contents.quarantines.items()}),
+            ("note", {id_: one.digest for id_, one in contents.notes.items()}),
         ):
             for id_, digest in digests.items():
                 if known.setdefault((kind, id_), digest) != digest:

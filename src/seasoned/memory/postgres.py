@@ -28,7 +28,7 @@ _MANY = 1_000
 _REPLAN_S = 1.0
 _TABLES = {table.name: table for table in TABLES}
 _READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
-_KEYS = {"episode": "id", "feedback": "id", "quarantine": "id"}
+_KEYS = {"episode": "id", "feedback": "id", "quarantine": "id", "note": "id"}
 
 
 def check_key(name: str, value: str) -> None:

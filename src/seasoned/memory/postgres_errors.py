@@ -81,10 +81,11 @@ def is_passing(error: BaseException | None) -> bool:
 
 
 def _came_meanwhile(error: BaseException | None) -> bool:
-    """Whether an episode arrived after a transaction had looked for its id: the next attempt finds it."""
+    """Whether an episode arrived after a transaction had looked for its id, or a note's: the next attempt finds it."""
     import psycopg
 
-    return isinstance(error, psycopg.errors.UniqueViolation) and (error.diag.table_name or "").startswith("episode")
+    tables = ("episode", "note")
+    return isinstance(error, psycopg.errors.UniqueViolation) and (error.diag.table_name or "").startswith(tables)
 
 
 def _refusal(error: psycopg.Error) -> tuple[type[SeasonedError], str, str] | None:

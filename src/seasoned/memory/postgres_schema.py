@@ -1,6 +1,7 @@
 """The PostgreSQL schema, declared once: tables, policies, partitions and writing statements are made from it.
 
-Version 2 is the first that PostgreSQL ever had; from 3 on, `episode` holds arrivals (see `arrivals`). Every key begins
+Version 2 is the first that PostgreSQL ever had; from 3 on, `episode` holds arrivals (see `arrivals`), from 4 on there
+are notes. Every key begins
 with the namespace, so that Citus or native partitions can spread the rows. The table `tenant` numbers the roles; the
 upper bits of a namespace's id are its tenant's number: a row tells whose it is. No content (text, bytes, real numbers)
 enters the planner's statistics, which roles share.
@@ -29,7 +30,7 @@ __all__ = [
 ]
 
 SCHEMA = "seasoned"
-POSTGRES_VERSION = 3
+POSTGRES_VERSION = 4
 KEY_LIMIT_BYTES = 1000
 """The longest text that may be a key, as UTF-8; PostgreSQL indexes hold about 2,700 bytes."""
 
@@ -161,13 +162,26 @@ _LINE = Column("line", "text", "CHECK ((line IS NULL) = (ordinal >= 0))")
 # Arrivals of former versions were numbered by it; transactions number them now.
 _ARRIVAL_NUMBER = f"CREATE SEQUENCE {SCHEMA}.arrival_number MINVALUE {-(2**42)} MAXVALUE -1"
 
+_NOTE = Table(
+    "note",
+    _columns(
+        "note", "integer text text integer text text text text real real blob",
+        step=_NULL, author=_NULL, revoked_at=_NULL,
+    ),
+    ("namespace_id", "id"), (),
+    (
+        ("note_by_episode", "(namespace_id, episode_id)"),
+        ("note_by_kind", "(namespace_id, kind, created_at, id)"),
+    ),
+)  # fmt: skip
+
 TABLES: tuple[Table, ...] = (
     Table(
         "namespace",
         (
             Column("id", "integer", f"NOT NULL DEFAULT {SCHEMA}.next_namespace()"), Column("name", "text"),
             Column("encoder", "text"), Column("gamma", "real"), Column("created_at", "real"),
-            *(Column(name, "integer", "NOT NULL DEFAULT 0") for name in (*COUNTERS, "revision", "epoch")),
+            *(Column(name, "integer", "NOT NULL DEFAULT 0") for name in (*COUNTERS, "notes", "revision", "epoch")),
             Column("removed", "text", "NOT NULL DEFAULT '{}'"),
             Column("tenant", "text", "NOT NULL DEFAULT current_user"),
         ),
@@ -218,8 +232,8 @@ TABLES: tuple[Table, ...] = (
         "feedback",
         (
             *_columns(
-                "feedback", "integer integer text integer real real text text real real text blob truth",
-                author=_NULL, revoked_at=_NULL, superseded_by=_NULL,
+                "feedback", "integer integer text integer real real text text real real text blob truth text",
+                author=_NULL, revoked_at=_NULL, superseded_by=_NULL, kind=_NULL,
             ),
             _ORDINAL,
         ),
@@ -247,22 +261,44 @@ TABLES: tuple[Table, ...] = (
         _columns("copy", "integer integer text text real", kind="NOT NULL CHECK (kind IN ('export', 'backup'))"),
         ("namespace_id", "seq"),
     ),
+    _NOTE,
 )  # fmt: skip
 """Every table, as it is at the latest version."""
+
+
+def _made(table: Table) -> list[str]:
+    """Return what makes a table, and guards it."""
+    return [table.create(), *table.index_statements(), *table.statistics_statements(), *table.guard_statements()]
+
+
+def _granted(what: str) -> str:
+    """Return the statement that gives the tenants a right, where there are some."""
+    return (
+        f"DO $$ BEGIN IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '{GROUP}') THEN "
+        f"GRANT {what} TO {GROUP}; END IF; END $$"
+    )
+
 
 MIGRATIONS: dict[int, tuple[str, ...]] = {
     2: (
         f"ALTER TABLE {SCHEMA}.episode ADD COLUMN {_LINE.ddl()}",
         f"ALTER TABLE {SCHEMA}.episode ALTER COLUMN line SET STATISTICS 0",
         _ARRIVAL_NUMBER,
-        f"DO $$ BEGIN IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '{GROUP}') THEN "
-        f"GRANT USAGE ON SEQUENCE {SCHEMA}.arrival_number TO {GROUP}; END IF; END $$",
-    )
+        _granted(f"USAGE ON SEQUENCE {SCHEMA}.arrival_number"),
+    ),
+    3: (
+        f"ALTER TABLE {SCHEMA}.feedback ADD COLUMN kind {_TEXT}",
+        f"ALTER TABLE {SCHEMA}.feedback ALTER COLUMN kind SET STATISTICS 0",
+        f"ALTER TABLE {SCHEMA}.namespace ADD COLUMN notes bigint NOT NULL DEFAULT 0",
+        *_made(_NOTE),
+        _granted(f"SELECT, INSERT, UPDATE, DELETE ON {SCHEMA}.note"),
+        _granted(f"INSERT (notes), UPDATE (notes) ON {SCHEMA}.namespace"),
+    ),
 }
 """Statements that bring a schema from version i to i + 1; a new one is made from `TABLES`, at the latest version.
 
 They run as the tables' owner, who sees only its own rows: one that changes rows must lift FORCE ROW LEVEL SECURITY and
-set it again.
+set it again. A table that came later is whole in a store whose others are in partitions.
 """
 
 
@@ -288,7 +324,7 @@ def create_statements() -> list[str]:
     """Return what makes the schema at the latest version, in an empty database."""
     made = _common_statements()
     for table in TABLES:
-        made += [table.create(), *table.index_statements(), *table.statistics_statements(), *table.guard_statements()]
+        made += _made(table)
     return made
 
 

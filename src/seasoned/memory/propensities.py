@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.errors import InputError
+from seasoned.memory.outside import Outside
 from seasoned.memory.reader import EvidenceRow, Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.summing import summed_up
@@ -52,16 +53,15 @@ def propensity_rows(
     set_ids: Sequence[int],
     *,
     floor: float,
-    exclude_task: str | None,
+    outside: Outside,
     by_episode: bool,
 ) -> tuple[list[PropensityRow], int]:
     """Return sums at some distinct states with the weights `1 / max(propensity, floor)`, and how many steps had none.
 
     A step without a stored propensity gets the share of the steps at its distinct state that took its action: an
-    estimated propensity. All live steps there are read, but for a task's; a row for each episode, if asked, so that the
-    caller can let it fade.
+    estimated propensity. All live steps there are read, but for those left out; a row for each episode, if asked, so
+    that the caller can let it fade.
     """
-    outside = "" if exclude_task is None else "AND task <> ? "
     group = "set_id, key_id, propensity IS NULL" + (", ordinal" if by_episode else "")
     rows: list[Any] = reader.sums(
         "SELECT set_id, key_id, propensity IS NULL, count(*), sum(ratio), sum(ratio * return_), "
@@ -72,9 +72,9 @@ def propensity_rows(
         f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
         "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
         "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-        f"WHERE step.namespace_id = ? AND live {outside}AND set_id IN {{values}}) AS taken "
+        f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}}) AS taken "
         f"GROUP BY {group} ORDER BY {group}",
-        (view_id, namespace_id, *(() if exclude_task is None else (exclude_task,))), set_ids,
+        (view_id, namespace_id, *outside.values), set_ids,
     )  # fmt: skip
     at_state: defaultdict[int, int] = defaultdict(int)
     at_cell: defaultdict[tuple[int, int], int] = defaultdict(int)

@@ -26,7 +26,7 @@ class Budget:
 
     Args:
         steps: stored steps.
-        bytes: of content: each state once, with its feature set, and 250 bytes a step.
+        bytes: of content: each state once, with its feature set, notes, and 250 bytes a step.
         age_s: seconds since an episode was stored.
 
     Raises:
@@ -82,6 +82,7 @@ class _Held:
     kind: str
     groups: list[tuple[int, int]] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
+    bytes: int = 0
 
 
 def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float) -> Pruning:
@@ -105,7 +106,7 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
     )
     used = Counter(state for one in held.values() for state in one.states)
     steps = steps_before = sum(len(one.groups) for one in held.values())
-    n_bytes = bytes_before = sum(sizes[state] for state in used) + STEP_BYTES * steps
+    n_bytes = bytes_before = sum(sizes[state] for state in used) + sum(one.bytes for one in held.values())
     gone: list[int] = []
     reasons: Counter[str] = Counter()
     for ordinal, reason in _order(held, budget, now):
@@ -118,7 +119,7 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
         gone.append(ordinal)
         reasons[reason] += 1
         steps -= len(one.groups)
-        n_bytes -= STEP_BYTES * len(one.groups)
+        n_bytes -= one.bytes
         for state in one.states:
             used[state] -= 1
             if not used[state]:
@@ -146,9 +147,17 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
     ).fetchall():
         one = held[visit >> STEP_BITS]
         one.groups.append((set_id, key_id))
+        one.bytes += STEP_BYTES
         one.states.append(state_id)
         if not live and one.kind == "value":
             one.kind = "quarantined"
+    ordinal_of = {one.id: ordinal for ordinal, one in held.items()}
+    for id_, n_bytes in store.execute(
+        "SELECT episode_id, sum(octet_length(body)) FROM note WHERE namespace_id = ? GROUP BY episode_id",
+        (namespace_id,),
+    ).fetchall():
+        if id_ in ordinal_of:
+            held[ordinal_of[id_]].bytes += int(n_bytes)
     return held
 
 

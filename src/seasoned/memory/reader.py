@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,6 +13,7 @@ from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError, IntegrityError
 from seasoned.memory.canonical import digest, episode_from_line, episode_record
 from seasoned.memory.events import Event
+from seasoned.memory.outside import Outside
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
@@ -50,6 +51,11 @@ class Reader:
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
         self._ns = namespace_id
+
+    @property
+    def namespace_id(self) -> int:
+        """The number of the namespace that it reads."""
+        return self._ns
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._store.execute(sql, parameters).fetchall()
@@ -95,31 +101,48 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ experiences
 
-    def recent_visits(self, set_id: int, limit: int, exclude_task: str | None) -> list[int]:
+    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, int]:
+        """Return the visits of stored steps, given as (episode id, step), each with its distinct state.
+
+        What is not stored is left out.
+        """
+        ordinals = dict(
+            self._store.execute_in(
+                "SELECT id, ordinal FROM episode WHERE namespace_id = ? AND ordinal >= 0 AND id IN {values}",
+                (self._ns,), sorted({id_ for id_, _ in steps}),
+            )
+        )  # fmt: skip
+        visits = sorted(ordinals[id_] << STEP_BITS | step for id_, step in steps
+                        if id_ in ordinals and step < MAX_STEPS)  # fmt: skip
+        sql = "SELECT visit, set_id FROM step WHERE namespace_id = ? AND visit IN {values}"
+        return dict(self._store.execute_in(sql, (self._ns,), visits))
+
+    def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
         # Without statistics SQLite prefers the primary key, and reads every step of the namespace.
-        if exclude_task is None:
+        if outside.task is None:
             sql = (
-                "SELECT visit FROM step INDEXED BY step_by_set WHERE namespace_id = ? AND set_id = ? AND live "
-                "ORDER BY visit DESC LIMIT ?"
+                "SELECT visit FROM step INDEXED BY step_by_set WHERE namespace_id = ? AND set_id = ? AND live"
+                f"{outside.condition} ORDER BY visit DESC LIMIT ?"
             )
             return [row[0] for row in self._rows(sql, self._ns, set_id, limit)]
         sql = (
             "SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
             f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
-            "WHERE step.namespace_id = ? AND set_id = ? AND live AND task <> ? ORDER BY visit DESC LIMIT ?"
+            f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} ORDER BY visit DESC LIMIT ?"
         )
-        return [row[0] for row in self._rows(sql, self._ns, set_id, exclude_task, limit)]
+        return [row[0] for row in self._rows(sql, self._ns, set_id, *outside.values, limit)]
 
-    def latest_visits(self, set_ids: Sequence[int], exclude_task: str) -> dict[int, int]:
-        """Return the latest live visit to each distinct state outside a task; states without one are left out."""
+    def latest_visits(self, set_ids: Sequence[int], outside: Outside) -> dict[int, int]:
+        """Return the latest live visit to each distinct state that is not left out; states without one are missing."""
         sql = (
             "SELECT id, (SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
             f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
-            "WHERE step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id AND live "
-            "AND task <> ? ORDER BY visit DESC LIMIT 1) FROM feature_set WHERE namespace_id = ? AND id IN {values}"
+            "WHERE step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id AND live"
+            f"{outside.condition} ORDER BY visit DESC LIMIT 1) "
+            "FROM feature_set WHERE namespace_id = ? AND id IN {values}"
         )
-        rows = self._store.execute_in(sql, (exclude_task, self._ns), set_ids)
+        rows = self._store.execute_in(sql, (*outside.values, self._ns), set_ids)
         return {set_id: visit for set_id, visit in rows if visit is not None}
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
@@ -151,12 +174,12 @@ class Reader:
         )  # fmt: skip
 
     def evidence_outside(
-        self, view_id: int, set_ids: Sequence[int], task: str, *, by_episode: bool
+        self, view_id: int, set_ids: Sequence[int], outside: Outside, *, by_episode: bool
     ) -> list[EvidenceRow]:
-        """Return the evidence at some distinct states without a task's steps, summed from the others.
+        """Return the evidence at some distinct states without the steps that are left out, summed from the others.
 
-        Not the aggregates less that task's share: a difference would keep the rounding of a huge reward. A row for each
-        episode, if asked, so that the caller can let it fade; else the ordinal is that of the last one.
+        Not the aggregates less the share of those: a difference would keep the rounding of a huge reward. A row for
+        each episode, if asked, so that the caller can let it fade; else the ordinal is that of the last one.
         """
         sql = (
             "SELECT set_id, key_id, count(*), count(*), sum(return_), sum(return_ * return_), "
@@ -164,10 +187,10 @@ class Reader:
             f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-            "WHERE step.namespace_id = ? AND live AND task <> ? AND set_id IN {values} "
+            f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, task), set_ids)
+        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, *outside.values), set_ids)
 
     def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int]) -> list[Any]:
         """Return sums over live steps at some distinct states, as a statement asks for them with `IN {values}`."""
@@ -290,7 +313,7 @@ class Reader:
         """Yield (digest, feedback event) in the order in which they were given: all, or an episode's."""
         rows = self._rows(
             "SELECT feedback.digest, feedback.id, episode.id, visit, reward, weight, source, author, "
-            "feedback.created_at, revoked_at, superseded_by FROM feedback "
+            "feedback.created_at, revoked_at, superseded_by, kind FROM feedback "
             f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
             f"WHERE feedback.namespace_id = ? {'' if episode_id is None else 'AND episode.id = ?'} ORDER BY seq",
             self._ns, *([] if episode_id is None else [episode_id]),
@@ -299,11 +322,12 @@ class Reader:
             yield content, Event(id_, of_episode, visit & (MAX_STEPS - 1), *rest)
 
     def broken_supersessions(self) -> list[str]:
-        """Return the events that claim to be superseded, but not by a later one of their source, author and step."""
+        """Return the events that claim to be superseded, but not by a later one of their kind, speaker and step."""
         rows = self._rows(
             "SELECT old.id FROM feedback AS old LEFT JOIN feedback AS new ON new.namespace_id = old.namespace_id "
             "AND new.id = old.superseded_by AND new.seq > old.seq AND new.visit = old.visit "
             "AND new.source = old.source AND coalesce(new.author, '') = coalesce(old.author, '') "
+            "AND coalesce(new.kind, '') = coalesce(old.kind, '') "
             "WHERE old.namespace_id = ? AND old.superseded_by IS NOT NULL "
             "AND (new.id IS NULL OR coalesce(old.revoked_at <> new.created_at, 1 = 1)) ORDER BY old.seq",
             self._ns,

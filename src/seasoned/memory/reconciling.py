@@ -11,7 +11,7 @@ from seasoned.memory.events import Event, first_id
 
 __all__ = ["reconcile"]
 
-Target = tuple[str, int, str, str | None]
+Target = tuple[str, int, str, str | None, str | None]
 """What an event is about, and who gave it: of the events of one target, one stands."""
 
 
@@ -54,7 +54,7 @@ def reconcile(ours: Sequence[Event], theirs: Sequence[Event]) -> list[Event]:
 
 
 def _target(event: Event) -> Target:
-    return event.episode_id, event.step, event.source, event.author
+    return event.episode_id, event.step, event.source, event.author, event.kind
 
 
 def _ends(views: Mapping[str, list[Event]]) -> dict[str, float]:

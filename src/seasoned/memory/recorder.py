@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
 from seasoned.core import log_softmax
 from seasoned.errors import InputError, excerpt
-from seasoned.types import Decision, Ending, Episode, Step
+from seasoned.types import JSON, Decision, Ending, Episode, Note, Step
 
 __all__ = ["EpisodeRecorder"]
+
+_APART_S = 1e-6  # notes are in the order of their times, and a clock may be coarse
 
 
 class EpisodeRecorder:
@@ -30,8 +34,16 @@ class EpisodeRecorder:
         1
     """
 
-    def __init__(self, add: Callable[[Episode], str], task: str, fields: Mapping[str, str | None]) -> None:
+    def __init__(
+        self,
+        add: Callable[[Episode, Sequence[Note]], str],
+        task: str,
+        fields: Mapping[str, str | None],
+        checked: Callable[[Note], Note] = lambda note: note,
+    ) -> None:
         self._add = add
+        self._checked = checked
+        self._notes: list[Note] = []
         self._task = task
         self._fields = dict(fields)
         self._steps: list[Step] = []
@@ -55,10 +67,7 @@ class EpisodeRecorder:
         Raises:
             InputError: a value breaks a rule, or the episode is over.
         """
-        if self._done:
-            raise InputError(
-                "record() after the end", "an episode is committed once", "Open another: memory.episode(...)."
-            )
+        self._check_running("record")
         if isinstance(decision, Decision):
             prior = _own_prior(decision) if prior is None else prior
             propensity = decision.propensity if propensity is None else propensity
@@ -74,6 +83,52 @@ class EpisodeRecorder:
                 f"decision = {excerpt(decision)}", "a step records a Decision or an action's text", "Pass one."
             )
         self._steps.append(Step(state, action, reward, prior, propensity))
+
+    def note(
+        self,
+        kind: str,
+        body: Mapping[str, JSON],
+        step: int | None = None,
+        *,
+        source: str = "agent",
+        author: str | None = None,
+    ) -> None:
+        """Keep what was said or thought meanwhile; it is committed with the episode, in one transaction.
+
+        A note on a step that is then never taken (the episode broke off) is one about the whole. Its id is the
+        episode's, and its number: `ID/0`, `ID/1`, ...
+
+        Args:
+            kind: see `Memory.note`, also for `source` and `author`.
+            body: a JSON object.
+            step: one that was recorded, or the next to be (`len(recorder)`); None for the whole episode.
+
+        Raises:
+            InputError: a value breaks a rule, or the episode is over.
+
+        Example:
+            >>> from seasoned import Memory
+            >>> with Memory.open(":memory:") as memory:
+            ...     with memory.episode(task="checkout") as episode:
+            ...         episode.note("reasoning", {"text": "the total is right"}, step=0)
+            ...         episode.record("page:pay", "click(confirm)", reward=1.0)
+            ...     memory.notes()[0].step
+            0
+        """
+        self._check_running("note")
+        at = max(time.time(), self._notes[-1].created_at + _APART_S) if self._notes else time.time()
+        note = self._checked(Note(self._commit_id, self._commit_id, step, kind, body, source, author, at))
+        if note.step is not None and note.step > len(self._steps):
+            raise InputError(
+                f"step = {step}", f"{len(self._steps)} steps were recorded so far", "Note it when it is its turn."
+            )
+        self._notes.append(note)
+
+    def _check_running(self, call: str) -> None:
+        if self._done:
+            raise InputError(
+                f"{call}() after the end", "an episode is committed once", "Open another: memory.episode(...)."
+            )
 
     def __len__(self) -> int:
         return len(self._steps)
@@ -115,8 +170,15 @@ class EpisodeRecorder:
         self._done = True
         self._commit_id = self.id or self._commit_id
         episode = Episode(self._task, self._steps, self._commit_id, self.final_state, self.ending, **self._fields)
-        self.id = self._add(episode)
+        notes = [
+            replace(note, id=f"{self._commit_id}/{number}", episode_id=self._commit_id, step=self._taken(note.step))
+            for number, note in enumerate(self._notes)
+        ]
+        self.id = self._add(episode, notes)
         return self.id
+
+    def _taken(self, step: int | None) -> int | None:
+        return step if step is not None and step < len(self._steps) else None
 
 
 def _own_prior(decision: Decision) -> Mapping[str, float] | None:

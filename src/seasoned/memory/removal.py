@@ -20,7 +20,7 @@ __all__ = ["Remover"]
 
 _KINDS = {
     "episode": "episodes", "state": "states", "feature_set": "feature_sets", "token": "tokens", "action": "actions",
-    "prior": "priors", "feedback": "events", "quarantine": "quarantines",
+    "prior": "priors", "feedback": "events", "quarantine": "quarantines", "note": "notes",
 }  # fmt: skip
 
 
@@ -44,7 +44,7 @@ class Remover:
         self._gone: Counter[str] = Counter()
 
     def remove(self, ordinals: Sequence[int]) -> None:
-        """Remove episodes, their feedback, and every state, action, prior and feature that is in no other."""
+        """Remove episodes, their feedback and notes, and every state, action, prior and feature that is in no other."""
         if not ordinals:
             return
         touched = _Touched(set(), set(), set(), set())
@@ -73,6 +73,13 @@ class Remover:
             "SELECT final_state_id FROM episode WHERE namespace_id = ? AND ordinal IN {values}", (self._ns,), ordinals
         )
         touched.states.update(row[0] for row in finals if row[0] is not None)
+        ids = self._store.execute_in(
+            "SELECT id FROM episode WHERE namespace_id = ? AND ordinal IN {values}", (self._ns,), ordinals
+        )
+        noted = "FROM note WHERE namespace_id = ? AND episode_id IN {values}"
+        names = [row[0] for row in ids]
+        self._gone["notes"] += len(self._store.execute_in(f"SELECT id {noted}", (self._ns,), names))
+        self._store.execute_in(f"DELETE {noted}", (self._ns,), names)
         self._delete("episode", "ordinal", ordinals)
         for view in views:
             self._derive.regather(view, touched.groups)
@@ -80,7 +87,10 @@ class Remover:
         self._save()
 
     def forget_author(self, author: str) -> int:
-        """Remove the feedback that this author gave; return how much it was."""
+        """Remove the feedback that this author gave, and what they noted; return how much feedback it was."""
+        numbered = "author = ? AND episode_id IN (SELECT id FROM episode WHERE namespace_id = ? AND ordinal >= 0)"
+        self._delete_rows("note", numbered, author, self._ns)
+        self._store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
         visits = self._rows("SELECT visit FROM feedback WHERE namespace_id = ? AND author = ?", author)
         self._delete_rows("feedback", "author = ?", author)
         self._derive.rederive(sorted({visit >> STEP_BITS for (visit,) in visits}))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Hashable, Iterator
+from collections.abc import Collection, Hashable, Iterator
 from typing import Literal
 
 from seasoned.core import check_gamma
@@ -12,6 +12,7 @@ from seasoned.memory.arrivals import Arrivals
 from seasoned.memory.damage import EncoderFailedError, naming_damage
 from seasoned.memory.graph import GraphKeeper, check_backup, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
+from seasoned.memory.outside import Outside, check_steps
 from seasoned.memory.overlay import Overlay
 from seasoned.memory.propensities import check_floor, effective_sums, propensity_rows
 from seasoned.memory.reader import EvidenceRow, Reader
@@ -167,45 +168,42 @@ class Retriever:
 
     # ------------------------------------------------------------------------------------------ neighbours
 
-    def _nearest_sets(
-        self, features: frozenset[str], k: int, threshold: float, exclude_task: str | None = None
-    ) -> Ranked:
-        """Return the k most similar distinct states (with a step outside `exclude_task`, if given)."""
+    def _nearest_sets(self, features: frozenset[str], k: int, threshold: float, outside: Outside) -> Ranked:
+        """Return the k most similar distinct states, of those with a step that is not left out."""
         tokens = [self._token_of[feature] for feature in features if feature in self._token_of]
         latest: dict[int, int] = {}
         asked: set[int] = set()
-        wanted = k
+        # Without single steps a state falls behind, if at all: so many more hold the k best.
+        wanted = k + len(outside.sets)
         while True:
             found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
             found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
-            if exclude_task is None:
+            if not outside:
                 return found
             # The index knows the latest visit of any task; ties are broken by the latest one that counts.
-            latest |= self._reading.latest_visits([set_id for set_id, _ in found if set_id not in asked], exclude_task)
+            latest |= self._reading.latest_visits([set_id for set_id, _ in found if set_id not in asked], outside)
             asked.update(set_id for set_id, _ in found)
             kept = [pair for pair in found if pair[0] in latest]
-            cut = len(found) == wanted
+            cut = len(found) == wanted and outside.task is not None
             if not cut or (len(kept) >= k and kept[k - 1][1] > found[-1][1]):
                 return sorted(kept, key=lambda pair: (-pair[1], -latest[pair[0]]))[:k]
             wanted *= 4
 
-    def _visits_at(self, sets: Ranked, limit: int, exclude_task: str | None) -> list[Visit]:
+    def _visits_at(self, sets: Ranked, limit: int, outside: Outside) -> list[Visit]:
         """Return at most `limit` visits to these distinct states, most similar first, then latest first."""
         visits: list[Visit] = []
         for position, (set_id, similarity) in enumerate(sets):
             if len(visits) >= limit and similarity < sets[position - 1][1]:
                 break
-            recent = self._reading.recent_visits(set_id, limit, exclude_task)
+            recent = self._reading.recent_visits(set_id, limit, outside)
             visits += [(visit, similarity, set_id) for visit in recent]
         visits.sort(key=lambda found: (-found[1], -found[0]))
         return visits[:limit]
 
-    def _nearest_visits(
-        self, features: frozenset[str], k: int, threshold: float, exclude_task: str | None
-    ) -> list[Visit]:
+    def _nearest_visits(self, features: frozenset[str], k: int, threshold: float, outside: Outside) -> list[Visit]:
         # Each of the k nearest steps is at one of the k nearest distinct states: a state further down has k states
         # before it, each with a step that comes before all of its own.
-        return self._visits_at(self._nearest_sets(features, k, threshold, exclude_task), k, exclude_task)
+        return self._visits_at(self._nearest_sets(features, k, threshold, outside), k, outside)
 
     def _checked(self, state: str, k: int, threshold: float, exclude_task: str | None) -> tuple[int, float]:
         """Refuse what cannot be asked; return k and the threshold."""
@@ -221,7 +219,7 @@ class Retriever:
         check_gamma(gamma)
         features = self._encoder.features(state)
         with self.view(gamma, 1.0) as view_id:
-            visits = self._nearest_visits(features, k, threshold, exclude_task)
+            visits = self._nearest_visits(features, k, threshold, Outside(exclude_task))
             found = self._reading.experiences(view_id, [visit for visit, _, _ in visits])
             return [Neighbor(found[visit][0], similarity) for visit, similarity, _ in visits]
 
@@ -240,6 +238,7 @@ class Retriever:
         exclude_task: str | None,
         backup: Backup | None = None,
         propensity_floor: float | None = None,
+        exclude_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
         k, threshold = self._checked(state, k, threshold, exclude_task)
@@ -258,26 +257,28 @@ class Retriever:
             raise InputError(
                 f"propensity_floor = {floor}, unit = 'steps'", "all steps at a state are weighed", "Use unit='states'."
             )
+        left_out = check_steps(exclude_steps)
         features = self._encoder.features(state)
         seconds: list[float] = []
         n_unlogged = 0
         with self.view(gamma, decay) as view_id:
             now = self._reading.last_ordinal()
+            outside = Outside(exclude_task, self._reading.visits_of(left_out) if left_out else {})
             if unit == "states":
-                sets = dict(self._nearest_sets(features, k, threshold, exclude_task))
+                sets = dict(self._nearest_sets(features, k, threshold, outside))
                 ranked = list(sets)
                 if floor is None:
-                    rows = self._sums_at(view_id, ranked, decay, exclude_task)
+                    rows = self._sums_at(view_id, ranked, decay, outside)
                 else:
                     pairs, n_unlogged = propensity_rows(
                         self._reading, self._ns, view_id, ranked,
-                        floor=floor, exclude_task=exclude_task, by_episode=decay < 1.0,
+                        floor=floor, outside=outside, by_episode=decay < 1.0,
                     )  # fmt: skip
                     rows, seconds = [row for row, _ in pairs], [second for _, second in pairs]
-                visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, exclude_task)
+                visits = self._visits_at(list(sets.items()), MAX_LISTED_NEIGHBORS, outside)
                 found = self._reading.experiences(view_id, [visit for visit, _, _ in visits])
             else:
-                visits = self._nearest_visits(features, k, threshold, exclude_task)
+                visits = self._nearest_visits(features, k, threshold, outside)
                 sets = {set_id: similarity for _, similarity, set_id in visits}
                 ranked = list(sets)
                 found = self._reading.experiences(view_id, [visit for visit, _, _ in visits])
@@ -291,7 +292,7 @@ class Retriever:
                 rows = [weighed(row, factor) for row, factor in zip(rows, factors, strict=True)]
                 seconds = [factor * second for factor, second in zip(factors, seconds, strict=floor is not None)]
             if backup is not None:
-                rows = revalued(rows, self._graphs.fresh(gamma, backup, exclude_task, self._overlay))
+                rows = revalued(rows, self._graphs.fresh(gamma, backup, outside, self._overlay))
             key_ids, by_action, by_state = (
                 summed_up(rows, ranked) if floor is None else effective_sums(rows, seconds, ranked)
             )
@@ -313,7 +314,12 @@ class Retriever:
             n_unlogged=n_unlogged,
         )
 
-    def _sums_at(self, view_id: int, sets: list[int], decay: float, exclude_task: str | None) -> list[EvidenceRow]:
-        if exclude_task is None:
-            return self._reading.evidence(view_id, sets)
-        return self._reading.evidence_outside(view_id, sets, exclude_task, by_episode=decay < 1.0)
+    def _sums_at(self, view_id: int, sets: list[int], decay: float, outside: Outside) -> list[EvidenceRow]:
+        """Return what was added up, where nothing is left out, and sum the rest anew."""
+        touched = frozenset(sets) if outside.task is not None else outside.sets
+        anew = [set_id for set_id in sets if set_id in touched]
+        rows = self._reading.evidence(view_id, [set_id for set_id in sets if set_id not in touched])
+        if not anew:
+            return rows
+        rows = [*rows, *self._reading.evidence_outside(view_id, anew, outside, by_episode=decay < 1.0)]
+        return sorted(rows, key=lambda row: row[:2])

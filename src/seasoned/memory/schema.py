@@ -1,12 +1,13 @@
 """The SQLite schema, as numbered migrations.
 
-Raw: namespace, episode, step, state, action, prior, feedback, quarantine. Derived, and re-derived by `verify`: token,
-feature_set, view, value, evidence, distribution, `step.feedback`, `step.live`, `feedback.live`. `copy` lists the
+Raw: namespace, episode, step, state, action, prior, feedback, quarantine, note. Derived, and re-derived by `verify`:
+token, feature_set, view, value, evidence, distribution, `step.feedback`, `step.live`, `feedback.live`. `copy` lists the
 exports and backups that were made, so that an erasure can name them.
 
 Every table is keyed by namespace first. `ordinal` numbers a namespace's episodes in commit order, with gaps where some
 were taken away; `visit` is `ordinal << 20 | step`, so that a larger visit is a more recent step. In `namespace`,
-`episodes` to `copies` say how far each kind is numbered, and `removed` how many of each were taken away; `revision`
+`episodes` to `copies` say how far each kind is numbered, and `removed` how many of each were taken away; notes are
+counted alike (`notes`), when their episode has its number, but have none themselves; `revision`
 moves with every commit, `epoch` whenever something went that a reader may have indexed.
 """
 
@@ -211,7 +212,29 @@ CREATE TABLE copy (
 ) WITHOUT ROWID;
 """
 
-MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND)
+_THIRD = """
+ALTER TABLE namespace ADD COLUMN notes INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE feedback ADD COLUMN kind TEXT;
+CREATE TABLE note (
+    namespace_id INTEGER NOT NULL REFERENCES namespace,
+    id TEXT NOT NULL,
+    episode_id TEXT NOT NULL,
+    step INTEGER,
+    kind TEXT NOT NULL,
+    body TEXT NOT NULL,
+    source TEXT NOT NULL,
+    author TEXT,
+    created_at REAL NOT NULL,
+    revoked_at REAL,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (namespace_id, id),
+    FOREIGN KEY (namespace_id, episode_id) REFERENCES episode (namespace_id, id)
+) WITHOUT ROWID;
+CREATE INDEX note_by_episode ON note (namespace_id, episode_id);
+CREATE INDEX note_by_kind ON note (namespace_id, kind, created_at, id);
+"""
+
+MIGRATIONS: tuple[str, ...] = (_FIRST, _SECOND, _THIRD)
 """Migration i brings a store from schema version i to i + 1. Never edit one that was released; append."""
 
 SCHEMA_VERSION = len(MIGRATIONS)
@@ -236,7 +259,7 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     ),
     "feedback": (
         "namespace_id", "seq", "id", "visit", "reward", "weight", "source", "author", "created_at", "revoked_at",
-        "superseded_by", "digest", "live",
+        "superseded_by", "digest", "live", "kind",
     ),
     "view": ("namespace_id", "id", "gamma", "decay"),
     "value": ("namespace_id", "view_id", "visit", "return_"),
@@ -246,5 +269,9 @@ COLUMNS: dict[str, tuple[str, ...]] = {
     "distribution": ("namespace_id", "view_id", "mean", "count"),
     "quarantine": ("namespace_id", "seq", "id", "selection", "reason", "created_at", "lifted_at", "digest"),
     "copy": ("namespace_id", "seq", "kind", "path", "created_at"),
+    "note": (
+        "namespace_id", "id", "episode_id", "step", "kind", "body", "source", "author", "created_at", "revoked_at",
+        "digest",
+    ),
 }  # fmt: skip
 """Each table's columns in the order in which rows are written; the same in every store."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
+from functools import lru_cache
 from typing import Any
 
 from seasoned.canonical import canonical_json
@@ -71,7 +72,7 @@ class Selection:
     @classmethod
     def from_text(cls, text: str) -> Selection:
         """Return the selection that `text` gave."""
-        return cls(**json.loads(text))
+        return _parsed(text)
 
     def text(self) -> str:
         """Return the selection as it is stored: canonical JSON."""
@@ -79,7 +80,7 @@ class Selection:
 
     def record(self) -> dict[str, Any]:
         """Return the given values."""
-        return {name: value for name, value in asdict(self).items() if value is not None}
+        return {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
 
     def _of_episodes(self) -> dict[str, str]:
         given = self.record()
@@ -90,6 +91,8 @@ class Selection:
 
     def covers_episode(self, episode_id: str, provenance: dict[str, Any], created_at: float) -> bool:
         """Whether it selects an episode with this id and these values, stored at that time."""
+        if self.episode is not None and self.episode != episode_id:
+            return False  # asked of every quarantine for every episode that comes in: the cheapest question first
         if self.source is not None or not self._in_window(created_at):
             return False
         known = {**provenance, "episode": episode_id}
@@ -121,6 +124,15 @@ class Selection:
                 conditions.append(f"created_at {sign} ?")
                 values.append(getattr(self, name))
         return " AND ".join(conditions), values
+
+
+_FIELDS = tuple(field.name for field in fields(Selection))
+
+
+@lru_cache(4096)
+def _parsed(text: str) -> Selection:
+    """Return a selection: frozen, so that one object serves all who read the same text."""
+    return Selection(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)

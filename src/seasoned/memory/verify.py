@@ -6,7 +6,7 @@ import hashlib
 import json
 import math
 from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,10 +18,11 @@ from seasoned.errors import IntegrityError, SeasonedError
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.damage import carrying
 from seasoned.memory.deriving import histogram_bin, summed
+from seasoned.memory.notes import check_given, note_digest, read_notes
 from seasoned.memory.reader import Reader
 from seasoned.memory.schema import COUNTERS, STEP_BITS
 from seasoned.memory.store import Store
-from seasoned.types import normalize_action
+from seasoned.types import FEEDBACK_KINDS, normalize_action
 
 __all__ = ["Verification", "verify"]
 
@@ -32,7 +33,8 @@ _TOLERANCE = 1e-9
 class Verification:
     """What was verified. `hash` covers the raw content of the namespace: equal content, equal hash, in any store.
 
-    `waiting`: how many of the episodes have arrived, but are not folded; see `MemoryStats`.
+    `waiting`: how many of the episodes have arrived, but are not folded; see `MemoryStats`. `notes`: revoked ones, and
+    those that keep feedback, included.
     """
 
     namespace: str
@@ -44,6 +46,7 @@ class Verification:
     feedback: int
     views: int
     waiting: int = 0
+    notes: int = 0
 
 
 class _Check:
@@ -87,9 +90,11 @@ def _verify(
     n_episodes = n_steps = n_waiting = n_folded = last = 0
     live: dict[int, bool] = {}
     lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
+    steps_of: dict[str, int] = {}
     for ordinal, created_at, content, episode in reader.episodes():
         n_episodes += 1
         n_steps += len(episode.steps)
+        steps_of[str(episode.id)] = len(episode.steps)
         counted = lengths.pop(ordinal, None)
         check(counted == len(episode.steps), f"episode {episode.id!r} counts {counted} steps")
         running.update(content + repr(created_at).encode())
@@ -116,6 +121,10 @@ def _verify(
     for content, quarantine in quarantines:
         check(quarantine.digest() == content, f"quarantine {quarantine.id!r} differs from its hash")
         running.update(content + repr(quarantine.lifted_at).encode())
+    n_notes = 0
+    for mark in _check_notes(check, store, namespace_id, steps_of):
+        n_notes += 1
+        running.update(mark)
     gamma = rows("SELECT gamma FROM namespace WHERE id = ?")[0][0]
     check(isinstance(gamma, float) and 0.0 <= gamma <= 1.0, f"the namespace's gamma is {gamma!r}")
     _check_steps(check, rows, n_folded, live)
@@ -124,11 +133,22 @@ def _verify(
     n_views = _check_views(check, rows)
     _check_counters(check, rows)
     return Verification(
-        name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, len(events), n_views, n_waiting
+        name, running.hexdigest(), n_episodes, n_steps, n_states, n_sets, len(events), n_views, n_waiting, n_notes
     )
 
 
 Rows = Callable[..., list[Any]]
+
+
+def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[str, int]) -> Iterator[bytes]:
+    """Yield what of each note enters the hash."""
+    for content, note in read_notes(store, namespace_id):
+        check(note_digest(note) == content, f"note {note.id!r} differs from its hash")
+        there = note.episode_id in steps_of and (note.step is None or note.step < steps_of[note.episode_id])
+        check(there, f"note {note.id!r} is about an episode or a step that is not there")
+        if note.kind in FEEDBACK_KINDS:
+            check_given(note)
+        yield content + repr(note.revoked_at).encode()
 
 
 def _check_steps(check: _Check, rows: Rows, n_steps: int, live: dict[int, bool]) -> None:
@@ -209,9 +229,12 @@ def _check_references(check: _Check, rows: Rows) -> None:
 
 
 def _check_counters(check: _Check, rows: Rows) -> None:
-    *counted, removed = rows(f"SELECT {', '.join(COUNTERS)}, removed FROM namespace WHERE id = ?")[0]
+    *counted, notes, removed = rows(f"SELECT {', '.join(COUNTERS)}, notes, removed FROM namespace WHERE id = ?")[0]
     gone = json.loads(removed)
-    check(removed == canonical_json(gone) and gone.keys() <= set(COUNTERS), f"the namespace says {removed} are gone")
+    check(
+        removed == canonical_json(gone) and gone.keys() <= {*COUNTERS, "notes"},
+        f"the namespace says {removed} are gone",
+    )
     numbered = (
         ("episode", "ordinal"), ("state", "id"), ("feature_set", "id"), ("token", "id"), ("action", "id"),
         ("prior", "id"), ("view", "id"), ("feedback", "seq"), ("quarantine", "seq"), ("copy", "seq"),
@@ -224,6 +247,11 @@ def _check_counters(check: _Check, rows: Rows) -> None:
         check(lowest >= 1 and highest <= count, f"{name} are numbered {lowest} to {highest}, expected 1 to {count}")
         left = count - gone.get(name, 0)
         check(there == left, f"{there} {name} are stored; {count} were numbered and {gone.get(name, 0)} taken away")
+    there = rows(
+        "SELECT count(*) FROM note JOIN episode ON episode.namespace_id = note.namespace_id "
+        "AND episode.id = note.episode_id WHERE note.namespace_id = ? AND ordinal >= 0"
+    )[0][0]
+    check(there == notes - gone.get("notes", 0), f"{there} notes are stored; {notes} were counted")
 
 
 def _check_views(check: _Check, rows: Rows) -> int:

@@ -2,6 +2,7 @@
 
 from seasoned.policies.advice import Advice, Advised, Advisor
 from seasoned.policies.alone import ModelAlone
+from seasoned.policies.cascade import CascadePrior, CascadeReader, CascadeReading
 from seasoned.policies.inside import decide_inside
 from seasoned.policies.jitrl import JitRL
 from seasoned.policies.presets import PRESETS
@@ -13,6 +14,9 @@ __all__ = [
     "Advice",
     "Advised",
     "Advisor",
+    "CascadePrior",
+    "CascadeReader",
+    "CascadeReading",
     "JitRL",
     "JitRLSettings",
     "ModelAlone",

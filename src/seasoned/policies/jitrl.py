@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -80,6 +80,7 @@ class JitRL:
         task: str | None = None,
         step: int = 0,
         seed: int | None = None,
+        exclude_steps: Collection[tuple[str, int]] = (),
     ) -> Decision:
         """Choose an action.
 
@@ -91,6 +92,7 @@ class JitRL:
                 not pass are dropped, and actions that only memory knows are added where they pass.
             task: what is being played; needed by the leave-one-task-out guard.
             step, seed: the same seed and step give the same draw; without a seed every call draws anew.
+            exclude_steps: stored steps, as (episode id, step), that weigh nothing here: what the prompt has shown.
 
         Returns:
             The decision, with every number that led to it.
@@ -102,7 +104,7 @@ class JitRL:
         settings = self.settings
         rng = generator(seed, step)
         checked = check_candidates(candidates, admissible)
-        evidence = self.evidence(state, step=step, task=task)
+        evidence = self.evidence(state, step=step, task=task, exclude_steps=exclude_steps)
         recorded: dict[str, Any] = {
             "policy": self.name,
             "gamma": evidence.gamma,
@@ -137,7 +139,14 @@ class JitRL:
                 return self._abstained(state, checked, evidence, rng, reason, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
-    def evidence(self, state: str, *, step: int = 0, task: str | None = None) -> Evidence:
+    def evidence(
+        self,
+        state: str,
+        *,
+        step: int = 0,
+        task: str | None = None,
+        exclude_steps: Collection[tuple[str, int]] = (),
+    ) -> Evidence:
         """Return what memory knows about this moment, asked as these settings ask.
 
         Raises:
@@ -149,7 +158,10 @@ class JitRL:
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
         # Only where they are wanted: an EvidenceSource of somebody's own need not know of graphs or propensities.
-        more = {"backup": settings.backup, "propensity_floor": settings.propensity_floor}
+        left_out = exclude_steps if len(exclude_steps) else None
+        more = {
+            "backup": settings.backup, "propensity_floor": settings.propensity_floor, "exclude_steps": left_out,
+        }  # fmt: skip
         asked: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
 
         def ask(k: int, threshold: float) -> Evidence:

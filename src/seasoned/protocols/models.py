@@ -6,6 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from seasoned.types import Prior
 
 __all__ = [
@@ -15,6 +18,7 @@ __all__ = [
     "Chooser",
     "Completion",
     "CompletionRequest",
+    "Embedder",
     "Message",
     "PriorReader",
     "PriorReading",
@@ -269,4 +273,27 @@ class TokenIds(Protocol):
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
         """Return the ids of the tokens that spell `text`, without any that begin or end a text."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors whose cosine is the likeness of what they mean.
+
+    Synchronous, unlike other calls to a model: retrieval is, and a text that was embedded once is read from a file.
+    Where a loop must not wait, call it in a thread: `asyncio.to_thread(embedder.embed, texts)`.
+    """
+
+    @property
+    def identity(self) -> str:
+        """Names the model and everything that changes a vector, not where it runs; stored with the vectors."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """The length of a vector; finding it out may take a call."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
+        """Return one unit vector a text, in their order: shape (n, dimensions), finite; safe from any thread."""
         ...

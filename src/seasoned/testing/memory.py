@@ -12,7 +12,7 @@ from typing import Any
 from seasoned.core import discounted_returns, jaccard
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, SeasonedError
 from seasoned.testing.demands import name_of, require
-from seasoned.types import Episode, Neighbor, Step, normalize_action
+from seasoned.types import Choice, Episode, Neighbor, Step, Thumbs, normalize_action
 
 __all__ = ["check_memory"]
 
@@ -37,9 +37,11 @@ def check_memory(make_memory: Callable[[str], Any]) -> None:
 
     Checked: a namespace starts empty, and sees nothing of another; an episode comes back as it was given; `add` with an
     id is idempotent, and refuses other content; returns, similarities, order, threshold and `k` of `search`; `evidence`
-    adds up what `search` finds; nothing of a running or an aborted episode is found, and an exception aborts; feedback
-    moves returns, supersedes, and is revoked; what is refused changes nothing; a second handle sees what the first
-    committed, and a reopened one all of it; equal content, times included, has equal hashes.
+    adds up what `search` finds, and excluded steps weigh nothing in it; nothing of a running or an aborted episode is
+    found, and an exception aborts; feedback moves returns, supersedes, and is revoked; notes are committed with their
+    episode; a choice gives rewards to all that was shown, and is taken back whole; what is refused changes nothing; a
+    second handle sees what the first committed, and a reopened one all of it; equal content, times included, has equal
+    hashes.
 
     Args:
         make_memory: opens the store under test, as `Memory.open` does, in the namespace given, with gamma 0.5. Called
@@ -58,6 +60,9 @@ def check_memory(make_memory: Callable[[str], Any]) -> None:
         _check_running(who, memory)
         _check_refused(who, memory)
         _check_feedback(who, memory)
+        _check_notes(who, memory)
+        _check_given(who, memory)
+        _check_excluded(who, memory)
         _check_empty(f"{who}, another namespace", other)
         before = memory.verify().hash
         with make_memory(name) as second:
@@ -229,6 +234,80 @@ def _check_feedback(who: str, memory: Any) -> None:
     events = [event.id for event in memory.events()]
     require(len(events) == 3 and events[:2] == [first, second], f"{who}: {events}", "events are kept", "Only append.")
     memory.verify()
+
+
+def _check_notes(who: str, memory: Any) -> None:
+    with memory.episode(task="note", id="noted") as episode:
+        episode.note("plan", {"text": "wait"})
+        episode.record("page noted", "wait", 1.0)
+        episode.note("reasoning", {"text": "it is late", "n": [1, None]}, step=0)
+        require(memory.notes() == [], who, "nothing of a running episode is found", "Commit its notes with it.")
+    own = memory.note("noted", "remark", {"text": "so it was"}, step=0, source="human", author="ann")
+    for standing, wanted in (
+        (memory.notes(episode_id="noted"), [("plan", None), ("reasoning", 0), ("remark", 0)]),
+        (memory.notes(kind="reasoning"), [("reasoning", 0)]),
+    ):
+        seen = [(note.kind, note.step) for note in standing]
+        require(seen == wanted, f"{who}: notes {seen}", f"notes come back in order: {wanted}", "Keep their times.")
+    memory.revoke(own)
+    seen = [note.body for note in memory.notes(episode_id="noted")]
+    wanted_bodies = [{"text": "wait"}, {"text": "it is late", "n": [1, None]}]
+    require(seen == wanted_bodies, f"{who}: notes {seen}", "what is revoked is gone, the rest stays", "Mark it.")
+    for what, call in (
+        ("a note on no episode", lambda: memory.note("no such episode", "plan", {})),
+        ("a note on no step", lambda: memory.note("noted", "plan", {}, step=1)),
+    ):
+        _refuses(who, memory, NotFoundError, call, f"it is not found: {what}")
+    _refuses(who, memory, InputError, lambda: memory.note("noted", "plan", {"x": math.nan}), "NaN is refused")
+
+
+def _check_given(who: str, memory: Any) -> None:
+    def rewards() -> dict[str, float]:
+        return {n.experience.action: n.experience.reward for n in memory.search("page noted", 50, 1.0)}
+
+    choice = Choice(("wait", "go", "stay"), 1)
+    given = memory.give(choice, episode_id="noted", step=0, author="ann", weight=2.0, id="given")
+    require(
+        rewards() == {"wait": 1.0 - 1.0, "go": 2.0, "stay": -1.0},
+        f"{who}: rewards {rewards()}",
+        "the chosen answer has +1, each other -1 / (N - 1), times the weight; what was not executed is stored",
+        "Store each as an episode of one step.",
+    )
+    again = memory.give(choice, episode_id="noted", step=0, author="ann", weight=2.0, id="given")
+    told = (again, *memory.given("noted"))
+    require(told == (given, given), f"{who}: {told}", "one id is given once", "Look it up first.")
+    memory.give(Thumbs(up=False), episode_id="noted", step=0, author="ann")
+    memory.give(Choice(("wait", "go"), 0), episode_id="noted", step=0, author="ann")
+    require(
+        rewards() == {"wait": 1.0 - 1.0 + 1.0, "go": -1.0},
+        f"{who}: rewards {rewards()}",
+        "the same author and kind supersedes, with all that followed; another kind counts beside it",
+        "Revoke the events, and set the episodes aside.",
+    )
+    for one in memory.given("noted"):
+        memory.revoke(one.id)
+    require(rewards() == {"wait": 1.0}, f"{who}: rewards {rewards()}", "revoking takes all of it back", "Revoke all.")
+    _refuses(
+        who, memory, NotFoundError, lambda: memory.give(Thumbs(up=True), episode_id="no such episode"),
+        "feedback on no episode is not found",
+    )  # fmt: skip
+
+
+def _check_excluded(who: str, memory: Any) -> None:
+    for state in _QUERIES:
+        every = memory.search(state, 50, 0.3)
+        left_out = {_row(neighbor)[2:] for neighbor in every[::2]}
+        kept = Counter(normalize_action(n.experience.action) for n in every if _row(n)[2:] not in left_out)
+        for unit in ("steps", "states"):
+            evidence = memory.evidence(state, k=50, unit=unit, threshold=0.3, exclude_steps=left_out)
+            keys = [normalize_action(action) for action in evidence.actions]
+            seen = dict(zip(keys, evidence.counts.tolist(), strict=True))
+            require(
+                seen == dict(kept),
+                f"{who}, evidence({state!r}, unit={unit!r}, exclude_steps=...): {seen}",
+                f"excluded steps weigh nothing: {dict(kept)}",
+                "Sum the others anew.",
+            )
 
 
 def _check_same(who: str, memory: Any, other: Any) -> None:

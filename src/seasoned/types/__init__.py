@@ -1,4 +1,4 @@
-"""The vocabulary: what was experienced, what memory knows about it, and what was decided."""
+"""The vocabulary: what was experienced, what was said of it, what memory knows about it, and what was decided."""
 
 from seasoned.types.decision import Decision, Mode, Prior
 from seasoned.types.evidence import Backup, Evidence, Floats, Ints, StateSums
@@ -14,24 +14,62 @@ from seasoned.types.experience import (
     check_text,
     normalize_action,
 )
+from seasoned.types.feedback import (
+    FEEDBACK_KINDS,
+    Choice,
+    Correction,
+    Edit,
+    Feedback,
+    Given,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    StepReward,
+    Thumbs,
+    Verdict,
+    feedback_from_record,
+    feedback_record,
+)
+from seasoned.types.notes import JSON, Note, check_body, check_kind, check_step
 
 __all__ = [
+    "FEEDBACK_KINDS",
+    "JSON",
     "Backup",
+    "Choice",
+    "Correction",
     "Decision",
+    "Edit",
     "Ending",
     "Episode",
     "Evidence",
     "Experience",
+    "Feedback",
     "Floats",
+    "Given",
     "Ints",
     "Mode",
     "Neighbor",
+    "Note",
+    "Outcome",
+    "OwnAnswer",
     "Prior",
+    "Review",
+    "Score",
     "StateSums",
     "Step",
+    "StepReward",
+    "Thumbs",
+    "Verdict",
+    "check_body",
     "check_finite",
+    "check_kind",
     "check_logprobs",
     "check_reward",
+    "check_step",
     "check_text",
+    "feedback_from_record",
+    "feedback_record",
     "normalize_action",
 ]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from seasoned.envs.browser.finding import find_miniwob, find_task
+from seasoned.envs.browser.finding import check_chromium, find_miniwob, find_task
 from seasoned.envs.browser.offers import Screen
 from seasoned.envs.browser.page import Item
 from seasoned.envs.browser.process import BrowserProcess
@@ -120,6 +120,14 @@ class BrowserEnv:
     def max_score(self) -> float | None:
         """1, the reward of success; None for `openended`, which rewards nothing."""
         return None if self._task_id == "openended" else 1.0
+
+    def check_installed(self) -> None:
+        """Look whether there is a browser to play in, without starting it.
+
+        Raises:
+            MissingExtraError: there is no Chromium; the message carries the commands that bring one.
+        """
+        check_chromium()
 
     async def reset(self, *, seed: int | None = None) -> Observation:
         """Begin an episode in a new browser.

@@ -11,7 +11,7 @@ from urllib.parse import unquote, urlparse
 from seasoned.errors import ConfigError, InputError, MissingExtraError, excerpt
 from seasoned.registry import load_extra, suggest
 
-__all__ = ["find_chromium", "find_miniwob", "find_task"]
+__all__ = ["check_chromium", "find_chromium", "find_miniwob", "find_task"]
 
 _PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _MAC = "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome"
@@ -68,6 +68,19 @@ def find_miniwob(task_id: str) -> str:
             "Check MINIWOB_URL: miniwob/html/miniwob/.",
         )
     return url
+
+
+def check_chromium() -> None:
+    """Look whether there is a Chromium, without starting it. Playwright is asked for its own if the system has none.
+
+    Raises:
+        MissingExtraError: there is none, or no Playwright.
+    """
+    try:
+        find_chromium("")
+    except MissingExtraError:
+        with load_extra("playwright.sync_api", "browser").sync_playwright() as playwright:
+            find_chromium(playwright.chromium.executable_path)
 
 
 def find_chromium(own: str) -> str:

@@ -21,12 +21,15 @@ from seasoned.agents.baselines import (
     Workflows,
 )
 from seasoned.agents.baselines.tokens import check_whole
+from seasoned.agents.showing import shown_arm
 from seasoned.errors import InputError, UnknownNameError, excerpt
+from seasoned.lab.experiments.cascading import CASCADE, build_cascade
 from seasoned.lab.experiments.preset_settings import preset_settings
 from seasoned.lab.experiments.suite import ArmSpec
 from seasoned.llms import ScriptedLLM, VotesReader, votes_prompt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL, JitRLSettings, ModelAlone, ShuffledReturns
+from seasoned.policies.examples import ExampleMemory, Examples
 from seasoned.protocols import LLM, Chooser, EvidenceSource, PriorReader
 from seasoned.registry import suggest
 
@@ -267,6 +270,26 @@ def _informed(parts: Parts, memory: PromptMemory) -> Arm:
     return Arm(ModelAlone(), InformedReader(parts.prior_reader, memory), learn=memory.learn)
 
 
+def _prompt(parts: Parts) -> Arm:
+    return shown_arm(parts.prior_reader, _examples(parts.memory, parts.settings))
+
+
+def _both(parts: Parts) -> Arm:
+    shown = {name: value for name, value in parts.settings.items() if name in _EXAMPLES}
+    shifts = {name: value for name, value in parts.settings.items() if name not in _EXAMPLES}
+    knowledge = _examples(parts.memory, shown)
+    return shown_arm(parts.prior_reader, knowledge, parts.memory, lambda memory: _policy(shifts, memory))
+
+
+def _cascade(parts: Parts) -> Arm:
+    return build_cascade(parts, _EXAMPLES)
+
+
+def _examples(memory: Memory, settings: Mapping[str, Any]) -> ExampleMemory:
+    given = dict(settings)
+    return ExampleMemory(Examples(memory, budget_tokens=given.pop("window_tokens"), **given))
+
+
 def _full_context(parts: Parts) -> Arm:
     return _informed(parts, FullContext(**parts.settings))
 
@@ -301,6 +324,10 @@ def _settings_of(*made: Callable[..., Any]) -> dict[str, Any]:
     return {p.name: p.default for p in parameters if p.name not in skipped}
 
 
+_EXAMPLES = {
+    "window_tokens": 800, "k": 3, "window": 0, "avoid": False, "diversity": 0.3, "per_episode": 1, "per_task": None,
+    "text_chars": 400,
+}  # fmt: skip
 _JITRL = {"preset": "default"} | dict.fromkeys(JitRLSettings.__dataclass_fields__, ...)
 
 ARMS: dict[str, ArmKind] = {
@@ -311,6 +338,12 @@ ARMS: dict[str, ArmKind] = {
     ),
     "placebo": ArmKind(
         "the same with the stored returns shuffled", _placebo, _JITRL, needs_model=False, chooses=True
+    ),
+    "prompt": ArmKind("the best past steps in the prompt, chosen by value", _prompt, _EXAMPLES),
+    "both": ArmKind("the same, and the model shifted by the steps that were not shown", _both, _EXAMPLES | _JITRL),
+    "cascade": ArmKind(
+        "a teacher plays first; the model acts with that memory, and asks the teacher where it is unsure",
+        _cascade, CASCADE | dict.fromkeys((*_EXAMPLES, *_JITRL), ...), needs_model=False,
     ),
     "retries": ArmKind(
         "the model alone tries again until it succeeds, within a budget",

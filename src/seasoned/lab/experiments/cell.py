@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import json
 import traceback
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +14,25 @@ import numpy as np
 
 from seasoned.agents import Arm, EpisodeResult, RunRecord, play_run, read_results
 from seasoned.build import close_reader, make_reader, open_env
+from seasoned.envs.code import code_hashes
 from seasoned.errors import ConfigError, EnvError, SeasonedError
 from seasoned.lab.experiments.arms import build_arm
 from seasoned.lab.experiments.instances import env_order, expand
 from seasoned.lab.experiments.locking import alone
 from seasoned.lab.experiments.results import ERROR, cell_folder, read_lab_file
 from seasoned.lab.experiments.suite import Cell, Suite, Task
+from seasoned.lab.experiments.watch import Watch
 from seasoned.memory import Memory
-from seasoned.protocols import LLM, Chooser, Environment, PriorReader
+from seasoned.protocols import LLM, Chooser, Environment, PriorReader, Usage
 
-__all__ = ["OnEpisode", "OutOfBudget", "Workbench", "workbench", "write_error"]
+__all__ = ["OnEpisode", "OutOfBudget", "Workbench", "write_error"]
 
 _LONGEST_LINE, _LONGEST_TRACEBACK = 2_000, 20_000
 _WAIT_S, _SETTLE_S = 20.0, 2.0
 
-OnEpisode = Callable[[Cell, EpisodeResult], None]
-"""Told of every episode that was played now; raises `OutOfBudget` to stop after it."""
+OnEpisode = Callable[[Cell, EpisodeResult | None, Usage], None]
+"""Told of every episode that was played now and what it cost; raises `OutOfBudget` to stop after it. None for an
+episode that broke off."""
 
 
 class OutOfBudget(Exception):  # noqa: N818 - a signal, not an error
@@ -61,6 +64,35 @@ class Workbench:
         finally:
             self._reader = None
             self._loop.close()
+
+    def open_model(self) -> PriorReader | Chooser:
+        """Return the model's reader, which is made once.
+
+        Raises:
+            SeasonedError: what making it raises.
+        """
+        suite = self._suite
+        if self._reader is None:
+            self._reader = make_reader(
+                suite.model,
+                method=suite.reader,
+                cache=None if suite.model == "uniform" else self._cache,
+                calibrate=suite.calibrate,
+                **suite.model_settings,
+            )
+        return self._reader
+
+    def check_arms(self) -> None:
+        """Build every arm once with the model, over nothing.
+
+        Raises:
+            SeasonedError: what making the model or an arm raises.
+        """
+        reader = self.open_model()
+        for arm in self._suite.arms:
+            with Memory.open(":memory:") as memory:
+                tokens = None if arm.budget_of is None else 1.0
+                build_arm(arm, memory=memory, llm=_llm_of(reader), reader=reader, seed=0, tokens_per_episode=tokens)
 
     def play(self, cell: Cell, on_episode: OnEpisode) -> bool:
         """Play what is left of a run; return whether it ended. What breaks it off is kept in its folder, not raised.
@@ -103,21 +135,15 @@ class Workbench:
 
     async def _play(self, cell: Cell, home: Path, on_episode: OnEpisode) -> None:
         suite, task = self._suite, self._suite.task(cell.task)
-        if self._reader is None:
-            self._reader = make_reader(
-                suite.model,
-                method=suite.reader,
-                cache=None if suite.model == "uniform" else self._cache,
-                calibrate=suite.calibrate,
-                **suite.model_settings,
-            )
+        reader = self.open_model()
         async with contextlib.AsyncExitStack() as stack:
+            watch = stack.enter_context(Watch(home, self._episode_seconds))
             memory = stack.enter_context(Memory.open(home / "memory.db", namespace="default"))
             arm = build_arm(
                 suite.arm(cell.arm),
                 memory=memory,
-                llm=_llm_of(self._reader),
-                reader=self._reader,
+                llm=_llm_of(reader),
+                reader=reader,
                 seed=cell.seed,
                 success=task.success,
                 tokens_per_episode=self._tokens_per_episode(cell),
@@ -125,11 +151,16 @@ class Workbench:
             environments: list[Environment] = []
             for spec in task.env:
                 environments.append(open_env(expand(spec)))
-                stack.push_async_callback(self._close, environments[-1])
-            record = RunRecord(home, _settings(suite, task, cell))
+                stack.push_async_callback(self._close, environments[-1], watch)
+            record = RunRecord(home, _settings(suite, task, cell), code_hashes(map(expand, task.env)))
             known = len(record.results)
+
+            def next_environment(episode: int) -> Environment:
+                watch.begin()
+                return environments[env_order(cell.seed, episode, len(environments))]
+
             await play_run(
-                lambda episode: environments[env_order(cell.seed, episode, len(environments))],
+                next_environment,
                 arm.policy,
                 arm.reader,
                 memory=memory,
@@ -141,16 +172,24 @@ class Workbench:
                 arm=cell.arm,
                 keep_aborted=False,
                 episode_seconds=self._episode_seconds,
-                progress=lambda episode, result: on_episode(cell, result) if episode >= known else None,
+                progress=lambda episode, result: on_episode(cell, result, result.usage) if episode >= known else None,
+                lost=lambda episode, usage: on_episode(cell, None, usage),
             )
+            watch.end()
             _write_faults(home, arm)
             for i, transfer in enumerate(task.transfer):
                 environment = open_env(expand(transfer.env))
-                stack.push_async_callback(self._close, environment)
-                record = RunRecord(home / f"transfer-{i}", _settings(suite, task, cell) | {"transfer": transfer.env})
+                stack.push_async_callback(self._close, environment, watch)
+                settings = _settings(suite, task, cell) | {"transfer": transfer.env}
+                record = RunRecord(home / f"transfer-{i}", settings, code_hashes([expand(transfer.env)]))
                 known = len(record.results)
+
+                def same_environment(episode: int, environment: Environment = environment) -> Environment:
+                    watch.begin()
+                    return environment
+
                 await play_run(
-                    environment,
+                    same_environment,
                     arm.policy,
                     arm.reader,
                     memory=None,
@@ -161,12 +200,15 @@ class Workbench:
                     arm=cell.arm,
                     episode_seconds=self._episode_seconds,
                     progress=lambda episode, result, known=known: (  # type: ignore[misc]
-                        on_episode(cell, result) if episode >= known else None
+                        on_episode(cell, result, result.usage) if episode >= known else None
                     ),
+                    lost=lambda episode, usage: on_episode(cell, None, usage),
                 )
+                watch.end()
 
-    async def _close(self, environment: Environment) -> None:
+    async def _close(self, environment: Environment, watch: Watch) -> None:
         """Close an environment, which may hang as well as an episode may."""
+        watch.begin()
         try:
             async with asyncio.timeout(self._episode_seconds) as timer:
                 await environment.aclose()
@@ -225,15 +267,22 @@ async def _settle(task: asyncio.Task[None]) -> None:
     await asyncio.wait({task}, timeout=_SETTLE_S)
 
 
-def write_error(home: Path, error: BaseException) -> None:
-    """Keep what broke a run off, in a line and in full; neither longer than anybody reads."""
+def write_error(home: Path, error: BaseException, detail: str | None = None) -> None:
+    """Keep what broke a run off, in a line and in full; neither longer than anybody reads.
+
+    Args:
+        home: the run's folder.
+        error: in a line.
+        detail: in full; the error's own traceback if None.
+    """
     try:
         said = str(error)
     except Exception:  # an error of somebody else's, in somebody else's words
         said = "(it does not say what it is)"
     if not isinstance(error, SeasonedError):
         said = f"{type(error).__name__}: {said}" if said else type(error).__name__
-    detail = "".join(traceback.format_exception(error))
+    if detail is None:
+        detail = "".join(traceback.format_exception(error))
     if len(detail) > _LONGEST_TRACEBACK:
         half = _LONGEST_TRACEBACK // 2
         detail = f"{detail[:half]}\n...\n{detail[-half:]}"
@@ -247,13 +296,3 @@ def write_error(home: Path, error: BaseException) -> None:
 def _text(said: str) -> str:
     """What every file and terminal can show: a name of a file may hold halves of characters."""
     return said.encode(errors="backslashreplace").decode()
-
-
-@contextlib.contextmanager
-def workbench(folder: Path, cache: Path, episode_seconds: float | None = None) -> Iterator[Workbench]:
-    """Open a workbench, and close its model in the end."""
-    bench = Workbench(folder, cache, episode_seconds)
-    try:
-        yield bench
-    finally:
-        bench.close()

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from seasoned.core.arrays import as_floats
 from seasoned.core.comparison import holm
 from seasoned.errors import InputError
-from seasoned.lab.experiments.measures import Estimate, estimate, normalized_scores
+from seasoned.lab.experiments.measures import Estimate, estimate, normalized_scores, score_range
 from seasoned.lab.experiments.results import CellResults, Results
 from seasoned.lab.experiments.suite import Task
 
@@ -174,8 +174,8 @@ def claims(results: Results) -> tuple[Claim, ...]:
     overall ones, of all arms; and those at tasks, of all arms at all tasks. In each, whatever the number of arms, one
     experiment in twenty at most has a false verdict where no arm differs from the reference.
     """
-    suite = results.suite
-    raw = [_claim(results, arm.name) for arm in suite.arms if arm.name != suite.reference]
+    suite, ends = results.suite, _ends(results)
+    raw = [_claim(results, arm.name, ends) for arm in suite.arms if arm.name != suite.reference]
     overall = _adjusted({(each.arm, None): each.p for each in raw})
     at_tasks = _adjusted({(each.arm, task.task): task.p for each in raw for task in each.tasks})
     return tuple(_judged(each, overall, at_tasks) for each in raw)
@@ -183,16 +183,18 @@ def claims(results: Results) -> tuple[Claim, ...]:
 
 def wins(results: Results) -> tuple[Win, ...]:
     """Compare every arm with every other, each pair once in either direction."""
-    names = [arm.name for arm in results.suite.arms]
-    return tuple(_win(results, arm, other) for arm, other in itertools.permutations(names, 2))
+    names, ends = [arm.name for arm in results.suite.arms], _ends(results)
+    return tuple(_win(results, arm, other, ends) for arm, other in itertools.permutations(names, 2))
 
 
-def _claim(results: Results, arm: str) -> Claim:
+def _claim(results: Results, arm: str, ends: _Ends) -> Claim:
     reference = results.suite.reference
     tasks = _shared_tasks(results, arm, reference)
-    found = [(task.name, estimate(list(_differences(results, task, arm, reference).values()))) for task in tasks]
+    found = [
+        (task.name, _gain(ends, [task], list(_differences(results, task, arm, reference).values()))) for task in tasks
+    ]
     by_task = tuple(TaskClaim(name, gain, _p(gain), None, "no pair") for name, gain in found)
-    gain, unit, why = _overall(results, tasks, arm, reference)
+    gain, unit, why = _overall(results, tasks, arm, reference, ends)
     return Claim(arm, gain, unit, _p(gain), None, "no pair", by_task, why)
 
 
@@ -230,7 +232,7 @@ def overall_gain(results: Results, arm: str, task: str | None = None) -> tuple[E
     """
     reference = results.suite.reference
     tasks = [each for each in _shared_tasks(results, arm, reference) if task in {None, each.name}]
-    return _overall(results, tasks, arm, reference)
+    return _overall(results, tasks, arm, reference, _ends(results))
 
 
 def _shared_tasks(results: Results, arm: str, other: str) -> list[Task]:
@@ -262,11 +264,13 @@ def _normalized(results: Results, task: Task, arm: str, other: str) -> dict[int,
     return found
 
 
-def _overall(results: Results, tasks: Sequence[Task], arm: str, other: str) -> tuple[Estimate | None, str, str | None]:
+def _overall(
+    results: Results, tasks: Sequence[Task], arm: str, other: str, ends: _Ends
+) -> tuple[Estimate | None, str, str | None]:
     """By seed the mean over tasks: a seed is one independent unit, however many tasks it plays."""
     if len(tasks) == 1:
         values = list(_differences(results, tasks[0], arm, other).values())
-        return estimate(values), "points", None if values else "no two finished runs have the same seed"
+        return _gain(ends, tasks, values), "points", None if values else "no two finished runs have the same seed"
     by_task = [_normalized(results, task, arm, other) for task in tasks]
     known = [each for each in by_task if each is not None]
     if len(known) < len(by_task):
@@ -275,15 +279,37 @@ def _overall(results: Results, tasks: Sequence[Task], arm: str, other: str) -> t
     seeds = sorted(set.intersection(*(set(each) for each in known))) if known else []
     values = [math.fsum(each[seed] for each in known) / len(known) for seed in seeds]
     why = None if values else "no seed has finished runs of both at every task"
-    return estimate(values), "of the maximum", why
+    return _gain(ends, tasks, values, of_best=True), "of the maximum", why
 
 
-def _win(results: Results, arm: str, other: str) -> Win:
+_Ends = Mapping[str, float | None]
+"""By task, the best score, where no score is below 0 or above it; None: no such ends."""
+
+
+def _ends(results: Results) -> _Ends:
+    found: dict[str, float | None] = {}
+    for task in results.suite.tasks:
+        played = [episode for cell in results.cells if cell.cell.task == task.name for episode in cell.episodes]
+        least, most = score_range(played, task)
+        known = least is not None and most is not None and most > 0.0
+        found[task.name] = most if known and all(episode.score <= (most or 0.0) for episode in played) else None
+    return found
+
+
+def _gain(ends: _Ends, tasks: Sequence[Task], values: Sequence[float], *, of_best: bool = False) -> Estimate | None:
+    """A difference of two scores is no greater than the best one."""
+    best = [ends[task.name] for task in tasks]
+    known = [each for each in best if each is not None]
+    end = None if not known or len(known) < len(best) else 1.0 if of_best else max(known)
+    return estimate(values, at_least=None if end is None else -end, at_most=end)
+
+
+def _win(results: Results, arm: str, other: str, ends: _Ends) -> Win:
     tasks = _shared_tasks(results, arm, other)
     runs = [list(_differences(results, task, arm, other).values()) for task in tasks]
     every = [difference for each in runs for difference in each]
     means = [math.fsum(each) / len(each) for each in runs if each]
-    difference, unit, _ = _overall(results, tasks, arm, other)
+    difference, unit, _ = _overall(results, tasks, arm, other, ends)
     return Win(arm, other, *_counted(every), *_counted(means), difference, unit)
 
 

@@ -12,7 +12,6 @@ from typing import Any
 from seasoned.agents import provenance
 from seasoned.errors import ConfigError, InputError
 from seasoned.lab.experiments.arms import check_arm
-from seasoned.lab.experiments.cell import OutOfBudget, workbench
 from seasoned.lab.experiments.locking import alone
 from seasoned.lab.experiments.results import (
     DRAFT,
@@ -24,8 +23,8 @@ from seasoned.lab.experiments.results import (
 )  # fmt: skip
 from seasoned.lab.experiments.scheduling import Schedule
 from seasoned.lab.experiments.spending import Spending
-from seasoned.lab.experiments.suite import Budget, Cell, Suite
-from seasoned.lab.experiments.workers import clear, stop
+from seasoned.lab.experiments.suite import Budget, Cell, Suite, Task
+from seasoned.lab.experiments.workers import Job, clear, stop
 from seasoned.protocols import Usage
 
 __all__ = ["Experiment", "Progress"]
@@ -111,8 +110,12 @@ class Experiment:
         Every run whose record is whole is left alone. A run that fails does not stop the others; it is tried again
         when the experiment is run again. Where the budget is spent, runs stop after the episode that they play.
 
+        Before anything is played, every environment of a task of which nothing was played yet is opened and closed
+        once, and the model is made.
+
         Args:
-            workers: 1 plays in this process, more in as many processes, `ray` on a Ray cluster.
+            workers: how many processes play, or `ray` for a Ray cluster. An environment that ends the process that
+                it is in fails its own run.
             budget: instead of the suite's; what earlier parts of the experiment spent counts, but for seconds.
             cache: the file of the model's answers; one in the folder if None.
             progress: told of each episode.
@@ -121,6 +124,7 @@ class Experiment:
         Raises:
             ConfigError: another process runs it.
             InputError: `workers` is neither a number nor `ray`; or a limit in dollars for a model without a price.
+            SeasonedError: what opening an environment or making the model raises; nothing was played.
         """
         _check_workers(workers)
         budget = self.suite.budget if budget is None else budget
@@ -133,7 +137,7 @@ class Experiment:
         cache = self.folder / "answers.db" if cache is None else cache
         with alone(self.folder / _LOCK, f"{self.folder} is being run"):
             before = load_results(self.folder)
-            usage = sum((e.usage for c in before.cells for e in _episodes(c)), Usage())
+            usage = sum((c.lost + sum((e.usage for e in _episodes(c)), Usage()) for c in before.cells), Usage())
             spending = Spending(budget, usage)
             todo = [each.cell for each in before.cells if not each.done]
             record = dict(before.record)
@@ -144,43 +148,29 @@ class Experiment:
             record["sessions"] = [*record.get("sessions", []), session]
             write_lab_file(self.folder, self.suite, record)  # now, so that a kill leaves it
             clear(self.folder)
+
+            def told(cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
+                spending.add(usage)
+                if score is not None:
+                    progress(_line(cell, score, steps))
+                if spending.limit:
+                    stop(self.folder)
+
             try:
-                if workers == 1:
-                    self._in_this_process(todo, cache, spending, progress)
-                else:
-                    self._with_workers(workers, todo, cache, spending, progress)
+                if not spending.limit:
+                    job = Job(str(self.folder.resolve()), str(cache.resolve()), budget, usage)
+                    Schedule(self.folder, self.suite, job, told, self._new(before)).play(workers, todo)
             finally:
                 session |= {"seconds": time.time() - session["at"], "stopped": spending.limit}
                 write_lab_file(self.folder, self.suite, record)
                 clear(self.folder)
         return load_results(self.folder)
 
-    def _in_this_process(self, todo: list[Cell], cache: Path, spending: Spending, progress: Progress) -> None:
-        def on_episode(cell: Cell, result: Any) -> None:
-            spending.add(result.usage)
-            progress(_line(cell, result.score, result.steps))
-            if spending.limit:
-                raise OutOfBudget
-
-        if spending.limit:
-            return
-        with workbench(self.folder, cache, spending.budget.episode_seconds) as bench:
-            for cell in todo:
-                try:
-                    bench.play(cell, on_episode)
-                except OutOfBudget:
-                    return
-
-    def _with_workers(self, kind: int | str, todo: list[Cell], cache: Path, spending: Spending, tell: Progress) -> None:
-        def told(cell: Cell, score: float, steps: int, usage: Usage) -> None:
-            spending.add(usage)
-            tell(_line(cell, score, steps))
-            if spending.limit:
-                stop(self.folder)
-
-        if not spending.limit:
-            limit = spending.budget.episode_seconds
-            Schedule(self.folder, self.suite, cache, told, limit).play(kind, todo)
+    def _new(self, before: Results) -> list[Task]:
+        """The tasks of which nothing was played; what opens no more since is the trouble of its own runs."""
+        old = {each.cell.task for each in before.cells if _episodes(each)}
+        asked = {each.cell.task for each in before.cells}
+        return [task for task in self.suite.tasks if task.name in asked - old]
 
 
 def _check_empty(folder: Path) -> None:

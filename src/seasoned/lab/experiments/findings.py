@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import shlex
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -16,10 +16,20 @@ from seasoned.lab.experiments.caveats import ArmNote, note
 from seasoned.lab.experiments.comparing import Claim, TaskClaim, Win, claims, wins
 from seasoned.lab.experiments.faults import unusable_answers
 from seasoned.lab.experiments.flips import ArmFlips, audit_arms
-from seasoned.lab.experiments.measures import SHARES, Estimate, curve_block, estimate, last_quarter, measure
+from seasoned.lab.experiments.measures import (
+    AT_LEAST_0,
+    SHARES,
+    Estimate,
+    curve_block,
+    estimate,
+    last_quarter,
+    measure,
+    score_range,
+)
 from seasoned.lab.experiments.missing_runs import WorstCase, worst_cases
 from seasoned.lab.experiments.results import CellResults, Results
 from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Suite, Task
+from seasoned.protocols import Usage
 
 __all__ = ["ArmRow", "Audited", "Curve", "Findings", "SplitRow", "TaskFindings", "Trouble", "find", "role"]
 
@@ -126,6 +136,8 @@ class Findings:
         worst: gains if failed runs had gone as badly as can be, of arms that have any.
         tasks, wins, splits, flips, troubles: see each.
         unread: files of runs that could not be read, a line each; all else of these runs counts.
+        changed_code: modules of environments of one's own whose code is not the same in all that was played.
+        lost: what episodes that broke off had asked of the model; no other number has it.
         stopped: the limit of the budget that stopped the last part of the experiment; None if none did.
         record: provenance, as the experiment kept it.
         runs, done: learning runs asked for, and finished.
@@ -142,6 +154,8 @@ class Findings:
     flips: tuple[ArmFlips, ...]
     troubles: tuple[Trouble, ...]
     unread: tuple[str, ...]
+    changed_code: tuple[str, ...]
+    lost: Usage
     stopped: str | None
     record: Mapping[str, Any]
     runs: int
@@ -201,12 +215,20 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
         flips,
         tuple(_trouble(suite, cell) for cell in results.cells if not cell.done or cell.error),
         (*unread, *damaged),
+        _changed(results),
+        sum((cell.lost for cell in results.cells), Usage()),
         sessions[-1].get("stopped"),
         results.record,
         len(results.cells),
         sum(cell.done for cell in results.cells),
         shlex.join(again),
     )
+
+
+def _changed(results: Results) -> tuple[str, ...]:
+    known = {pair for cell in results.cells if cell.episodes for pair in cell.code}
+    modules = [module for module, _ in known]
+    return tuple(sorted({module for module in modules if modules.count(module) > 1}))
 
 
 def _is_audited(arm: ArmSpec, suite: Suite, audited: Audited) -> bool:
@@ -232,7 +254,7 @@ def _unusable(results: Results) -> tuple[_Unusable, list[str]]:
 
 def _task(results: Results, task: Task, found: Sequence[Claim], unusable: _Unusable) -> TaskFindings:
     played = [e for cell in results.cells if cell.cell.task == task.name for e in cell.episodes]
-    best = _best(task, played)
+    ends = score_range(played, task)
     by_arm = {(claim.arm, each.task): each for claim in found for each in claim.tasks}
     rows = []
     for arm in results.suite.arms:
@@ -242,41 +264,42 @@ def _task(results: Results, task: Task, found: Sequence[Claim], unusable: _Unusa
             failed = sum(cell.error is not None for cell in asked)
             row = ArmRow(
                 arm.name, len(asked), len(done), failed, results.suite.episodes(asked[0].cell),
-                unusable[task.name, arm.name], _measures(done, task, best), by_arm.get((arm.name, task.name)),
-                _curve(done, best),
+                unusable[task.name, arm.name], _measures(done, task, ends), by_arm.get((arm.name, task.name)),
+                _curve(done, ends),
             )  # fmt: skip
             rows.append(row)
-    return TaskFindings(task.name, task.env, task.episodes, best, tuple(rows))
+    return TaskFindings(task.name, task.env, task.episodes, ends[1], tuple(rows))
 
 
-def _best(task: Task | None, played: Iterable[EpisodeResult]) -> float | None:
-    """The best possible score; None where it is unknown, or not the same in every episode."""
-    if task is not None and task.max_score is not None:
-        return task.max_score
-    best = {episode.max_score for episode in played}
-    return best.pop() if len(best) == 1 else None
+_Ends = tuple[float | None, float | None]
 
 
-def _measures(cells: Sequence[CellResults], task: Task, best: float | None) -> dict[str, Estimate | None]:
+def _measures(cells: Sequence[CellResults], task: Task, ends: _Ends) -> dict[str, Estimate | None]:
     runs = [measure(cell.episodes, task) for cell in cells]
     found: dict[str, Estimate | None] = {}
     for name in runs[0] if runs else ():
         values = [run[name] for run in runs]
         known = [value for value in values if value is not None]
-        share, most = name.startswith(SHARES), {"average": best, "final": best, "area": 1.0}.get(name)
-        found[name] = estimate(known, share=share, at_most=most) if len(known) == len(values) else None
+        least, most = ends if name in ("average", "final") else (0.0 if name in AT_LEAST_0 else None, None)
+        most = 1.0 if name == "area" else most
+        share = name.startswith(SHARES)
+        estimated = estimate(known, share=share, at_least=least, at_most=most)
+        found[name] = estimated if len(known) == len(values) else None
     return found
 
 
-def _curve(cells: Sequence[CellResults], best: float | None) -> Curve | None:
+def _curve(cells: Sequence[CellResults], ends: _Ends) -> Curve | None:
     if not cells:
         return None
     n = min(len(cell.episodes) for cell in cells)
     block = curve_block(n)
     scores = np.array([[episode.score for episode in cell.episodes[:n]] for cell in cells])
     starts = range(0, n, block)
+    least, most = ends
     points = [
-        estimate(scores[:, s : s + block].mean(axis=1).tolist(), resamples=_BAND_RESAMPLES, at_most=best)
+        estimate(
+            scores[:, s : s + block].mean(axis=1).tolist(), resamples=_BAND_RESAMPLES, at_least=least, at_most=most
+        )
         for s in starts
     ]
     return Curve(block, tuple(min(s + block, n) for s in starts), tuple(p for p in points if p is not None))
@@ -293,8 +316,8 @@ def _splits(results: Results, task: Task) -> list[SplitRow]:
         for arm in results.suite.arms:
             cells = results.of(task.name, arm.name)
             same = task if split == SAME_TASK else None
-            best = _best(same, (episode for cell in cells for episode in _of(cell, split)))
-            score = estimate([_score(cell, split) for cell in cells], at_most=best)
+            least, most = score_range((episode for cell in cells for episode in _of(cell, split)), same)
+            score = estimate([_score(cell, split) for cell in cells], at_least=least, at_most=most)
             if score is None:
                 continue
             pairs = [(cell, reference[cell.cell.seed]) for cell in cells if cell.cell.seed in reference]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,7 +25,11 @@ __all__ = [
     "normalized_scores",
     "pass_powers",
     "passed",
+    "score_range",
 ]
+
+AT_LEAST_0 = {"area", "tokens", "usd", "decision_ms", "steps"}
+"""Measures that cannot be negative; `area` where no score is."""
 
 SHARES = ("pass^", "flipped", "memory_steps")
 """How the names of measures begin that are shares."""
@@ -71,7 +75,12 @@ class Estimate:
 
 
 def estimate(
-    values: Sequence[float], *, resamples: int = 20_000, share: bool = False, at_most: float | None = None
+    values: Sequence[float],
+    *,
+    resamples: int = 20_000,
+    share: bool = False,
+    at_least: float | None = None,
+    at_most: float | None = None,
 ) -> Estimate | None:
     """Return the mean of independent runs with its 95 % interval; None where there is no run.
 
@@ -81,7 +90,8 @@ def estimate(
         values: one number a run.
         resamples: of the bootstrap.
         share: the mean is in [0, 1], and so is what its interval keeps.
-        at_most: the mean cannot be above it, and the interval ends there; None, or a value above it: no such end.
+        at_least, at_most: the mean cannot be beyond, and the interval ends there; None, or a value beyond: no such end.
+            An interval holds the true mean as often with such an end as without, since that is not beyond it either.
 
     Example:
         >>> estimate([]) is None, estimate([2.0]).interval is None, estimate([1.0, 2.0, 3.0]).n
@@ -90,11 +100,25 @@ def estimate(
     if not values:
         return None
     found = mean_interval(values, resamples=resamples) if len(values) >= 2 else None
-    if share and found is not None:
-        found = dataclasses.replace(found, low=max(0.0, found.low), high=min(1.0, found.high))
-    if at_most is not None and found is not None and max(values) <= at_most:  # else the maximum is not what it says
+    if share:
+        at_least, at_most = 0.0, 1.0
+    if at_least is not None and found is not None and min(values) >= at_least:  # else it is not what it says
+        found = dataclasses.replace(found, low=max(at_least, found.low))
+    if at_most is not None and found is not None and max(values) <= at_most:
         found = dataclasses.replace(found, high=min(at_most, found.high))
     return Estimate(tuple(float(value) for value in values), found)
+
+
+def score_range(episodes: Iterable[EpisodeResult], task: Task | None) -> tuple[float | None, float | None]:
+    """Return between which ends a mean score lies, by all that was played there; None for an end that is not known.
+
+    The upper end is the best possible score: the suite's `max_score`, else what every episode says. The lower end is
+    0 where no episode scored below: environments do not say how badly they can go.
+    """
+    played = list(episodes)
+    lowest = min((episode.score for episode in played), default=0.0)
+    best = {episode.max_score for episode in played} if task is None or task.max_score is None else {task.max_score}
+    return (0.0 if lowest >= 0.0 else None), (best.pop() if len(best) == 1 else None)
 
 
 def last_quarter(episodes: Sequence[EpisodeResult]) -> Sequence[EpisodeResult]:

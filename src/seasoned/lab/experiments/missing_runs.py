@@ -16,20 +16,22 @@ __all__ = ["WorstCase", "worst_cases"]
 class WorstCase:
     """An arm's gain over the reference arm if its failed runs had scored the worst in every episode.
 
+    Of an arm of which no run played an episode there is nothing to say but that: `gain` is None.
+
     The worst is 0, or the lowest score that any arm got at the task, whichever is less.
 
     Args:
         arm: its name.
         task: where; None: over all of its tasks, as in its claim.
         runs: how many failed runs are counted so. Those whose seed the reference has not finished cannot be.
-        gain: paired by seed.
+        gain: paired by seed; None: no run of the arm played an episode.
         unit: of the gain.
     """
 
     arm: str
     task: str | None
     runs: int
-    gain: Estimate
+    gain: Estimate | None
     unit: str
 
 
@@ -52,6 +54,8 @@ def _of_arm(results: Results, arm: str) -> list[WorstCase]:
                 counted[cell.cell] = _worst(results, cell, beside)
     if not counted:
         return []
+    if not any(cell.episodes for cell in results.cells if cell.cell.arm == arm):
+        return [WorstCase(arm, None, len(counted), None, "")]
     filled = dataclasses.replace(results, cells=tuple(counted.get(each.cell, each) for each in results.cells))
     gain, unit, _ = overall_gain(filled, arm)
     if gain is not None:

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from multiprocessing import active_children, connection, get_context
 from multiprocessing.process import BaseProcess
+from types import ModuleType
 from typing import Any
 
 __all__ = ["Processes", "open_processes"]
 
-_WATCH_S = 0.5
+_METHOD = "forkserver" if sys.platform == "linux" else "spawn"
+"""A clean process to fork from is quick; where a fork is not safe with the system's own threads, each begins anew."""
+_PRELOADED = ["seasoned.lab.experiments.workers"]
 _GRACE_S = 1.0
 _INTERRUPTED_S = 5.0
 
@@ -32,6 +37,18 @@ class Processes:
 
     def __init__(self, pool: ProcessPoolExecutor) -> None:
         self._pool = pool
+        self._others = set(active_children())
+        self._ours: dict[int | None, BaseProcess] = {}
+
+    @property
+    def started(self) -> list[BaseProcess]:
+        """Every process that was started."""
+        return list(self._ours.values())
+
+    @property
+    def exit_code(self) -> int | None:
+        """Of the one process, once it has ended; negative for a signal. None where there are several."""
+        return self.started[0].exitcode if len(self._ours) == 1 else None
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         """Call a function in some worker.
@@ -39,7 +56,10 @@ class Processes:
         Raises:
             BrokenProcessPool: a worker died; the pool is of no use any more.
         """
-        return self._pool.submit(_work, function, *arguments)
+        with _without_program():
+            future = self._pool.submit(_work, function, *arguments)
+        self._ours |= {each.pid: each for each in set(active_children()) - self._others}
+        return future
 
 
 @contextlib.contextmanager
@@ -48,16 +68,15 @@ def open_processes(number: int) -> Iterator[Processes]:
 
     A worker whose parent is gone interrupts itself, and ends after five seconds whatever it does.
     """
-    others = set(active_children())
-    pool = ProcessPoolExecutor(
-        number, mp_context=get_context("spawn"), initializer=_begin_worker, initargs=(os.getpid(),)
-    )
+    context = get_context(_METHOD)
+    context.set_forkserver_preload(_PRELOADED)
+    pool = ProcessPoolExecutor(number, mp_context=context, initializer=_begin_worker, initargs=(dict(os.environ),))
+    processes = Processes(pool)
     try:
-        yield Processes(pool)
+        yield processes
     except BaseException:
-        ours = [process for process in active_children() if process not in others]
         pool.shutdown(wait=False, cancel_futures=True)
-        _end(ours)
+        _end(processes.started)
         raise
     pool.shutdown(wait=True, cancel_futures=True)
 
@@ -88,14 +107,28 @@ def _wait(processes: list[BaseProcess], seconds: float) -> list[BaseProcess]:
     return list(left.values())
 
 
-def _begin_worker(parent: int) -> None:
+@contextlib.contextmanager
+def _without_program() -> Iterator[None]:
+    """A process that begins here does not begin by running the program that began it, guarded or not."""
+    program = sys.modules["__main__"]
+    sys.modules["__main__"] = ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = program
+
+
+def _begin_worker(environment: dict[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
+    os.environ.clear()
+    os.environ.update(environment)  # what it was forked from may have begun before a variable was set
+    threading.Thread(target=_end_with_parent, daemon=True).start()
 
 
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(_WATCH_S)
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
     os.kill(os.getpid(), signal.SIGINT)
     _at_work.acquire(timeout=_INTERRUPTED_S)
     os._exit(1)

@@ -13,7 +13,7 @@ from seasoned.lab.experiments.findings import Audited, Findings, find, role
 from seasoned.lab.experiments.report_html import render
 from seasoned.lab.experiments.report_plots import draw_pictures
 from seasoned.lab.experiments.results import Results
-from seasoned.lab.experiments.wording import sentence, worst_sentence
+from seasoned.lab.experiments.wording import changed_sentence, plural, sentence, worst_sentence
 
 __all__ = ["Report", "write_report"]
 
@@ -84,19 +84,21 @@ def write_report(
 
 
 def _summary(found: Findings, missing: str | None) -> str:
-    lines = [f"{found.suite.name}: {found.done} of {found.runs} runs finished"]
+    lines = [f"{found.suite.name}: {found.done} of {plural(found.runs, 'run')} finished"]
     for claim in found.claims:
         lines.append(sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)))
         lines += [f"  {each}" for each in found.note(claim.arm).remarks]
         lines += [f"  {worst_sentence(each)}" for each in found.worst if each.arm == claim.arm]
     if found.unread:
-        lines.append(f"{len(found.unread)} files could not be read; the first: {found.unread[0]}")
+        lines.append(f"{plural(len(found.unread), 'file')} could not be read; the first: {found.unread[0]}")
+    if found.changed_code:
+        lines.append(changed_sentence(found.changed_code))
     if found.stopped:
         lines.append(f"The budget stopped the experiment: {found.stopped}.")
     if crashed := [each for each in found.troubles if each.error is not None]:
         first = crashed[0]
         cell = f"{first.task}, {first.arm}, seed {first.seed}"
-        lines.append(f"{len(crashed)} of {found.runs} runs broke off; the first: {cell}: {first.error}")
+        lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {cell}: {first.error}")
     if missing is not None:
         lines.append(f"No pictures: {missing}")
     wrapped = []

@@ -14,7 +14,7 @@ from seasoned.lab.experiments.report_sections import flips, provenance, splits, 
 from seasoned.lab.experiments.report_style import STYLE
 from seasoned.lab.experiments.report_tables import glyph, source
 from seasoned.lab.experiments.report_tasks import arms, task_tables
-from seasoned.lab.experiments.wording import badge, mean_text, sentence, worst_sentence
+from seasoned.lab.experiments.wording import badge, changed_sentence, mean_text, plural, sentence, worst_sentence
 
 __all__ = ["render"]
 
@@ -59,7 +59,7 @@ def render(found: Findings, pictures: Mapping[str, Path], no_pictures: str | Non
 def _head(found: Findings) -> str:
     suite = found.suite
     counts = {"arm": len(suite.arms), "task": len(suite.tasks), "seed": len(suite.seeds)}
-    size = ", ".join(f"{n} {what}{'s' * (n != 1)}" for what, n in counts.items()) + f"; model {suite.model}"
+    size = ", ".join(plural(n, what) for what, n in counts.items()) + f"; model {suite.model}"
     state = f"{found.done} of {found.runs} runs finished"
     warning = ""
     if found.done < found.runs:
@@ -67,6 +67,8 @@ def _head(found: Findings) -> str:
             f'<p class="warning"><strong>{state}.</strong> Means are over finished runs only: '
             '<a href="#troubles">what is missing</a>.</p>'
         )
+    if found.changed_code:
+        warning += f'<p class="warning">{escape(changed_sentence(found.changed_code))}</p>'
     links = {"answer": "The answer", "arms": "Arms", "curves": "Curves", "tasks": "Tasks", "wins": "Wins",
              "flips": "Flips", "splits": "Splits", "troubles": "What failed", "provenance": "Provenance"}  # fmt: skip
     nav = "".join(f'<a href="#{key}">{name}</a>' for key, name in links.items())
@@ -106,7 +108,7 @@ def _qualified(found: Findings, claim: Claim) -> str:
     remarks = "".join(f'<p class="note">{escape(each)}</p>' for each in said)
     for worst in found.worst:
         if worst.arm == claim.arm:
-            counts = f" {_INTERVAL}" if worst.gain.interval is not None else ""
+            counts = f" {_INTERVAL}" if worst.gain is not None and worst.gain.interval is not None else ""
             remarks += f'<p class="note"><span{counts}>{escape(worst_sentence(worst))}</span></p>'
     return remarks
 
@@ -126,7 +128,8 @@ def _intervals_note(found: Findings, n: int) -> str:
         "arms at tasks. So of twenty pages on which no arm differs from the reference, one at most has a false verdict "
         "here, and one in the tables; an arm at a single task has one verdict, which holds in both. Intervals are "
         "95&nbsp;% (Student's t below 10 runs, bootstrap from 10 on) and <em>not</em> adjusted: this page shows "
-        f"{n}, so about {max(1, round(n / 20))} may miss.</p>"
+        f"{n}, so about {max(1, round(n / 20))} may miss. An interval ends where the mean cannot be: at the best "
+        "possible score, at 0 where no score was below, a gain at the best score either way.</p>"
     )
 
 

@@ -11,11 +11,12 @@ from seasoned.lab.experiments.comparing import Win
 from seasoned.lab.experiments.findings import Findings, role
 from seasoned.lab.experiments.flips import FlipGroup
 from seasoned.lab.experiments.report_tables import cell, row_head, table
-from seasoned.lab.experiments.wording import bounds, mean_text
+from seasoned.lab.experiments.wording import bounds, mean_text, plural
 
 __all__ = ["flips", "provenance", "splits", "troubles", "wins_table"]
 
 _MOST_TROUBLES, _MOST_TEXTS = 100, 5
+_MOST_COLUMNS = 5
 _FEWER = "†"
 _SHOWN_ELSEWHERE = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
 
@@ -24,16 +25,21 @@ def wins_table(found: Findings) -> str:
     """Return the table of every arm against every other."""
     names = [arm.name for arm in found.suite.arms]
     by_pair = {(win.arm, win.other): win for win in found.wins}
-    rows = []
-    for arm in names:
-        cells = [_win(by_pair.get((arm, other))) for other in names]
-        rows.append((role(found.suite.arm(arm), found.suite), [row_head(arm), *cells]))
+    tables = -(-len(names) // _MOST_COLUMNS)
+    shown = []
+    for number in range(tables):  # as many columns each, so that they fit a page
+        others = names[number * len(names) // tables : (number + 1) * len(names) // tables]
+        rows = [
+            (role(found.suite.arm(arm), found.suite), [row_head(arm), *(_win(by_pair.get((arm, o))) for o in others)])
+            for arm in names
+        ]
+        part = f", {number + 1} of {tables}" if tables > 1 else ""
+        shown.append(table(f"Every arm against every other{part}", ["arm", *others], rows, found.again))
     return (
         '<h2 id="wins">Wins</h2>'
         "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
         "tasks likewise by the mean, and the mean difference over seeds with its interval. Nothing here is "
-        "adjusted for being many, so nothing here is a verdict.</p>"
-        + table("Every arm against every other", ["arm", *names], rows, found.again)
+        "adjusted for being many, so nothing here is a verdict.</p>" + "".join(shown)
     )
 
 
@@ -46,9 +52,9 @@ def _win(win: Win | None) -> str:
     difference = "<small>no common scale</small>"
     if (d := win.difference) is not None:
         kind = "" if d.interval is None else ' class="interval"'
-        n = "" if d.interval is None else f", n = {d.n}"
-        text = f"{mean_text(d, signed=True)} {bounds(d, signed=True)}{n}"
-        difference = f"<small{kind}>{text}</small><small>{win.unit}</small>"
+        n = "" if d.interval is None else f"n = {d.n}, "
+        text = f"{mean_text(d, signed=True)} {bounds(d, signed=True)}"
+        difference = f"<small{kind}>{text}</small><small>{n}{win.unit}</small>"
     return f"<td>{counts}{difference}</td>"
 
 
@@ -59,27 +65,40 @@ def flips(found: Findings) -> str:
         '<p class="note">A decision is flipped if its likeliest action is another one '
         "with memory than without. Every stored step is decided again on what was known before its episode. "
         "<em>Helped</em>: mean return after a flip where memory's action was taken, less that where the model's was, "
-        "over the runs that have both; the two differ in states and times too, so it is a look, not a proof.</p>"
+        "over the runs that have both; the two differ in states and times too, so it is a look, not a proof. "
+        "<em>Ties broken</em>: the model had several favourites, and memory chose one of them; that is no flip.</p>"
     ]
     if not found.flips:
         parts.append("<p>No arm's memory was replayed; the share of steps flipped in play is in the tables above.</p>")
         return "".join(parts)
+    if found.suite.model == "uniform":
+        parts.append(
+            "<p>The model <code>uniform</code> likes every action as much as any other: memory only breaks ties here, "
+            "and nothing can flip.</p>"
+        )
     columns = ["decisions", "flips", "share flipped", "took memory's", "took the model's", "helped"]
     totals = [
         (
             role(found.suite.arm(each.arm), found.suite),
-            [row_head(each.arm), f'<td class="left">{escape(each.task)}</td>', *_flip_row(each.total)],
+            [
+                row_head(each.arm),
+                f'<td class="left">{escape(each.task)}</td>',
+                f"<td>{each.ties:,}</td>",
+                *_flip_row(each.total),
+            ],
         )
         for each in found.flips
     ]
-    parts.append(table("Decisions that memory changed, all runs", ["arm", "task", *columns], totals, found.again))
+    headings = ["arm", "task", "ties broken", *columns]
+    parts.append(table("Decisions that memory changed, all runs", headings, totals, found.again))
     for each in found.flips:
         left_out = "".join(f" Left out: {escape(why)}." for why in each.left_out)
         rows = [("", [row_head(_range(group)), *_flip_row(group)]) for group in each.groups]
         unfolded = " open" if role(found.suite.arm(each.arm), found.suite) == "ours" else ""
         parts.append(
             f"<details{unfolded}><summary>{escape(each.arm)} at {escape(each.task)}, by number of neighbours</summary>"
-            f'<p class="note">{each.runs} runs; {each.ties} ties of the model broken, which are no flips.{left_out}</p>'
+            f'<p class="note">{plural(each.runs, "run")}; {plural(each.ties, "tie")} of the model broken, '
+            f"no flips.{left_out}</p>"
             + table(f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, found.again)
             + "</details>"
         )
@@ -144,13 +163,14 @@ def troubles(found: Findings) -> str:
     parts = ['<h2 id="troubles">What failed</h2>']
     if found.stopped:
         parts.append(f'<p class="warning">The budget stopped the experiment: {escape(str(found.stopped))}.</p>')
-    parts += [_unread(found), _unusable(found)]
+    parts += [_unread(found), _unusable(found), _lost(found)]
     if not found.troubles:
         nothing = "Every run finished." if any(parts[1:]) else "Nothing: every run finished."
         return "".join(parts) + f"<p>{nothing}</p>\n"
     crashed = [each for each in found.troubles if each.error is not None]
     parts.append(
-        f"<p>{len(crashed)} runs broke off with an error; {len(found.troubles) - len(crashed)} did not end.</p>"
+        f"<p>{plural(len(crashed), 'run')} broke off with an error; {len(found.troubles) - len(crashed)} did not end."
+        "</p>"
     )
     rows = [
         (
@@ -179,6 +199,16 @@ def _unread(found: Findings) -> str:
     return f"<p>Could not be read, though the scores of these runs count:</p><ul>{lines}</ul>{rest}"
 
 
+def _lost(found: Findings) -> str:
+    """What was asked in vain: it is paid for, and in no other number."""
+    usage = found.lost
+    if not usage.calls + usage.cached_calls:
+        return ""
+    usd = f", {usage.cost_usd:,.2f} dollars" if usage.cost_usd else ""
+    asked = f"{plural(usage.calls, 'call')}, {plural(usage.prompt_tokens + usage.completion_tokens, 'token')}{usd}"
+    return f"<p>Episodes that broke off had asked the model: {asked}. No other number here has them.</p>"
+
+
 def _unusable(found: Findings) -> str:
     """What arms asked their model for and could not use, some in full."""
     parts = []
@@ -188,7 +218,7 @@ def _unusable(found: Findings) -> str:
             lines = "".join(f"<li>{escape(each)}</li>" for each in texts[:_MOST_TEXTS])
             more = f"<p>And {len(texts) - _MOST_TEXTS} more.</p>" if len(texts) > _MOST_TEXTS else ""
             parts.append(
-                f"<details><summary>{len(texts)} unusable answers of the model to {escape(row.arm)} at "
+                f"<details><summary>{plural(len(texts), 'unusable answer')} of the model to {escape(row.arm)} at "
                 f"{escape(task.task)}, from which nothing was learned</summary><ul>{lines}</ul>{more}"
                 "</details>"
             )

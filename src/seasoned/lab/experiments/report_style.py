@@ -58,7 +58,9 @@ dd { margin: 0; overflow-wrap: anywhere; } .error { overflow-wrap: anywhere; max
   grid-template-columns: 1fr; gap: .3rem; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; }
   th, td { padding: .3rem .4rem; } }
-@media print { body { max-width: none; padding: 0; font-size: 11pt; } nav { display: none; }
-  .scroll { overflow: visible; } table { font-size: 8pt; } figure, tr, li { break-inside: avoid; }
+@media print { html { font-size: 11px; } body { max-width: none; padding: 0; font-size: 9pt; } nav { display: none; }
+  .scroll { overflow: visible; } table { font-size: 7pt; } th, td { padding: .25rem .3rem; } p { max-width: none; }
+  .scroll, figure, tr, li { break-inside: avoid; } thead { display: table-header-group; }
+  h2 { margin-top: 2rem; } h3 + .note { break-after: avoid; } td.wide, .error { min-width: 0; }
   h2, h3 { break-after: avoid; } * { print-color-adjust: exact; -webkit-print-color-adjust: exact; } }
 """

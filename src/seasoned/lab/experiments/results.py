@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seasoned.agents import EpisodeResult, read_results
+from seasoned.agents import EpisodeResult, read_code, read_lost, read_results
 from seasoned.errors import InputError, NewerStoreError, NotFoundError, SeasonedError, StoreError, excerpt
 from seasoned.lab.experiments.suite import Cell, Suite
 from seasoned.lab.experiments.suite_reading import read_suite
+from seasoned.protocols import Usage
 
 __all__ = ["FILE", "FORMAT", "CellResults", "Results", "cell_folder", "load_results", "planned"]
 
@@ -33,6 +34,8 @@ class CellResults:
         transfer: by split, the episodes played in the end, with nothing learned from them.
         error: what broke it off, or what is damaged in its folder, in a line; None if nothing is wrong.
         done: whether every episode of it was played, and can be read.
+        lost: what episodes that broke off had asked of the model; it is in no episode's figures.
+        code: names and hashes of the code that environments of one's own were made by; two of a name if it changed.
     """
 
     cell: Cell
@@ -41,6 +44,8 @@ class CellResults:
     transfer: Mapping[str, tuple[EpisodeResult, ...]]
     error: str | None
     done: bool
+    lost: Usage = field(default_factory=Usage)
+    code: frozenset[tuple[str, str]] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +146,10 @@ def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
     home = cell_folder(folder, cell)
     try:
         episodes = read_results(home)
-        played = [(each, read_results(home / f"transfer-{i}")) for i, each in enumerate(suite.task(cell.task).transfer)]
+        ends = [(each, home / f"transfer-{i}") for i, each in enumerate(suite.task(cell.task).transfer)]
+        played = [(each, read_results(end)) for each, end in ends]
+        lost = sum((read_lost(end) for _, end in ends), read_lost(home))
+        code = frozenset().union(read_code(home), *(read_code(end) for _, end in ends))
         _check_memory(home / "memory.db")
     except SeasonedError as error:  # the trouble of this run, and not of the others
         return CellResults(cell, home, (), {}, str(error), False)
@@ -150,7 +158,8 @@ def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
         transfer[each.split] = transfer.get(each.split, ()) + found[: each.episodes]
     wanted = suite.episodes(cell)
     done = len(episodes) >= wanted and all(len(found) >= each.episodes for each, found in played)
-    return CellResults(cell, home, episodes[:wanted], transfer, None if done else _read_error(home), done)
+    why = None if done else _read_error(home)
+    return CellResults(cell, home, episodes[:wanted], transfer, why, done, lost, code)
 
 
 def _check_memory(file: Path) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from seasoned.errors import ConfigError
+from seasoned.errors import ConfigError, EnvError
 from seasoned.lab.experiments.cell import write_error
+from seasoned.lab.experiments.preflight import preflight
 from seasoned.lab.experiments.results import cell_folder
-from seasoned.lab.experiments.suite import Cell, Suite
-from seasoned.lab.experiments.workers import Told, Workers, begun, open_workers, stop, told_since
+from seasoned.lab.experiments.suite import Cell, Suite, Task
+from seasoned.lab.experiments.watch import was_busy
+from seasoned.lab.experiments.workers import Job, Told, Workers, begun, open_workers, play_cell, stop, told_since
 
 __all__ = ["Schedule"]
 
@@ -25,62 +28,98 @@ class Schedule:
 
     Args:
         folder, suite: of the experiment.
-        cache: the file of the model's answers.
+        job: what every run is played under.
         told: told of each episode.
-        episode_seconds: how long an episode may take; None: as long as it likes.
+        new: the tasks to look at before anything is played.
     """
 
     folder: Path
     suite: Suite
-    cache: Path
+    job: Job
     told: Told
-    episode_seconds: float | None = None
+    new: Sequence[Task] = ()
     _offset: int = 0
+    _looked: bool = False
 
     def play(self, kind: int | str, cells: list[Cell]) -> None:
         """Play every run.
 
-        A process that dies takes the runs of its neighbours with it. Each of them is played again by itself, so that
-        the guilty one is known: what dies alone has failed.
+        A process that ends takes the runs of its neighbours with it. Each of them is played again by itself, so that
+        the guilty one is known: what ends alone has failed.
+
+        Raises:
+            SeasonedError: what `preflight` raises, before anything is played.
         """
         left = list(cells)
         fruitless = 0
         while left:
             before = len(left)
-            for cell in self._play_until_broken(kind, left):
-                if self._play_until_broken(1, [cell]):
-                    write_error(cell_folder(self.folder, cell), RuntimeError("the process that played it died, twice"))
+            suspects, ended = self._play_until_broken(kind, left)
+            for cell in suspects:
+                if kind != 1:
+                    guilty, ended = self._play_until_broken(1, [cell])
+                    if not guilty:
+                        continue
+                self._fail(cell, ended)
             fruitless = fruitless + 1 if len(left) == before else 0
             if fruitless == _MOST_FRUITLESS:
                 raise ConfigError(
-                    f"the worker processes died {fruitless} times before they played anything",
-                    "a worker begins by importing the program that began it",
-                    "Put what the program does under `if __name__ == '__main__':`, or play with one worker.",
+                    f"the worker processes ended {fruitless} times before they played anything ({ended})",
+                    "a worker imports seasoned and then plays",
+                    "Look whether the system ends processes, for want of memory perhaps.",
                 )
 
-    def _play_until_broken(self, kind: int | str, left: list[Cell]) -> list[Cell]:
-        """Play runs, taking them out of `left`; return those that were under way when a process died."""
+    def _fail(self, cell: Cell, ended: str) -> None:
+        home = cell_folder(self.folder, cell)
+        busy = was_busy(home)
+        if busy is None:
+            error = EnvError(
+                f"{cell}: its process ended ({ended})",
+                "an environment or a model plays on, or raises",
+                "Look at the environment, at memory and disk; then resume.",
+            )
+            write_error(home, error)
+        else:
+            error = EnvError(
+                f"{cell}: an episode has not ended, and could not be interrupted: {busy[0]}",
+                f"it has {self.job.budget.episode_seconds:g} seconds",
+                "Look what keeps it busy there, or allow more episode_seconds.",
+            )
+            write_error(home, error, busy[1])
+
+    def _play_until_broken(self, kind: int | str, left: list[Cell]) -> tuple[list[Cell], str]:
+        """Play runs, taking them out of `left`.
+
+        Returns:
+            those that were under way when a process ended, and how it ended.
+        """
         under_way: dict[Future[str], Cell] = {}
         with open_workers(kind) as workers:
             try:
-                broken = self._play_with(workers, left, under_way)
+                if not self._looked:
+                    preflight(workers, self.job, self.new)
+                    self._looked = True
+                broken = self._play_with(workers, left, under_way, kind if isinstance(kind, int) else None)
             except BaseException:  # Ctrl-C
                 stop(self.folder)
                 raise
         if not broken:
-            return []
+            return [], ""
         known = begun(self.folder)
-        left.extend(cell for cell in under_way.values() if cell not in known)
-        return [cell for cell in under_way.values() if cell in known]
+        left[:0] = [cell for cell in under_way.values() if cell not in known]
+        return [cell for cell in under_way.values() if cell in known], workers.ended
 
-    def _play_with(self, workers: Workers, left: list[Cell], under_way: dict[Future[str], Cell]) -> bool:
-        """Play runs until none is left, or a process died; return whether one did."""
+    def _play_with(
+        self, workers: Workers, left: list[Cell], under_way: dict[Future[str], Cell], most: int | None = None
+    ) -> bool:
+        """Play runs, `most` at a time, until none is left, or a process ended; return whether one did."""
         broken = False
-        folder, cache = str(self.folder.resolve()), str(self.cache.resolve())  # a worker may be somewhere else
         while (under_way or left) and not broken:
             for cell in [cell for cell in left if self._may_begin(cell, [*left, *under_way.values()])]:
+                if most is not None and len(under_way) >= most:
+                    break  # so that runs begin in the suite's order, whoever they wait for
                 try:
-                    future = workers.submit(folder, cache, self.episode_seconds, cell)
+                    future = workers.submit(play_cell, self.job, cell)
                 except BrokenProcessPool:
                     broken = True
                     break

@@ -35,6 +35,11 @@ class Spending:
         self.usage += usage
 
     @property
+    def is_limited(self) -> bool:
+        """Whether anything that is asked of a model can reach a limit."""
+        return (self.budget.calls, self.budget.tokens, self.budget.usd) != (None, None, None)
+
+    @property
     def limit(self) -> str | None:
         """The limit that was reached, with what was spent; None while there is room.
 

@@ -106,7 +106,7 @@ def load_suite(name_or_path: str) -> Suite:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: {error}", "a suite is a TOML file", "Check the path.") from error
+            raise InputError(f"{path}: {error}", "a suite is a TOML file in UTF-8", "Save it so.") from error
     else:
         raise NotFoundError(
             f"suite {excerpt(name_or_path)}",
@@ -116,13 +116,19 @@ def load_suite(name_or_path: str) -> Suite:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise InputError(f"{name_or_path}: {error}", "a suite is a TOML file", "Correct it there.") from error
+        raise InputError(
+            f"{name_or_path} is no TOML: {error}",
+            "texts stand in quotes, a table begins with [name], each of several with [[name]]",
+            "Correct that line.",
+        ) from error
     return read_suite(data, name_or_path)
 
 
 def _table(where: str, data: object) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
-        raise InputError(f"{where} = {excerpt(data)}", "it is a table", "Write [section] and name = value.")
+        raise InputError(
+            f"{where} = {excerpt(data)}", "it is a table: lines of name = value below its [name]", "Write it so."
+        )
     return data
 
 
@@ -130,14 +136,17 @@ def _items(where: str, table: Mapping[str, Any], name: str) -> list[Any]:
     """A list that may be missing."""
     items = table.get(name, ())
     if not isinstance(items, list | tuple):
-        raise InputError(f"{where}: {name} = {excerpt(items)}", f"{name} are a list", f"Write {name} = [...].")
+        raise InputError(f"{where}: {name} = {excerpt(items)}", f"{name} is a list", f"Write {name} = [...].")
     return list(items)
 
 
 def _list(where: str, table: Mapping[str, Any], name: str) -> list[Any]:
     items = table.get(name)
     if not isinstance(items, list | tuple) or not items:
-        raise InputError(f"{where}: {name} = {excerpt(items)}", f"a suite has {name}", f"Write [[{name}]].")
+        seen = f"{where}: {name} = {excerpt(items)}" if name in table else f"{where}: no {name}"
+        if name == "env":
+            raise InputError(seen, "a task has an environment, or a list of them", 'Write env = "grid:S.G", say.')
+        raise InputError(seen, f"a suite has {name}, a table each", f"Write [[{name}]], and name = ... below it.")
     return list(items)
 
 

@@ -3,12 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from seasoned.lab.experiments.comparing import Claim
 from seasoned.lab.experiments.measures import Estimate
 from seasoned.lab.experiments.missing_runs import WorstCase
 
-__all__ = ["MARKS", "badge", "bounds", "mean_text", "number", "sentence", "worst_sentence"]
+__all__ = [
+    "MARKS",
+    "badge",
+    "bounds",
+    "changed_sentence",
+    "mean_text",
+    "number",
+    "plural",
+    "sentence",
+    "worst_sentence",
+]
 
 MARKS = {
     "better": "▲",
@@ -39,6 +50,16 @@ def number(value: float, scale: float | None = None, *, signed: bool = False) ->
     decimals = 3 if size < 2.0 else max(0, 2 - int(math.log10(size)))
     text = f"{value:{'+' if signed else ''},.{decimals}f}"
     return text if float(text.replace(",", "")) else f"{0.0:.{decimals}f}"  # no -0.000
+
+
+def plural(n: int, what: str) -> str:
+    """Return a number of things.
+
+    Example:
+        >>> plural(1, "run"), plural(1200, "run")
+        ('1 run', '1,200 runs')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
 
 
 def mean_text(found: Estimate, *, signed: bool = False) -> str:
@@ -79,6 +100,8 @@ def sentence(claim: Claim, reference: str, role: str) -> str:
 def worst_sentence(worst: WorstCase) -> str:
     """Return what would be left of a gain if failed runs had gone as badly as can be, in a sentence."""
     gain = worst.gain
+    if gain is None:
+        return f"{worst.arm} was not played: {plural(worst.runs, 'run')} failed before an episode ended."
     runs = "the failed run" if worst.runs == 1 else f"the {worst.runs} failed runs"
     where = "" if worst.task is None else f" at {worst.task}"
     paired = f"n = {gain.n} paired runs" if gain.interval is not None else "n = 1, no interval"
@@ -87,6 +110,16 @@ def worst_sentence(worst: WorstCase) -> str:
         f"Had {runs} of {worst.arm}{where} scored the worst possible (0, or the least seen): "
         f"{mean_text(gain, signed=True)} {interval}{worst.unit}, {paired}."
     )
+
+
+def changed_sentence(modules: Sequence[str]) -> str:
+    """Return a warning that runs were played by different code.
+
+    Example:
+        >>> changed_sentence(["my_shop"])
+        'The code of my_shop changed while this was played: not all episodes are of one environment.'
+    """
+    return f"The code of {', '.join(modules)} changed while this was played: not all episodes are of one environment."
 
 
 def _said(claim: Claim, reference: str, role: str) -> str:

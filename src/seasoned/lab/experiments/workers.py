@@ -1,4 +1,4 @@
-"""Where learning runs are played: in this process, in local processes, or on a Ray cluster.
+"""Where learning runs are played: in local processes, or on a Ray cluster.
 
 A worker tells of each episode by one line appended to a file of the experiment's folder, and stops when it finds the
 folder's `stop` file: all that workers and the experiment share is a folder, so it is the same for every kind of worker.
@@ -7,64 +7,103 @@ folder's `stop` file: all that workers and the experiment share is a folder, so 
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
-from collections.abc import Iterator
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
-from dataclasses import asdict
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 from seasoned.agents import EpisodeResult
 from seasoned.lab.experiments.cell import OutOfBudget, Workbench
 from seasoned.lab.experiments.processes import Processes, open_processes
-from seasoned.lab.experiments.suite import Cell
+from seasoned.lab.experiments.spending import Spending
+from seasoned.lab.experiments.suite import Budget, Cell
 from seasoned.protocols import Usage
 from seasoned.registry import load_extra
 
-__all__ = ["Told", "Workers", "open_workers", "play_cell", "stop", "told_since"]
+__all__ = ["Job", "Told", "Workers", "begun", "bench_of", "clear", "open_workers", "play_cell", "stop", "told_since"]
 
 Outcome = str
 """How a worker's run ended: `done`, `failed` (the reason is in its folder) or `stopped` (out of budget)."""
+
+
+@dataclass(frozen=True)
+class Job:
+    """What every run of an experiment is played under.
+
+    Args:
+        folder: the experiment's.
+        cache: the file of the model's answers.
+        budget: a worker stops after the episode that spends it; seconds are the experiment's own business.
+        spent: what earlier parts of the experiment cost.
+    """
+
+    folder: str
+    cache: str
+    budget: Budget = field(default_factory=Budget)
+    spent: Usage = field(default_factory=Usage)
+
 
 _benches: dict[tuple[str, str, float | None], Workbench] = {}
 
 
 class Told(Protocol):
-    """Told of an episode that some worker played."""
+    """Told of an episode that some worker played; of one that broke off, only what it cost."""
 
-    def __call__(self, cell: Cell, score: float, steps: int, usage: Usage) -> None:
+    def __call__(self, cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
         """Take it in."""
         ...
 
 
 class Workers(Protocol):
-    """What plays runs at the same time."""
+    """What does things at the same time, somewhere else."""
 
-    def submit(self, folder: str, cache: str, episode_seconds: float | None, cell: Cell, /) -> Future[Outcome]:
-        """Play a run: `play_cell`, somewhere else."""
+    @property
+    def ended(self) -> str:
+        """How the one process ended that did, as far as that is known."""
+        ...
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        """Call a function in some worker."""
         ...
 
 
-def play_cell(folder: str, cache: str, episode_seconds: float | None, cell: Cell) -> Outcome:
-    """Play one run in a worker; the model stays open for the next."""
-    home, key = Path(folder), (folder, cache, episode_seconds)
+def bench_of(job: Job) -> Workbench:
+    """Return this worker's bench for an experiment; its model stays open for the next run."""
+    key = (job.folder, job.cache, job.budget.episode_seconds)
     if key not in _benches:
-        _benches[key] = Workbench(home, Path(cache), episode_seconds)
+        _benches[key] = Workbench(Path(job.folder), Path(job.cache), job.budget.episode_seconds)
+    return _benches[key]
+
+
+def play_cell(job: Job, cell: Cell) -> Outcome:
+    """Play one run in a worker."""
+    home = Path(job.folder)
+    bench = bench_of(job)
     if _stop_file(home).exists():
         return "stopped"
     _append(home, {"begin": asdict(cell), "pid": os.getpid()})
+    spending = Spending(dataclasses.replace(job.budget, seconds=None), job.spent)
+    offset = 0
 
-    def tell(cell: Cell, result: EpisodeResult) -> None:
-        _append(
-            home,
-            {"cell": asdict(cell), "score": result.score, "steps": result.steps, "usage": asdict(result.usage)},
-        )
-        if _stop_file(home).exists():
+    def spend(cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
+        spending.add(usage)
+
+    def tell(cell: Cell, result: EpisodeResult | None, usage: Usage) -> None:
+        nonlocal offset
+        score, steps = (None, 0) if result is None else (result.score, result.steps)
+        _append(home, {"cell": asdict(cell), "score": score, "steps": steps, "usage": asdict(usage)})
+        if spending.is_limited:  # by what every worker has spent, and not only this one
+            offset = told_since(home, offset, spend)
+        if result is not None and (spending.limit or _stop_file(home).exists()):
             raise OutOfBudget
 
     try:
-        return "done" if _benches[key].play(cell, tell) else "failed"
+        return "done" if bench.play(cell, tell) else "failed"
     except OutOfBudget:
         return "stopped"
 
@@ -124,8 +163,18 @@ class _LocalWorkers:
     def __init__(self, processes: Processes) -> None:
         self._processes = processes
 
-    def submit(self, folder: str, cache: str, episode_seconds: float | None, cell: Cell, /) -> Future[Outcome]:
-        return self._processes.submit(play_cell, folder, cache, episode_seconds, cell)
+    @property
+    def ended(self) -> str:
+        code = self._processes.exit_code
+        if code is None:
+            return "how is not known"
+        if code >= 0:
+            return f"exit code {code}"
+        known = {int(each): each.name for each in signal.Signals}
+        return known.get(-code, f"signal {-code}")
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        return self._processes.submit(function, *arguments)
 
 
 @contextlib.contextmanager
@@ -143,11 +192,17 @@ def _ray() -> Iterator[Workers]:
 
 
 class _RayWorkers:
+    """A run whose process or node is gone is played once more by Ray itself."""
+
     def __init__(self, ray: Any) -> None:
         self._ray = ray
 
-    def submit(self, folder: str, cache: str, episode_seconds: float | None, cell: Cell, /) -> Future[Outcome]:
-        future: Future[Outcome] = self._ray.remote(play_cell).remote(folder, cache, episode_seconds, cell).future()
+    @property
+    def ended(self) -> str:
+        return "Ray knows how"
+
+    def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
+        future: Future[Any] = self._ray.remote(max_retries=1)(function).remote(*arguments).future()
         return future
 
 

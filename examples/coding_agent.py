@@ -1,0 +1,147 @@
+"""A coding agent learns which patches survive real tests, and which of those its reviewer will merge.
+
+Small functions have bugs; issues about them come back in similar words. The model knows four one-line patches for each:
+one that fails, one that misses an edge case, one that passes but that the reviewer turns down, and one that is fine.
+Every patch is really tested: a Python process of its own, in a throw-away directory, under the limits of `Shell`. Tests
+say the same of the same patch, so each runs once. Their outcome is stored as feedback from "tests"; three issues later
+the reviewer speaks of what passed. What is counted is whether a patch passes and is merged.
+The model is a script that prefers its first ideas, the wrong ones: an assumption, and so is how much (HABITS).
+
+Run: python examples/coding_agent.py [--seed 0] [--seeds 10] [--issues 60]
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import re
+import shlex
+import sys
+from collections.abc import Callable
+
+import numpy as np
+
+from seasoned import Decision, Episode, JitRL, Memory, ModelAlone, Step
+from seasoned.core import mean_interval
+from seasoned.envs import Shell
+from seasoned.llms import LabelReader, ScriptedLLM
+from seasoned.protocols import CompletionRequest
+from seasoned.states import ALL_MASKS, TokenEncoder
+from seasoned.sync import Sync
+from seasoned.types import Outcome, Review
+
+TASK = "Patch the function."
+REVIEW_DELAY = 3  # issues
+HABITS = (1.5, 1.0, 0.5, 0.0)  # how much the model likes its first, second, third and fourth idea, in nats
+
+# For each function: an issue, its tests, and four bodies in the order in which they come to the model's mind: wrong;
+# wrong at an edge; passing, but turned down (it sorts the caller's list, is quadratic, runs what a file says); fine.
+BUGS = {
+    "median(values)": (
+        "issue {a}: median of {b} readings is off, an even number of them gives an entry, the report wants the middle",
+        ("median([3, 1, 2]) == 2", "median([4, 1, 3, 2]) == 2.5", "median([7]) == 7", "median([5, 1]) == 3"),
+        ("return values[len(values) // 2]",
+         "return sorted(values)[len(values) // 2]",
+         "values.sort(); return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2",
+         "return (lambda v: (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2)(sorted(values))"),
+    ),
+    "unique(items)": (
+        "issue {a}: unique shuffles what customer {b} ordered, doubles have to go, the first of each stays in place",
+        ("unique([2, 1, 2]) == [2, 1]", "unique([]) == []", "unique('aba') == ['a', 'b']", "unique([1, 1]) == [1]"),
+        ("return sorted(set(items))",
+         "return [b for a, b in zip(items, items[1:]) if a != b]",
+         "return [x for n, x in enumerate(items) if x not in items[:n]]",
+         "return list(dict.fromkeys(items))"),
+    ),
+    "number(text)": (
+        "issue {a}: importer stops at line {b}, number cannot read a field with a comma or blanks around it",
+        ("number('12') == 12", "number(' 7 ') == 7", "number('1,250') == 1250", "number('-3') == -3"),
+        ("return int(text) if text.isdigit() else 0",
+         "return int(text.strip())",
+         "return eval(text.replace(',', '').strip())",
+         "return int(text.replace(',', ''))"),
+    ),
+}  # fmt: skip
+IDEAS = {patch: place for _, _, patches in BUGS.values() for place, patch in enumerate(patches)}
+CHECK = """
+import contextlib
+passed = 0
+for test in {tests!r}:
+    with contextlib.suppress(Exception):
+        passed += eval(test)
+print(passed)
+"""
+
+
+def habitual_model(request: CompletionRequest) -> dict[str, float]:
+    """Answer with a logprob for each letter of the menu, by habit: the ideas that come first are liked best."""
+    menu = re.findall(r"^([A-Z])\) (.+)$", request.messages[-1].content, re.MULTILINE)
+    logits = {letter: HABITS[IDEAS[patch]] for letter, patch in menu}
+    total = np.logaddexp.reduce(list(logits.values()))
+    return {letter: float(logit - total) for letter, logit in logits.items()}
+
+
+def run_tests(shell: Sync, function: str, patch: str) -> Outcome:
+    """Return how many of the function's tests a patch passes, in a Python process of its own."""
+    tests = BUGS[function][1]
+    (shell.directory / "check.py").write_text(f"def {function}:\n    {patch}\n{CHECK.format(tests=tests)}")
+    result = shell.run(f"{shlex.quote(sys.executable)} -I -S check.py")
+    return Outcome(result.exit_code, passed=int(result.output) if result.exit_code == 0 else 0, total=len(tests))
+
+
+def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm: str) -> tuple[list[bool], Decision]:
+    """Work on `n_issues`; return which patches were merged, and a decision on one more median afterwards."""
+    merged: list[bool] = []
+    reviews: list[tuple[int, str, Review]] = []  # (when, of which episode, what it says)
+    encoder = TokenEncoder(masks=ALL_MASKS)
+    with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
+        policy = ModelAlone() if arm == "alone" else JitRL(memory)
+        for number in range(n_issues):
+            while reviews and reviews[0][0] <= number and arm == "review":
+                _, episode_id, review = reviews.pop(0)
+                memory.give(review, episode_id=episode_id, source="review", author="maintainer")
+            rng = np.random.default_rng([seed, number])
+            function = str(rng.choice(list(BUGS)))
+            words, _, patches = BUGS[function]
+            state = words.format(a=rng.integers(100, 9999), b=rng.integers(2, 60))
+            prior = model.read(state, TASK, patches).prior
+            decision = policy.decide(state, prior, task=TASK, seed=1000 * seed + number)
+            outcome = test(function, decision.action)
+            passes, fine = outcome.passed == outcome.total, decision.action == patches[-1]
+            merged.append(passes and fine)
+            if arm == "alone":
+                continue
+            episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"issue-{number:03d}", arm=arm))
+            memory.give(outcome, episode_id=episode_id, source="tests")
+            if passes:  # what fails is not looked at
+                reviews.append((number + REVIEW_DELAY, episode_id, Review("approved" if fine else "changes_requested")))
+        words, _, patches = BUGS["median(values)"]
+        state = words.format(a=1234, b=8)
+        return merged, policy.decide(state, model.read(state, TASK, patches).prior, task=TASK, seed=seed)
+
+
+def main() -> None:
+    """Print the share of merged patches in the three arms by block of issues, and one decision in full."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own issues")
+    parser.add_argument("--issues", type=int, default=60, help="issues a run")
+    options = parser.parse_args()
+    seeds = range(options.seed, options.seed + options.seeds)
+    with Sync(Shell()) as shell:
+        test = functools.cache(functools.partial(run_tests, shell))
+        runs = {arm: [sprint(test, s, options.issues, arm=arm) for s in seeds] for arm in ("alone", "tests", "review")}
+    merged = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}
+    print(f"merged patches, {len(seeds)} runs from seed {options.seed}, the same issues in every column")
+    print(f"`review` hears the tests too; tested in processes of their own: {test.cache_info().currsize} patches")
+    print("issues   alone   tests   review   review - alone, paired by run")
+    for block in np.array_split(np.arange(options.issues), 4):
+        alone, tests, review = (merged[arm][:, block].mean(axis=1) for arm in runs)
+        means = f"{alone.mean():>5.2f}   {tests.mean():>5.2f}   {review.mean():>6.2f}"
+        print(f"{f'{block[0] + 1}-{block[-1] + 1}':<8} {means}   {mean_interval(review - alone)}")
+    print(f"\nreview - tests, all issues: {mean_interval((merged['review'] - merged['tests']).mean(axis=1))}")
+    print(f"\nWhat the first run has learned about medians:\n\n{runs['review'][0][1].explain()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+"""A support desk learns to triage tickets from a person who picks among its answers.
+
+The desk is a small one, simulated below: tickets in words, with numbers that are never the same twice; six queues.
+Which queue a ticket belongs to is the house's own rule, which no model knows. The agent draws three queues from its
+policy and shows them in shuffled order; the person on duty picks the best, and slips now and then. The choice is stored
+as feedback: the picked queue gains, the others lose. What is counted is whether the agent's first draw, which it would
+have sent without asking, was right. A second person only gives that first draw a thumb up or down.
+
+Run: python examples/human_choices.py [--seed 0] [--seeds 10] [--tickets 80]
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+
+import numpy as np
+
+from seasoned import Decision, Episode, JitRL, Memory, ModelAlone, Step
+from seasoned.core import mean_interval
+from seasoned.llms import LabelReader, ScriptedLLM
+from seasoned.protocols import CompletionRequest
+from seasoned.states import ALL_MASKS, TokenEncoder
+from seasoned.sync import Sync
+from seasoned.types import Choice, Thumbs
+
+TASK = "Send the ticket to the right queue."
+QUEUES = ("first line", "billing", "hardware", "network", "accounts", "legal")
+SHOWN = 3  # queues that the person sees
+SLIPS = 0.1  # how often the person picks, or judges, without looking
+
+# What each kind of ticket says, and the house's rule for it, hidden from the agent.
+KINDS = {
+    "printer": ("printer {a} on floor {b} shows a paper jam, the tray is empty, toner was changed", "network"),
+    "invoice": ("invoice {a} names our old address, bookkeeping needs it again before day {b}", "legal"),
+    "badge": ("badge {a} does not open door {b}, the light stays red since this morning", "hardware"),
+    "leaver": ("colleague number {a} leaves in {b} days, please close every account and forward the mail", "billing"),
+    "slow": ("the shared drive takes {a} seconds to open a folder, all {b} of us in the office see it", "accounts"),
+}
+# How much the model likes a queue, in nats, whatever the ticket says: its habits.
+HABITS = {"first line": 1.5, "hardware": 0.5, "network": 0.5}
+
+
+def ticket(rng: np.random.Generator) -> tuple[str, str]:
+    """Return what a ticket says, and the queue that it belongs to."""
+    words, queue = KINDS[str(rng.choice(list(KINDS)))]
+    return words.format(a=rng.integers(100, 9999), b=rng.integers(2, 60)), queue
+
+
+def habitual_model(request: CompletionRequest) -> dict[str, float]:
+    """Answer with a logprob for each letter of the menu, by habit."""
+    menu = re.findall(r"^([A-Z])\) (.+)$", request.messages[-1].content, re.MULTILINE)
+    logits = {letter: HABITS.get(action, 0.0) for letter, action in menu}
+    total = np.logaddexp.reduce(list(logits.values()))
+    return {letter: float(logit - total) for letter, logit in logits.items()}
+
+
+def answers(decision: Decision, rng: np.random.Generator) -> tuple[str, ...]:
+    """Return different queues drawn from the policy, the first as the agent would have sent it, in shuffled order."""
+    others = [queue for queue in decision.probs if queue != decision.action]
+    weights = np.array([decision.probs[queue] for queue in others]) + 1e-9
+    drawn = rng.choice(others, size=SHOWN - 1, replace=False, p=weights / weights.sum())
+    return tuple(str(queue) for queue in rng.permutation([decision.action, *drawn]))
+
+
+def duty(seed: int, n_tickets: int, *, arm: str) -> tuple[list[bool], Decision]:
+    """Triage `n_tickets`; return which first draws were right, and a decision on a badge afterwards."""
+    right: list[bool] = []
+    encoder = TokenEncoder(masks=ALL_MASKS)
+    with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
+        policy = ModelAlone() if arm == "alone" else JitRL(memory)
+        for number in range(n_tickets):
+            rng = np.random.default_rng([seed, number])
+            state, queue = ticket(rng)
+            prior = model.read(state, TASK, QUEUES).prior
+            decision = policy.decide(state, prior, task=TASK, seed=1000 * seed + number)
+            right.append(decision.action == queue)
+            episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"ticket-{number:03d}", arm=arm))
+            slips = rng.random() < SLIPS
+            if arm == "choices":
+                shown = answers(decision, rng)
+                picked = rng.integers(SHOWN) if slips else (shown.index(queue) if queue in shown else None)
+                if picked is not None:  # nothing to pick: the person sends it on by hand, and says nothing
+                    memory.give(
+                        Choice(shown, int(picked)), episode_id=episode_id, author="on duty", id=f"on-{episode_id}"
+                    )
+            elif arm == "thumbs":
+                up = bool(rng.random() < 0.5) if slips else right[-1]
+                memory.give(Thumbs(up), episode_id=episode_id, author="on duty")
+        state = KINDS["badge"][0].format(a=1234, b=5)
+        return right, policy.decide(state, model.read(state, TASK, QUEUES).prior, task=TASK, seed=seed)
+
+
+def main() -> None:
+    """Print the share of right first draws in the three arms by block of tickets, and one decision in full."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--seed", type=int, default=0, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own tickets")
+    parser.add_argument("--tickets", type=int, default=80, help="tickets a run")
+    options = parser.parse_args()
+    seeds = range(options.seed, options.seed + options.seeds)
+    runs = {arm: [duty(s, options.tickets, arm=arm) for s in seeds] for arm in ("alone", "thumbs", "choices")}
+    right = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}
+    print(f"right first draws, {len(seeds)} runs from seed {options.seed}, the same tickets in every column")
+    print("tickets   alone   thumbs   choices   choices - alone, paired by run")
+    for block in np.array_split(np.arange(options.tickets), 4):
+        alone, thumbs, choices = (right[arm][:, block].mean(axis=1) for arm in ("alone", "thumbs", "choices"))
+        span = f"{block[0] + 1}-{block[-1] + 1}"
+        means = f"{alone.mean():>6.2f}   {thumbs.mean():>6.2f}   {choices.mean():>7.2f}"
+        print(f"{span:<9} {means}   {mean_interval(choices - alone)}")
+    print(f"\nchoices - thumbs, all tickets: {mean_interval((right['choices'] - right['thumbs']).mean(axis=1))}")
+    print(f"\nWhat the first run has learned about badges:\n\n{runs['choices'][0][1].explain()}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,199 @@
+"""`seasoned memory feedback`, `revoke` and `notes`: what people and tests say of an episode."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import click
+
+from seasoned.cli.opening import (
+    example,
+    find_episode,
+    json_option,
+    memory_argument,
+    namespace_option,
+    reading,
+    state_text,
+    writing,
+)
+from seasoned.cli.screen import echo_json, echo_table, echo_text, one_line
+from seasoned.cli.times import shown_time
+from seasoned.errors import InputError
+from seasoned.memory import Memory
+from seasoned.types import (
+    Choice,
+    Correction,
+    Edit,
+    Feedback,
+    Given,
+    Note,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    Thumbs,
+)
+
+__all__ = ["feedback", "notes", "revoke"]
+
+_TESTS = re.compile(r"(\d+)/(\d+)")
+
+
+# A reward may begin with a minus; a misspelt option is then refused as one argument too many.
+@click.command(
+    epilog=example(
+        "seasoned memory feedback agent.db 4f2a -1.0 --step 3 --source human --author ada",
+        "seasoned memory feedback agent.db 4f2a --thumbs down --comment 'the wrong page'",
+        "seasoned memory feedback agent.db 4f2a --candidate 'Dear Ann' --candidate Hi --chosen 0 --author ada",
+        "seasoned memory feedback agent.db 4f2a --tests 11/12 --source tests",
+    ),
+    context_settings={"ignore_unknown_options": True},
+)
+@memory_argument
+@click.argument("episode_id")
+@click.argument("reward", type=float, required=False)
+@click.option("--thumbs", type=click.Choice(["up", "down"]), help="+1 or -1.")
+@click.option("--score", type=float, metavar="X", help="A number on --scale, as -1 to 1.")
+@click.option("--scale", type=float, nargs=2, metavar="LOW HIGH", help="Of --score. Default: -1 1.")
+@click.option("--candidate", "candidates", multiple=True, metavar="TEXT", help="An answer that was shown; repeat it.")
+@click.option("--chosen", type=int, metavar="N", help="Which candidate is the best, from 0.")
+@click.option("--edit", metavar="TEXT", help="What was made of the answer that was shown. `-` reads stdin.")
+@click.option("--own-answer", metavar="TEXT", help="What would have been a good answer. `-` reads stdin.")
+@click.option("--correction", metavar="TEXT", help="What was wrong: -1. `-` reads stdin.")
+@click.option("--exit-code", type=int, metavar="N", help="0 is +1, any other -1.")
+@click.option("--tests", metavar="PASSED/TOTAL", help="2 x passed / total - 1.")
+@click.option("--built/--not-built", default=None, help="+1 or -1.")
+@click.option("--review", type=click.Choice(["approved", "changes_requested", "comment"]), help="+1, -1, nothing.")
+@click.option("--comment", metavar="TEXT", help="Why; kept beside any of these.")
+@click.option("--step", type=int, metavar="N", help="Which step, from 0. Default: the last.")
+@click.option("--source", default="human", show_default=True, help="Who speaks.")
+@click.option("--author", metavar="NAME", help="Which one of them.")
+@click.option("--weight", type=float, default=1.0, show_default=True, help="How much it counts.")
+@namespace_option
+@json_option
+def feedback(
+    path: str, episode_id: str, reward: float | None, step: int | None, source: str, author: str | None, weight: float,
+    namespace: str | None, as_json: bool, **said: Any,
+) -> None:  # fmt: skip
+    """Say how a step turned out, and print the id that takes it back.
+
+    A bare REWARD, or one kind of feedback by its options. The same source and author supersedes what it said before of
+    the same step in the same kind. An answer that was not executed becomes an episode of its own.
+    """
+    typed = _feedback(said)
+    if (reward is None) == (typed is None):
+        raise click.UsageError("give a REWARD, or one kind of feedback, such as --thumbs up")
+    with writing(path, namespace) as memory:
+        full_id = str(find_episode(memory, episode_id).id)
+        if typed is None:
+            event_id = memory.feedback(full_id, float(reward or 0.0), step, source, author=author, weight=weight)
+            document: dict[str, Any] = {"event_id": event_id, "episode_id": full_id}
+        else:
+            given = memory.give(typed, episode_id=full_id, step=step, source=source, author=author, weight=weight)
+            event_id, document = given.id, _given_record(given)
+    if as_json:
+        echo_json(document)
+    else:
+        echo_text(event_id)
+
+
+def _feedback(said: dict[str, Any]) -> Feedback | None:
+    """Return the feedback that the options say; None if they say nothing."""
+    comment, scale, texts = said["comment"], said["scale"], said["candidates"]
+    found: list[Feedback] = []
+    if said["thumbs"] is not None:
+        found.append(Thumbs(said["thumbs"] == "up", comment))
+    if said["score"] is not None:
+        low, high = scale or (-1.0, 1.0)
+        found.append(Score(said["score"], low, high, comment))
+    elif scale:
+        raise click.UsageError("--scale is of a --score; give both")
+    if texts or said["chosen"] is not None:
+        if said["chosen"] is None or not texts:
+            raise click.UsageError("a choice is between --candidate texts, and --chosen says which; give both")
+        found.append(Choice(texts, said["chosen"], comment))
+    for name, kind in (("edit", Edit), ("own_answer", OwnAnswer), ("correction", Correction)):
+        if said[name] is not None:
+            found.append(kind(state_text(said[name]), comment))
+    if (said["exit_code"], said["tests"], said["built"]) != (None, None, None):
+        passed, total = (None, None) if said["tests"] is None else _counts(said["tests"])
+        found.append(Outcome(said["exit_code"], passed, total, said["built"], comment))
+    if said["review"] is not None:
+        found.append(Review(said["review"], comment))
+    if len(found) > 1:
+        raise click.UsageError(f"one kind of feedback at a time, not {' and '.join(one.kind for one in found)}")
+    if not found and comment is not None:
+        raise click.UsageError("a --comment stands beside a kind of feedback, such as --review comment")
+    return found[0] if found else None
+
+
+def _counts(text: str) -> tuple[int, int]:
+    found = _TESTS.fullmatch(text)
+    if not found:
+        raise InputError(f"--tests {text}", "tests are counted as PASSED/TOTAL", "Write 11/12, say.")
+    return int(found[1]), int(found[2])
+
+
+def _given_record(given: Given) -> dict[str, Any]:
+    return {"kind": given.feedback.kind, **dataclasses.asdict(given)}
+
+
+@click.command(epilog=example("seasoned memory revoke agent.db 0c9d5f6e2b7a4c0f8f1d3a5b7c9e1f20"))
+@memory_argument
+@click.argument("event_id", metavar="ID")
+@namespace_option
+@json_option
+def revoke(path: str, event_id: str, namespace: str | None, as_json: bool) -> None:
+    """Take back feedback or a note; returns follow.
+
+    The answers that the feedback brought in are set aside. Revoking twice changes nothing.
+    """
+    with writing(path, namespace) as memory:
+        memory.revoke(event_id)
+    if as_json:
+        echo_json({"event_id": event_id})
+    else:
+        echo_text(f"revoked {event_id}")
+
+
+@click.command(epilog=example("seasoned memory notes agent.db --kind reasoning", "seasoned memory notes agent.db 4f2a"))
+@memory_argument
+@click.argument("episode_id", required=False)
+@click.option("--kind", metavar="KIND", help="Only of this kind: plan, reasoning, shown, thumbs, ...")
+@click.option("--quarantined", is_flag=True, help="Also those that a quarantine holds.")
+@namespace_option
+@json_option
+def notes(
+    path: str, episode_id: str | None, kind: str | None, quarantined: bool, namespace: str | None, as_json: bool
+) -> None:
+    """List what was said or thought about episodes.
+
+    What stands, the oldest first: plans, reasoning, what a prompt has shown, and feedback. Bodies are cut to a line;
+    --json has them whole.
+    """
+
+    def ask(memory: Memory) -> list[Note]:
+        full_id = None if episode_id is None else str(find_episode(memory, episode_id).id)
+        return memory.notes(kind=kind, episode_id=full_id, quarantined=quarantined)
+
+    found = reading(path, namespace, ask)
+    if as_json:
+        echo_json({"notes": [dataclasses.asdict(note) for note in found]})
+        return
+    if not found:
+        echo_text("no notes")
+        return
+    rows = [
+        [note.episode_id, "-" if note.step is None else str(note.step), note.kind, one_line(note.source, 20),
+         one_line(note.author or "-", 20), shown_time(note.created_at), one_line(_told(note)), note.id]
+        for note in found
+    ]  # fmt: skip
+    echo_table(["episode", "step", "kind", "source", "author", "said", "body", "note"], rows, right=("step",))
+
+
+def _told(note: Note) -> str:
+    """The body as a person reads it: the text, if that is what it is."""
+    text = note.body.get("text")
+    return text if isinstance(text, str) else str(dict(note.body))

@@ -1,0 +1,141 @@
+"""`seasoned memory fork`, `promote`, `roll-back` and `import-harbor`: whole memories, chosen by evidence and filled."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, writing
+from seasoned.cli.screen import counted, echo_fields, echo_json, echo_text, printable
+from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.sqlite import IN_RAM
+
+__all__ = ["fork", "import_harbor", "promote", "roll_back"]
+
+
+def _record_of(candidate: str) -> Path:
+    return Path(f"{candidate}.fork.json")
+
+
+@click.command(epilog=example("seasoned memory fork agent.db tried.db"))
+@memory_argument
+@click.argument("candidate", metavar="FILE")
+@click.option(
+    "--namespace", "-n", metavar="NAME", default="default", show_default=True, help="What is evaluated later."
+)
+@json_option
+def fork(path: str, candidate: str, namespace: str, as_json: bool) -> None:
+    """Copy a memory into FILE, to be changed and perhaps promoted.
+
+    What was there is noted in FILE.fork.json. On a server, fork in Python: seasoned.lab.selection.
+    """
+    from seasoned.lab.selection import fork
+
+    made = fork(path, candidate, namespace=namespace)
+    _record_of(made.candidate).write_text(json.dumps(dataclasses.asdict(made), indent=1) + "\n", encoding="utf-8")
+    told = {"live": made.live, "candidate": made.candidate, "namespace": made.namespace}
+    echo_json(told) if as_json else echo_fields(told)
+
+
+@click.command(epilog=example("seasoned memory promote tried.db --scores scores.json"))
+@click.argument("candidate", metavar="FILE")
+@click.option(
+    "--scores", "scores_path", metavar="JSON", type=click.Path(exists=True, dir_okay=False),
+    help='Scores task by task, {"live": [...], "candidate": [...]}: paired, the same tasks and seeds.',
+)  # fmt: skip
+@click.option(
+    "--force", metavar="REASON", help="Promote though no interval above zero says so; the reason is recorded."
+)
+@json_option
+def promote(candidate: str, scores_path: str | None, force: str | None, as_json: bool) -> None:
+    """Put a fork in the place of the memory that it came from, if it was better.
+
+    The interval for the difference of the scores must lie above zero. What the memory learned since the fork is carried
+    along; what is replaced is kept beside it. Nobody may have it open meanwhile.
+    """
+    from seasoned.lab.selection import Fork, compared, promote
+
+    made = Fork(**_read(_record_of(candidate), "`seasoned memory fork` writes it"))
+    comparison = None
+    if scores_path is not None:
+        given = _read(Path(scores_path), "scores are in a file")
+        if set(given) != {"live", "candidate"}:
+            raise InputError(f"{scores_path} has {sorted(given)}", "it has live and candidate", "Name both.")
+        comparison = compared(made, given["live"], given["candidate"])
+        click.echo(f"candidate less live: {comparison.interval}", err=True)
+    _echo_promotion(promote(made, comparison, force=force), as_json)
+
+
+@click.command("roll-back", epilog=example("seasoned memory roll-back agent.db"))
+@memory_argument
+@click.option("--namespace", "-n", metavar="NAME", default="default", show_default=True, help="As it was forked.")
+@json_option
+def roll_back(path: str, namespace: str, as_json: bool) -> None:
+    """Put back what the last promotion replaced, with what was learned since."""
+    from seasoned.lab.selection import roll_back
+
+    _echo_promotion(roll_back(path, namespace=namespace), as_json)
+
+
+def _echo_promotion(done: Any, as_json: bool) -> None:
+    told = dataclasses.asdict(done)
+    if as_json:
+        echo_json(told)
+        return
+    echo_fields({"live": done.live, "kept": done.retired, "carried": counted(done.carried, "episode")})
+
+
+def _read(path: Path, rule: str) -> dict[str, Any]:
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise NotFoundError(f"{path}", rule, "Check the path.") from None
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path}: {excerpt(str(error))}", "it is JSON", "Write it anew.") from error
+    if not isinstance(found, dict):
+        raise InputError(f"{path}: {excerpt(found)}", "it is one JSON object", "Write it anew.")
+    return found
+
+
+@click.command("import-harbor", epilog=example("seasoned memory import-harbor agent.db jobs/2026-01-31 --create"))
+@memory_argument
+@click.argument("job", metavar="FOLDER")
+@click.option("--reward", "reward_key", metavar="NAME", help="Which of several rewards counts.")
+@click.option("--create", is_flag=True, help="Make the memory if it does not exist.")
+@click.option("--dry-run", is_flag=True, help="Say what would be imported; write nothing.")
+@namespace_option
+@json_option
+def import_harbor(
+    path: str, job: str, reward_key: str | None, create: bool, dry_run: bool, namespace: str | None, as_json: bool
+) -> None:
+    """Store the trials of a Harbor job, each with its verifier's reward.
+
+    Trials that ran in test mode, that have no verdict or that broke off are refused, each with its reason. Importing
+    twice changes nothing.
+    """
+    from seasoned.build import known_namespaces, open_memory
+    from seasoned.integrations.harbor import import_job, read_job
+
+    trials = list(read_job(job, reward_key=reward_key))  # refused before a file is made
+    if not create:
+        opened = writing(path, namespace)
+    elif dry_run and not known_namespaces(path):
+        opened = open_memory(IN_RAM, namespace=namespace, create=True)
+    else:
+        opened = open_memory(path, namespace=namespace, create=True)
+    with opened as memory:
+        found = import_job(memory, job, reward_key=reward_key, dry_run=dry_run)
+        name = memory.namespace
+    if as_json:
+        echo_json({"namespace": name, "read": found.read, "new": found.new, "refused": dict(found.refused)})
+        return
+    for trial, reason in found.refused.items():
+        click.echo(printable(f"refused: {trial}: {reason}"), err=True)
+    would = "would be" if dry_run else "are"
+    echo_text(
+        f"{counted(len(trials), 'trial')}, {len(found.refused)} refused; {found.new} {would} new in namespace {name!r}"
+    )

@@ -1,0 +1,103 @@
+"""`seasoned serve`: a memory over HTTP, with the page on which people answer questions."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import stat
+import sys
+from pathlib import Path
+
+import click
+
+from seasoned.cli.opening import example
+from seasoned.cli.screen import echo_text
+from seasoned.errors import ConfigError
+from seasoned.service import check_token, make_app
+from seasoned.service.serving import listen
+from seasoned.service.serving import serve as answer_requests
+
+__all__ = ["serve"]
+
+_MAX_TOKEN_FILE_BYTES = 8192
+
+
+@click.command(
+    epilog=example(
+        "seasoned serve agent.db --namespace shop", "seasoned serve agent.db --host 0.0.0.0 --token-file token.txt"
+    )
+)
+@click.argument("path", metavar="MEMORY")
+@click.option(
+    "--namespace", "-n", "namespaces", multiple=True, metavar="NAME",
+    help="What is served; may be repeated. Default: the only one there is.",
+)  # fmt: skip
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=8710, show_default=True, help="0: any that is free.")
+@click.option(
+    "--token-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    help="Holds the token that a request must carry. Needed where others can reach the address.",
+)  # fmt: skip
+@click.option(
+    "--allow-host", "hosts", multiple=True, metavar="NAME",
+    help="A Host name to answer; may be repeated. Default: any with a token, else this machine's own.",
+)  # fmt: skip
+@click.option("--create", is_flag=True, help="Make the memory if it does not exist.")
+@click.option("--read-only", is_flag=True, help="Refuse every write.")
+@click.option("--quiet", is_flag=True, help="Do not log each request.")
+def serve(
+    path: str,
+    namespaces: tuple[str, ...],
+    host: str,
+    port: int,
+    token_file: Path | None,
+    hosts: tuple[str, ...],
+    create: bool,
+    read_only: bool,
+    quiet: bool,
+) -> None:
+    """Serve MEMORY over HTTP: episodes, search, typed feedback, and a page for people.
+
+    Ctrl-C stops it; requests that have begun are finished. The API is described at /openapi.json.
+    """
+    token = None if token_file is None else _read_token(token_file)
+    _log_to_stderr(logging.WARNING if quiet else logging.INFO)
+    listening = listen(host, port, secured=token is not None)
+    try:
+        app = make_app(
+            path, namespace=namespaces or None, token=token, hosts=hosts or None, create=create, read_only=read_only
+        )
+    except BaseException:
+        listening.close()
+        raise
+    name, bound = listening.getsockname()[:2]
+    url = f"http://[{name}]:{bound}/" if ":" in name else f"http://{name}:{bound}/"
+    if not ipaddress.ip_address(name.partition("%")[0]).is_loopback:
+        click.echo("warning: others can listen in: put a proxy that speaks TLS in front", err=True)
+    asks = "it asks for the token" if token else "no token: this machine alone"
+
+    answer_requests(app, listening, ready=lambda: echo_text(f"{url}  ({asks}; Ctrl-C stops it)"))
+    click.echo("stopped", err=True)
+
+
+def _read_token(path: Path) -> str:
+    """The token in a file, less the last line break; a file that others can read is warned about."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_TOKEN_FILE_BYTES).decode()
+            mode = path.stat().st_mode
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path}: {error}", "it holds the token", "Name another --token-file.") from error
+    if mode & (stat.S_IRGRP | stat.S_IROTH):
+        click.echo(f"warning: others on this machine can read {path}; chmod 600 it", err=True)
+    return check_token(text.removesuffix("\n").removesuffix("\r"))
+
+
+def _log_to_stderr(level: int) -> None:
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s"))
+    for name in ("seasoned.service", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers[:] = [handler]
+        logger.setLevel(level if name == "seasoned.service" else logging.WARNING)
+        logger.propagate = False

@@ -1,0 +1,84 @@
+"""An agent's episode written down as it goes, in ATIF: what a killed trial leaves is whole up to its last step."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from seasoned.agents import StepEvent
+
+__all__ = ["TrajectoryLog"]
+
+_VERSION = "ATIF-v1.7"
+
+
+class TrajectoryLog:
+    """Writes a trajectory file anew after each step; a reader finds the old file or the new one.
+
+    A step's message is the action as it was given to the shell, its observation what was seen after it. The plan, and
+    which stored steps the prompts showed, are in `extra`; the examples' texts are nowhere, so that nothing recalled is
+    learned again.
+
+    Args:
+        path: the file; its folder exists.
+        instruction: what the user asked.
+        agent: the agent's name, version and model.
+        session_id: of the trial.
+        mode: `train` or `test`: whether the trial may be learned from.
+    """
+
+    def __init__(self, path: Path, instruction: str, *, agent: dict[str, Any], session_id: str, mode: str) -> None:
+        self.path = path
+        self._document: dict[str, Any] = {
+            "schema_version": _VERSION, "session_id": session_id, "agent": agent, "extra": {"mode": mode},
+            "steps": [{"step_id": 1, "source": "user", "message": instruction}],
+        }  # fmt: skip
+        self._prompt_tokens = self._completion_tokens = 0
+        self._cost_usd: float | None = 0.0
+        self._save()
+
+    @property
+    def spent(self) -> tuple[int, int, float | None]:
+        """Prompt tokens, new tokens and dollars so far; None where a price is unknown."""
+        return self._prompt_tokens, self._completion_tokens, self._cost_usd
+
+    def add(self, event: StepEvent) -> None:
+        """Write a step down."""
+        usage = event.usage
+        self._prompt_tokens += usage.prompt_tokens
+        self._completion_tokens += usage.completion_tokens
+        known = self._cost_usd is not None and usage.cost_usd is not None
+        self._cost_usd = (self._cost_usd or 0.0) + (usage.cost_usd or 0.0) if known else None
+        shown = [{"purpose": one.purpose, "examples": [list(each) for each in one.examples]} for one in event.shown]
+        extra: dict[str, Any] = {"shown": shown} if shown else {}
+        if event.step == 0 and event.plan:
+            extra["plan"] = event.plan
+        metrics: dict[str, Any] = {"prompt_tokens": usage.prompt_tokens, "completion_tokens": usage.completion_tokens}
+        if usage.cost_usd is not None:
+            metrics["cost_usd"] = usage.cost_usd
+        step: dict[str, Any] = {
+            "step_id": len(self._document["steps"]) + 1, "source": "agent", "message": event.action,
+            "observation": {"results": [{"content": event.after.state}]}, "metrics": metrics,
+        }  # fmt: skip
+        if event.reasoning:
+            step["reasoning_content"] = event.reasoning
+        if extra:
+            step["extra"] = extra
+        self._document["steps"].append(step)
+        self._save()
+
+    def end(self, *, truncated: bool) -> None:
+        """Write down how it ended."""
+        if truncated:
+            self._document["extra"]["truncated"] = True
+        self._document["final_metrics"] = {
+            "total_prompt_tokens": self._prompt_tokens, "total_completion_tokens": self._completion_tokens,
+            "total_steps": len(self._document["steps"]),
+        }  # fmt: skip
+        self._save()
+
+    def _save(self) -> None:
+        partial = self.path.with_name(f".{self.path.name}.partial")
+        partial.write_text(json.dumps(self._document, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+        partial.replace(self.path)

@@ -1,0 +1,146 @@
+"""Branches that are files: the live one's content is replaced in one transaction, while nobody has it open."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+
+from seasoned import sqlite
+from seasoned.errors import StoreBusyError
+from seasoned.lab.branches.carrying import carry
+from seasoned.lab.branches.growth import Base, base_of, grown
+from seasoned.memory import Memory
+from seasoned.memory.backup import backup
+from seasoned.memory.merge import encoder_of
+from seasoned.memory.partial import StoreFile, whole_file
+from seasoned.protocols import StateEncoder
+
+__all__ = ["copy", "switch"]
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+Intend = Callable[[tuple[str, str], Mapping[str, Base], Mapping[str, Base]], None]
+
+
+def copy(
+    live: str | os.PathLike[str], candidate: str | os.PathLike[str], encoder: StateEncoder | None
+) -> dict[str, Base]:
+    """Copy a file as of one instant, and return what it held."""
+    backup(live, candidate, encoder=encoder)
+    return _bases(candidate, encoder)
+
+
+def switch(
+    live: str,
+    namespace: str,
+    candidate: str,
+    candidate_namespace: str,
+    base: Mapping[str, Base],
+    id_: str,
+    intend: Intend,
+    encoder: StateEncoder | None,
+) -> tuple[str, int]:
+    """Put the candidate's content, with what the live file got since `base`, in the place of the live file's.
+
+    Returns:
+        Where the replaced content is kept, and how many episodes were carried.
+
+    Raises:
+        StoreBusyError: somebody has the live file open.
+    """
+    del candidate_namespace
+    retired = f"{live}.retired-{id_}"
+    carried = 0
+    with _held(Path(live)) as held, tempfile.TemporaryDirectory(prefix=".promoting-", dir=Path(live).parent) as folder:
+        with whole_file(retired, mode=Path(live).stat().st_mode & 0o777) as partial:
+            _copy(held, partial)
+        new = Path(folder) / "new.db"
+        backup(candidate, new, encoder=encoder)
+        for name, identity in Memory.namespaces(retired).items():
+            with _reading(retired, name, encoder) as old:
+                since = grown(old, base[name]) if name in base else list(old.export())[1:]
+                gamma = old.gamma
+            with Memory.open(new, namespace=name, gamma=gamma, encoder=encoder_of(identity, encoder)) as memory:
+                carried += carry(memory, since)
+                for path in (retired, candidate):  # so that an erasure names them
+                    memory.note_copy("backup", str(path))
+                memory.verify()
+        _single_file(new)
+        intend((retired, namespace), _bases(retired, encoder), _bases(new, encoder))
+        _replace(new, held, live)
+    return retired, carried
+
+
+def _bases(path: str | os.PathLike[str], encoder: StateEncoder | None) -> dict[str, Base]:
+    found = {}
+    for name in Memory.namespaces(path):
+        with _reading(path, name, encoder) as memory:
+            found[name] = base_of(memory)
+    return found
+
+
+def _reading(path: str | os.PathLike[str], name: str, encoder: StateEncoder | None) -> Memory:
+    identity = Memory.namespaces(path)[name]
+    return Memory.open(
+        path, namespace=name, encoder=encoder_of(identity, encoder), create=False, read_only=True
+    )  # fmt: skip
+
+
+@contextlib.contextmanager
+def _held(place: Path) -> Iterator[StoreFile]:
+    """Hold a store so that nobody else can read or write it; it stays whole if this process is killed."""
+    held = StoreFile(place, "rw", timeout_s=1.0)
+    try:
+        with held.lock:
+            try:
+                held.pragma("locking_mode = EXCLUSIVE")
+                held.schema()
+                held.pragma("journal_mode = WAL")
+                held.connection.execute("BEGIN EXCLUSIVE")
+                held.connection.execute("COMMIT")
+                held.connection.execute("PRAGMA synchronous = FULL")
+            except sqlite3.Error as error:
+                if ((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF) in _BUSY:
+                    raise StoreBusyError(
+                        f"{place} is in use", "a memory is replaced while nobody has it open", "Close it everywhere."
+                    ) from error
+                with sqlite.store_errors(str(place), "See the message above."):
+                    raise
+            yield held
+            with sqlite.store_errors(str(place), "See the message above."):
+                held.pragma("journal_mode = DELETE")
+    finally:
+        held.close()
+
+
+def _copy(held: StoreFile, target: Path) -> None:
+    new = StoreFile(target, "rw")
+    try:
+        with new.lock, sqlite.store_errors(str(target), "Free space."):
+            held.connection.backup(new.connection)
+            new.pragma("journal_mode = DELETE")
+    finally:
+        new.close()
+
+
+def _single_file(path: Path) -> None:
+    file = StoreFile(path, "rw")
+    try:
+        with file.lock, sqlite.store_errors(str(path), "Try again."):
+            file.pragma("journal_mode = DELETE")
+    finally:
+        file.close()
+
+
+def _replace(new: Path, held: StoreFile, live: str) -> None:
+    """Replace what the live file holds, in one transaction."""
+    file = StoreFile(new, "ro")
+    try:
+        with file.lock, sqlite.store_errors(live, "Free space; the live memory is as it was."):
+            file.connection.backup(held.connection)
+    finally:
+        file.close()

@@ -1,0 +1,99 @@
+"""The record of promotions: one JSON object a line, written and synced before a promotion takes place."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from seasoned.errors import InputError, NotFoundError, StoreBusyError, StoreError
+from seasoned.memory.store import is_url
+
+__all__ = ["Journal"]
+
+
+class Journal:
+    """Promotions of one memory, in order. An entry says what was intended: whether it took place, the memory shows."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @classmethod
+    def of(cls, live: str, path: str | os.PathLike[str] | None) -> Journal:
+        """Return the journal of a memory: the one named, or for a file the one beside it.
+
+        Raises:
+            InputError: none is named for a server's.
+        """
+        if path is not None:
+            return cls(Path(path))
+        if is_url(live):
+            raise InputError("journal = None", "promotions are recorded in a file", "Name one: journal=...")
+        return cls(Path(f"{live}.promotions.jsonl"))
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Let nobody else promote here meanwhile.
+
+        Raises:
+            StoreBusyError: somebody does.
+        """
+        with self.path.open("a") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                raise StoreBusyError(f"{self.path} is locked", "one promotes at a time", "Wait for it.") from error
+            yield
+
+    def write(self, entry: Mapping[str, Any]) -> None:
+        """Append an entry; on disk when this returns."""
+        with self.path.open("ab") as file:
+            if self.path.stat().st_size and not self.path.read_bytes().endswith(b"\n"):
+                file.write(b"\n")  # a killed process wrote half a line
+            file.write(json.dumps(entry, sort_keys=True).encode() + b"\n")
+            file.flush()
+            os.fsync(file.fileno())
+
+    def entries(self) -> list[dict[str, Any]]:
+        """Return the entries; half a line, which a killed process left, is none."""
+        found: list[Any] = []
+        for line in self.path.read_bytes().split(b"\n") if self.path.exists() else ():
+            with contextlib.suppress(ValueError):
+                found.append(json.loads(line))
+        return [entry for entry in found if isinstance(entry, dict)]
+
+    def last_promotion(self, live: str, namespace: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
+        """Return the last promotion that took place, and was not rolled back.
+
+        Args:
+            live, namespace: of which memory.
+            holds: whether the memory holds, beside newer things, what is given.
+
+        Raises:
+            NotFoundError: there is none.
+            StoreError: the memory is neither as the last promotion left it nor as it found it.
+        """
+        mine: list[dict[str, Any]] = [
+            one for one in self.entries() if (one["live"], one["namespace"]) == (live, namespace)
+        ]
+        undone: set[str] = set()
+        for entry in reversed(mine):
+            if entry["id"] in undone:
+                continue
+            if not holds(entry["after"]):
+                if holds(entry["before"]):
+                    continue  # it was intended, and did not take place
+                raise StoreError(
+                    f"{live} is not as promotion {entry['id']} left it, nor as it found it",
+                    "what is rolled back may have grown, and is otherwise as it was promoted",
+                    f"Restore {entry['retired_path']} by hand: seasoned memory restore.",
+                )
+            if "rolled_back" in entry:
+                undone.add(entry["rolled_back"])
+                continue
+            return dict(entry)
+        raise NotFoundError(f"{live}: no promotion", "what is rolled back was promoted", f"See {self.path}.")

@@ -1,0 +1,125 @@
+"""How much a model agrees with itself: by its samples, or by the distribution that they would be drawn from."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+
+from seasoned.errors import InputError, excerpt
+from seasoned.protocols import PriorReading
+
+__all__ = ["Agreement", "VoteCounts", "Voted", "check_whole", "reading_agreement", "sample_agreement"]
+
+_DRAWN_AGREE = 1.0
+_LIKELY = 0.5
+_SUM_SLACK = 1e-6
+
+
+def sample_agreement(probs: Sequence[float], samples: int) -> float:
+    """Return the probability that `samples` independent draws are all the same: `sum_a p(a)^N`.
+
+    1 for one draw; at least `C^(1 - N)` for C actions.
+
+    Raises:
+        InputError: the probabilities do not sum to 1, or `samples` is below 1.
+
+    Example:
+        >>> round(sample_agreement([0.9, 0.1], 3), 3), sample_agreement([0.5, 0.5], 2)
+        (0.73, 0.5)
+    """
+    p = np.asarray(probs, dtype=np.float64)
+    if not p.size or not (p >= 0.0).all() or abs(float(p.sum()) - 1.0) > _SUM_SLACK:
+        raise InputError(f"probs = {excerpt(list(probs))}", "they are at least 0 and sum to 1", "Normalise them.")
+    return float(np.sum((p / p.sum()) ** check_whole("samples", samples)))
+
+
+@runtime_checkable
+class Voted(Protocol):
+    """A reading that was made of samples, such as `seasoned.llms.VotesReading`."""
+
+    @property
+    def votes(self) -> VoteCounts:
+        """What the samples said."""
+        ...
+
+
+class VoteCounts(Protocol):
+    """How many samples there were, and how many for each candidate."""
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """Samples for each candidate."""
+        ...
+
+    @property
+    def n(self) -> int:
+        """All samples, also those for no candidate."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How much a model agrees with itself.
+
+    Args:
+        value: in [0, 1]; what it is, `words` say.
+        least: what suffices, where nobody says: 1 for a share of samples, 0.5 for the chance that all agree.
+        words: what was found.
+    """
+
+    value: float
+    least: float
+    words: str
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def reading_agreement(
+    reading: PriorReading, samples: int, *, seed: int | None = None, question: tuple[str, ...] = ()
+) -> Agreement:
+    """Return how much the model agrees with itself in one reading.
+
+    Of votes: the share of the most frequent candidate among all samples, those for no candidate included. Of a
+    distribution: the chance that `samples` draws all agree; with a seed, they are drawn, and the share of the most
+    frequent counts. Equal seed, question and candidates: equal draws.
+
+    Example:
+        >>> from seasoned.protocols import Usage
+        >>> from seasoned.types import Prior
+        >>> print(reading_agreement(PriorReading(Prior({"go": -0.7, "wait": -0.7}, model="small"), Usage()), 2))
+        2 samples of small agree with probability 0.5
+    """
+    name = reading.prior.model or "an unnamed model"
+    if isinstance(reading, Voted):
+        most, n = max(reading.votes.counts.values()), reading.votes.n
+        return Agreement(most / n, _DRAWN_AGREE, f"{most} of {n} samples of {name} agree, {most / n:.3g}")
+    probs = np.exp(list(reading.prior.values()))
+    probs = probs / probs.sum()
+    if seed is None:
+        chance = sample_agreement(probs.tolist(), samples)
+        return Agreement(chance, _LIKELY, f"{samples} samples of {name} agree with probability {chance:.3g}")
+    asked = repr((question, list(reading.prior))).encode(errors="surrogatepass")
+    rng = np.random.default_rng([seed, *np.frombuffer(hashlib.sha256(asked).digest(), dtype="<u4").tolist()])
+    most = int(rng.multinomial(samples, probs).max())
+    share = most / samples
+    return Agreement(share, _DRAWN_AGREE, f"{most} of {samples} drawn samples of {name} agree, {share:.3g}")
+
+
+def check_whole(name: str, value: object, least: int = 1) -> int:
+    """Return `value` if it is a whole number, at least `least`.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_whole("samples", 3)
+        3
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise InputError(f"{name} = {excerpt(value)}", f"it is a whole number, at least {least}", f"Pass {least}.")
+    return int(value)

@@ -1,0 +1,25 @@
+"""The best past steps in the prompt: found by several keys, judged by value, curated by what followed."""
+
+from seasoned.policies.examples.curation import Curation
+from seasoned.policies.examples.example import Example, Place, Standing
+from seasoned.policies.examples.prompt_memory import ExampleMemory
+from seasoned.policies.examples.query import Purpose, Query
+from seasoned.policies.examples.rendering import render
+from seasoned.policies.examples.retrieval import Examples
+from seasoned.policies.examples.source import ExampleSource
+from seasoned.policies.examples.vectors import VectorIndex, VectorRecall
+
+__all__ = [
+    "Curation",
+    "Example",
+    "ExampleMemory",
+    "ExampleSource",
+    "Examples",
+    "Place",
+    "Purpose",
+    "Query",
+    "Standing",
+    "VectorIndex",
+    "VectorRecall",
+    "render",
+]

@@ -1,0 +1,101 @@
+"""How examples stand that were shown: ranking them, and retiring those that do harm."""
+
+from __future__ import annotations
+
+import math
+
+from seasoned.core.showing import derived_shrinkage, posterior_worth
+from seasoned.errors import InputError, excerpt
+from seasoned.policies.examples.example import Standing
+from seasoned.policies.examples.showings import Showings, neighborhood_advantage
+from seasoned.policies.examples.source import ExampleSource
+
+__all__ = ["Curation"]
+
+
+class Curation:
+    """Values the examples of one memory by their own outcome, and by what followed where they were shown."""
+
+    def __init__(self, memory: ExampleSource, gamma: float) -> None:
+        self._memory = memory
+        self._gamma = gamma
+        self._showings = Showings(memory, gamma)
+
+    def values(self, *, confidence: float = 0.95) -> tuple[Standing, ...]:
+        """Return how every example stands that was shown at least once, worked out anew from what is stored.
+
+        With A the advantage of a step, its return less the mean of its neighbourhood without it:
+
+            value = (A of its own + n m) / (1 + n + kappa),
+
+        where m is the mean advantage of the steps at which it was shown, weighted by its share in what was shown there,
+        n the effective number of episodes that showed it (`seasoned.core.observed_showings`), and kappa the shrinkage
+        to the baseline that their scatter calls for (`derived_shrinkage`). The interval is `posterior_worth`'s. Its own
+        outcome is left out (and the 1 with it) where nothing is like its state. One that is no longer stored, or is set
+        aside, is not listed.
+
+        Args:
+            confidence: of the intervals, in (0, 1).
+        """
+        self._showings.refresh()
+        seen = self._memory.experiences(self._showings.places, gamma=self._gamma)
+        places = [place for place in self._showings.places if place in seen]
+        own = [neighborhood_advantage(self._memory, seen[place], self._gamma) for place in places]
+        observed = self._showings.observed(places).with_own([math.nan if one is None else one for one in own])
+        worth = posterior_worth(observed, derived_shrinkage(observed), confidence=confidence)
+        retired = {(note.episode_id, note.step) for note in self._memory.notes(kind="retired")}
+        return tuple(
+            Standing(
+                *place, seen[place].task, seen[place].return_, float(worth.values[row]), float(worth.low[row]),
+                float(worth.high[row]), self._showings.n_shown([place]), float(observed.counts[row]), place in retired,
+            )
+            for row, place in enumerate(places)
+        )  # fmt: skip
+
+    def ranking(self) -> tuple[Standing, ...]:
+        """Return how the examples stand, the most valuable first; among equals the one that is known better."""
+        return tuple(sorted(self.values(), key=lambda one: (-one.value, one.high - one.low, one.place)))
+
+    def best_per_task(self, n: int = 1) -> dict[str, tuple[Standing, ...]]:
+        """Return for each task its n most valuable examples that are not retired.
+
+        Raises:
+            InputError: n is not a whole number, at least 1.
+        """
+        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+            raise InputError(f"n = {excerpt(n)}", "it is a whole number, at least 1", "1 is usual.")
+        best: dict[str, list[Standing]] = {}
+        for one in self.ranking():
+            if not one.retired and len(best.setdefault(one.task, [])) < n:
+                best[one.task].append(one)
+        return {task: tuple(standings) for task, standings in best.items() if standings}
+
+    def prune(self, confidence: float = 0.95, *, dry_run: bool = False) -> tuple[Standing, ...]:
+        """Retire the examples of which it is sure, at this confidence, that to show them is worse than the baseline.
+
+        One is retired where the upper bound of its value, one-sided, is below 0. It is not shown as a model any more,
+        but stays stored, as evidence too: retiring is a note of the kind "retired", and `memory.revoke` of its id takes
+        it back. Failures teach this as much as successes: call it after either.
+
+        Args:
+            confidence: that one which is retired deserves it, above 0.5 and below 1.
+            dry_run: only say which.
+
+        Returns:
+            Those that were retired, or would be.
+
+        Raises:
+            InputError: the confidence is out of range.
+        """
+        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 < confidence < 1.0:
+            raise InputError(f"confidence = {confidence!r}", "it is above 0.5 and below 1", "0.95 is usual.")
+        # The upper end of a central interval at 2c - 1 is the one-sided bound at c.
+        worse = tuple(
+            one for one in self.values(confidence=2.0 * confidence - 1.0) if one.high < 0.0 and not one.retired
+        )
+        for one in () if dry_run else worse:
+            self._memory.note(
+                one.episode_id, "retired", {"value": one.value, "high": one.high, "confidence": float(confidence)},
+                step=one.step, source="curation",
+            )  # fmt: skip
+        return worse

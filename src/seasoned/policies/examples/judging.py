@@ -1,0 +1,176 @@
+"""Which of the moments found are worth imitating, and how much; from values, never from what a trajectory says."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+
+from seasoned.core.showing import Observed, Worth, derived_shrinkage, posterior_worth
+from seasoned.policies.examples.example import Place
+from seasoned.policies.examples.showings import Showings
+from seasoned.types import normalize_action
+from seasoned.types.moment import Moment
+
+__all__ = ["Candidate", "baseline_of", "judge", "similarity_of"]
+
+Kind = Literal["imitate", "avoid"]
+
+_NORMAL = NormalDist()
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A distinct pair of a state and an action among the moments found, and the moment that stands for it.
+
+    Args:
+        moment: the most similar of those that turned out so, then the one that earned most, then the latest.
+        similarity: its own.
+        kind: what it is a model of.
+        relevance: its similarity times the probability that its worth is on the side of its kind.
+        value, low, high: of the pair's worth above the baseline, in reward units.
+        places: of all moments of the pair.
+        features: of the state and the action, to compare candidates by.
+    """
+
+    moment: Moment
+    similarity: float
+    kind: Kind
+    relevance: float
+    value: float
+    low: float
+    high: float
+    places: tuple[Place, ...]
+    features: frozenset[str]
+
+
+def similarity_of(moment: Moment, weights: Mapping[str, float]) -> float:
+    """Return the weighted mean of a moment's similarities over the keys of the query; a key it lacks counts as 0.
+
+    A mean of Jaccard similarities is exact, in [0, 1], and means the same in every query, so that relevance can weigh
+    it against worth. Fusing ranks would forget how alike the best one is.
+
+    Example:
+        >>> from seasoned.types import Experience
+        >>> step = Experience("page:pay", "click(confirm)", 1.0, 1.0, "e1", 0, "checkout")
+        >>> similarity_of(Moment(step, {"goal": 0.5, "observation": 1.0}, "terminated"), {"goal": 1, "observation": 3})
+        0.875
+    """
+    near = total = 0.0
+    for key, similarity in moment.similarities.items():
+        near += weights[key] * similarity
+        total += weights[key]
+    return near / total
+
+
+def baseline_of(returns: Sequence[float], similarities: Sequence[float], median: Callable[[], float | None]) -> float:
+    """Return what a return is held against, in reward units.
+
+    The mean return of the moments found, weighted by similarity. Where they all earned the same (or there is one), they
+    say nothing of each other: then the namespace's median; and where that is the same, too, 0.
+
+    Example:
+        >>> baseline_of([1.0, 0.0], [0.9, 0.3], lambda: None), baseline_of([1.0, 1.0], [0.9, 0.3], lambda: 0.5)
+        (0.75, 0.5)
+    """
+    if min(returns) != max(returns):
+        weighted = sum(near * return_ for near, return_ in zip(similarities, returns, strict=True))
+        return weighted / sum(similarities)
+    typical = median()
+    return 0.0 if typical is None or typical == returns[0] else typical
+
+
+def judge(
+    moments: Sequence[Moment],
+    weights: Mapping[str, float],
+    showings: Showings,
+    features: Callable[[str], frozenset[str]],
+    *,
+    median: Callable[[], float | None],
+    floor: Callable[[float], bool],
+    model: Callable[[Moment], bool],
+    whole: bool,
+    believed: bool,
+) -> list[Candidate]:
+    """Return the candidates among the moments found, the most relevant first.
+
+    Moments with the same state and action are pooled (of whole episodes, those with the same first state and plan: a
+    first action is no plan). A moment is a success if its return is above the baseline, and `floor` holds of it; it
+    failed if its return is below the baseline, or `floor` does not hold. Both count in the worth of their pair: an
+    action that mostly fails there is no model because it worked once. A pair with a retired moment is no model either,
+    nor is a moment of which `model` does not hold. Moments that share nothing with the query are left out.
+
+    A pair's own outcome is the mean return of all steps that the memory holds of it, if all are `believed` (and it is
+    no plan); else of its moments here.
+    """
+    near = {moment.place: similarity_of(moment, weights) for moment in moments}
+    moments = [moment for moment in moments if near[moment.place] > 0.0]
+    if not moments:
+        return []
+    returns = [moment.experience.return_ for moment in moments]
+    baseline = baseline_of(returns, [near[moment.place] for moment in moments], median)
+    pairs: dict[tuple[frozenset[str], str], list[Moment]] = {}
+    for moment in moments:
+        done = moment.experience.action if not whole else moment.plan or f"\t{moment.place}"
+        pairs.setdefault((features(moment.experience.state), normalize_action(done)), []).append(moment)
+    own = [_mean_return(members, pooled=believed and not whole) - baseline for members in pairs.values()]
+    observed = _shown(list(pairs.values()), showings).with_own(own)
+    shrinkage = derived_shrinkage(observed)
+    worth = posterior_worth(observed, shrinkage)
+    found: list[Candidate] = []
+    for row, ((state, action), members) in enumerate(pairs.items()):
+        above = _side(worth, row)
+        kind: Kind = "imitate" if above >= 0.5 else "avoid"
+        if kind == "imitate" and any(one.retired for one in members):
+            continue
+        fit = [one for one in members if _turned_out(one.experience.return_, baseline, floor) == kind]
+        fit = [one for one in fit if kind == "avoid" or model(one)]
+        if not fit:
+            continue
+        best = max(fit, key=functools.partial(_standing_for, near, kind))
+        similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
+        bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
+        places = tuple(one.place for one in members)
+        features_ = state | {f"\taction\t{action}"}
+        found.append(Candidate(best, similarity, kind, similarity * sure, *bounds, places, features_))
+    return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
+
+
+def _standing_for(near: Mapping[Place, float], kind: Kind, moment: Moment) -> tuple[float, float]:
+    return_ = moment.experience.return_
+    return near[moment.place], return_ if kind == "imitate" else -return_
+
+
+def _turned_out(return_: float, baseline: float, floor: Callable[[float], bool]) -> Kind | None:
+    if return_ < baseline or not floor(return_):
+        return "avoid"
+    return "imitate" if return_ > baseline else None
+
+
+def _mean_return(members: Sequence[Moment], *, pooled: bool) -> float:
+    known = members[0].mean_return
+    if pooled and known is not None:
+        return known
+    return sum(one.experience.return_ for one in members) / len(members)
+
+
+def _shown(pairs: Sequence[Sequence[Moment]], showings: Showings) -> Observed:
+    """What followed where moments of each pair were shown."""
+    members = [(row, moment.place) for row, of_pair in enumerate(pairs) for moment in of_pair]
+    rows = np.array([row for row, _ in members], dtype=np.int64)
+    each = showings.observed([place for _, place in members])
+    counts, totals, squares = (
+        np.bincount(rows, of_all, len(pairs)).astype(np.float64) for of_all in (each.counts, each.totals, each.squares)
+    )
+    return Observed(counts, totals, squares)
+
+
+def _side(worth: Worth, row: int) -> float:
+    """The posterior probability that a worth is above the baseline, by the normal law."""
+    z = float(worth.values[row] / worth.deviations[row]) if worth.deviations[row] > 0.0 else 0.0
+    return 0.5 if abs(z) < _ROUNDING else _NORMAL.cdf(z)

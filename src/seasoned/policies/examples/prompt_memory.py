@@ -1,0 +1,79 @@
+"""Examples as a prompt memory: what an arm of a comparison, or an agent, puts before the state."""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+
+from seasoned.errors import InputError
+from seasoned.policies.examples.example import Example, Place
+from seasoned.policies.examples.query import Query
+from seasoned.policies.examples.rendering import render
+from seasoned.policies.examples.retrieval import Examples
+from seasoned.protocols import Usage
+from seasoned.types import Episode
+
+__all__ = ["ExampleMemory"]
+
+_NOW = "Now:"
+
+
+class ExampleMemory:
+    """Puts examples before the state (`seasoned.agents.arm.PromptMemory`). It learns from what the memory stores.
+
+    Args:
+        examples: from the memory that stores the episodes.
+        other_tasks_only: the leave-one-task-out guard: nothing of the task being played.
+
+    Raises:
+        InputError: the budget of the examples is too small for a heading.
+
+    Example:
+        >>> from seasoned import Memory, Step
+        >>> with Memory.open(":memory:") as memory:
+        ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+        ...     knowledge = ExampleMemory(Examples(memory))
+        ...     print(knowledge.context("page:cart", "buy a lamp"))
+        What worked before in moments like this (records, not instructions):
+        Example 1, which earned 1 from there:
+        Goal: buy a lamp
+        State: page:cart
+        Action: click(pay)
+        Now:
+        >>> knowledge.last_shown
+        (('e1', 0),)
+    """
+
+    def __init__(self, examples: Examples, *, other_tasks_only: bool = False) -> None:
+        self._examples = examples
+        self._other_tasks_only = other_tasks_only
+        self._room_tokens = examples.budget_tokens - examples.count(f"{_NOW}\n")
+        if self._room_tokens < 1:
+            raise InputError(
+                f"budget_tokens = {examples.budget_tokens}", "it holds more than the last line", "Allow 200 or more."
+            )
+        # Of the task (or thread) that asks: episodes that are played side by side do not see each other's.
+        self._shown: ContextVar[tuple[Example, ...]] = ContextVar("shown", default=())
+
+    def context(self, state: str, task: str) -> str:
+        """Return the examples for this state; an empty text for none."""
+        shown = self._examples.retrieve(
+            Query(task, observation=state), budget_tokens=self._room_tokens,
+            exclude_task=task if self._other_tasks_only else None,
+        )  # fmt: skip
+        self._shown.set(shown)
+        return f"{render(shown)}\n{_NOW}" if shown else ""
+
+    async def learn(self, episode: Episode) -> Usage:
+        """Do nothing, for free: the memory that stores the episode is what is searched."""
+        del episode
+        return Usage()
+
+    @property
+    def last_examples(self) -> tuple[Example, ...]:
+        """What `context` put into the prompt when it was last asked here."""
+        return self._shown.get()
+
+    @property
+    def last_shown(self) -> tuple[Place, ...]:
+        """Where that is stored: for a note of the kind "shown", and to leave it out of evidence (`exclude_steps`)."""
+        return tuple(example.place for example in self.last_examples)

@@ -1,0 +1,234 @@
+"""Examples from one memory: found by several keys, judged by value, diverse, within a budget."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Collection, Mapping, Sequence
+
+from seasoned.core import check_gamma
+from seasoned.errors import InputError, excerpt
+from seasoned.policies.examples.choosing import choose
+from seasoned.policies.examples.curation import Curation
+from seasoned.policies.examples.example import Example, Place
+from seasoned.policies.examples.judging import Candidate, judge
+from seasoned.policies.examples.query import Purpose, Query, check_weights
+from seasoned.policies.examples.rendering import fitted
+from seasoned.policies.examples.source import ExampleSource
+from seasoned.states.fitting import estimated_tokens
+from seasoned.types import Episode, Step, check_finite, check_text
+from seasoned.types.moment import KEYS, Moment
+
+__all__ = ["Examples"]
+
+ALTERNATIVE = "alternative"
+"""The arm of an answer that was not executed, but judged by a person."""
+
+_REMEMBERED = 4096
+_LEAST_POOL = 12
+
+
+class Examples(Curation):
+    """The best past steps for a prompt, from a memory.
+
+    *Found*: a query's keys (goal, plan, observation, reasoning) are looked up each in an exact index of its own; a
+    moment's similarity is the weighted mean over the query's keys, and a key that the moment lacks counts as 0
+    (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k. No model is
+    asked.
+
+    *Judged*: what is worth imitating follows from values. A moment is a success if its return is above the mean return
+    of the moments found, weighted by similarity; where these all earned the same, above the namespace's median; where
+    that is the same too, above 0 (`baseline_of`). Where the memory knows returns above 0, it has to be above 0 itself;
+    `min_value` puts another floor there. Failures enter the values, and are shown only when `avoid` asks for them.
+
+    *Valued*: what a moment's action earned on average at its state, above that baseline, is one observation of its
+    worth, and each episode that showed it another (`seasoned.core.showing`). The value is the posterior mean; relevance
+    is similarity times the posterior probability that the worth is above the baseline.
+
+    *Chosen*: one moment for each distinct state and action, at most `per_episode` of one episode and `per_task` of one
+    task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many as the budget holds.
+
+    Never shown: what is aborted, quarantined or erased; as models neither what was retired (`prune`), with all that is
+    the same state and action, nor an alternative (an answer that was not executed) unless its return is above 0. An
+    episode that `trusted` refuses, or of which none of `vouched_by` has said anything, does not count at all.
+
+    Args:
+        memory: a `seasoned.Memory`.
+        k: at most so many to imitate, and as many to avoid.
+        window: how many executed steps are shown before and after each.
+        budget_tokens: of all examples together, as `render` writes them.
+        keys: how much each key counts, finite and at least 0; one that is not named does not count.
+        min_value: the smallest return of what is to be imitated, in reward units; None: see above.
+        avoid: whether to show what is to be avoided as well.
+        exclude_task: nothing of this task: the leave-one-task-out guard.
+        count: tokens of a text; `estimated_tokens` where no tokeniser is at hand.
+        gamma: discount of the returns; None: the memory's own.
+        diversity: weight of being unlike those chosen already, in [0, 1].
+        per_episode, per_task: see above; None sets no limit per task.
+        text_chars: of one text; longer ones lose their middle.
+        trusted: says of an episode whether it is believed; asked once of each.
+        vouched_by: sources of feedback, such as `tests` or `human`: only episodes on which what they gave adds up to
+            more than 0 are shown as models, whatever the episode says of itself.
+
+    Raises:
+        InputError: a value breaks its rule.
+
+    Example:
+        >>> from seasoned import Episode, Memory, Step
+        >>> from seasoned.policies.examples import Query, render
+        >>> with Memory.open(":memory:") as memory:
+        ...     for action, reward in (("click(pay)", 1.0), ("click(back)", 0.0)):
+        ...         _ = memory.add(Episode("buy a lamp", [Step("page:cart total:12", action, reward)]))
+        ...     print(render(Examples(memory).retrieve(Query("buy a bed", observation="page:cart total:40"))))
+        What worked before in moments like this (records, not instructions):
+        Example 1, which earned 1 from there:
+        Goal: buy a lamp
+        State: page:cart total:12
+        Action: click(pay)
+    """
+
+    def __init__(
+        self,
+        memory: ExampleSource,
+        *,
+        k: int = 3,
+        window: int = 1,
+        budget_tokens: int = 800,
+        keys: Mapping[str, float] | None = None,
+        min_value: float | None = None,
+        avoid: bool = False,
+        exclude_task: str | None = None,
+        count: Callable[[str], int] = estimated_tokens,
+        gamma: float | None = None,
+        diversity: float = 0.3,
+        per_episode: int = 1,
+        per_task: int | None = None,
+        text_chars: int = 400,
+        trusted: Callable[[Episode], bool] | None = None,
+        vouched_by: Collection[str] | None = None,
+    ) -> None:
+        self._k = _whole("k", k, 1)
+        self._window = _whole("window", window, 0)
+        self.budget_tokens = _whole("budget_tokens", budget_tokens, 1)
+        self._weights = check_weights(dict.fromkeys(KEYS, 1.0) if keys is None else keys)
+        self._min_value = None if min_value is None else check_finite("min_value", min_value)
+        if not isinstance(avoid, bool):
+            raise InputError(f"avoid = {excerpt(avoid)}", "it is True or False", "Choose one.")
+        self._avoid = avoid
+        self._exclude_task = None if exclude_task is None else check_text("task", exclude_task)
+        self.count = count
+        self._diversity = check_finite("diversity", diversity)
+        if not 0.0 <= self._diversity <= 1.0:
+            raise InputError(f"diversity = {diversity}", "it is in [0, 1]", "0 looks at relevance alone.")
+        self._per_episode = _whole("per_episode", per_episode, 1)
+        self._per_task = None if per_task is None else _whole("per_task", per_task, 1)
+        self._text_chars = _whole("text_chars", text_chars, 40)
+        if isinstance(vouched_by, str):
+            raise InputError(f"vouched_by = {vouched_by!r}", "it is a collection of sources", "Pass {'human'}, say.")
+        self._vouched_by = None if vouched_by is None else frozenset(check_text("source", one) for one in vouched_by)
+        self._trusted = trusted
+        self._trust = functools.lru_cache(_REMEMBERED)(self._ask_trust)
+        self._features = functools.lru_cache(_REMEMBERED)(memory.encoder.features)
+        super().__init__(memory, memory.gamma if gamma is None else check_gamma(gamma))
+
+    def retrieve(
+        self,
+        query: Query,
+        *,
+        purpose: Purpose = "act",
+        budget_tokens: int | None = None,
+        exclude_task: str | None = None,
+    ) -> tuple[Example, ...]:
+        """Return the examples for a moment, the most wanted first; those to be avoided come last.
+
+        A plan's examples are whole episodes, each by its first step. `budget_tokens` and `exclude_task` go before those
+        of the constructor.
+
+        Raises:
+            InputError: the query is no Query; a value breaks its rule; none of its keys counts; or the budget does not
+                hold the heading.
+        """
+        if not isinstance(query, Query):
+            raise InputError(f"query = {excerpt(query)}", "examples are looked for by a Query", "Pass Query(goal=...).")
+        texts = {key: text for key, text in query.texts(purpose).items() if self._weights.get(key, 0.0) > 0.0}
+        if not texts:
+            raise InputError(
+                f"a query to {purpose} by {', '.join(query.texts(purpose))}",
+                f"what counts is {', '.join(key for key, weight in self._weights.items() if weight)}",
+                "Give one of these, or weigh another key.",
+            )
+        budget = self.budget_tokens if budget_tokens is None else _whole("budget_tokens", budget_tokens, 1)
+        found = self._memory.recall(
+            texts, pool=max(_LEAST_POOL, 4 * self._k), whole=purpose == "plan", gamma=self._gamma,
+            exclude_task=self._exclude_task if exclude_task is None else exclude_task,
+            with_credits=self._vouched_by is not None,
+        )  # fmt: skip
+        self._showings.follow()
+        candidates = judge(
+            [moment for moment in found.moments if self._counts(moment)], self._weights, self._showings, self._features,
+            median=lambda: self._memory.median_return(gamma=self._gamma), floor=self._floor(found.highest),
+            model=self._is_model, whole=purpose == "plan",
+            believed=self._trusted is None and self._vouched_by is None,
+        )  # fmt: skip
+        chosen: list[Candidate] = []
+        for kind in ("imitate", "avoid") if self._avoid else ("imitate",):
+            chosen += choose(
+                [one for one in candidates if one.kind == kind], self._k,
+                relevance=1.0 - self._diversity, per_episode=self._per_episode, per_task=self._per_task,
+            )  # fmt: skip
+        return fitted(self._with_windows(chosen), budget, self._text_chars, self.count)
+
+    def _floor(self, highest: float | None) -> Callable[[float], bool]:
+        """What has to hold of a return, other than being above the baseline."""
+        least = self._min_value
+        if least is not None:
+            return lambda return_: return_ >= least
+        return (lambda return_: return_ > 0.0) if highest is not None and highest > 0.0 else lambda _: True
+
+    def _counts(self, moment: Moment) -> bool:
+        """Whether a moment's outcome is believed at all."""
+        if self._vouched_by is not None and self._vouched_by.isdisjoint(moment.credits or {}):
+            return False
+        return self._trusted is None or self._trust(moment.experience.episode_id)
+
+    def _is_model(self, moment: Moment) -> bool:
+        """Whether a success may be a model."""
+        if moment.arm == ALTERNATIVE and moment.experience.return_ <= 0.0:
+            return False
+        credited = moment.credits or {}
+        return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > 0.0
+
+    def _ask_trust(self, episode_id: str) -> bool:
+        return self._trusted is None or bool(self._trusted(self._memory.get(episode_id)))
+
+    def _with_windows(self, chosen: Sequence[Candidate]) -> list[Example]:
+        around: dict[Place, list[Place]] = {}
+        for one in chosen:
+            episode_id, step = place = one.moment.place
+            near = range(max(0, step - self._window), step + self._window + 1)
+            around[place] = [(episode_id, index) for index in near]
+        wanted = {place: None for places in around.values() for place in places}
+        seen = self._memory.experiences(list(wanted), gamma=self._gamma)
+        examples = []
+        for one in chosen:
+            own = one.moment.experience
+            window = [seen[place] for place in around[one.moment.place] if place in seen]
+            at = next((index for index, step in enumerate(window) if step.step == own.step), None)
+            if at is None:  # it was taken away since
+                continue
+            examples.append(
+                Example(
+                    own.episode_id, own.step, own.task, tuple(Step(s.state, s.action, s.reward) for s in window), at,
+                    one.moment.plan, one.moment.reasoning, own.return_, one.value, one.low, one.high,
+                    self._showings.n_shown(one.places),
+                    one.kind, one.similarity,
+                )
+            )  # fmt: skip
+        return examples
+
+
+def _whole(name: str, value: object, least: int) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise InputError(
+            f"{name} = {excerpt(value)}", f"{name} is a whole number, at least {least}", f"Try {max(3, least)}."
+        )
+    return value

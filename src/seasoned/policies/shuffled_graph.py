@@ -1,0 +1,107 @@
+"""Values through a memory's graph in which every step is followed by what followed another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+
+from seasoned.core import TERMINAL, UNKNOWN, ValueGraph, softmax
+from seasoned.types import Backup, Episode, Floats, StateSums, normalize_action
+
+__all__ = ["ShuffledGraph", "StepId", "revalued"]
+
+StepId = tuple[str, int]
+"""A stored step: its episode's id, and its place there."""
+
+_TOLERANCE = 1e-3  # as in a memory
+
+
+class ShuffledGraph:
+    """`Q(s, a) = mean(r' + gamma * V(s'))`, where reward r' and next state s' are those of another stored step.
+
+    Rewards alone are not enough to shuffle: if every step costs 1 until the task is over, a shuffled cost is the same
+    cost, and the transitions still show the way. Reward and next state move together, so that two actions that were
+    tried equally often at a state have the same expected Q, whatever the task.
+
+    Args:
+        episodes: as stored, in commit order.
+        rewards: of every step that counts, feedback included; others are left out.
+        lender: for each of these, the step whose reward and next state it gets.
+        features: of a state's text.
+        gamma, backup: see `ValueGraph`.
+        exclude_task: leave out the steps of this task.
+    """
+
+    def __init__(
+        self,
+        episodes: Sequence[Episode],
+        rewards: Mapping[StepId, float],
+        lender: Mapping[StepId, StepId],
+        features: Callable[[str], frozenset[str]],
+        gamma: float,
+        backup: Backup,
+        exclude_task: str | None,
+    ) -> None:
+        self._state_of: dict[frozenset[str], int] = {}
+        self._action_of: dict[str, int] = {}
+        after: dict[StepId, int] = {}
+        taken: list[tuple[StepId, int, int]] = []
+        priors: dict[int, Mapping[str, float]] = {}
+        for episode in episodes:
+            states = [self._state(features(step.state)) for step in episode.steps]
+            last = UNKNOWN if episode.final_state is None else self._state(features(episode.final_state))
+            beyond = [*states[1:], TERMINAL if episode.ending == "terminated" else last]
+            for place, (step, state) in enumerate(zip(episode.steps, states, strict=True)):
+                id_ = str(episode.id), place
+                if id_ not in rewards:
+                    continue
+                after[id_] = beyond[place]
+                if episode.task != exclude_task:
+                    taken.append((id_, state, self._action(step.action)))
+                    if step.prior is not None:
+                        priors[state] = step.prior
+        self._graph = ValueGraph(gamma, backup.beta, novelty=backup.novelty, tolerance=_TOLERANCE)
+        lent = [lender[id_] for id_, _, _ in taken]
+        self._graph.add(
+            [state for _, state, _ in taken],
+            [action for _, _, action in taken],
+            [rewards[id_] for id_ in lent],
+            [after[id_] for id_ in lent],
+        )
+        named = [
+            (state, self._action(action), float(probability))
+            for state, prior in priors.items()
+            for action, probability in zip(prior, softmax(list(prior.values())), strict=True)
+        ]
+        # Two spellings of one action have the sum of their probabilities.
+        mass: dict[tuple[int, int], float] = {}
+        for state, action, probability in named:
+            mass[state, action] = mass.get((state, action), 0.0) + probability
+        self._graph.set_priors([state for state, _ in mass], [action for _, action in mass], list(mass.values()))
+        self._graph.settle()
+
+    def q(self, at: Sequence[tuple[frozenset[str], str]]) -> Floats:
+        """Return Q of these feature sets and actions, each of a step that counts, in reward units."""
+        return self._graph.q([self._state_of[s] for s, _ in at], [self._action_of[normalize_action(a)] for _, a in at])
+
+    def _state(self, features: frozenset[str]) -> int:
+        return self._state_of.setdefault(features, len(self._state_of))
+
+    def _action(self, action: str) -> int:
+        return self._action_of.setdefault(normalize_action(action), len(self._action_of))
+
+
+def revalued(sums: StateSums, q: Floats) -> StateSums:
+    """Return the sums with each mean replaced by Q, and the scatter of the returns around it kept, as a memory does.
+
+    Example:
+        >>> one = np.ones(1)
+        >>> sums = StateSums(np.array([0]), np.array([0]), 2 * one, 2 * one, totals=4 * one, squares=10 * one)
+        >>> new = revalued(sums, np.array([7.0]))
+        >>> new.totals.tolist(), new.squares.tolist()
+        ([14.0], [100.0])
+    """
+    scatter = np.maximum(0.0, sums.squares - sums.totals**2 / sums.weights)
+    totals = sums.weights * q
+    return StateSums(sums.states, sums.actions, sums.counts, sums.weights, totals, totals * q + scatter)

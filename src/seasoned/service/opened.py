@@ -1,0 +1,70 @@
+"""The memories that are served, by namespace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from seasoned.build import open_memory
+from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.memory import Memory
+from seasoned.registry import suggest
+
+__all__ = ["Opened"]
+
+
+class Opened:
+    """One memory a namespace, each with the encoder that made it, open until `close`.
+
+    Example:
+        >>> served = Opened(":memory:", ["shop", "desk"], create=True)
+        >>> served.names(), served.memory("desk").namespace
+        (('shop', 'desk'), 'desk')
+        >>> served.close()
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        namespace: str | Sequence[str] | None,
+        *,
+        create: bool = False,
+        read_only: bool = False,
+    ) -> None:
+        wanted: list[str | None] = [namespace] if namespace is None or isinstance(namespace, str) else [*namespace]
+        if not wanted or len(set(wanted)) < len(wanted):
+            raise InputError(f"namespaces {wanted}", "one or more are served, each once", "Name one.")
+        self._memories: dict[str, Memory] = {}
+        try:
+            for name in wanted:
+                memory = open_memory(os.fspath(path), namespace=name, create=create, read_only=read_only)
+                self._memories[memory.namespace] = memory
+        except BaseException:
+            self.close()
+            raise
+
+    def names(self) -> tuple[str, ...]:
+        """Return the namespaces in the order in which they were named."""
+        return tuple(self._memories)
+
+    def memory(self, namespace: str | None) -> Memory:
+        """Return the memory of a namespace; None: of the only one.
+
+        Raises:
+            NotFoundError: it is not served.
+            InputError: there are several, and none was named.
+        """
+        if namespace is None:
+            if len(self._memories) > 1:
+                listed = ", ".join(self._memories)
+                raise InputError("no ?namespace=", "several are served, and a request is about one", f"Name: {listed}.")
+            return next(iter(self._memories.values()))
+        if namespace not in self._memories:
+            seen = f"namespace {excerpt(namespace)}"
+            raise NotFoundError(seen, "it is not served here", suggest(namespace, self._memories))
+        return self._memories[namespace]
+
+    def close(self) -> None:
+        """Close every memory."""
+        for memory in self._memories.values():
+            memory.close()

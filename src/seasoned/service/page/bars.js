@@ -1,0 +1,64 @@
+// What was learned, drawn: for each answer, how likely the agent is to give it, before and after.
+// Every text is set as text, never as markup.
+
+export function element(name, { text, className, ...attributes } = {}, ...children) {
+  const made = document.createElement(name);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const percent = (probability) => `${(100 * probability).toFixed(probability > 0 && probability < 0.1 ? 1 : 0)} %`;
+const signed = (value) => (Math.abs(value) < 0.005 ? "0" : `${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}`);
+
+function bar(kind, probability) {
+  const fill = element("span", { className: `fill ${kind}` });
+  fill.style.width = `${(100 * probability).toFixed(2)}%`;
+  return element("span", { className: "track" }, fill);
+}
+
+function row(label, was, now, marks) {
+  const change = now.prob - (was?.prob ?? 0);
+  const moved = Math.abs(change) < 0.0005 ? "level" : change > 0 ? "up" : "down";
+  const points = `${change > 0 ? "▲ " : change < 0 && moved !== "level" ? "▼ " : ""}${percent(was?.prob ?? 0)} → ${percent(now.prob)}`;
+  const before = was?.advantage ?? 0;
+  const facts = [
+    `advantage ${signed(before)} → ${signed(now.advantage)}`,
+    `evidence ${was?.count ?? 0} → ${now.count}`,
+  ];
+  return element("div", { className: `learned-row ${marks.chosen ? "chosen" : ""}` },
+    element("p", { className: "answer" }, ...(marks.tag ? [element("span", { className: "tag", text: marks.tag })] : []),
+      element("span", { text: label })),
+    element("div", { className: "pair", role: "img", "aria-label": `before ${percent(was?.prob ?? 0)}, after ${percent(now.prob)}` },
+      bar("was", was?.prob ?? 0), bar("now", now.prob)),
+    element("p", { className: "facts" }, element("span", { className: moved, text: points }),
+      element("span", { className: "quiet", text: facts.join(" · ") })));
+}
+
+// `shown`: the candidates in the order in which the person saw them; `chosen`: the text that was picked or written.
+export function drawLearned(into, said, shown, chosen) {
+  const was = new Map(said.before.actions.map((one) => [one.action, one]));
+  const now = new Map(said.after.actions.map((one) => [one.action, one]));
+  const texts = [...shown.filter((text) => now.has(text)), ...[...now.keys()].filter((text) => !shown.includes(text))];
+  into.replaceChildren(...texts.map((text) => {
+    const place = shown.indexOf(text);
+    const tag = place >= 0 ? String(place + 1) : "new";
+    return row(text, was.get(text), now.get(text), { tag, chosen: text === chosen });
+  }));
+}
+
+export function summarize(said, chosen) {
+  const steps = said.after.n_steps;
+  if (said.after.mode !== "memory") {
+    return `Kept. The agent still answers as before: ${said.after.reason}. Each answer adds to that.`;
+  }
+  const was = said.before.actions.find((one) => one.action === chosen);
+  const now = said.after.actions.find((one) => one.action === chosen);
+  if (!now) return `Kept, as evidence among ${steps} stored steps.`;
+  const before = percent(was?.prob ?? 0);
+  const after = percent(now.prob);
+  const moved = before === after ? `stays at ${after}` : `goes from ${before} to ${after}`;
+  return `In situations like this one, the agent's chance of your answer ${moved}. ${steps} stored steps speak of it.`;
+}

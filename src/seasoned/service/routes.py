@@ -1,0 +1,198 @@
+"""What the service answers to: every address with its handler. A handler is synchronous, and runs in a thread."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from seasoned.errors import InputError, excerpt
+from seasoned.memory import Memory
+from seasoned.service.documents import build_from, check_fields, episode_document, episode_from
+from seasoned.service.learned import policy_document
+from seasoned.service.opened import Opened
+from seasoned.service.questions import Question, Questions
+from seasoned.service.replies import Candidate, Reply
+from seasoned.service.schemas import ANSWER, EPISODE, FEEDBACK, QUESTION, SEARCH
+from seasoned.service.typed import feedback_from, given_document
+
+__all__ = ["ROUTES", "Call", "Route"]
+
+MAX_NEIGHBORS = 1000
+MAX_LISTED = 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Call:
+    """One request: what is in its path, its query and its body."""
+
+    opened: Opened
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that the request is about."""
+        return self.opened.memory(self.query.get("namespace"))
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Route:
+    """An address, what it does, and what it takes."""
+
+    method: str
+    path: str
+    handler: Callable[[Call], Any]
+    summary: str
+    body: Mapping[str, Any] | None = None
+    status: int = 200
+    query: tuple[str, ...] = ("namespace",)
+
+    def openapi(self, *, secured: bool) -> dict[str, Any]:
+        """Return what OpenAPI is told beside the summary: parameters, the body's schema, whether a token is needed."""
+        names = [part.strip("{}").removesuffix(":path") for part in self.path.split("/") if part.startswith("{")]
+        text = {"type": "string"}
+        parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
+        parameters += [{"name": name, "in": "query", "required": False, "schema": text} for name in self.query]
+        document: dict[str, Any] = {"parameters": parameters}
+        if self.body is not None:
+            document["requestBody"] = {"required": True, "content": {"application/json": {"schema": self.body}}}
+        if secured and self.path.startswith("/v1/"):
+            document["security"] = [{"token": []}]
+        return document
+
+
+def health(call: Call) -> Any:
+    """Say that the service runs; nothing about what it holds."""
+    del call
+    return {"status": "ok"}
+
+
+def namespaces(call: Call) -> Any:
+    """Name what is served."""
+    return {"namespaces": list(call.opened.names())}
+
+
+def stats(call: Call) -> Any:
+    """Count what a namespace holds; where it is kept stays here."""
+    found = dataclasses.asdict(call.memory.stats())
+    del found["path"]
+    return found
+
+
+def add_episode(call: Call) -> Any:
+    """Store an episode."""
+    return {"id": call.memory.add(episode_from(call.body))}
+
+
+def get_episode(call: Call) -> Any:
+    """Return an episode, as it was posted."""
+    return episode_document(call.memory.get(call.path["id"]))
+
+
+def search(call: Call) -> Any:
+    """Return the stored steps at states like the one given."""
+    asked = check_fields("search", call.body, SEARCH["properties"], ["state"])
+    k = asked.get("k", 10)
+    if isinstance(k, int) and k > MAX_NEIGHBORS:
+        raise InputError(f"k = {k}", f"at most {MAX_NEIGHBORS} are returned at once", "Ask for fewer.")
+    found = call.memory.search(
+        asked["state"], k, asked.get("threshold", 0.0), gamma=asked.get("gamma"),
+        exclude_task=asked.get("exclude_task"),
+    )  # fmt: skip
+    neighbors = []
+    for neighbor in found:
+        seen = dataclasses.asdict(neighbor.experience)
+        neighbors.append({"similarity": neighbor.similarity, "return": seen.pop("return_"), **seen})
+    return {"neighbors": neighbors}
+
+
+def give_feedback(call: Call) -> Any:
+    """Store what somebody said."""
+    feedback, target = feedback_from(call.body)
+    return given_document(call.memory.give(feedback, **target))
+
+
+def list_feedback(call: Call) -> Any:
+    """Return typed feedback in the order in which it was given."""
+    return {"feedback": [given_document(given) for given in call.memory.given(call.query.get("episode"))]}
+
+
+def revoke_feedback(call: Call) -> Any:
+    """Take something back."""
+    call.memory.revoke(call.path["id"])
+    return {"revoked": call.path["id"]}
+
+
+def ask_question(call: Call) -> Any:
+    """Put a question into the queue."""
+    asked = check_fields("question", call.body, QUESTION["properties"], QUESTION["required"])
+    candidates = asked["candidates"]
+    if not isinstance(candidates, list):
+        raise InputError(f"candidates = {excerpt(candidates)}", "candidates are a JSON array", "Put them in [ ].")
+    built = [build_from(Candidate, f"candidates[{i}]", one) for i, one in enumerate(candidates)]
+    return {"id": Questions(call.memory).add(build_from(Question, "question", {**asked, "candidates": built}))}
+
+
+def list_questions(call: Call) -> Any:
+    """Return the questions that an author has not answered, those with the fewest answers first."""
+    limit = call.query.get("limit", "20")
+    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MAX_LISTED):
+        raise InputError(f"?limit={excerpt(limit)}", f"a limit is 1 to {MAX_LISTED}", "Leave it out for 20.")
+    queue = Questions(call.memory).queue(author=call.query.get("author"), limit=int(limit))
+    return {
+        "open": queue.n_open,
+        "total": queue.n_total,
+        "questions": [{**dataclasses.asdict(one), "answers": n} for one, n in queue.questions],
+    }
+
+
+def get_question(call: Call) -> Any:
+    """Return a question, its answers, and what the policy over its candidates is now."""
+    questions = Questions(call.memory)
+    question = questions.get(call.path["id"])
+    return {
+        **dataclasses.asdict(question),
+        "answers": [given_document(given) for given in questions.answers(question)],
+        "policy": policy_document(questions.decide(question)),
+    }
+
+
+def answer_question(call: Call) -> Any:
+    """Store an answer, and return what was learned from it."""
+    answered = check_fields("answer", call.body, ANSWER["properties"], ANSWER["required"])
+    reply = build_from(Reply, "answer", dict(answered))
+    learned = Questions(call.memory).answer(call.path["id"], reply)
+    return {
+        **given_document(learned.given),
+        "before": policy_document(learned.before),
+        "after": policy_document(learned.after),
+    }
+
+
+def question_positions(call: Call) -> Any:
+    """Count at which place of the list the chosen candidates stood."""
+    return {"positions": Questions(call.memory).positions()}
+
+
+ROUTES = (
+    Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=()),
+    Route("GET", "/v1/namespaces", namespaces, "The namespaces that are served.", query=()),
+    Route("GET", "/v1/stats", stats, "What a namespace holds."),
+    Route("POST", "/v1/episodes", add_episode, "Store an episode; with an id, twice does no harm.", EPISODE, 201),
+    Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
+    Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH),
+    Route("POST", "/v1/feedback", give_feedback, "Store typed feedback.", FEEDBACK, 201),
+    Route("GET", "/v1/feedback", list_feedback, "What was given, in order.", query=("namespace", "episode")),
+    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Take feedback back; twice does no harm."),
+    Route("POST", "/v1/questions", ask_question, "Ask people; the same question twice is one.", QUESTION, 201),
+    Route(
+        "GET", "/v1/questions", list_questions, "What an author has not answered yet.",
+        query=("namespace", "author", "limit"),
+    ),
+    Route("GET", "/v1/positions", question_positions, "How often each place in the list was chosen."),
+    Route("POST", "/v1/questions/{id:path}/answers", answer_question, "Answer; returns what was learned.", ANSWER, 201),
+    Route("GET", "/v1/questions/{id:path}", get_question, "A question, its answers, and the policy now."),
+)  # fmt: skip
+"""Every address of the service."""

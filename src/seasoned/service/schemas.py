@@ -1,0 +1,138 @@
+"""The bodies that the service takes, as JSON Schema: for OpenAPI, and for the names of the fields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from seasoned.service.routes import Route
+
+__all__ = ["ANSWER", "EPISODE", "FEEDBACK", "PROBLEM", "QUESTION", "SEARCH", "responses_of"]
+
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
+_NUMBER: dict[str, Any] = {"type": "number"}
+_INDEX: dict[str, Any] = {"type": "integer", "minimum": 0}
+
+
+def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
+
+
+EPISODE = _object(
+    ["task", "steps"],
+    id={**_TEXT, "description": "Yours; posting the same again is a no-op, other content under it is a 409."},
+    task=_TEXT,
+    steps={
+        "type": "array",
+        "items": _object(
+            ["state", "action"],
+            state=_TEXT,
+            action=_TEXT,
+            reward={**_NUMBER, "default": 0},
+            prior={"type": "object", "additionalProperties": {"type": "number", "maximum": 0}},
+            propensity={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        ),
+    },
+    final_state=_TEXT,
+    ending={"enum": ["terminated", "truncated", "aborted"], "default": "terminated"},
+    model=_TEXT,
+    policy=_TEXT,
+    arm=_TEXT,
+    subject=_TEXT,
+)
+
+SEARCH = _object(
+    ["state"],
+    state=_TEXT,
+    k={"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
+    threshold={"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+    gamma={"type": "number", "minimum": 0, "maximum": 1},
+    exclude_task=_TEXT,
+)
+
+FEEDBACK = _object(
+    ["kind"],
+    kind={"enum": ["thumbs", "score", "choice", "edit", "own_answer", "correction", "outcome", "review"]},
+    comment=_TEXT,
+    up={"type": "boolean", "description": "thumbs"},
+    value={**_NUMBER, "description": "score"},
+    low={**_NUMBER, "description": "score: its lowest value", "default": -1},
+    high={**_NUMBER, "description": "score: its highest value", "default": 1},
+    candidates={"type": "array", "items": _TEXT, "minItems": 2, "description": "choice: as they were shown"},
+    chosen={**_INDEX, "description": "choice: which one of them"},
+    text={**_TEXT, "description": "edit, own_answer, correction"},
+    exit_code={"type": "integer", "description": "outcome"},
+    passed={**_INDEX, "description": "outcome: tests that passed"},
+    total={**_INDEX, "description": "outcome: tests that ran"},
+    built={"type": "boolean", "description": "outcome"},
+    verdict={"enum": ["approved", "changes_requested", "comment"], "description": "review"},
+    episode_id={**_TEXT, "description": "What it is about; without it, task and state are needed."},
+    step={**_INDEX, "description": "Default: the last one."},
+    source={**_TEXT, "default": "human"},
+    author=_TEXT,
+    weight={**_NUMBER, "default": 1},
+    task={**_TEXT, "description": "Without episode_id: of a choice or an own answer."},
+    state={**_TEXT, "description": "Likewise."},
+    subject={**_TEXT, "description": "Likewise: whom it is about, so that it can be erased."},
+    id={**_TEXT, "description": "Yours; the same again is a no-op."},
+)
+
+QUESTION = _object(
+    ["candidates"],
+    id={**_TEXT, "description": "Yours. Default: made of the content, so that the same question is asked once."},
+    task={**_TEXT, "description": "With episode_id, it is that of the episode."},
+    state={**_TEXT, "description": "What the agent saw; with episode_id, the state of the step."},
+    candidates={
+        "type": "array",
+        "minItems": 2,
+        "maxItems": 9,
+        "items": _object(
+            ["text"],
+            text=_TEXT,
+            logprob={"type": "number", "maximum": 0, "description": "Of the model, in nats; for all, or for none."},
+            model=_TEXT,
+        ),
+    },
+    prompt={**_TEXT, "description": "What people are asked."},
+    episode_id={**_TEXT, "description": "An episode in which this moment was played."},
+    step={**_INDEX, "description": "Where in it. Default: its last step."},
+    subject={**_TEXT, "description": "Whom it is about: erased with this person."},
+)
+
+ANSWER = _object(
+    ["kind", "author"],
+    kind={"enum": ["choice", "edit", "own_answer"]},
+    author=_TEXT,
+    chosen={**_INDEX, "description": "choice, edit: which candidate, counted as in the question."},
+    order={"type": "array", "items": _INDEX, "description": "choice: the candidates as they were shown."},
+    text={**_TEXT, "description": "edit, own_answer"},
+    comment=_TEXT,
+)
+
+PROBLEM = _object(
+    ["error", "seen", "rule", "next"],
+    error={"type": "string", "description": "The kind, as in the reference of errors."},
+    seen={"type": "string", "description": "The value that was seen."},
+    rule={"type": "string", "description": "The rule that it broke."},
+    next={"type": "string", "description": "What to do."},
+)
+
+_PROBLEMS = {
+    400: "The request breaks a rule; nothing was written.",
+    401: "No token, or a wrong one.",
+    403: "Another site's page sent it, or the memory is read-only.",
+    404: "It does not exist.",
+    409: "Its id is stored with other content.",
+    413: "The body is too large.",
+    415: "The body is not JSON.",
+    503: "The store is busy; try again.",
+}
+
+
+def responses_of(route: Route) -> dict[int | str, dict[str, Any]]:
+    """Return what a route answers when something is wrong, for OpenAPI."""
+    if not route.path.startswith("/v1/"):
+        return {}
+    wrong = set(_PROBLEMS) if route.body is not None else set(_PROBLEMS) - {409, 413, 415}
+    content = {"application/json": {"schema": PROBLEM}}
+    return {status: {"description": _PROBLEMS[status], "content": content} for status in sorted(wrong)}

@@ -1,0 +1,62 @@
+"""How long a text is, where no tokeniser is at hand, and how a text from outside is made to fit."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["estimated_tokens", "lines_within", "one_line"]
+
+_PIECE = re.compile(r"[^\W\d_]+|\d|[^\w\s]|_|\n")
+_BYTES_PER_TOKEN = 4
+_CUT = " ... "
+
+
+def estimated_tokens(text: str) -> int:
+    r"""Return about how many tokens a model reads `text` as; an estimate, and no tokeniser's count.
+
+    The greater of two counts: bytes / 4, rounded up, which is usual for prose; and pieces, each a run of letters, a
+    digit, a mark or a line break, which is nearer for `page:3/7`. The estimates of two texts add up to that of one
+    after the other on a line of its own, or more. So what was fitted piece by piece fits as a whole.
+
+    Example:
+        >>> estimated_tokens("You are in a kitchen.\n"), estimated_tokens("cell:0,0")
+        (7, 5)
+    """
+    n_bytes = len(text.encode(errors="replace"))
+    return max(-(-n_bytes // _BYTES_PER_TOKEN), len(_PIECE.findall(text)))
+
+
+def one_line(text: str, limit_chars: int) -> str:
+    r"""Return the text on one line of at most `limit_chars` characters, longer ones without their middle.
+
+    What cannot be printed becomes the replacement character, so that nothing in it can pass for a line of ours, steer
+    a terminal, or fail to be encoded.
+
+    Example:
+        >>> one_line("a page\n\nAction: buy \x1b[2J", 100)
+        'a page Action: buy \ufffd[2J'
+        >>> one_line("0123456789" * 10, 15)
+        '01234 ... 56789'
+    """
+    far = 8 * limit_chars
+    if len(text) > 2 * far:  # a state may be a million characters; its middle is lost in any case
+        text = f"{text[:far]}{_CUT}{text[-far:]}"
+    line = " ".join(text.split())
+    if not line.isprintable():
+        line = "".join(char if char.isprintable() else "\ufffd" for char in line)
+    if len(line) <= limit_chars:
+        return line
+    tail = max(0, limit_chars - len(_CUT)) // 2
+    head = max(0, limit_chars - len(_CUT) - tail)
+    return f"{line[:head]}{_CUT}{line[len(line) - tail :]}"[:limit_chars]
+
+
+def lines_within(text: str, limit_chars: int) -> str:
+    r"""Return the text's lines that are not blank, cleaned as by `one_line`, cut after `limit_chars` characters.
+
+    Example:
+        >>> lines_within("1. open it\n\n\n2. go in", 100)
+        '1. open it\n2. go in'
+    """
+    lines = (one_line(line, limit_chars) for line in text[: 8 * limit_chars].splitlines())
+    return "\n".join(line for line in lines if line)[:limit_chars].rstrip()

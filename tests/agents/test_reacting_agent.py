@@ -1,0 +1,301 @@
+"""The agent: what it asks at each step, what it refuses, whom it tells, and what its seeds fix."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import json
+import math
+
+import pytest
+from walkers import COLOURS, Terminal, east, follow, kinds, once, said, walker
+
+from seasoned import Memory
+from seasoned.agents import Agent, episode_seed
+from seasoned.envs import ContextualBandit, Grid
+from seasoned.errors import EnvError, InputError, ModelAnswerError, ModelUnavailableError
+from seasoned.llms import BiasChooser, LabelReader, ScriptedLLM
+from seasoned.protocols import Completion, Tool, ToolCall, Usage
+from seasoned.sync import Sync
+
+# ------------------------------------------------------------------------------------------ what is asked
+
+
+@pytest.mark.parametrize(
+    ("options", "asked"),
+    [
+        ({}, ["PLAN", "BOTH", "BOTH"]),
+        ({"calls": 2}, ["PLAN", "REASON", "ACT", "REASON", "ACT"]),
+        ({"plan": False}, ["BOTH", "BOTH"]),
+        ({"reason": False}, ["PLAN", "ACT", "ACT"]),
+        ({"plan": False, "reason": False}, ["ACT", "ACT"]),
+    ],
+)
+def test_it_plans_once_then_reasons_and_acts_as_configured(options, asked):
+    agent = walker(**options)
+    result = once(agent)
+    assert kinds(agent) == asked
+    assert (result.score, result.steps, result.ending, result.error) == (1.0, 2, "terminated", None)
+    assert result.plan == ("Walk east." if options.get("plan", True) else None)
+    counted = {purpose: usage.calls for purpose, usage in result.usage_by.items()}
+    names = {"PLAN": "plan", "REASON": "reason", "ACT": "act", "BOTH": "act"}
+    assert counted == {names[kind]: sum(names[k] == names[kind] for k in asked) for kind in asked}
+    assert sum(result.usage_by.values(), Usage()) == result.usage
+    assert result.usage.prompt_tokens > 0
+
+
+def test_with_a_reader_the_reasoning_is_in_what_is_read_and_the_policy_decides():
+    def script(request):
+        return {"A": math.log(0.9), "B": math.log(0.1)} if said(request).startswith("Task:") else east(request)
+
+    events = []
+    reader = LabelReader(ScriptedLLM(script))
+    agent = walker(script=script, reader=reader, on_step=events.append, plan=False, max_steps=20)
+    result = once(agent, Grid(["S..G"]))
+    reads = [said(request) for request in reader.llm.requests]
+    assert kinds(agent) == ["REASON"] * result.steps
+    assert reads and all("READ" in read and "The goal is east." in read for read in reads)
+    assert {event.decision.policy for event in events} == {"base"}
+    two = next(event for event in events if len(event.before.admissible) == 2)
+    assert two.decision.base_probs[two.before.admissible[0]] == pytest.approx(0.9)
+
+
+def test_the_steps_of_the_default_prompts_are_seen_in_the_history():
+    llm = ScriptedLLM(lambda request: "Thought: on.\nAction: east")
+    asyncio.run(Agent(llm, plan=False).run(Grid(["S.G"])))
+    assert "So far:" not in said(llm.requests[0])
+    assert "Thought: on.\nAction: east" in said(llm.requests[1]).partition("So far:")[2].partition("Now:")[0]
+
+
+def test_any_text_is_an_action_where_none_are_named():
+    terminal = Terminal()
+    replies = ["Thought: one.\nAction: echo 1", "Action:\n```sh\necho 2\nstop\n```"]
+    result = asyncio.run(Agent(ScriptedLLM(replies), plan=False).run(terminal))
+    assert (terminal.taken, result.score) == (["echo 1", "echo 2\nstop"], 1.0)
+
+
+def test_what_people_and_pages_write_is_never_a_field():
+    agent = Agent(ScriptedLLM(["Action: stop"]), plan=False)
+    asyncio.run(agent.run(Terminal()))
+    [request] = agent.settings.llm.requests
+    assert "Say {goal}, then stop." in said(request) and "$ {plan}" in said(request)
+
+
+def test_native_tool_calls_are_actions():
+    tool = Tool("stop", "Stop now.")
+    call = Completion("Done.", "m", Usage(calls=1), None, (), (ToolCall("c", "stop", '{"City": "Paris"}'),))
+    terminal, events = Terminal(), []
+    llm = ScriptedLLM(["Stop soon.", call])
+    result = asyncio.run(Agent(llm, tools=[tool], on_step=events.append).run(terminal))
+    assert [request.tools for request in llm.requests] == [(), (tool,)]  # the plan calls nothing
+    assert json.loads(terminal.taken[0]) == {"name": "stop", "arguments": {"City": "Paris"}}
+    assert (result.steps, events[0].reasoning) == (1, "Done.")
+    assert said(llm.requests[1]).endswith("Call one tool.")
+
+
+# ------------------------------------------------------------------------------------------ what cannot be used
+
+
+def test_an_unusable_reply_is_shown_once_with_the_reason():
+    events = []
+    agent = Agent(ScriptedLLM(["Action: fly", "Action: east", "Action: east"]), plan=False, on_step=events.append)
+    assert once(agent).score == 1.0
+    first, again, _ = agent.settings.llm.requests
+    assert said(again).startswith(said(first))
+    assert "Action: fly" in said(again) and "east" in said(again).removeprefix(said(first))
+    assert [ask.fault is None for ask in events[0].asked] == [False, True]
+    assert events[0].usage.calls == 2
+
+
+@pytest.mark.parametrize("options", [{}, {"calls": 2}, {"plan": False}])
+def test_a_second_unusable_reply_breaks_the_episode_off_and_no_action_stands_in(options):
+    def script(request):
+        return east(request) if "cell:0,0" in said(request) or "PLAN" in said(request) else ""
+
+    with Memory.open(":memory:") as memory:
+        agent = walker(memory, script, **options)
+        with pytest.raises(ModelAnswerError):
+            once(agent)
+        [episode] = memory.episodes()
+        assert (episode.ending, len(episode.steps)) == ("aborted", 1)
+        assert memory.search("cell:0,0 open:east") == []
+        assert {note.step for note in memory.notes(kind="reasoning")} == {0}
+
+
+@pytest.mark.parametrize("at", ["plan", "act"])
+def test_a_model_that_fails_breaks_the_episode_off_before_its_first_step(at):
+    down = ModelUnavailableError("503", "the endpoint is up", "Wait.")
+    with Memory.open(":memory:") as memory:
+        agent = walker(memory, lambda request: down if at == "plan" or "BOTH" in said(request) else "Walk.")
+        with pytest.raises(ModelUnavailableError):
+            once(agent)
+        [episode] = memory.episodes()
+        assert (episode.ending, len(episode.steps)) == ("aborted", 0)
+
+
+class Failing(Grid):
+    """Breaks at its second step, or earns what is no number."""
+
+    def __init__(self, error=None):
+        super().__init__(["S...G"])
+        self.error, self.steps = error, 0
+
+    async def step(self, action):
+        self.steps += 1
+        seen = await super().step(action)
+        if self.steps == 2 and self.error is not None:
+            raise self.error
+        return seen if self.steps < 2 else dataclasses.replace(seen, reward=math.nan)
+
+
+@pytest.mark.parametrize(
+    ("error", "raised"),
+    [(EnvError("a", "b", "c"), EnvError), (KeyboardInterrupt(), KeyboardInterrupt), (None, EnvError)],
+)
+def test_an_episode_that_breaks_off_is_kept_as_aborted(error, raised):
+    with Memory.open(":memory:") as memory:
+        with pytest.raises(raised):
+            once(walker(memory), Failing(error))
+        [episode] = memory.episodes()
+        assert (episode.ending, len(episode.steps)) == ("aborted", 1)
+        assert once(walker(memory)).error is None
+
+
+# ------------------------------------------------------------------------------------------ seeds
+
+
+def test_a_seed_that_is_given_once_stays():
+    def sides(agent_seed):
+        agent = walker(script=follow, plan=False, temperature=0.7, seed=agent_seed)
+        environment = ContextualBandit(COLOURS, rounds=4)
+        results = [asyncio.run(agent.run(environment)) for _ in range(3)]
+        results += asyncio.run(agent.run_many(lambda n: ContextualBandit(COLOURS, rounds=4), episodes=2))
+        seeds = [request.seed for request in agent.settings.llm.requests]
+        assert [result.seed for result in results] == [episode_seed(agent_seed, n) for n in range(5)]
+        assert len(set(seeds)) == len(seeds) == 20 and all(0 <= seed < 2**31 for seed in seeds)
+        return seeds, [result.episode.steps for result in results]
+
+    assert sides(7) == sides(7) != sides(8)
+
+
+def test_a_seed_is_stated_once_and_goes_into_a_request_only_where_it_is_drawn_from():
+    agent = walker(seed=3)
+    with pytest.raises(InputError, match="stated once"):
+        once(agent, seed=0)
+    with pytest.raises(InputError, match="stated once"):
+        asyncio.run(agent.run_many([Grid(["SG"])], [0]))
+    asyncio.run(agent.run(Grid(["SG"])))
+    assert {request.seed for request in agent.settings.llm.requests} == {None}
+    assert asyncio.run(agent.run(Grid(["SG"]))).seed == episode_seed(3, 1)  # what was refused was not counted
+    assert once(walker(), seed=5).seed == 5
+    for wrong in (-1, 1.5, "1", True):
+        with pytest.raises(InputError, match="seed"):
+            walker(seed=wrong)
+        with pytest.raises(InputError, match="seed"):
+            once(walker(), seed=wrong)
+
+
+# ------------------------------------------------------------------------------------------ callbacks
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_a_callback_is_told_everything_about_a_step(is_async):
+    events = []
+
+    async def later(event):
+        await asyncio.sleep(0)
+        events.append(event)
+
+    with Memory.open(":memory:") as memory:
+        once(walker(memory, on_step=later if is_async else events.append))
+    first, second = events
+    assert [ask.purpose for ask in first.asked] == ["plan", "act"] and [ask.purpose for ask in second.asked] == ["act"]
+    assert first.asked[1].messages[1].content.startswith("BOTH") and "east" in first.asked[1].reply.text
+    assert (first.step, first.plan, first.reasoning, first.action) == (0, "Walk east.", "east it is.", "east")
+    assert (first.before.state, second.before.state) == ("cell:0,0 open:east", first.after.state)
+    assert (first.after.reward, second.after.reward, second.after.terminated) == (0.0, 1.0, True)
+    assert (first.usage.calls, second.usage.calls, first.seed, first.learns) == (2, 1, 0, True)
+
+
+def test_a_callback_that_fails_breaks_the_episode_off():
+    def refuse(event):
+        raise RuntimeError("no")
+
+    with Memory.open(":memory:") as memory:
+        with pytest.raises(RuntimeError):
+            once(walker(memory, on_step=refuse))
+        assert memory.episodes()[0].ending == "aborted"
+
+
+# ------------------------------------------------------------------------------------------ sync, limits, refusals
+
+
+def test_sync_and_async_are_one_body():
+    with Sync(walker()) as agent:
+        direct = agent.run(Grid(["S.G"]), seed=0)
+        [of_many] = agent.run_many([Grid(["S.G"])], [0])
+    assert direct.episode == of_many.episode == once(walker()).episode
+
+
+def test_an_episode_is_cut_off_after_max_steps():
+    with Memory.open(":memory:") as memory:
+        result = once(walker(memory, max_steps=2), Grid(["S...G"]))
+        assert (result.ending, result.steps, memory.get(result.episode_id).ending) == ("truncated", 2, "truncated")
+        assert memory.get(result.episode_id).final_state == "cell:0,2 open:east,west"
+
+
+class Nothing:
+    """Finds nothing."""
+
+    def retrieve(self, query, *, purpose, exclude_task):
+        return ()
+
+
+LLM = ScriptedLLM([])
+LABELS = LabelReader(LLM)
+REFUSED = [
+    ({"mode": "logits"}, "LabelReader"),
+    ({"mode": "both"}, "VotesReader"),
+    ({"mode": "logits", "reader": LABELS, "memory": None}, "Pass one"),
+    ({"mode": "prompt", "memory": None}, "mode='none'"),
+    ({"mode": "sometimes"}, "one of none, prompt, logits, both"),
+    ({"reader": LABELS, "calls": 1}, "calls=2 or reason=False"),
+    ({"reader": LABELS, "tools": [Tool("go")], "reason": False}, "VotesReader"),
+    ({"reader": BiasChooser(LLM)}, "play_episode"),
+    ({"reader": "labels"}, "LabelReader"),
+    ({"calls": 2, "reason": False}, "calls"),
+    ({"calls": 3}, "1 or 2"),
+    ({"calls": True}, "1 or 2"),
+    ({"tools": ["go"]}, "tuple of Tools"),
+    ({"templates": "{goal}"}, "Templates"),
+    ({"canonical": "lower"}, "canonical"),
+    ({"policy": "JitRL", "mode": "logits", "reader": LABELS}, "policy"),
+    ({"policy": lambda memory: None, "mode": "logits", "reader": LABELS}, "Policy"),
+    ({"examples": "all"}, "retrieve"),
+    ({"examples": Nothing(), "mode": "none"}, "shows none"),
+    ({"max_tokens": 0}, "max_tokens"),
+    ({"max_steps": 0}, "max_steps"),
+    ({"history_tokens": -1}, "history_tokens"),
+    ({"temperature": -0.1}, "temperature"),
+    ({"temperature": math.nan}, "temperature"),
+    ({"plan": "yes"}, "plan"),
+    ({"verify": True}, "verify"),
+    ({"on_step": 1}, "on_step"),
+    ({"arm": " "}, "arm"),
+    ({"llm": "gpt"}, "open_llm"),
+]
+
+
+@pytest.mark.parametrize(("options", "says"), REFUSED, ids=[str(options) for options, _ in REFUSED])
+def test_what_cannot_work_is_refused_when_the_agent_is_made(options, says):
+    with Memory.open(":memory:") as memory, pytest.raises(InputError) as error:
+        Agent(**{"llm": LLM, "memory": memory} | options)
+    assert says in str(error.value)
+    assert all((error.value.seen, error.value.rule, error.value.next_step))
+
+
+def test_training_needs_a_memory_and_an_environment():
+    with pytest.raises(InputError, match="memory"):
+        once(walker(), learns=True)
+    with pytest.raises(InputError, match="open_env"):
+        asyncio.run(walker().run("grid:SG"))

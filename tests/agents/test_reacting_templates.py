@@ -1,0 +1,89 @@
+"""Templates: fields are filled in once, other braces stay, and what is empty leaves no heading behind."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.agents.reacting import FIELDS, TOOL_TEMPLATES, Templates, fill
+from seasoned.agents.reacting.history import Turn, history_text
+from seasoned.errors import InputError
+from seasoned.states.fitting import estimated_tokens
+
+FILLED = [
+    ("{goal}", {"goal": "win"}, "win"),
+    ("{goal} and {goal}", {"goal": "win"}, "win and win"),
+    ("{{goal}}", {"goal": "win"}, "{goal}"),
+    ('{"a": {"b": 1}} {} { } {1} {a b} {goal}', {"goal": "win"}, '{"a": {"b": 1}} {} { } {1} {a b} win'),
+    ("{goal} {plan}", {"goal": "{plan} {{plan}} {}", "plan": "{goal}"}, "{plan} {{plan}} {} {goal}"),
+    ("Goal: {goal}\n\nPlan:\n{plan}\n\nAct.", {"goal": "win", "plan": ""}, "Goal: win\n\nAct."),
+    ("Goal: {goal}\n\nPlan:\n{plan}\n\nAct.", {"goal": "win", "plan": " \n"}, "Goal: win\n\nAct."),
+    ("{goal}, {plan}", {"goal": "win", "plan": ""}, "win, "),
+    ("Now:\n{goal}\n  \nAct.", {"goal": "a\n\nb"}, "Now:\na\n\nb\n\nAct."),
+    ("ziel: {größe}", {"größe": "2"}, "ziel: 2"),
+]
+
+
+@pytest.mark.parametrize(("template", "values", "filled"), FILLED, ids=[template for template, _, _ in FILLED])
+def test_a_template_is_filled_in(template, values, filled):
+    assert fill(template, values) == filled
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("{}abgol \n", max_size=12), min_size=2, max_size=2))
+def test_what_a_value_holds_is_never_read_as_a_field(texts):
+    goal, plan = (f"x{text}x" for text in texts)
+    assert fill("<{goal}|{plan}>", {"goal": goal, "plan": plan}) == f"<{goal}|{plan}>"
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_a_template_knows_its_fields_and_says_which(name):
+    known = " ".join(f"{{{field}}}" for field in FIELDS[name])
+    assert getattr(Templates(**{name: known}), name) == known
+    with pytest.raises(InputError) as error:
+        Templates(**{name: "Answer {answer}."})
+    assert "{answer}" in error.value.seen and name in error.value.seen
+    assert all(f"{{{field}}}" in error.value.rule for field in FIELDS[name])
+    assert "{{answer}}" in error.value.next_step
+    assert getattr(Templates(**{name: "Answer {{answer}}."}), name)
+
+
+@pytest.mark.parametrize("wrong", ["", "  \n", None, 3, ["{goal}"]])
+def test_a_template_is_text(wrong):
+    with pytest.raises(InputError, match="act template"):
+        Templates(act=wrong)
+
+
+def test_a_plan_cannot_be_given_what_comes_after_it():
+    with pytest.raises(InputError, match="reasoning"):
+        Templates(plan="{reasoning}")
+
+
+@pytest.mark.parametrize("templates", [Templates(), TOOL_TEMPLATES], ids=["text", "tools"])
+def test_the_default_prompts_show_everything_there_is_and_no_heading_without_it(templates):
+    values = {field: f"<{field}>" for field in FIELDS["act"]}
+    for name in ("plan", "reason", "act", "reason_act"):
+        full = templates.render(name, values)
+        assert set(re.findall("<[a-z]+>", full)) == {f"<{field}>" for field in FIELDS[name]}
+        bare = templates.render(name, {"goal": "g", "observation": "o"})
+        for heading in ("Plan:", "So far:", "Possible actions", "Thought: \n"):
+            assert heading not in bare
+        assert estimated_tokens(bare) < 70
+
+
+def test_history_keeps_the_last_turns_within_its_budget():
+    turns = [Turn(f"room {n}\n\nAction: cheat", f"thought {n}", f"go {n}", float(n % 2)) for n in range(10)]
+    whole = history_text(turns, 10_000)
+    assert [line for line in whole.splitlines() if line.startswith("Action: ")] == [
+        f"Action: go {n}" for n in range(10)
+    ]
+    for budget in (9, 12, 30, 60, 100, 150):
+        text = history_text(turns, budget)
+        assert estimated_tokens(f"{text}\n") <= budget
+        shown = [n for n in range(10) if f"go {n}" in text]
+        assert shown == list(range(10 - len(shown), 10))
+        assert f"({10 - len(shown)} earlier steps left out)" in text
+    assert history_text(turns, 8) == history_text([], 100) == ""

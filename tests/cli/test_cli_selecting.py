@@ -1,0 +1,67 @@
+"""The commands that choose among memories, and that learn from a Harbor job."""
+
+from __future__ import annotations
+
+import json
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.cli.selecting import fork, import_harbor, promote, roll_back
+from seasoned.errors import InputError, NotFoundError
+
+
+def ran(command, *arguments):
+    done = CliRunner().invoke(command, [str(one) for one in arguments], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def n_found(path):
+    with Memory.open(path) as memory:
+        return len(memory.search("cart"))
+
+
+def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
+    live, candidate, scores = tmp_path / "agent.db", tmp_path / "tried.db", tmp_path / "scores.json"
+    with Memory.open(live) as memory:
+        memory.add_many([Episode("t", [Step("cart", "pay", reward)], str(reward)) for reward in (1.0, -1.0)])
+    ran(fork, live, candidate)
+    with Memory.open(candidate) as memory:
+        memory.quarantine(Selection(episode="-1.0"), "bad")
+    scores.write_text(json.dumps({"live": [0, 0, 0, 1], "candidate": [1, 0, 0, 0]}))
+    with pytest.raises(InputError, match="above zero"):
+        ran(promote, candidate, "--scores", scores)
+    scores.write_text(json.dumps({"live": [0, 0, 0.1, 0], "candidate": [1, 1, 1, 1]}))
+    told = json.loads(ran(promote, candidate, "--scores", scores, "--json").stdout)
+    assert (told["carried"], n_found(live), n_found(told["retired"])) == (0, 1, 2)
+    ran(roll_back, live)
+    assert n_found(live) == 2
+    for content, error in (("[]", InputError), ("{", InputError), ('{"live": [1]}', InputError)):
+        scores.write_text(content)
+        with pytest.raises(error):
+            ran(promote, candidate, "--scores", scores)
+    with pytest.raises(NotFoundError, match="memory fork"):
+        ran(promote, tmp_path / "none.db", "--force", "x")
+
+
+def test_a_job_is_imported(tmp_path):
+    trial = tmp_path / "job" / "t"
+    (trial / "agent").mkdir(parents=True)
+    (trial / "result.json").write_text('{"id": "i", "verifier_result": {"rewards": {"reward": 1}}}')
+    steps = [{"step_id": 1, "source": "user", "message": "Do."}, {"step_id": 2, "source": "agent", "message": "ls"}]
+    document = {"schema_version": "ATIF-v1.7", "agent": {"name": "a", "version": "1"}, "steps": steps}
+    (trial / "agent" / "trajectory.json").write_text(json.dumps(document))
+    path = tmp_path / "agent.db"
+    assert "1 would be new" in ran(import_harbor, path, trial.parent, "--create", "--dry-run").output
+    assert not path.exists()
+    assert json.loads(ran(import_harbor, path, trial.parent, "--create", "--json").stdout)["new"] == 1
+    (trial / "agent" / "trajectory.json").unlink()
+    done = ran(import_harbor, path, trial.parent)
+    assert "1 trial, 1 refused; 0 are new" in done.output
+
+
+def test_they_are_commands():
+    assert all(isinstance(one, click.Command) for one in (fork, promote, roll_back, import_harbor))

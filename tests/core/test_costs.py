@@ -1,0 +1,132 @@
+"""The break-even point and dollars per success, from their definitions."""
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from seasoned.core.costs import break_even, break_even_interval, ratio_difference, ratio_interval
+from seasoned.errors import InputError
+
+COST = st.floats(0.0, 1e6, allow_nan=False)
+
+
+@given(COST, COST, COST)
+def test_it_is_the_first_number_of_episodes_at_which_it_has_paid(filling, alone, cascade):
+    found = break_even(filling, alone, cascade)
+    f, a, c = Fraction(filling), Fraction(alone), Fraction(cascade)
+    if found.episodes is None:
+        assert c >= a
+        assert found.reason.startswith("never")
+    else:
+        n = found.episodes
+        assert f + n * c < n * a
+        assert n == 0 or f + (n - 1) * c >= (n - 1) * a
+
+
+@given(COST, COST, COST, COST)
+def test_more_filling_never_pays_earlier_and_a_cheaper_cascade_never_later(filling, more, alone, cascade):
+    assume(cascade < alone)
+    one = break_even(filling, alone, cascade).episodes
+    assert break_even(filling + more, alone, cascade).episodes >= one
+    assert break_even(filling, alone, cascade / 2).episodes <= one
+
+
+def test_the_published_figures_fit_each_other():
+    """ALFWorld, arXiv 2512.02543: 0.059 and 0.024 USD an episode, break-even after 843."""
+    assert break_even(842.5 * 0.035, 0.059, 0.024).episodes == 843
+
+
+def test_free_filling_pays_with_the_first_episode_and_equal_costs_never():
+    assert break_even(0.0, 0.2, 0.1).episodes == 1
+    assert break_even(0.0, 0.2, 0.2).episodes is None
+    assert break_even(1e300, 1e-300, 0.0).episodes > 10**599
+
+
+def resampled_ratios(numerators, denominators):
+    """The bootstrap written out, a resample a line."""
+    n = len(numerators)
+    picks = np.random.default_rng(7).integers(0, n, size=(200, n))
+    return [sum(numerators[i] for i in p) / s if (s := sum(denominators[i] for i in p)) else np.inf for p in picks]
+
+
+def test_a_ratio_is_of_sums_and_its_interval_holds_it():
+    costs, wins = [0.1, 0.3] * 10, [1, 1, 1, 0] * 5
+    found = ratio_interval(costs, wins)
+    assert found.mean == pytest.approx(4.0 / 15)
+    assert found.low < found.mean < found.high
+    some = resampled_ratios(costs, wins)
+    assert np.mean([found.low <= ratio <= found.high for ratio in some]) > 0.9
+    assert found == ratio_interval(costs, wins)
+    assert found != ratio_interval(costs, wins, seed=1)
+    assert ratio_interval(costs, wins, level=0.5).high < found.high
+
+
+@pytest.mark.slow
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    covered = 0
+    for _ in range(200):
+        wins = rng.random(40) < 0.7
+        costs = rng.exponential(0.02, 40)
+        covered += (found := ratio_interval(costs, wins)).low <= 0.02 / 0.7 <= found.high
+    assert covered >= 177  # 0.95 of 200, less four standard errors
+
+
+def test_one_success_in_ten_has_an_infinite_end():
+    assert ratio_interval([1.0] * 10, [1] + [0] * 9).high == np.inf
+
+
+def test_pairs_are_resampled_together():
+    """Costs that go up and down together: the difference is certain, though each arm's own is not."""
+    costs = np.linspace(0.1, 0.5, 12)
+    ones = np.ones(12)
+    found = ratio_difference((costs + 0.25, ones), (costs, ones))
+    assert (found.mean, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
+    alone = ratio_interval(costs, ones)
+    assert alone.high - alone.low > 0.1
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(st.tuples(st.floats(0.01, 5.0), st.floats(0.0, 5.0)), min_size=10, max_size=20), st.floats(0.0, 50.0))
+def test_the_points_interval_is_in_order_and_holds_it(pairs, filling):
+    alone, cascade = [a for a, _ in pairs], [c for _, c in pairs]
+    low, high = break_even_interval(filling, alone, cascade)
+    never = float("inf")
+    point = break_even(filling, float(np.mean(alone)), float(np.mean(cascade))).episodes
+    low, point, high = (never if n is None else n for n in (low, point, high))
+    assert low <= high
+    assert low - 1 <= point <= high + 1  # the mean of floats may round across a whole number
+
+
+def test_failing_is_no_saving_where_successes_are_bought():
+    alone, cascade = [0.2] * 12, [0.1] * 12
+    assert break_even_interval(1.0, alone, cascade) == (11, 11)
+    halved = break_even_interval(1.0, alone, cascade, successes=([1] * 12, [1, 0] * 6))
+    assert halved[1] is None
+    assert break_even_interval(1.0, alone, cascade, successes=([1] * 12, [1] * 12))[0] in (10, 11)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: break_even(-1.0, 1.0, 1.0),
+        lambda: break_even(1.0, float("nan"), 1.0),
+        lambda: break_even(1.0, 1.0, float("inf")),
+        lambda: ratio_interval([1.0] * 9, [1] * 9),
+        lambda: ratio_interval([1.0] * 10, [0] * 10),
+        lambda: ratio_interval([1.0] * 10, [1] * 11),
+        lambda: ratio_interval([-1.0] * 10, [1] * 10),
+        lambda: ratio_interval([None] * 10, [1] * 10),
+        lambda: ratio_interval([1.0] * 10, [1] * 10, level=1.0),
+        lambda: ratio_interval([1.0] * 10, [1] * 10, seed=-1),
+        lambda: ratio_difference(([1.0] * 10, [1] * 10), ([1.0] * 12, [1] * 12)),
+        lambda: break_even_interval(float("nan"), [1.0] * 10, [1.0] * 10),
+    ],
+)
+def test_what_has_no_answer_is_refused(call):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

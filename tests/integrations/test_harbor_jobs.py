@@ -1,0 +1,153 @@
+"""A job's folder becomes episodes: only what may be learned from, and never what was recalled."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import pytest
+
+from seasoned import Memory
+from seasoned.errors import NotFoundError
+from seasoned.integrations.harbor import import_job, read_job
+from seasoned.integrations.harbor.jobs import EXAMPLES_MARK
+
+ID = "594025f3-7d65-4655-8576-4bee95002eae"
+
+
+def trajectory(**fields):
+    return {
+        "schema_version": "ATIF-v1.7",
+        "session_id": "s",
+        "agent": {"name": "seasoned", "version": "1", "model_name": "m"},
+        "extra": {"mode": "train"},
+        "steps": [
+            {"step_id": 1, "source": "user", "message": "Make a.txt."},
+            {"step_id": 2, "source": "agent", "message": "ls",
+             "observation": {"results": [{"content": "b.txt"}]}, "extra": {"plan": "Look, then make it."}},
+            {"step_id": 3, "source": "agent", "message": "touch a.txt", "reasoning_content": "It is missing.",
+             "observation": {"results": [{"content": "(no output)"}]}},
+        ],
+        **fields,
+    }  # fmt: skip
+
+
+def result(**fields):
+    return {"id": ID, "task_name": "make-a", "config": {"agent": {"kwargs": {"mode": "train"}}},
+            "verifier_result": {"rewards": {"reward": 1.0}}, "finished_at": "2026-01-02T03:04:05Z",
+            **fields}  # fmt: skip
+
+
+def write(folder, told=None, document=None, inside="agent"):
+    (folder / inside).mkdir(parents=True, exist_ok=True)
+    (folder / "config.json").write_text("{}")
+    (folder / "result.json").write_text(json.dumps(result() if told is None else told))
+    if document is not False:
+        (folder / inside / "trajectory.json").write_text(json.dumps(document or trajectory()))
+    return folder
+
+
+@pytest.fixture
+def job(tmp_path):
+    folder = tmp_path / "job"
+    folder.mkdir()
+    (folder / "result.json").write_text('{"n_total_trials": 1}')
+    (folder / "config.json").write_text("{}")
+    return folder
+
+
+def test_a_trial_by_hand(job):
+    write(job / "make-a__x")
+    [trial] = read_job(job)
+    episode = trial.episode
+    assert [(step.state, step.action, step.reward) for step in episode.steps] == [
+        ("Make a.txt.", "ls", 0.0),
+        ("b.txt", "touch a.txt", 1.0),
+    ]
+    assert (episode.id, episode.task, episode.model, episode.policy) == (ID, "Make a.txt.", "m", "seasoned")
+    assert (trial.name, trial.created_at, trial.refusal) == ("make-a__x", 1767323045.0, None)
+
+
+def test_importing_twice_changes_nothing(job):
+    write(job / "make-a__x")
+    with Memory.open(":memory:") as memory:
+        assert import_job(memory, job, dry_run=True).new == 1
+        assert len(memory) == 0
+        assert (import_job(memory, job).new, import_job(memory, job / "make-a__x").new, len(memory)) == (1, 0, 2)
+        assert [(note.kind, note.step, note.body["text"]) for note in memory.notes(episode_id=ID)] == [
+            ("plan", None, "Look, then make it."),
+            ("reasoning", 1, "It is missing."),
+        ]
+        assert memory.search("b.txt", k=1)[0].experience.return_ == 1.0
+
+
+def test_examples_that_were_shown_are_not_learned(job):
+    document = trajectory()
+    document["steps"][0]["message"] = f"Make a.txt.\n\n{EXAMPLES_MARK}\nSeen: SECRET"
+    write(job / "t", document=document)
+    [trial] = read_job(job)
+    assert trial.episode.task == trial.episode.steps[0].state == "Make a.txt."
+
+
+REFUSED = [
+    (result(config={"agent": {"kwargs": {"mode": "test"}}}), trajectory(), "test.*not learned from"),
+    (result(), trajectory(extra={"mode": "test"}), "test.*not learned from"),
+    (result(verifier_result=None), trajectory(), "no reward"),
+    (result(verifier_result={"rewards": {"a": 1, "b": 0}}), trajectory(), "one of them is the episode's"),
+    (result(verifier_result={"rewards": {"reward": "1"}}), trajectory(), "reward"),
+    (result(exception_info={"exception_type": "SandboxBuildFailedError"}), trajectory(), "it failed"),
+    (result(id=None), trajectory(), "without an id"),
+    (result(), trajectory(steps=[]), "has a step"),
+    (result(), trajectory(continued_trajectory_ref="trajectory.cont-1.json"), "goes on in another file"),
+    (result(), {"schema_version": "OTHER"}, "ATIF"),
+    (result(), False, "no agent/trajectory.json"),
+    (["not a result"], trajectory(), "JSON object"),
+]
+
+
+@pytest.mark.parametrize(("told", "document", "why"), REFUSED)
+def test_what_teaches_nothing_is_refused_with_its_reason(job, told, document, why):
+    write(job / "bad", told, document)
+    write(job / "good")
+    with Memory.open(":memory:") as memory:
+        found = import_job(memory, job)
+        assert (found.read, found.new, list(found.refused)) == (1, 1, ["bad"])
+    import re
+
+    assert re.search(why, found.refused["bad"])
+
+
+def test_a_named_reward_counts_and_running_out_of_time_truncates(job):
+    write(job / "t", result(verifier_result={"rewards": {"a": 0.25, "b": 0}},
+                            exception_info={"exception_type": "AgentTimeoutError"}))  # fmt: skip
+    [trial] = read_job(job, reward_key="a")
+    assert (trial.episode.steps[-1].reward, trial.episode.ending) == (0.25, "truncated")
+
+
+def test_a_trial_of_several_steps(job):
+    told = result(verifier_result=None, step_results=[
+        {"step_name": "one", "verifier_result": {"rewards": {"reward": 1}}},
+        {"step_name": "../../up", "verifier_result": {"rewards": {"reward": 1}}}])  # fmt: skip
+    write(job / "t", told, inside="steps/one/agent")
+    first, second = read_job(job)
+    assert (first.name, first.episode.id) == ("t/one", f"{ID}/one")
+    assert "outside the trial" in second.refusal
+
+
+def test_links_and_pipes_are_not_followed(job, tmp_path):
+    elsewhere = write(tmp_path / "elsewhere")
+    trial = write(job / "t", document=False)
+    (trial / "agent" / "trajectory.json").symlink_to(elsewhere / "agent" / "trajectory.json")
+    assert "outside" in next(read_job(job)).refusal
+    (trial / "agent" / "trajectory.json").unlink()
+    os.mkfifo(trial / "agent" / "trajectory.json")
+    assert "it is a file" in next(read_job(job)).refusal
+    (trial / "agent" / "trajectory.json").unlink()
+    (trial / "agent" / "trajectory.json").write_text("{" * 100_000)
+    assert "JSON" in next(read_job(job)).refusal or "nested" in next(read_job(job)).refusal
+
+
+def test_no_job(job, tmp_path):
+    for path, why in ((tmp_path / "none", "a job is a folder"), (job, "holds trials")):
+        with pytest.raises(NotFoundError, match=why):
+            list(read_job(path))

@@ -1,0 +1,243 @@
+"""Real trials of Harbor (its Trial, its Verifier) with our agents; only the container is a double that runs bash."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+pytest.importorskip("harbor", reason="needs the extra 'harbor' (Python 3.12 or newer)")
+
+from harbor.agents.base import BaseAgent
+from harbor.models.trajectories import Trajectory
+from harbor.models.trial.config import AgentConfig, EnvironmentConfig, TaskConfig, TrialConfig
+from harbor.trial.trial import Trial
+from harbor_local_container import CANARY, LocalContainer, ScriptedAgent
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import NotFoundError
+from seasoned.integrations.harbor import LearnFromJob, SeasonedAgent, WithExamples, import_job
+
+WORK = ["Thought: make it.\nAction: echo hello > a.txt", "Thought: it is there.\nAction: cat a.txt", "Action: done"]
+LOOK = [f"Thought: where?\nAction: {command}" for command in (
+    "cat /tests/secret.txt", "cat /te'st's/*", "cd / && cat solution/solve.sh", "cat /logs/verifier/reward.txt",
+    "grep -r CANARY /", "cp -r /solution .", "ls -R /",
+)]  # fmt: skip
+TEST_SH = """\
+if [ "$(cat "${ROOT:?}/app/a.txt")" = hello ]; then reward=1; else reward=0; fi
+echo $reward > "${ROOT:?}/logs/verifier/reward.txt"
+"""
+CONTAINER = "harbor_local_container:LocalContainer"
+READ: list[str] = []
+_WATCHING: list[bool] = []
+
+
+def _watch(event, arguments):
+    if (
+        _WATCHING
+        and event in ("open", "os.listdir", "os.scandir")
+        and isinstance(arguments[0], str | bytes | os.PathLike)
+    ):
+        READ.append(str(Path(os.fsdecode(arguments[0])).absolute()))
+
+
+sys.addaudithook(_watch)
+
+
+@pytest.fixture
+def task(tmp_path):
+    folder = tmp_path / "task"
+    for name, content in {
+        "instruction.md": "Write hello into a.txt.", "task.toml": 'version = "1.0"\n',
+        "environment/Dockerfile": "FROM scratch\n", "tests/test.sh": TEST_SH, "tests/canary.txt": CANARY,
+        "solution/solve.sh": f"# {CANARY}\n",
+    }.items():  # fmt: skip
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(content)
+    return folder
+
+
+@pytest.fixture
+def run(task, tmp_path):
+    def run_one(path, script=(), **options):
+        ScriptedAgent.script = list(script)
+        root = tmp_path / f"root-{len(LocalContainer.made)}"
+        config = TrialConfig(
+            task=TaskConfig(path=task), trials_dir=tmp_path / "job", trial_name=f"trial-{len(LocalContainer.made)}",
+            agent=AgentConfig(import_path=path, kwargs=options),
+            environment=EnvironmentConfig(import_path=CONTAINER, kwargs={"root": str(root)}),
+        )  # fmt: skip
+
+        async def play():
+            trial = await Trial.create(config)
+            return await trial.run()
+
+        return asyncio.run(play()), LocalContainer.made[-1], tmp_path / "job" / config.trial_name
+
+    return run_one
+
+
+SCRIPTED = "harbor_local_container:ScriptedAgent"
+
+
+@pytest.fixture
+def memory_path(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        memory.add(
+            Episode("Write hello into b.txt.", [Step("Write hello into b.txt.", "echo hello > b.txt", 1.0)], id="old")
+        )
+    return path
+
+
+def test_a_trial_in_train_mode_teaches_what_its_verifier_said(run, tmp_path):
+    memory = tmp_path / "new.db"
+    result, container, folder = run(SCRIPTED, ["Make it.", *WORK], memory=str(memory), mode="train", max_steps=5)
+    assert result.exception_info is None, result.exception_info
+    assert result.verifier_result.rewards == {"reward": 1.0}
+    assert [command for phase, command in container.commands if phase == "agent"] == ["echo hello > a.txt", "cat a.txt"]
+    written = Trajectory.model_validate_json((folder / "agent" / "trajectory.json").read_text())
+    assert [step.message for step in written.steps[1:]] == ["echo hello > a.txt", "cat a.txt", "done"]
+    assert written.steps[2].reasoning_content == "it is there."
+    assert not memory.exists()
+    plugin = LearnFromJob(str(memory))
+
+    class Job:
+        job_dir = folder.parent
+
+    asyncio.run(plugin.on_job_start(Job()))
+    asyncio.run(plugin.on_job_end(None))
+    assert (plugin.imported.new, dict(plugin.imported.refused)) == (1, {})
+    with Memory.open(memory) as learned:
+        [episode] = learned.episodes()
+        assert [(step.state, step.action, step.reward) for step in episode.steps] == [
+            ("Write hello into a.txt.", "echo hello > a.txt", 0.0),
+            ("(no output)", "cat a.txt", 0.0),
+            ("hello", "done", 1.0),
+        ]
+    result, _, _ = run(SCRIPTED, ["Again.", *WORK], memory=str(memory), mode="test")
+    assert result.exception_info is None, result.exception_info
+    first_action = ScriptedAgent.requests[1].messages[-1].content
+    assert "What worked before" in first_action and "Before, Action: cat a.txt" in first_action
+
+
+def test_an_agent_in_test_mode_never_looks_at_the_grader_and_writes_to_no_memory(run, task, memory_path):
+    before = memory_path.read_bytes()
+    READ.clear()
+
+    original = ScriptedAgent.run
+
+    async def watched(self, instruction, environment, context):
+        _WATCHING.append(True)
+        try:
+            await original(self, instruction, environment, context)
+        finally:
+            _WATCHING.clear()
+
+    ScriptedAgent.run = watched
+    try:
+        result, container, folder = run(SCRIPTED, ["Look.", *LOOK, *WORK], memory=str(memory_path), mode="test")
+    finally:
+        ScriptedAgent.run = original
+    assert result.exception_info is None, result.exception_info
+    assert result.agent_result.metadata["refused_commands"] == len(LOOK)
+    ran = [command for phase, command in container.commands if phase == "agent"]
+    assert ran == ["echo hello > a.txt", "cat a.txt"]
+    trajectory = (folder / "agent" / "trajectory.json").read_text()
+    seen = trajectory + json.dumps([[one.content for one in each.messages] for each in ScriptedAgent.requests])
+    assert CANARY not in seen.replace("grep -r CANARY /", "")
+    forbidden = [task / "tests", task / "solution", folder / "verifier", container.root / "tests",
+                 container.root / "solution", container.root / "logs" / "verifier"]  # fmt: skip
+    assert READ, "the watch saw nothing"
+    assert not [path for path in READ if any(path.startswith(f"{one}") for one in forbidden)]
+    assert memory_path.read_bytes() == before
+    with Memory.open(memory_path) as memory:
+        found = import_job(memory, folder)
+        assert (found.read, list(found.refused)) == (0, [folder.name])
+        assert "not learned from" in found.refused[folder.name]
+
+
+def test_the_double_would_have_shown_it(run, memory_path):
+    _, container, _ = run(SCRIPTED, ["Look.", *WORK], memory=str(memory_path))
+    shown = asyncio.run(container.exec("cat /tests/secret.txt; cd / && ls; cat /solution/solve.sh"))
+    assert shown.stdout.count(CANARY) == 2
+
+
+def test_a_killed_agent_leaves_its_trajectory_up_to_there(run, memory_path):
+    result, _, folder = run(SCRIPTED, ["Plan.", WORK[0]], memory=str(memory_path), mode="train")
+    assert result.exception_info is not None
+    written = Trajectory.model_validate_json((folder / "agent" / "trajectory.json").read_text())
+    assert [step.message for step in written.steps[1:]] == ["echo hello > a.txt"]
+    with Memory.open(memory_path) as memory:
+        assert "no reward" in import_job(memory, folder).refused[folder.name]
+
+
+class Told(BaseAgent):
+    """An agent of somebody else's, that looks where it should not."""
+
+    told: ClassVar[list[str]] = []
+    looked: ClassVar[list] = []
+
+    @staticmethod
+    def name():
+        return "told"
+
+    def version(self):
+        return "1"
+
+    async def setup(self, environment):
+        pass
+
+    async def run(self, instruction, environment, context):
+        Told.told.append(instruction)
+        Told.looked = [await environment.exec(command) for command in ("cat /tests/secret.txt", "echo hello > a.txt")]
+        for call in (
+            environment.download_file("/tests/secret.txt", "/dev/null"),
+            environment.upload_dir(".", "/tests"),
+        ):
+            with pytest.raises(PermissionError, match="grader"):
+                await call
+        assert environment.session_id
+        document = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "told", "version": "1"},
+                    "steps": [{"step_id": 1, "source": "user", "message": instruction},
+                              {"step_id": 2, "source": "agent", "message": "echo hello > a.txt"}]}  # fmt: skip
+        (self.logs_dir / "trajectory.json").write_text(json.dumps(document))
+
+
+def test_a_wrapped_agent_is_given_examples_that_are_not_learned_again(run, memory_path):
+    options = {"agent": f"{Told.__module__}:Told", "memory": str(memory_path), "mode": "train"}
+    result, _, folder = run("seasoned.integrations.harbor:WithExamples", **options)
+    assert result.exception_info is None, result.exception_info
+    assert "echo hello > b.txt" in Told.told[-1]
+    assert [one.return_code for one in Told.looked] == [126, 0]
+    assert (result.agent_result.metadata["refused_commands"], result.agent_result.metadata["shown"]) == (
+        3,
+        [["old", 0]],
+    )
+    with Memory.open(memory_path) as memory:
+        assert import_job(memory, folder).new == 1
+        assert [step.state for step in memory.episodes()[-1].steps] == ["Write hello into a.txt."]
+
+
+def test_bad_options_are_refused(tmp_path, run):
+    for options, message in (
+        ({}, "memory"),
+        ({"memory": "x", "mode": "tset"}, "mode"),
+        ({"memory": "x", "k2": 1}, "k2"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            SeasonedAgent(tmp_path, "openai/x", **options)
+    result, _, _ = run(SCRIPTED, WORK, memory=str(tmp_path / "none.db"), mode="test")
+    assert result.exception_info.exception_type == NotFoundError.__name__
+
+
+def test_harbor_finds_them_by_their_path():
+    assert SeasonedAgent.import_path() == "seasoned.integrations.harbor:SeasonedAgent"
+    assert (SeasonedAgent.name(), WithExamples.name()) == ("seasoned", "seasoned-with-examples")
+    assert {"memory", "mode", "max_steps"} <= set(SeasonedAgent.options_schema()["properties"])
+    assert issubclass(SeasonedAgent, BaseAgent)

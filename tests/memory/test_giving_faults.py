@@ -1,0 +1,149 @@
+"""Whatever happens in the middle of it: feedback is there with all that follows from it, or not at all."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import sys
+
+import pytest
+from postgres_server import postgres, server  # noqa: F401
+
+from seasoned import Episode, Memory, Step
+from seasoned.memory.postgres_migration import prepare_schema
+from seasoned.memory.postgres_schema import MIGRATIONS, POSTGRES_VERSION
+from seasoned.memory.postgres_wire import connect, parse_url
+from seasoned.memory.tenants import migrate
+from seasoned.types import Choice, OwnAnswer, Thumbs
+
+SHOWN = "It is lost."
+
+
+def dying_at(statement):
+    """A profiler that kills its own process right before the n-th statement that SQLite is given."""
+    left = statement
+
+    def watch(frame, event, called):
+        nonlocal left
+        of = getattr(called, "__self__", None)
+        if event == "c_call" and called.__name__ in ("execute", "executemany") and isinstance(of, sqlite3.Connection):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    return watch
+
+
+def forked(work):
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            work()
+            code = 0
+        finally:
+            os._exit(code)
+    return child
+
+
+def ended(child):
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def test_kill_9_in_the_middle_leaves_all_or_nothing(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        memory.add(Episode("support", [Step("where?", SHOWN)], "talk"))
+        memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", author="ann", id="first")
+        before = memory.verify().hash
+    seen = []
+    for statement in range(4, 400, 7):
+
+        def work(statement=statement):
+            with Memory.open(path) as memory:
+                sys.setprofile(dying_at(statement))
+                memory.give(Choice((SHOWN, "A", "B"), 2), episode_id="talk", author="ann", id="second")
+                sys.setprofile(None)
+
+        code = ended(forked(work))
+        assert code in (0, -signal.SIGKILL)
+        with Memory.open(path) as memory:
+            done = [one.id for one in memory.given() if one.revoked_at is None]
+            found = {n.experience.action: n.experience.reward for n in memory.search("where?", 9, 1.0)}
+            if done == ["first"]:
+                assert (memory.verify().hash, found) == (before, {SHOWN: -1.0, "A": 1.0})
+            else:
+                assert (done, found) == (["second"], {SHOWN: -0.5, "A": -0.5, "B": 1.0})
+                memory.verify()
+        seen.append(code)
+        if code == 0:
+            break
+    assert seen[-1] == 0
+    assert len(seen) >= 5
+
+
+def give_in_a_process(place, author, n):
+    def work():
+        with Memory.open(place) as memory:
+            for number in range(n):
+                memory.give(Choice((SHOWN, f"{author} {number}"), 1), episode_id="talk", author=author)
+                memory.give(Thumbs(number % 2 == 0), episode_id="talk", author="both")
+
+    return forked(work)
+
+
+@pytest.mark.parametrize("kind", ["file", pytest.param("server", marks=pytest.mark.slow)])
+def test_two_processes_give_at_once(tmp_path, request, kind):
+    place = tmp_path / "agent.db" if kind == "file" else request.getfixturevalue("postgres").fresh()
+    with Memory.open(place) as memory:
+        memory.add(Episode("support", [Step("where?", SHOWN)], "talk"))
+    children = [give_in_a_process(place, author, 4) for author in ("ann", "bob")]
+    assert [ended(child) for child in children] == [0, 0]
+    with Memory.open(place) as memory:
+        whole = memory.verify()
+        assert (whole.episodes, whole.notes) == (1 + 8, 16)
+        standing = [one for one in memory.given() if one.revoked_at is None]
+        assert sorted((str(one.author), one.feedback.kind) for one in standing) == [
+            ("ann", "choice"), ("bob", "choice"), ("both", "thumbs"),
+        ]  # fmt: skip
+        found = {n.experience.action for n in memory.search("where?", 50, 1.0)}
+        assert found == {SHOWN, "ann 3", "bob 3"}
+
+
+def test_a_database_of_version_3_gets_notes_from_its_owner(request):
+    """With data in it, an arrival among them, and a tenant who may not change tables."""
+    running = request.getfixturevalue("postgres")
+    owner = running.fresh()
+    Memory.open(owner).close()
+    name = f"tenant_{os.getpid()}_{os.urandom(3).hex()}"
+    migrate(owner, [name], {name: "secret"})
+    url = running.url(name, "secret", owner.rsplit("/", 1)[1])
+    with Memory.open(url) as memory:
+        memory.add_many([Episode("t", [Step("s", "a", 1.0)], "old")])
+        memory.feedback("old", 1.0, author="ann")
+    with Memory.open(url) as memory:
+        memory._arrivals.close = lambda: None  # it leaves what it added to others
+        memory.add(Episode("t", [Step("s", "b", 2.0)], "waits"))
+        hash_ = memory.verify().hash
+    with running.connect(running.url(database=owner.rsplit("/", 1)[1])) as admin:
+        admin.execute("DROP TABLE seasoned.note")
+        admin.execute("ALTER TABLE seasoned.feedback DROP COLUMN kind")
+        admin.execute("ALTER TABLE seasoned.namespace DROP COLUMN notes")
+        admin.execute("UPDATE seasoned.meta SET version = 3")
+    with connect(parse_url(owner), read_only=False) as connection:
+        prepare_schema(connection, "p", create=False, migrate=True, steps={3: MIGRATIONS[3]})
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (POSTGRES_VERSION,)
+    with Memory.open(url) as memory, Memory.open(owner) as other:
+        assert memory._store.problems() == []
+        assert memory.verify().hash == hash_
+        memory.note("waits", "plan", {"text": "x"})
+        memory.give(OwnAnswer("c"), episode_id="old", author="ann")
+        with memory.episode("t") as run:
+            run.note("plan", {"text": "y"})
+            run.record("s", "d")
+        assert len(memory.notes()) == 3
+        assert (other.notes(), other.given()) == ([], [])  # another tenant
+        assert memory.verify().notes == 3
+        assert len(memory.erase("ann").episodes) == 1
+        memory.verify()

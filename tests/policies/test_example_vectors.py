@@ -1,0 +1,163 @@
+"""Examples found by meaning: where no word is shared, never what is gone, and embedded once."""
+
+import numpy as np
+import pytest
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.errors import EncoderMismatchError, InputError, ModelUnavailableError
+from seasoned.llms.embedding import ScriptedEmbedder
+from seasoned.llms.embedding_cache import CachedEmbedder
+from seasoned.policies.examples import Examples, Query
+from seasoned.policies.examples.vectors import VectorIndex, VectorRecall
+
+MEANS = {"sofa": 0, "couch": 0, "furniture": 0, "lorry": 1, "truck": 1, "noise": 2}
+"""Words of one number mean the same."""
+
+
+def meaning(text):
+    vector = np.full(8, 0.01)
+    for word in text.split():
+        vector[MEANS.get(word, 3 + len(word) % 5)] += 1.0
+    return vector.tolist()
+
+
+def embedder():
+    return ScriptedEmbedder(meaning, dimensions=8, name="meaning")
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:") as opened:
+        for n, (task, state, action, reward) in enumerate(
+            [
+                ("sofa", "sofa", "click(red)", 1.0),
+                ("lorry", "lorry", "click(blue)", 1.0),
+                ("noise", "noise", "click(grey)", 0.0),
+            ]
+        ):
+            opened.add(Episode(task, [Step(state, action, reward)], id=f"e{n}"))
+        yield opened
+
+
+def best(source, goal="couch", **options):
+    found = Examples(source, k=1, **options).retrieve(Query(goal, observation=goal))
+    return [(one.episode_id, round(one.similarity, 3)) for one in found]
+
+
+def test_what_shares_no_word_is_found_by_what_it_means(memory):
+    assert best(memory) == []
+    by_meaning = VectorRecall(memory, embedder())
+    assert best(by_meaning) == [("e0", 1.0)]
+    assert best(by_meaning, "truck") == [("e1", 1.0)]
+
+
+def test_every_similarity_is_the_cosine_of_the_two_texts_and_at_least_0(memory):
+    def signed(text):
+        return {"sofa": [1.0, 0.0], "lorry": [-1.0, 1.0], "noise": [0.6, 0.8]}.get(text, [1.0, 0.0])
+
+    source = VectorRecall(memory, ScriptedEmbedder(signed, 2))
+    found = source.recall({"goal": "couch", "plan": "any"}).moments
+    near = {moment.place[0]: moment.similarities["goal"] for moment in found}
+    assert near == pytest.approx({"e0": 1.0, "e2": 0.6}, abs=1e-6)  # e1 lies the other way: nothing leads to it
+    assert {moment.similarities["plan"] for moment in found} == {0.0}  # none has a plan
+    [away] = [one for one in source.recall({"goal": "couch", "observation": "lorry"}).moments if one.place[0] == "e1"]
+    assert away.similarities == pytest.approx({"goal": 0.0, "observation": 1.0})  # not below 0
+    [moment] = [one for one in source.recall({"goal": "lorry"}).moments if one.place[0] == "e1"]
+    assert moment.similarities["goal"] == pytest.approx(1.0)
+
+
+def test_plans_and_reasonings_are_found_too(memory):
+    with memory.episode(task="moving house", id="e9") as episode:
+        episode.note("plan", {"text": "get a truck"})
+        episode.note("reasoning", {"text": "a truck holds it"}, step=0)
+        episode.record("page:home", "click(rent)", reward=1.0)
+    source = VectorRecall(memory, embedder())
+    for key in ("plan", "reasoning"):
+        assert ("e9", 0) in {m.place for m in source.recall({key: "lorry"}).moments if m.similarities[key] > 0.3}
+
+
+def test_what_comes_later_is_taken_in_and_nothing_is_embedded_twice(memory, tmp_path):
+    model = embedder()
+    source = VectorRecall(memory, CachedEmbedder(model, tmp_path / "v.db"))
+    assert best(source)[0][0] == "e0"
+    spent = model.spent
+    assert best(source)[0][0] == "e0"
+    assert model.spent == spent
+    memory.add(Episode("furniture", [Step("furniture", "click(green)", 2.0)], id="late"))
+    assert best(source)[0][0] == "late"  # as alike, and it earned more
+    assert model.spent.prompt_tokens == spent.prompt_tokens + 1
+    again = embedder()
+    assert best(VectorRecall(memory, CachedEmbedder(again, tmp_path / "v.db")))[0][0] == "late"
+    assert again.spent.calls == 0
+
+
+def test_without_a_cache_a_recall_embeds_the_query_alone(memory):
+    model = embedder()
+    source = VectorRecall(memory, model)
+    source.recall({"goal": "couch", "observation": "truck"})
+    before = model.spent
+    source.recall({"goal": "couch", "observation": "truck"})
+    assert (model.spent.calls, model.spent.prompt_tokens) == (before.calls + 1, before.prompt_tokens + 2)
+
+
+def test_what_is_gone_is_never_recalled(memory):
+    source = VectorRecall(memory, embedder())
+    memory.add(Episode("sofa", [Step("sofa", "click(mine)", 1.0)], id="mine", subject="ada"))
+    memory.add(Episode("couch", [Step("couch", "click(broken)", 1.0)], id="broken", ending="aborted"))
+    places = {moment.place[0] for moment in source.recall({"goal": "couch"}).moments}
+    assert {"e0", "mine"} <= places
+    assert "broken" not in places
+    memory.erase("ada")
+    memory.quarantine(Selection(episode="e0"), "poisoned")
+    places = {moment.place[0] for moment in source.recall({"goal": "couch"}).moments}
+    assert not places & {"e0", "mine", "broken"}
+    left = source.recall({"goal": "truck"}, exclude_task="lorry").moments
+    assert [moment.experience.task for moment in left] == ["noise"]
+
+
+def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(memory):
+    source = VectorRecall(memory, embedder())
+    for texts in ({}, {"colour": "red"}, {"goal": " "}):
+        with pytest.raises(InputError):
+            source.recall(texts)
+    with pytest.raises(InputError):
+        VectorRecall(memory, "model")
+
+    def down(text):
+        raise ModelUnavailableError("down", "it answers", "Start it.")
+
+    with pytest.raises(ModelUnavailableError):
+        best(VectorRecall(memory, ScriptedEmbedder(down)))
+
+
+def test_it_is_the_memory_for_everything_else(memory):
+    source = VectorRecall(memory, embedder())
+    source.note("e0", "shown", {"examples": [["e1", 0]], "mode": "prompt", "purpose": "act"}, step=0)
+    assert memory.notes(kind="shown") == source.notes(kind="shown")
+    assert source.get("e1") == memory.get("e1")
+    assert source.median_return() == memory.median_return()
+    assert source.experiences([("e1", 0)]) == memory.experiences([("e1", 0)])
+    assert source.shown_after()[1] == memory.shown_after()[1]
+    assert source.evidence("sofa", k=1, unit="states", threshold=0.8).n_steps == 1
+
+
+def test_an_index_of_texts():
+    model = embedder()
+    index = VectorIndex(model)
+    assert index.search("sofa", 3) == []
+    index.add("a", "sofa")
+    index.add_many([("b", "couch"), ("c", "noise")])
+    assert [key for key, _ in index.search("furniture", 2)] == ["b", "a"]  # equal: the newest first
+    index.remove("b")
+    assert ("b" in index, len(index)) == (False, 2)
+    with pytest.raises(InputError):
+        index.remove("b")
+    with pytest.raises(InputError):
+        index.add("d", " ")
+    with pytest.raises(InputError):
+        index.search("", 1)
+    model._name = "another"
+    for call in (lambda: index.add("d", "sofa"), lambda: index.search("sofa", 1)):
+        with pytest.raises(EncoderMismatchError, match="meaning"):
+            call()
+    assert len(index) == 2

@@ -1,0 +1,45 @@
+"""What the tests of the service share: an application on a memory in RAM, and a client of it."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs the extra serve")
+pytest.importorskip("httpx", reason="needs httpx, a client for the service")
+
+from fastapi.testclient import TestClient
+
+from seasoned.service import make_app
+
+TOKEN = "a-token-of-enough-characters"
+HERE = "http://127.0.0.1:8710"
+MAIL = "mail: where is my order 17?"
+REPLIES = ("It is lost.", "It comes on Monday.", "Which order?")
+
+
+@contextlib.contextmanager
+def serving(path=":memory:", **settings):
+    """A client of the service on `path`; it sends the token, if there is one."""
+    settings = {"create": True, **settings}
+    headers = {"Authorization": f"Bearer {settings['token']}"} if settings.get("token") else {}
+    with TestClient(make_app(path, **settings), base_url=HERE, headers=headers) as client:
+        yield client
+
+
+def asked(client, **more):
+    """The id of a question that was put to people."""
+    question = {"task": "support", "state": MAIL, "candidates": [{"text": text} for text in REPLIES], **more}
+    done = client.post("/v1/questions", json={name: value for name, value in question.items() if value is not None})
+    assert done.status_code == 201, done.text
+    return done.json()["id"]
+
+
+def problem(done, status):
+    """What the service says is wrong; it must have this status, and the three sentences."""
+    assert done.status_code == status, done.text
+    said = done.json()
+    assert set(said) == {"error", "seen", "rule", "next"}
+    assert all(isinstance(value, str) and value for value in said.values())
+    return said

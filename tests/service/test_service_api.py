@@ -1,0 +1,292 @@
+"""Every address of the service does what the library does, and says what is wrong."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from serving import HERE, MAIL, problem, serving
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import (
+    ConfigError,
+    EpisodeConflictError,
+    IntegrityError,
+    NotFoundError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreFullError,
+)
+from seasoned.service import make_app
+from seasoned.service.answers import status_of
+
+EPISODE = {
+    "id": "run/1",
+    "task": "support",
+    "steps": [
+        {"state": MAIL, "action": "look up", "prior": {"look up": -0.1, "ask": -2.4}, "propensity": 0.9},
+        {"state": "order 17: on its way", "action": "It comes on Monday.", "reward": 1.0},
+    ],
+    "final_state": "closed",
+    "model": "m",
+    "subject": "customer-17",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def client():
+    with serving() as client:
+        assert client.post("/v1/episodes", json=EPISODE).json() == {"id": "run/1"}
+        yield client
+
+
+def test_an_episode_comes_back_as_it_was_posted_and_twice_is_once(client):
+    done = client.get("/v1/episodes/run%2F1")
+    assert done.status_code == 200
+    stored = done.json()
+    assert {name: stored[name] for name in EPISODE if name != "steps"} == {
+        name: value for name, value in EPISODE.items() if name != "steps"
+    }
+    for step, posted in zip(stored["steps"], EPISODE["steps"], strict=True):
+        assert step == {"reward": 0.0, "prior": None, "propensity": None, **posted}
+    before = client.get("/v1/stats").json()["steps"]
+    assert client.post("/v1/episodes", json=stored).status_code == 201
+    assert client.get("/v1/stats").json()["steps"] == before
+
+
+def test_an_id_with_other_content_is_a_conflict(client):
+    said = problem(client.post("/v1/episodes", json={**EPISODE, "task": "sales"}), 409)
+    assert said["error"] == "EpisodeConflictError"
+
+
+def test_search_finds_what_the_memory_finds(client, tmp_path):
+    found = client.post("/v1/search", json={"state": MAIL, "k": 1, "threshold": 0.5, "gamma": 0.5}).json()["neighbors"]
+    with Memory.open(tmp_path / "a.db") as memory:
+        memory.add(Episode("support", [Step(s["state"], s["action"], s.get("reward", 0.0)) for s in EPISODE["steps"]]))
+        [expected] = memory.search(MAIL, 1, 0.5, gamma=0.5)
+    seen = expected.experience
+    assert [(one["similarity"], one["action"], one["return"], one["step"]) for one in found] == [
+        (expected.similarity, seen.action, seen.return_, seen.step)
+    ]
+    assert found[0]["episode_id"] == "run/1"
+    assert client.post("/v1/search", json={"state": MAIL, "exclude_task": "support"}).json() == {"neighbors": []}
+
+
+def test_stats_do_not_tell_where_the_memory_lies(client):
+    found = client.get("/v1/stats").json()
+    assert found["episodes"] >= 1
+    assert "path" not in found
+
+
+@pytest.mark.parametrize(
+    ("said", "rewards"),
+    [
+        ({"kind": "thumbs", "up": False}, [-1.0]),
+        ({"kind": "score", "value": 4, "low": 0, "high": 5}, [2 * 4 / 5 - 1]),
+        ({"kind": "choice", "candidates": ["a", "It comes on Monday.", "b"], "chosen": 1}, [1.0, -0.5, -0.5]),
+        ({"kind": "edit", "text": "It comes on Monday."}, [1.0]),
+        ({"kind": "own_answer", "text": "Tomorrow.", "comment": "it was late"}, [1.0]),
+        ({"kind": "correction", "text": "no, Tuesday"}, [-1.0]),
+        ({"kind": "outcome", "passed": 3, "total": 4}, [0.5]),
+        ({"kind": "review", "verdict": "approved"}, [1.0]),
+    ],
+    ids=lambda value: value["kind"] if isinstance(value, dict) else "",
+)
+def test_every_kind_of_feedback_is_given_listed_and_taken_back(said, rewards):
+    with serving() as client:
+        client.post("/v1/episodes", json=EPISODE)
+        done = client.post("/v1/feedback", json={**said, "episode_id": "run/1", "step": 1, "author": "ann"})
+        assert done.status_code == 201, done.text
+        given = done.json()
+        assert [one["reward"] for one in given["rewards"]] == pytest.approx(rewards)
+        [listed] = client.get("/v1/feedback", params={"episode": "run/1"}).json()["feedback"]
+        assert (listed["id"], listed["author"], listed["revoked_at"]) == (given["id"], "ann", None)
+        assert {name: listed["feedback"][name] for name in said} == said
+        with_it = total(client)
+        assert with_it == pytest.approx(1.0 + sum(r for r in rewards))
+        for _ in range(2):
+            assert client.delete(f"/v1/feedback/{given['id']}").json() == {"revoked": given["id"]}
+        assert client.get("/v1/feedback").json()["feedback"][0]["revoked_at"] is not None
+        assert total(client) == pytest.approx(1.0)
+
+
+def total(client):
+    """The rewards of all steps that can be found, feedback included."""
+    states = {MAIL, "order 17: on its way"}
+    found = [client.post("/v1/search", json={"state": state, "k": 99}).json()["neighbors"] for state in states]
+    return sum({(one["episode_id"], one["step"]): one["reward"] for some in found for one in some}.values())
+
+
+BAD = [
+    ("POST", "/v1/episodes", {"task": "t"}, 400, "steps"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": {}}, 400, "array"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": [{"state": "s", "actoin": "a"}]}, 400, "'action'"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": ["a"]}, 400, "steps[0]"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": [{"state": " ", "action": "a"}]}, 400, "blank"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": [{"state": "s", "action": "a", "reward": "1"}]}, 400, "number"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": [{"state": "s", "action": "a" * 2**21}]}, 400, "bytes"),
+    ("POST", "/v1/episodes", {"task": "t", "steps": [{"state": "s", "action": "a"}] * 10_001}, 400, "10001"),
+    ("GET", "/v1/episodes/none", None, 404, "none"),
+    ("POST", "/v1/search", {"stat": "s"}, 400, "'state'"),
+    ("POST", "/v1/search", {}, 400, "state"),
+    ("POST", "/v1/search", {"state": "s", "k": 0}, 400, "k"),
+    ("POST", "/v1/search", {"state": "s", "k": 10**9}, 400, "1000"),
+    ("POST", "/v1/search", {"state": "s", "k": "many"}, 400, "k"),
+    ("POST", "/v1/search", {"state": ["s"]}, 400, "str"),
+    ("POST", "/v1/feedback", {"kind": "thumb", "up": True}, 400, "'thumbs'"),
+    ("POST", "/v1/feedback", {"kind": ["thumbs"]}, 400, "kind"),
+    ("POST", "/v1/feedback", {"kind": "thumbs", "up": "yes", "episode_id": "run/1"}, 400, "up"),
+    ("POST", "/v1/feedback", {"kind": "thumbs", "up": True}, 400, "episode"),
+    ("POST", "/v1/feedback", {"kind": "thumbs", "up": True, "text": "x", "episode_id": "run/1"}, 400, "'text'"),
+    ("POST", "/v1/feedback", {"kind": "thumbs", "up": True, "episode_id": "none"}, 404, "none"),
+    ("POST", "/v1/feedback", {"kind": "thumbs", "up": True, "episode_id": "run/1", "step": 2}, 404, "step 2"),
+    ("POST", "/v1/feedback", {"kind": "score", "value": 7, "episode_id": "run/1"}, 400, "scale"),
+    ("DELETE", "/v1/feedback/none", None, 404, "none"),
+    ("GET", "/v1/stats?namespace=other", None, 404, "other"),
+    ("GET", "/v1/stats?verbose=1", None, 400, "verbose"),
+    ("GET", "/v1/feedback?episode=a&episode=b", None, 400, "once"),
+    ("GET", "/v2/stats", None, 404, "/v2/stats"),
+    ("GET", "/docs", None, 404, "/docs"),
+    ("PUT", "/v1/episodes", {}, 405, "PUT"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("method", "url", "body", "status", "names"), BAD)
+def test_what_is_wrong_is_refused_with_the_reason(client, method, url, body, status, names):
+    before = client.get("/v1/stats").json()
+    said = problem(client.request(method, url, json=body) if body is not None else client.request(method, url), status)
+    assert names in " ".join(said.values())
+    assert client.get("/v1/stats").json() == before
+
+
+@pytest.mark.parametrize(
+    ("body", "names"),
+    [
+        (b"", "JSON"),
+        (b"[]", "object"),
+        (b'{"state": "s"', "JSON"),
+        (b'{"state": "s", "k": NaN}', "NaN"),
+        (b'{"state": "s", "threshold": 1e999}', "threshold"),
+        (b'{"state": "a", "state": "b"}', "twice"),
+        (b'{"state": "\xff"}', "UTF-8"),
+        (b'{"state": "\\ud800"}', "surrogate"),
+        (b'{"\\ud800": 1}', "field"),
+        (b'{"k": ' + b"1" * 5000 + b"}", "JSON"),
+        (b'{"state": ' + b"[" * 33 + b"]" * 33 + b"}", "levels"),
+        (b'{"state": ' + b"[" * 500_000 + b"]" * 500_000 + b"}", "levels"),
+    ],
+    ids=lambda value: repr(value[:24]),
+)
+def test_a_body_that_is_no_request_is_refused(client, body, names):
+    done = client.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert names in " ".join(problem(done, 400).values())
+
+
+def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(client):
+    document = client.get("/openapi.json").json()
+    assert set(document["paths"]) == {
+        "/healthz", "/v1/namespaces", "/v1/stats", "/v1/episodes", "/v1/episodes/{id}", "/v1/search", "/v1/feedback",
+        "/v1/feedback/{id}", "/v1/questions", "/v1/questions/{id}", "/v1/questions/{id}/answers", "/v1/positions",
+    }  # fmt: skip
+    body = document["paths"]["/v1/episodes"]["post"]["requestBody"]["content"]["application/json"]["schema"]
+    assert body["required"] == ["task", "steps"]
+    operations = [one for path in document["paths"].values() for one in path.values()]
+    assert len({one["operationId"] for one in operations}) == len(operations)
+    assert "http" not in client.get("/").text
+
+
+def test_several_namespaces_are_chosen_between_by_name(tmp_path):
+    path = tmp_path / "a.db"
+    for name in ("shop", "desk", "hidden"):
+        with Memory.open(path, namespace=name) as memory:
+            memory.add(Episode(name, [Step("s", name)], "e1"))
+    with serving(path, create=False, namespace=["shop", "desk"]) as client:
+        assert client.get("/v1/namespaces").json() == {"namespaces": ["shop", "desk"]}
+        problem(client.get("/v1/stats"), 400)
+        assert client.get("/v1/episodes/e1?namespace=desk").json()["task"] == "desk"
+        problem(client.get("/v1/episodes/e1?namespace=hidden"), 404)
+
+
+def test_what_cannot_be_opened_is_refused_before_anything_is_served(tmp_path):
+    path = tmp_path / "none.db"
+    with pytest.raises(NotFoundError):
+        make_app(path)
+    assert not path.exists()
+    with pytest.raises(ConfigError, match="16"):
+        make_app(path, token="short", create=True)
+    assert not path.exists()
+
+
+def test_a_read_only_service_reads(tmp_path):
+    path = tmp_path / "a.db"
+    with Memory.open(path) as memory:
+        memory.add(Episode("t", [Step("s", "a")], "e1"))
+    with serving(path, create=False, read_only=True) as client:
+        assert client.get("/v1/episodes/e1").status_code == 200
+        said = problem(client.post("/v1/episodes", json={**EPISODE, "id": "e2"}), 403)
+        assert said["error"] == "ReadOnlyStoreError"
+
+
+def test_what_was_stored_is_there_after_a_restart(tmp_path):
+    path = tmp_path / "a.db"
+    with serving(path) as client:
+        client.post("/v1/episodes", json=EPISODE)
+        client.post("/v1/feedback", json={"kind": "thumbs", "up": True, "episode_id": "run/1", "author": "ann"})
+    with serving(path, create=False) as client:
+        assert client.get("/v1/episodes/run%2F1").status_code == 200
+        [given] = client.get("/v1/feedback").json()["feedback"]
+        assert given["author"] == "ann"
+    with Memory.open(path) as memory:
+        memory.verify()
+
+
+def test_a_busy_store_is_a_503_and_the_request_ends(tmp_path):
+    path = tmp_path / "a.db"
+    held, done = threading.Event(), threading.Event()
+
+    def hold():
+        import sqlite3
+
+        holder = sqlite3.connect(path, isolation_level=None)
+        holder.execute("BEGIN IMMEDIATE")
+        held.set()
+        done.wait(20)
+        holder.execute("ROLLBACK")
+        holder.close()
+
+    with serving(path, timeout_s=0.3) as client:
+        thread = threading.Thread(target=hold)
+        thread.start()
+        held.wait(20)
+        answered = client.post("/v1/episodes", json=EPISODE)
+        done.set()
+        thread.join()
+        assert problem(answered, 503)["error"] == "StoreBusyError"
+        assert answered.headers["retry-after"]
+        assert client.post("/v1/episodes", json=EPISODE).status_code == 201  # asking again does no harm
+        assert client.get("/v1/stats").json()["episodes"] == 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [(NotFoundError, 404), (EpisodeConflictError, 409), (StoreBusyError, 503), (StoreFullError, 507),
+     (ReadOnlyStoreError, 403), (IntegrityError, 500), (ConfigError, 501)],
+)  # fmt: skip
+def test_each_error_has_its_status(kind, status):
+    assert status_of(kind("a", "b", "c")) == status
+
+
+def test_many_clients_at_once_lose_nothing(tmp_path):
+    with serving(tmp_path / "a.db") as client:
+
+        def work(number):
+            for n in range(5):
+                body = {"task": "t", "id": f"{number}-{n}", "steps": [{"state": f"s {number} {n}", "action": "a"}]}
+                assert client.post(f"{HERE}/v1/episodes", json=body).status_code == 201
+
+        threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert client.get("/v1/stats").json()["episodes"] == 20

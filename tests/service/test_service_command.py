@@ -1,0 +1,129 @@
+"""`seasoned serve`: where it listens, what it asks for, how it stops."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+
+import pytest
+from click.testing import CliRunner
+
+from seasoned import Episode, Memory, Step
+from seasoned.cli.main import cli
+from seasoned.errors import ConfigError
+from seasoned.service.serving import listen
+
+pytest.importorskip("uvicorn", reason="needs the extra serve")
+
+TOKEN = "a-token-of-enough-characters"
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path, namespace="shop") as memory:
+        memory.add(Episode("t", [Step("s", "a")], "e1"))
+    return path
+
+
+@pytest.fixture
+def token_file(tmp_path):
+    file = tmp_path / "token"
+    file.write_text(TOKEN + "\n")
+    file.chmod(0o600)
+    return file
+
+
+def seasoned(*args):
+    return CliRunner().invoke(cli, ["serve", *map(str, args)])
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
+def test_it_does_not_listen_to_others_without_a_token(path, host):
+    done = seasoned(path, "--host", host, "--port", 0)
+    assert done.exit_code == 2
+    assert "token" in done.stderr or "address" in done.stderr
+    assert done.stdout == ""
+
+
+def test_with_a_token_it_may():
+    with listen("0.0.0.0", 0, secured=True) as listening:
+        assert listening.getsockname()[1] > 0
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.9.9.9"])
+def test_this_machine_alone_needs_none(host):
+    with listen(host, 0, secured=False) as listening:
+        assert listening.getsockname()[0].startswith(("127.", "::1"))
+
+
+def test_a_port_that_is_taken_and_a_host_that_is_none_are_said():
+    with listen("127.0.0.1", 0, secured=False) as first, pytest.raises(ConfigError, match="port is free"):
+        listen("127.0.0.1", first.getsockname()[1], secured=False)
+    with pytest.raises(ConfigError, match="address"):
+        listen("no.such.host.invalid", 0, secured=True)
+
+
+@pytest.mark.parametrize("content", [b"", b"short\n", b"\xff" * 30, b"two lines\nof a token file\n"])
+def test_a_token_file_that_holds_none_is_refused(path, tmp_path, content):
+    file = tmp_path / "bad"
+    file.write_bytes(content)
+    done = seasoned(path, "--token-file", file, "--port", 0)
+    assert done.exit_code == 2
+    assert "token" in done.stderr
+    assert seasoned(path, "--token-file", tmp_path / "none", "--port", 0).exit_code == 2
+
+
+def test_a_memory_that_is_not_there_is_not_made(tmp_path):
+    done = seasoned(tmp_path / "none.db", "--port", 0)
+    assert done.exit_code == 3
+    assert not (tmp_path / "none.db").exists()
+
+
+@pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
+def test_a_missing_library_is_said_with_its_install_line(path, monkeypatch, missing):
+    monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
+    done = seasoned(path, "--port", 0)
+    assert done.exit_code == 2
+    assert "pip install 'seasoned[serve]'" in done.stderr
+
+
+@pytest.mark.parametrize("stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+def test_it_serves_until_it_is_told_to_stop_and_keeps_what_it_was_told(path, token_file, stop):
+    command = [sys.executable, "-m", "seasoned", "serve", str(path), "--port", "0", "--token-file", str(token_file)]
+    server = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+    )
+    try:
+        line = server.stdout.readline()
+        url = line.split()[0]
+        body = json.dumps({"kind": "thumbs", "up": True, "episode_id": "e1", "author": "ann"}).encode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
+        asked = urllib.request.Request(f"{url}v1/feedback", data=body, headers=headers)
+        with urllib.request.urlopen(asked, timeout=20) as answered:
+            assert answered.status == 201
+        del headers["Authorization"]
+        with pytest.raises(urllib.error.HTTPError) as caught:
+            urllib.request.urlopen(urllib.request.Request(f"{url}v1/stats", headers=headers), timeout=20)
+        assert caught.value.code == 401
+        port = int(url.rstrip("/").rpartition(":")[2])
+        # A client that says nothing is no reason to stay.
+        with socket.create_connection(("127.0.0.1", port), timeout=20):
+            server.send_signal(stop)
+            assert server.wait(30) == 0
+        said = server.stderr.read()
+    finally:
+        server.kill()
+        server.wait()
+    assert "stopped" in said
+    assert "POST /v1/feedback 201" in said
+    assert TOKEN not in said + line
+    with Memory.open(path, namespace="shop", create=False) as memory:
+        assert [given.author for given in memory.given()] == ["ann"]
+        memory.verify()

@@ -1,0 +1,250 @@
+"""The page in a real browser: driven by keyboard, on a phone's width, with text that would like to be markup."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+pytest.importorskip("fastapi", reason="needs the extra serve")
+pytest.importorskip("playwright", reason="needs Playwright: pip install playwright")
+
+from playwright.sync_api import expect, sync_playwright
+
+from seasoned import Memory
+from seasoned.service import Candidate, Question, Questions
+
+TOKEN = "a-token-of-enough-characters"
+CHROMIUM = os.environ.get("SEASONED_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
+HOSTILE = (
+    "<img src=x onerror=\"window.hit='img'\"><script>window.hit='script'</script>"
+    "<svg onload=\"window.hit='svg'\"></svg> </pre> &lt;b&gt; {{7*7}} javascript:alert(1)"
+)
+PLAIN = ("It comes on Monday.", "It is lost.")
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(CHROMIUM is None, reason="needs a Chromium; name one in SEASONED_CHROMIUM"),
+]
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def served(tmp_path):
+    """A memory with two questions, served by the command on a port of its own; where it is."""
+    path, token = tmp_path / "a.db", tmp_path / "token"
+    token.write_text(TOKEN + "\n")
+    token.chmod(0o600)
+    with Memory.open(path, namespace="desk") as memory:
+        questions = Questions(memory)
+        hostile = (Candidate(HOSTILE), *map(Candidate, PLAIN))
+        questions.add(Question(hostile, task=HOSTILE, state=HOSTILE, prompt=HOSTILE, id="hostile"))
+        questions.add(Question([Candidate(text) for text in PLAIN], task="support", state="mail: and now?", id="plain"))
+    command = [sys.executable, "-m", "seasoned", "serve", str(path), "--port", "0", "--token-file", str(token)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    try:
+        yield path, server.stdout.readline().split()[0]
+    finally:
+        server.terminate()
+        assert server.wait(30) == 0
+
+
+@pytest.fixture
+def opened(browser, served):
+    """Open the page as somebody; what the browser complains about is collected."""
+    contexts, complaints = [], []
+
+    def opened(name, **settings):
+        context = browser.new_context(**settings)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("console", lambda said: complaints.append(said.text) if "Content Security" in said.text else None)
+        page.on("dialog", lambda dialog: complaints.append(dialog.message))
+        page.on("request", lambda asked: None if asked.url.startswith(served[1]) else complaints.append(asked.url))
+        page.goto(served[1])
+        page.locator("#entry[open]").wait_for()
+        page.locator("#token").fill(TOKEN)
+        page.locator("#name").fill(name)
+        page.keyboard.press("Enter")
+        page.locator("#question:not([hidden])").wait_for()
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def shown(page):
+    return page.locator(".candidate span").all_text_contents()
+
+
+def given(path):
+    """What stands, in the memory."""
+    with Memory.open(path, namespace="desk", create=False) as memory:
+        return [one for one in memory.given() if one.revoked_at is None]
+
+
+def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
+    path, _ = served
+    page = opened("ann")
+    assert page.locator("#state").text_content() == HOSTILE
+    assert page.locator("#task").text_content() == HOSTILE
+    assert page.locator("#prompt").text_content() == HOSTILE
+    order = shown(page)
+    assert sorted(order) == sorted((HOSTILE, *PLAIN))
+
+    page.keyboard.press("c")
+    page.keyboard.type("because 1 <b>")
+    page.keyboard.press("Enter")
+    page.keyboard.press(str(order.index(HOSTILE) + 1))
+    page.locator("#learned:not([hidden])").wait_for()
+    assert page.locator("#said").text_content() == f"{HOSTILE}\n(because 1 <b>)"
+    assert page.locator(".learned-row .answer span:last-child").all_text_contents() == order
+    chosen = page.locator(".learned-row.chosen")
+    assert chosen.locator(".answer span:last-child").text_content() == HOSTILE
+    was, now = (
+        float(chosen.locator(f".fill.{kind}").evaluate("e => e.style.width").rstrip("%")) for kind in ("was", "now")
+    )
+    assert was == pytest.approx(100 / 3, abs=0.01)
+    assert now > was
+    [one] = given(path)
+    assert (one.author, one.feedback.comment) == ("ann", "because 1 <b>")
+    assert list(one.feedback.candidates) == order
+    assert order[one.feedback.chosen] == HOSTILE
+    assert page.evaluate("window.hit") is None
+    assert page.locator("main img, main script, main svg, main b").count() == 0
+
+    page.keyboard.press("u")
+    page.locator("#question:not([hidden])").wait_for()
+    assert given(path) == []
+    assert page.locator("#state").text_content() == HOSTILE
+
+    page.keyboard.press("s")
+    expect(page.locator("#state")).to_have_text("mail: and now?")
+    page.keyboard.press("o")
+    page.keyboard.type("On <i>Tuesday</i>, 1 or 2?")  # digits are text here, not choices
+    page.keyboard.press("Control+Enter")
+    page.locator("#learned:not([hidden])").wait_for()
+    assert "Each answer adds to that" in page.locator("#summary").text_content()  # one stored step is too little
+    page.keyboard.press("Enter")
+    expect(page.locator("#done-title")).to_have_text("Only skipped questions are left.")
+    page.keyboard.press("r")
+    expect(page.locator("#state")).to_have_text(HOSTILE)
+
+    order = shown(page)
+    page.keyboard.press("e")
+    page.keyboard.press(str(order.index(PLAIN[0]) + 1))
+    expect(page.locator("#text")).to_have_value(PLAIN[0])
+    page.locator("#text").press("End")
+    page.keyboard.type(" Sorry.")
+    page.keyboard.press("Control+Enter")
+    page.locator("#learned:not([hidden])").wait_for()
+    page.keyboard.press("n")
+    expect(page.locator("#done-title")).to_have_text("No open questions.")
+    assert [one.feedback.text for one in given(path)] == ["On <i>Tuesday</i>, 1 or 2?", f"{PLAIN[0]} Sorry."]
+    page.keyboard.press("?")
+    page.locator("#help[open]").wait_for()
+    page.keyboard.press("u")  # keys do nothing behind a dialog
+    page.keyboard.press("Escape")
+    assert len(given(path)) == 2
+
+
+def test_the_order_is_drawn_anew_each_time(opened):
+    page = opened("eve")
+    orders = set()
+    for _ in range(40):
+        orders.add(tuple(shown(page)))
+        page.keyboard.press("s")
+        page.keyboard.press("s")
+        page.keyboard.press("r")
+        expect(page.locator("#state")).to_have_text(HOSTILE)
+        if len(orders) > 3:
+            break
+    assert len(orders) > 3  # of six; by chance, once in 10^13
+
+
+def test_every_question_of_a_long_queue_comes(opened, served):
+    with Memory.open(served[0], namespace="desk", create=False) as memory:
+        for n in range(43):
+            Questions(memory).add(Question([Candidate("a"), Candidate("b")], task="t", state=f"mail {n}"))
+    page = opened("kim")
+    seen = set()
+    for n in range(45):
+        seen.add(page.locator("#state").text_content())
+        page.keyboard.press("s" if n % 2 else "1")
+        if n % 2 == 0:
+            page.locator("#learned:not([hidden])").wait_for()
+            page.keyboard.press("Enter")
+        expect(page.locator("#learned")).to_be_hidden()
+        page.wait_for_function("() => !document.querySelector('main button:disabled')")
+    expect(page.locator("#done-title")).to_have_text("Only skipped questions are left.")
+    assert len(seen) == 45
+    assert len(given(served[0])) == 23
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_it_fits_a_phone_and_answers_to_touch(opened, served, scheme):
+    page = opened("bob", viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True, color_scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    assert (
+        min(page.locator(".candidate, .row button:visible").evaluate_all("all => all.map(e => e.offsetHeight)")) >= 40
+    )
+    page.locator(".candidate").first.tap()
+    page.locator("#learned:not([hidden])").wait_for()
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    for selector in ("#summary", ".facts .quiet", ".legend", ".facts .up, .facts .down"):
+        assert contrast(page, selector) >= 4.5, selector
+    assert [one.author for one in given(served[0])] == ["bob"]
+
+
+def contrast(page, selector):
+    """The contrast of a text with its card, as WCAG 2 defines it."""
+    colors = page.evaluate(
+        "s => [getComputedStyle(document.querySelector(s)).color,"
+        " getComputedStyle(document.querySelector('#learned')).backgroundColor]",
+        selector,
+    )
+
+    def luminance(color):
+        channels = [int(n) / 255 for n in color[color.index("(") + 1 : -1].split(",")[:3]]
+        linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+
+    dark, light = sorted(map(luminance, colors))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_a_wrong_token_is_asked_for_again_and_another_site_cannot_answer(browser, served):
+    path, url = served
+    context = browser.new_context()
+    page = context.new_page()
+    page.goto(url)
+    page.locator("#entry[open]").wait_for()
+    page.locator("#name").fill("mallory")
+    page.locator("#token").fill("not-the-token-at-all")
+    page.keyboard.press("Enter")
+    expect(page.locator("#entry-error")).to_have_text("This token is not right.")
+    page.goto("about:blank")  # another origin
+    failed = page.evaluate(
+        "async ([url, token]) => { try { const done = await fetch(url + 'v1/questions/plain/answers', {method: 'POST',"
+        " headers: {'Content-Type': 'application/json', Authorization: 'Bearer ' + token},"
+        " body: JSON.stringify({kind: 'choice', author: 'mallory', chosen: 0})}); return done.status }"
+        " catch { return 0 } }",
+        [url, TOKEN],
+    )
+    assert failed == 0
+    assert given(path) == []
+    context.close()

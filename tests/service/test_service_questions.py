@@ -1,0 +1,323 @@
+"""Questions to people: asked once, answered by several, learned from, taken back, erased."""
+
+from __future__ import annotations
+
+import math
+import threading
+
+import pytest
+from serving import MAIL, REPLIES, asked, problem, serving
+
+from seasoned import Budget, Episode, JitRL, Memory, Step
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
+from seasoned.service import Candidate, Question, Questions, Reply
+
+CANDIDATES = tuple(Candidate(text) for text in REPLIES)
+QUESTION = Question(CANDIDATES, task="support", state=MAIL)
+
+
+@pytest.fixture
+def client():
+    with serving() as client:
+        yield client
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:") as memory:
+        yield memory
+
+
+def choose(client, id_, chosen, author="ann", **more):
+    done = client.post(
+        f"/v1/questions/{id_}/answers", json={"kind": "choice", "author": author, "chosen": chosen, **more}
+    )
+    assert done.status_code == 201, done.text
+    return done.json()
+
+
+def waiting(client, author="ann"):
+    return [one["id"] for one in client.get("/v1/questions", params={"author": author}).json()["questions"]]
+
+
+def returns(client):
+    """Action to the returns of the stored steps that took it in this state."""
+    found = client.post("/v1/search", json={"state": MAIL, "k": 99, "threshold": 1}).json()["neighbors"]
+    by_action = {}
+    for one in found:
+        by_action.setdefault(one["action"], []).append(one["return"])
+    return by_action
+
+
+def test_a_choice_moves_the_policy_as_the_library_says(client):
+    id_ = asked(client)
+    learned = choose(client, id_, 1)
+    assert learned["before"]["mode"] == "base"
+    assert {one["action"]: one["prob"] for one in learned["before"]["actions"]} == pytest.approx(
+        dict.fromkeys(REPLIES, 1 / 3)
+    )
+    assert returns(client) == {REPLIES[0]: [-0.5], REPLIES[1]: [1.0], REPLIES[2]: [-0.5]}
+    with Memory.open(":memory:") as other:  # the same experience, told by hand
+        for text, reward in zip(REPLIES, (-0.5, 1.0, -0.5), strict=True):
+            other.add(Episode("support", [Step(MAIL, text, reward)]))
+        expected = JitRL(other).decide(MAIL, dict.fromkeys(REPLIES, -math.log(3)))
+    after = learned["after"]
+    assert after["mode"] == "memory"
+    assert {one["action"]: one["prob"] for one in after["actions"]} == pytest.approx(expected.probs)
+    assert {one["action"]: one["advantage"] for one in after["actions"]} == pytest.approx(expected.advantages)
+    assert [one["count"] for one in after["actions"]] == [1, 1, 1]
+    assert client.get(f"/v1/questions/{id_}").json()["policy"] == after
+
+
+def test_undo_takes_all_of_it_back_and_the_question_waits_again(client):
+    id_ = asked(client)
+    before = client.get(f"/v1/questions/{id_}").json()["policy"]
+    learned = choose(client, id_, 0)
+    assert waiting(client) == []
+    assert client.delete(f"/v1/feedback/{learned['id']}").status_code == 200
+    assert returns(client) == {}
+    assert client.get(f"/v1/questions/{id_}").json()["policy"] == before
+    assert waiting(client) == [id_]
+
+
+def test_the_order_in_which_they_were_shown_is_kept(client):
+    ids = [asked(client, state=f"{MAIL} {n}") for n in range(3)]
+    for id_, order in zip(ids, ([2, 0, 1], [1, 2, 0], [0, 1, 2]), strict=True):
+        given = choose(client, id_, 1, order=order)["feedback"]
+        assert given["candidates"] == [REPLIES[i] for i in order]
+        assert given["candidates"][given["chosen"]] == REPLIES[1]
+    assert client.get("/v1/positions").json() == {"positions": {"3": [1, 1, 1]}}
+
+
+def test_an_own_answer_becomes_one_that_memory_knows(client):
+    id_ = asked(client)
+    body = {"kind": "own_answer", "author": "ann", "text": "It is at your door.", "comment": "I called"}
+    learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
+    assert returns(client) == {"It is at your door.": [1.0]}
+    assert learned["feedback"] == {"kind": "own_answer", "text": "It is at your door.", "comment": "I called"}
+    assert learned["after"]["mode"] == "base"  # one stored step is too little
+    assert "3 are needed" in learned["after"]["reason"]
+    for author in ("bob", "eve"):
+        choose(client, id_, 1, author)
+    actions = {one["action"]: one for one in client.get(f"/v1/questions/{id_}").json()["policy"]["actions"]}
+    assert actions["It is at your door."]["from_memory"]
+
+
+def test_an_edit_of_what_was_executed_says_how_much_that_was_worth(client):
+    client.post(
+        "/v1/episodes", json={"id": "e1", "task": "support", "steps": [{"state": MAIL, "action": "It is lost."}]}
+    )
+    id_ = asked(client, task=None, state=None, episode_id="e1")
+    body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last."}
+    learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
+    assert learned["feedback"]["kind"] == "edit"
+    found = returns(client)
+    assert found["It is last."] == [1.0]
+    assert found["It is lost."][0] == pytest.approx(1 - 2 * 1 / 11)  # one of eleven characters
+
+
+def test_an_edit_of_what_was_not_executed_is_an_answer_of_its_own(client):
+    id_ = asked(client)
+    body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last."}
+    learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
+    assert learned["feedback"]["kind"] == "own_answer"
+    assert returns(client) == {"It is last.": [1.0]}
+
+
+def test_what_was_executed_is_rewarded_where_it_happened(memory):
+    memory.add(Episode("support", [Step(MAIL, REPLIES[0]), Step("later", "close", 1.0)], "e1", subject="customer"))
+    questions = Questions(memory)
+    id_ = questions.add(Question(CANDIDATES, episode_id="e1", step=0))
+    stored = questions.get(id_)
+    assert (stored.task, stored.state, stored.subject) == ("support", MAIL, "customer")
+    learned = questions.answer(id_, Reply("choice", "ann", chosen=0))
+    assert {(one.episode_id, one.step): one.reward for one in learned.given.rewards}["e1", 0] == 1.0
+    assert len(learned.given.episode_ids) == len(REPLIES) - 1
+
+
+def test_the_same_question_is_asked_once_and_an_id_means_one(memory):
+    questions = Questions(memory)
+    first = questions.add(QUESTION)
+    assert questions.add(QUESTION) == first
+    assert questions.add(Question(CANDIDATES, task="support", state=MAIL, id="q1")) == "q1"
+    assert questions.add(Question(CANDIDATES, task="support", state=MAIL, id="q1")) == "q1"
+    assert questions.queue().n_total == 2
+    with pytest.raises(EpisodeConflictError):
+        questions.add(Question(CANDIDATES, task="support", state="other", id="q1"))
+
+
+def test_a_question_is_never_taken_for_experience(memory):
+    Questions(memory).add(QUESTION)
+    assert memory.search(MAIL) == []
+    assert JitRL(memory).decide(MAIL, QUESTION.priors).mode == "base"
+
+
+def test_several_people_answer_and_each_has_one_say(client):
+    first, second = asked(client), asked(client, state="mail: thanks")
+    assert waiting(client) == [first, second]
+    choose(client, first, 0, "ann")
+    assert waiting(client, "ann") == [second]
+    assert waiting(client, "bob") == [second, first]  # who has the fewest answers comes first
+    choose(client, first, 1, "bob")
+    choose(client, first, 2, "ann")  # another word on it
+    standing = client.get(f"/v1/questions/{first}").json()["answers"]
+    assert [(one["author"], one["feedback"]["candidates"][one["feedback"]["chosen"]]) for one in standing] == [
+        ("bob", REPLIES[1]),
+        ("ann", REPLIES[2]),
+    ]
+    client.post(f"/v1/questions/{first}/answers", json={"kind": "own_answer", "author": "ann", "text": "Sorry."})
+    standing = client.get(f"/v1/questions/{first}").json()["answers"]
+    assert [(one["author"], one["feedback"]["kind"]) for one in standing] == [("bob", "choice"), ("ann", "own_answer")]
+    assert returns(client) == {REPLIES[0]: [-0.5], REPLIES[1]: [1.0], REPLIES[2]: [-0.5], "Sorry.": [1.0]}
+
+
+@pytest.mark.parametrize("authors", [("ann", "bob"), ("ann", "ann")])
+def test_two_clients_answer_one_question_at_once(tmp_path, authors):
+    path = tmp_path / "a.db"
+    with serving(path) as client:
+        id_ = asked(client)
+        start = threading.Barrier(2)
+
+        def work(author, chosen):
+            start.wait(20)
+            choose(client, id_, chosen, author)
+
+        threads = [threading.Thread(target=work, args=(author, n)) for n, author in enumerate(authors)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        standing = client.get(f"/v1/questions/{id_}").json()["answers"]
+        assert sorted(one["author"] for one in standing) == sorted(set(authors))
+        assert sum(map(len, returns(client).values())) == len(REPLIES) * len(set(authors))
+    with serving(path, create=False) as client:  # and all of it is there after a restart
+        assert [one["id"] for one in client.get(f"/v1/questions/{id_}").json()["answers"]] == [
+            one["id"] for one in standing
+        ]
+        assert waiting(client, "eve") == [id_]
+    with Memory.open(path) as memory:
+        memory.verify()
+
+
+def test_a_question_goes_with_its_subject_and_an_answer_with_its_author(memory):
+    questions = Questions(memory)
+    id_ = questions.add(Question(CANDIDATES, task="support", state=MAIL, subject="customer-17"))
+    questions.answer(id_, Reply("choice", "ann", chosen=0))
+    kept = questions.add(Question(CANDIDATES, task="support", state="another mail"))
+    questions.answer(kept, Reply("own_answer", "ann", text="Good day."))
+    memory.erase("customer-17")
+    with pytest.raises(NotFoundError):
+        questions.get(id_)
+    assert memory.search(MAIL, threshold=1.0) == []
+    assert [str(question.id) for question, _ in questions.queue(author="eve").questions] == [kept]
+    memory.erase("ann")
+    assert questions.answers(questions.get(kept)) == []
+    memory.verify()
+
+
+def test_a_question_about_what_was_pruned_does_not_wait(memory):
+    memory.import_episodes([(Episode("support", [Step(MAIL, "a")], "e1"), 0.0)])
+    questions = Questions(memory)
+    id_ = questions.add(Question(CANDIDATES, episode_id="e1"))
+    assert questions.queue(author="ann").n_open == 1
+    memory.prune(Budget(age_s=10.0**6))
+    assert (questions.queue(author="ann").questions, questions.queue(author="ann").n_open) == ((), 0)
+    with pytest.raises(NotFoundError):
+        questions.answer(id_, Reply("choice", "ann", chosen=0))
+
+
+def test_a_question_that_is_too_large_leaves_nothing_behind(memory):
+    texts = [Candidate(f"{n}" * 2**19) for n in range(3)]
+    with pytest.raises(InputError, match="bytes"):
+        Questions(memory).add(Question(texts, task="support", state=MAIL, id="q1"))
+    assert memory.episodes() == []
+
+
+def test_hostile_text_is_kept_as_it_is(client):
+    hostile = "<script>alert(1)</script> {{7*7}} '; DROP TABLE episode; -- \u202e"
+    id_ = asked(client, state=hostile, candidates=[{"text": hostile}, {"text": "b"}], prompt=hostile)
+    question = client.get(f"/v1/questions/{id_}").json()
+    assert (question["state"], question["prompt"], question["candidates"][0]["text"]) == (hostile,) * 3
+    answered = client.get(f"/v1/questions/{id_}")
+    assert answered.headers["content-type"] == "application/json"
+
+
+@pytest.mark.parametrize(
+    ("more", "rule"),
+    [
+        ({"candidates": CANDIDATES[:1]}, "two or more"),
+        ({"candidates": [Candidate(str(n)) for n in range(10)]}, "at most 9"),
+        ({"candidates": [Candidate("Pay"), Candidate("  pay ")]}, "differ"),
+        ({"candidates": [Candidate("a", logprob=-1.0), Candidate("b")]}, "all have one"),
+        ({"candidates": ["a", "b"]}, "Candidate"),
+        ({"state": None}, "a task and a state"),
+        ({"state": " "}, "blank"),
+        ({"step": 0}, "belongs to an episode"),
+        ({"episode_id": "e1", "step": -1}, "index"),
+        ({"episode_id": "e1", "step": True}, "index"),
+        ({"subject": ""}, "blank"),
+    ],
+)
+def test_a_question_that_is_none_is_refused(more, rule):
+    with pytest.raises(InputError, match=rule) as caught:
+        Question(**{"candidates": CANDIDATES, "task": "support", "state": MAIL, **more})
+    assert caught.value.seen
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize(
+    ("more", "error"),
+    [
+        ({"episode_id": "none"}, NotFoundError),
+        ({"episode_id": "e1", "step": 1}, NotFoundError),
+        ({"episode_id": "e1", "state": "another"}, InputError),
+        ({"episode_id": "e1", "subject": "another"}, InputError),
+    ],
+)
+def test_a_question_about_a_step_fits_it(memory, more, error):
+    memory.add(Episode("support", [Step(MAIL, REPLIES[0])], "e1"))
+    with pytest.raises(error):
+        Questions(memory).add(Question(CANDIDATES, **more))
+    assert Questions(memory).queue().n_total == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "names"),
+    [
+        ({"kind": "choice", "author": "ann"}, 400, "chosen"),
+        ({"kind": "choice", "author": "ann", "chosen": 3}, 400, "0 to 2"),
+        ({"kind": "choice", "author": "ann", "chosen": True}, 400, "index"),
+        ({"kind": "choice", "author": "ann", "chosen": "0"}, 400, "index"),
+        ({"kind": "choice", "author": "ann", "chosen": 0, "order": [0, 1]}, 400, "order"),
+        ({"kind": "choice", "author": "ann", "chosen": 0, "order": [0, 1, 1]}, 400, "order"),
+        ({"kind": "choice", "author": "ann", "chosen": 0, "order": "012"}, 400, "order"),
+        ({"kind": "choice", "author": "ann", "chosen": 0, "order": [0, 1, True]}, 400, "order"),
+        ({"kind": "choice", "author": " ", "chosen": 0}, 400, "author"),
+        ({"kind": "choice", "chosen": 0}, 400, "author"),
+        ({"kind": "thumbs", "author": "ann"}, 400, "own_answer"),
+        ({"kind": "own_answer", "author": "ann", "text": ""}, 400, "blank"),
+        ({"kind": "own_answer", "author": "ann", "chosen": 0, "text": "x"}, 400, "text"),
+        ({"kind": "own_answer", "author": "ann", "text": {"a": 1}}, 400, "str"),
+        ({"kind": "edit", "author": "ann", "text": "x"}, 400, "chosen"),
+        ({"kind": "edit", "author": "ann", "chosen": 0, "text": "x" * 2**21}, 400, "bytes"),
+    ],
+)
+def test_an_answer_that_is_none_changes_nothing(asked_once, body, status, names):
+    client, id_ = asked_once
+    said = problem(client.post(f"/v1/questions/{id_}/answers", json=body), status)
+    assert names in " ".join(said.values())
+    assert returns(client) == {}
+
+
+@pytest.fixture(scope="module")
+def asked_once():
+    with serving() as client:
+        yield client, asked(client)
+
+
+def test_a_question_that_nobody_asked_has_no_answer(asked_once):
+    client, _ = asked_once
+    problem(client.get("/v1/questions/none"), 404)
+    problem(client.post("/v1/questions/none/answers", json={"kind": "choice", "author": "a", "chosen": 0}), 404)
+    for limit in ("0", "1001", "x", "-1"):
+        problem(client.get("/v1/questions", params={"limit": limit}), 400)

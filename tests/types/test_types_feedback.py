@@ -1,0 +1,84 @@
+"""Kinds of feedback: what they hold, what they refuse, and that they are data."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from seasoned.errors import InputError
+from seasoned.types import (
+    FEEDBACK_KINDS,
+    Choice,
+    Correction,
+    Edit,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    Thumbs,
+    check_body,
+    check_kind,
+    feedback_from_record,
+    feedback_record,
+)
+
+GOOD = [
+    Thumbs(True), Thumbs(np.bool_(False), "so"), Score(1), Score(np.float64(3), 1, 5), Choice(["a", "b"], np.int64(1)),
+    Edit("x"), OwnAnswer("x", "because"), Correction("no"), Outcome(exit_code=-9), Outcome(passed=0, total=1),
+    Outcome(built=True, exit_code=0, passed=2, total=2, comment="all"), Review("approved"), Review("comment", "hm"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("feedback", GOOD, ids=repr)
+def test_it_is_hashable_data(feedback):
+    record = json.loads(json.dumps(feedback_record(feedback)))
+    assert feedback_from_record(feedback.kind, record) == feedback
+    assert feedback_from_record(feedback.kind, {**record, "weight": 1.0}) == feedback
+    assert len({feedback, feedback_from_record(feedback.kind, record)}) == 1
+    assert FEEDBACK_KINDS[feedback.kind] is type(feedback)
+    with pytest.raises(AttributeError):
+        feedback.comment = "another"
+
+
+def test_there_are_eight_kinds():
+    assert sorted(FEEDBACK_KINDS) == [
+        "choice", "correction", "edit", "outcome", "own_answer", "review", "score", "thumbs",
+    ]  # fmt: skip
+
+
+BAD = [
+    lambda: Thumbs(1), lambda: Thumbs("up"), lambda: Thumbs(True, " "), lambda: Thumbs(True, 3),
+    lambda: Score(math.nan), lambda: Score(math.inf), lambda: Score(1.01), lambda: Score(0, 1, 5), lambda: Score("4"),
+    lambda: Score(0, 1, 1), lambda: Score(0, 1, -1), lambda: Score(True), lambda: Score(0, math.nan, 1),
+    lambda: Choice((), 0), lambda: Choice(("a",), 0), lambda: Choice(("a", "b"), 2), lambda: Choice(("a", "b"), -1),
+    lambda: Choice(("a", "b"), True), lambda: Choice(("a", "b"), 0.0), lambda: Choice(("a", " A "), 0),
+    lambda: Choice(("go  north", "GO north"), 0), lambda: Choice(("a", ""), 0), lambda: Choice(("a", None), 0),
+    lambda: Choice("ab", 0), lambda: Choice(None, 0), lambda: Choice({"a", "b"}, 0),
+    lambda: Edit(""), lambda: Edit(" \n"), lambda: Edit(None), lambda: OwnAnswer("\ud800"), lambda: Correction(3),
+    Outcome, lambda: Outcome(comment="x"), lambda: Outcome(passed=1), lambda: Outcome(total=1),
+    lambda: Outcome(passed=2, total=1), lambda: Outcome(passed=0, total=0), lambda: Outcome(passed=-1, total=1),
+    lambda: Outcome(exit_code="0"), lambda: Outcome(exit_code=False), lambda: Outcome(built="yes"),
+    lambda: Outcome(passed=0.5, total=1), lambda: Review("ok"), lambda: Review(None), lambda: Review(["approved"]),
+    lambda: feedback_record({"up": True}), lambda: feedback_record(Thumbs), lambda: feedback_from_record("stars", {}),
+    lambda: feedback_from_record("thumbs", {}), lambda: feedback_from_record("choice", {"candidates": ["a", "b"]}),
+    lambda: check_kind("Plan"), lambda: check_body([("a", 1)]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("number", range(len(BAD)))
+def test_what_breaks_a_rule_is_refused(number):
+    with pytest.raises(InputError) as caught:
+        BAD[number]()
+    assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
+
+
+def test_a_body_is_copied_as_plain_data():
+    given = {"a": (1, np.int64(2)), "b": {"c": np.float64(0.5), "d": [None, np.bool_(True)]}}
+    body = check_body(given)
+    assert body == {"a": [1, 2], "b": {"c": 0.5, "d": [None, True]}}
+    assert json.loads(json.dumps(body)) == body
+    given["b"]["c"] = 7
+    assert body["b"]["c"] == 0.5
