@@ -18,8 +18,8 @@ ROOT = Path(seasoned.__file__).parent
 MAX_LINES = 400
 DYNAMIC = {"import_module", "__import__", "load_extra"}
 HEAVY = {
-    "browsergym", "fastapi", "gymnasium", "harbor", "jericho", "litellm", "matplotlib", "openai", "playwright", "ray", "spacy", "textworld",
-    "starlette", "tiktoken", "torch", "transformers", "uvicorn", "xllamacpp",
+    "browsergym", "fastapi", "gymnasium", "harbor", "jericho", "litellm", "matplotlib", "openai", "playwright",
+    "ray", "spacy", "starlette", "textworld", "tiktoken", "torch", "transformers", "uvicorn", "xllamacpp",
 }  # fmt: skip
 SCREEN = {"click", "rich"}
 

@@ -286,7 +286,7 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("options", "says"), REFUSED, ids=[str(options) for options, _ in REFUSED])
+@pytest.mark.parametrize(("options", "says"), REFUSED, ids=[" ".join(options) for options, _ in REFUSED])
 def test_what_cannot_work_is_refused_when_the_agent_is_made(options, says):
     with Memory.open(":memory:") as memory, pytest.raises(InputError) as error:
         Agent(**{"llm": LLM, "memory": memory} | options)

@@ -179,6 +179,7 @@ def test_a_student_that_is_always_sure_is_the_arm_without_a_teacher(spec, mode, 
         assert shown[0] == shown[1]
         assert bool(shown[0]) == (mode != "logits")
         assert {by for each in decided(one) for by in each} == {"student"}
+        assert {e.policy for e in one.episodes()} == {e.policy for e in other.episodes()}
 
 
 @pytest.mark.parametrize("mode", ["prompt", "logits", "both"])

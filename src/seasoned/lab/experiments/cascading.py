@@ -137,31 +137,36 @@ def cascade_arm(
 
     Raises:
         InputError: a value breaks its rule.
+
+    Example:
+        >>> from seasoned.agents import UniformReader
+        >>> with Memory.open(":memory:") as memory:
+        ...     arm = cascade_arm(UniformReader(), UniformReader(), memory, policy=JitRL, fill_episodes=5)
+        >>> arm.policy.name, arm.reader.name
+        ('default', 'cascade:uniform|uniform')
     """
     fill = check_whole("fill_episodes", fill_episodes, 0)
     if knowledge is not None:
         student = shown_arm(reader, knowledge, None if policy is None else memory, policy)
     else:
         student = Arm(ModelAlone() if policy is None else policy(memory), reader)
-    asked, decides = cast(PriorReader, student.reader), student.policy
+    asked: PriorReader = cast(PriorReader, student.reader)
+    decides = student.policy
     if policy is not None:
-        asked = decides = _Shifted(asked, student.policy)
+        asked = shifted = _Shifted(asked, student.policy)
+        decides = _AsRead(shifted)
     play = _CascadePlay(teacher, fill, "prompt" if policy is None else "both", knowledge)
     return Arm(decides, CascadeArmReader(asked, teacher, memory=memory, **limits), play, play.learn)
 
 
 class _Shifted:
-    """The student's policy after its memory's shift, to be read; and, as a policy, the decision that it was read from.
-
-    A step is decided once: where the student decides it, by the decision that its agreement was measured on. A step of
-    the teacher's is the teacher's policy alone.
-    """
+    """The student's policy after its memory's shift, to be read."""
 
     def __init__(self, reader: PriorReader, policy: Policy) -> None:
-        self._reader, self._policy = reader, policy
+        self._reader, self.policy = reader, policy
         # Of the task that asks: episodes that are played side by side do not see each other's.
         self.place: ContextVar[tuple[int, StepLog] | None] = ContextVar("place", default=None)
-        self._last: ContextVar[Decision | None] = ContextVar("last", default=None)
+        self.last: ContextVar[Decision | None] = ContextVar("last", default=None)
 
     @property
     def name(self) -> str:
@@ -171,15 +176,26 @@ class _Shifted:
         reading = await self._reader.read(state, task, candidates)
         place = self.place.get()
         seed, step = (None, 0) if place is None else (place[0], len(place[1].steps))
-        decision = self._policy.decide(
+        decision = self.policy.decide(
             state, reading.prior, admissible=tuple(candidates), task=task, step=step, seed=seed
         )
-        self._last.set(decision)
+        self.last.set(decision)
         logprobs = {
             action: max(math.log(p), _LEAST_LOGPROB) if p else _LEAST_LOGPROB for action, p in decision.probs.items()
         }
         shifted = dataclasses.replace(reading.prior, logprobs=logprobs, method=f"{reading.prior.method}, shifted")
         return PriorReading(shifted, reading.usage)
+
+
+@dataclass(frozen=True)
+class _AsRead:
+    """Takes the student's decision that was read, so that a step is decided once; a teacher's step is the teacher's."""
+
+    shifted: _Shifted
+
+    @property
+    def name(self) -> str:
+        return self.shifted.policy.name
 
     def decide(
         self,
@@ -191,7 +207,7 @@ class _Shifted:
         step: int = 0,
         seed: int | None = None,
     ) -> Decision:
-        last = self._last.get()
+        last = self.shifted.last.get()
         if last is not None and isinstance(candidates, CascadePrior) and candidates.decided_by == "student":
             own = cast(Prior, last.prior)
             return dataclasses.replace(last, prior=dataclasses.replace(candidates, logprobs=own.logprobs))
@@ -222,8 +238,8 @@ class _CascadePlay:
         if self.told < self.fill:
             filling = cast(StepLog, NotedLog(log, self._filled))
             return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
-        if isinstance(policy, _Shifted):
-            policy.place.set((seed, log))
+        if isinstance(policy, _AsRead):
+            policy.shifted.place.set((seed, log))
         return await DecidedPlay()(environment, policy, reader, cast(StepLog, _ShownLog(log, self._shown)), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
