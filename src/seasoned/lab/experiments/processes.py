@@ -109,17 +109,23 @@ def _wait(processes: list[BaseProcess], seconds: float) -> list[BaseProcess]:
 
 @contextlib.contextmanager
 def _without_program() -> Iterator[None]:
-    """A process that begins here does not begin by running the program that began it, guarded or not."""
+    """A process that begins here does not begin by running the program that began it, guarded or not.
+
+    Nor does Ctrl-C interrupt it while it begins: what is blocked here is blocked there, until it is ready.
+    """
     program = sys.modules["__main__"]
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     sys.modules["__main__"] = ModuleType("__main__")
     try:
         yield
     finally:
         sys.modules["__main__"] = program
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _begin_worker(environment: dict[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
     os.environ.update(environment)  # what it was forked from may have begun before a variable was set
     threading.Thread(target=_end_with_parent, daemon=True).start()
