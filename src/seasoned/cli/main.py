@@ -130,5 +130,12 @@ def main() -> None:
     warnings.formatwarning = lambda message, *_, **__: f"warning: {message}\n"
     # A polite request to stop becomes a Ctrl-C, which a running event loop knows how to take: the episode in flight is
     # kept, marked aborted.
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _interrupt)
     cli.main(prog_name="seasoned")
+
+
+def _interrupt(*_: object) -> None:
+    """Pass a request to stop on as Ctrl-C; a shell starts its background jobs deaf to that, but not to this."""
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)

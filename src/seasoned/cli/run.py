@@ -15,6 +15,7 @@ import click
 from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli import show
+from seasoned.envs.code import code_hashes
 from seasoned.errors import ConfigError, NotFoundError
 from seasoned.llms import DEFAULT_VOTES
 from seasoned.memory import Memory
@@ -127,10 +128,11 @@ def run(
     )
     settings["model"] = reader.name  # which model it was, and where: `local` can be another one tomorrow
     console = show.Screen(stderr=as_json, markup=False)
-    known = RunRecord(folder, settings) if RunRecord.is_in(folder) else None
+    code = code_hashes([spec])
+    known = RunRecord(folder, settings, code) if RunRecord.is_in(folder) else None
     folder.mkdir(parents=True, exist_ok=True)
     with _open_memory(path or str(folder / "memory.db"), namespace, known) as memory:
-        record = known or RunRecord(folder, settings)
+        record = known or RunRecord(folder, settings, code)
         try:
             asyncio.run(_play(environment, reader, memory, policy, episodes, seed, record, console))
         except KeyboardInterrupt:
