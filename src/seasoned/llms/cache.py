@@ -13,14 +13,12 @@ from dataclasses import asdict, replace
 from seasoned import sqlite
 from seasoned.canonical import canonical_json
 from seasoned.errors import (
-    ForeignStoreError,
     InputError,
     IntegrityError,
     ModelAnswerError,
-    NewerStoreError,
-    StoreError,
     excerpt,
 )
+from seasoned.llms.cache_file import CacheFile
 from seasoned.llms.requests import check_request, request_digest
 from seasoned.llms.token_ids import no_token_ids
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenIds, TokenLogprob, ToolCall, Usage
@@ -69,7 +67,7 @@ class CachedLLM:
                 "Pass name=...",
             )
         self._make = llm
-        self._file = _File(os.fspath(path))
+        self._file = CacheFile(os.fspath(path), _APPLICATION_ID, _VERSION, _SCHEMA, "an answer cache", overwrites=False)
         self._asking: dict[tuple[int, str], _Turn] = {}
         with self._using():
             pass
@@ -186,56 +184,6 @@ class _Turn:
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
         self.callers = 0
-
-
-class _File(sqlite.Connection):
-    """The answers' file: checked before it is touched, and made if it is missing."""
-
-    def _open(self) -> sqlite3.Connection:
-        header = b""
-        try:
-            with open(self.file or self.path, "rb") as file:  # noqa: PTH123
-                header = file.read(100)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise StoreError(
-                f"{self.path} ({error})", "the cache is a file that can be read", "Check the path."
-            ) from error
-        application_id = int.from_bytes(header[68:72], "big")
-        if header and (header[:15] != b"SQLite format 3" or application_id != _APPLICATION_ID):
-            raise ForeignStoreError(
-                f"{self.path} begins with {header[:16]!r}, application id {application_id}",
-                "an answer cache is a file that seasoned made; this one was left untouched",
-                "Pass another path.",
-            )
-        connection = sqlite3.connect(
-            self.file or self.path, timeout=sqlite.BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        try:
-            if not header:
-                _create(connection)
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > _VERSION:
-                raise NewerStoreError(  # noqa: TRY301
-                    f"{self.path} has version {version}", f"this seasoned reads up to {_VERSION}", "Upgrade seasoned."
-                )
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-        except BaseException:
-            connection.close()
-            raise
-        return connection
-
-
-def _create(connection: sqlite3.Connection) -> None:
-    """Schema and application id in one transaction: a file is ours or empty, never in between."""
-    connection.execute("BEGIN IMMEDIATE")
-    for statement in _SCHEMA:
-        connection.execute(statement)
-    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-    connection.execute(f"PRAGMA user_version = {_VERSION}")
-    connection.execute("COMMIT")
 
 
 def _decode(stored: str) -> Completion:

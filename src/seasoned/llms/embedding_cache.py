@@ -14,14 +14,12 @@ import numpy.typing as npt
 from seasoned import sqlite
 from seasoned.errors import (
     EncoderMismatchError,
-    ForeignStoreError,
     InputError,
     IntegrityError,
     ModelAnswerError,
-    NewerStoreError,
-    StoreError,
     excerpt,
 )
+from seasoned.llms.cache_file import CacheFile
 from seasoned.llms.embedding import check_texts
 from seasoned.protocols import Usage
 from seasoned.protocols.models import Embedder
@@ -74,7 +72,9 @@ class CachedEmbedder:
             raise InputError(f"embedder = {excerpt(embedder)}", "it has identity, dimensions and embed", "Pass one.")
         self._embedder = embedder
         self._identity = embedder.identity
-        self._file = _File(os.fspath(path))
+        self._file = CacheFile(
+            os.fspath(path), _APPLICATION_ID, _VERSION, _SCHEMA, "a file of vectors", overwrites=True
+        )
         self._id, self._dimensions = self._enter(reindex=reindex)
 
     @property
@@ -215,49 +215,3 @@ class CachedEmbedder:
                 connection.execute("ROLLBACK")
                 raise
             connection.execute("COMMIT")
-
-
-class _File(sqlite.Connection):
-    """The vectors' file: checked before it is touched, and made if it is missing."""
-
-    def _open(self) -> sqlite3.Connection:
-        header = b""
-        try:
-            with open(self.file or self.path, "rb") as file:  # noqa: PTH123
-                header = file.read(100)
-        except FileNotFoundError:
-            pass
-        except OSError as error:
-            raise StoreError(
-                f"{self.path} ({error})", "vectors are kept in a file that can be read", "Check the path."
-            ) from error
-        application_id = int.from_bytes(header[68:72], "big")
-        if header and (header[:15] != b"SQLite format 3" or application_id != _APPLICATION_ID):
-            raise ForeignStoreError(
-                f"{self.path} begins with {header[:16]!r}, application id {application_id}",
-                "a file of vectors is one that seasoned made; this one was left untouched",
-                "Pass another path.",
-            )
-        connection = sqlite3.connect(
-            self.file or self.path, timeout=sqlite.BUSY_TIMEOUT_S, isolation_level=None, check_same_thread=False
-        )
-        try:
-            connection.execute("BEGIN IMMEDIATE")  # two that make it at once: the second finds it made
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > _VERSION:
-                raise NewerStoreError(  # noqa: TRY301
-                    f"{self.path} has version {version}", f"this seasoned reads up to {_VERSION}", "Upgrade seasoned."
-                )
-            if not version:
-                for statement in _SCHEMA:
-                    connection.execute(statement)
-                connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-                connection.execute(f"PRAGMA user_version = {_VERSION}")
-            connection.execute("COMMIT")
-            connection.execute("PRAGMA journal_mode=WAL")
-            connection.execute("PRAGMA synchronous=NORMAL")
-            connection.execute("PRAGMA secure_delete=ON")  # what is forgotten is overwritten
-        except BaseException:
-            connection.close()
-            raise
-        return connection
