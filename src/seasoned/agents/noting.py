@@ -41,10 +41,14 @@ class NotedLog:
     def record(self, state: str, decision: Decision | str, reward: float = 0.0) -> None:
         """Add an executed step, and what is noted about it."""
         for kind, body in self._about(decision):
-            if isinstance(self._log, _Noting):
-                self._log.note(kind, body, step=self._step)
+            self.note(kind, body, step=self._step)
         self._log.record(state, decision, reward)
         object.__setattr__(self, "_step", self._step + 1)
+
+    def note(self, kind: str, body: Mapping[str, Any], step: int | None = None) -> None:
+        """Pass a note on to a log that keeps them."""
+        if isinstance(self._log, _Noting):
+            self._log.note(kind, body, step=step)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._log, name)

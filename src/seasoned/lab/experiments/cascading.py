@@ -214,14 +214,6 @@ class _AsRead:
         return ModelAlone().decide(state, candidates, admissible=admissible, task=task, step=step, seed=seed)
 
 
-class _ShownLog(NotedLog):
-    """A log that passes on notes too: who decided is noted through it."""
-
-    def note(self, kind: str, body: Mapping[str, Any], step: int | None = None) -> None:
-        if (keep := getattr(self._log, "note", None)) is not None:
-            keep(kind, body, step=step)
-
-
 @dataclass
 class _CascadePlay:
     """Plays the first episodes with the teacher, the others with the cascade, and notes who decided."""
@@ -240,7 +232,7 @@ class _CascadePlay:
             return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
         if isinstance(policy, _AsRead):
             policy.shifted.place.set((seed, log))
-        return await DecidedPlay()(environment, policy, reader, cast(StepLog, _ShownLog(log, self._shown)), seed=seed)
+        return await DecidedPlay()(environment, policy, reader, cast(StepLog, NotedLog(log, self._shown)), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
         """Count it: what is learned is in the memory that stores it."""

@@ -9,6 +9,7 @@ from seasoned.errors import SeasonedError
 from seasoned.lab.experiments.preset_settings import preset_settings
 from seasoned.lab.experiments.suite import ArmSpec, Suite
 from seasoned.policies.presets import preset
+from seasoned.policies.settings import JitRLSettings
 
 __all__ = ["SCORE_CHOOSES", "ArmNote", "Selects", "note", "selects"]
 
@@ -19,10 +20,11 @@ SCORE_CHOOSES = frozenset({"retries", "best-of-n"})
 """Kinds of arms that play an episode several times, and keep one by the score that the environment gave."""
 
 _OF_THE_MODEL_ALONE = {
-    "retries", "best-of-n", "full-context", "bm25", "top-k", "reflexion", "workflows", "evolve"
+    "retries", "best-of-n", "full-context", "bm25", "top-k", "prompt", "reflexion", "workflows", "evolve"
 }  # fmt: skip
 """Kinds whose decisions are those of the model alone, which samples."""
 
+_SHIFT = JitRLSettings.__dataclass_fields__
 _HOW = {"samples": "samples", "greedy": "takes the likeliest action", "majority": "takes the majority's action"}
 
 
@@ -61,9 +63,10 @@ def selects(arm: ArmSpec) -> Selects | None:
         return "samples"
     if arm.kind == "alone":
         selection = arm.settings.get("selection", "sample")
-    elif arm.kind in {"jitrl", "placebo"}:
+    elif arm.kind in {"jitrl", "placebo", "both", "cascade"}:
+        shift = {name: value for name, value in arm.settings.items() if name == "preset" or name in _SHIFT}
         try:
-            name, overrides = preset_settings(arm.settings)
+            name, overrides = preset_settings(shift)
         except SeasonedError:  # a suite of another version: its presets are not known here
             return None
         selection = preset(name, **overrides).selection
@@ -79,6 +82,8 @@ def note(arm: ArmSpec, suite: Suite) -> ArmNote:
     episodes = [task.episodes if arm.episodes is None else min(arm.episodes, task.episodes) for task in played]
     how, score_chooses = selects(arm), arm.kind in SCORE_CHOOSES
     remarks = ["upper bound: the score chooses"] if score_chooses else []
+    if filled := arm.settings.get("fill_episodes") if arm.kind == "cascade" else None:
+        remarks.append(f"the teacher plays the first {filled} episodes, which count in its score and its price")
     remarks += [] if (decoding := _decoding(arm, suite)) is None else [decoding]
     return ArmNote(arm.name, arm.kind, how, score_chooses, max(episodes, default=0), tuple(remarks))
 

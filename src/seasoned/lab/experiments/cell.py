@@ -17,6 +17,7 @@ from seasoned.build import close_reader, make_reader, open_env
 from seasoned.envs.code import code_hashes
 from seasoned.errors import ConfigError, EnvError, SeasonedError
 from seasoned.lab.experiments.arms import build_arm
+from seasoned.lab.experiments.cascading import CascadeArmReader
 from seasoned.lab.experiments.instances import env_order, expand
 from seasoned.lab.experiments.locking import alone
 from seasoned.lab.experiments.results import ERROR, cell_folder, read_lab_file
@@ -148,6 +149,8 @@ class Workbench:
                 success=task.success,
                 tokens_per_episode=self._tokens_per_episode(cell),
             )
+            if isinstance(arm.reader, CascadeArmReader):  # its teacher is its own; the student is the workbench's
+                stack.push_async_callback(arm.reader.aclose)
             environments: list[Environment] = []
             for spec in task.env:
                 environments.append(open_env(expand(spec)))
