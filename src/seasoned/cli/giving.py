@@ -77,9 +77,9 @@ def feedback(
     path: str, episode_id: str, reward: float | None, step: int | None, source: str, author: str | None, weight: float,
     namespace: str | None, as_json: bool, **said: Any,
 ) -> None:  # fmt: skip
-    """Say how a step turned out, and print the id that takes it back.
+    """Say how a step turned out.
 
-    A bare REWARD, or one kind of feedback by its options. The same source and author supersedes what it said before of
+    Prints the id that takes it back. A bare REWARD, or one kind of feedback by its options. The same source and author supersedes what it said before of
     the same step in the same kind. An answer that was not executed becomes an episode of its own.
     """
     typed = _feedback(said)

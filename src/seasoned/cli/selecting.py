@@ -52,7 +52,7 @@ def fork(path: str, candidate: str, namespace: str, as_json: bool) -> None:
 )
 @json_option
 def promote(candidate: str, scores_path: str | None, force: str | None, as_json: bool) -> None:
-    """Put a fork in the place of the memory that it came from, if it was better.
+    """Put a better fork in its memory's place.
 
     The interval for the difference of the scores must lie above zero. What the memory learned since the fork is carried
     along; what is replaced is kept beside it. Nobody may have it open meanwhile.
@@ -75,7 +75,10 @@ def promote(candidate: str, scores_path: str | None, force: str | None, as_json:
 @click.option("--namespace", "-n", metavar="NAME", default="default", show_default=True, help="As it was forked.")
 @json_option
 def roll_back(path: str, namespace: str, as_json: bool) -> None:
-    """Put back what the last promotion replaced, with what was learned since."""
+    """Put back what a promotion replaced.
+
+    With what was learned since.
+    """
     from seasoned.lab.selection import roll_back
 
     _echo_promotion(roll_back(path, namespace=namespace), as_json)
@@ -112,9 +115,9 @@ def _read(path: Path, rule: str) -> dict[str, Any]:
 def import_harbor(
     path: str, job: str, reward_key: str | None, create: bool, dry_run: bool, namespace: str | None, as_json: bool
 ) -> None:
-    """Store the trials of a Harbor job, each with its verifier's reward.
+    """Store the trials of a Harbor job.
 
-    Trials that ran in test mode, that have no verdict or that broke off are refused, each with its reason. Importing
+    Each with its verifier's reward. Trials that ran in test mode, that have no verdict or that broke off are refused, each with its reason. Importing
     twice changes nothing.
     """
     from seasoned.build import known_namespaces, open_memory

@@ -172,15 +172,15 @@ class CachedEmbedder:
     def _stored(self, digests: list[bytes]) -> dict[bytes, npt.NDArray[np.float32]]:
         found: dict[bytes, npt.NDArray[np.float32]] = {}
         with self._using() as connection:
-            if self._dimensions is None:  # another process may have learned it since
-                known = connection.execute("SELECT dimensions FROM embedders WHERE id = ?", (self._id,))
-                self._dimensions = known.fetchone()[0]
             for start in range(0, len(digests), _LOOKED_UP_AT_ONCE):
                 some = digests[start : start + _LOOKED_UP_AT_ONCE]
                 marks = ",".join("?" * len(some))
                 query = f"SELECT digest, vector FROM vectors WHERE embedder = ? AND digest IN ({marks})"
-                for digest, vector in connection.execute(query, (self._id, *some)):
-                    found[digest] = self._decoded(vector)
+                rows = connection.execute(query, (self._id, *some)).fetchall()
+                if rows and self._dimensions is None:  # whoever stored them has learned it before
+                    known = connection.execute("SELECT dimensions FROM embedders WHERE id = ?", (self._id,))
+                    self._dimensions = known.fetchone()[0]
+                found |= {digest: self._decoded(vector) for digest, vector in rows}
         if found:
             lengths = np.linalg.norm(np.stack(list(found.values())), axis=1)
             if not (np.abs(lengths - 1.0) <= _ROUNDING).all():  # NaN is caught as well

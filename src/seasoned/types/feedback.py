@@ -167,6 +167,10 @@ class Edit(_Worded):
     """What a person made of the shown answer. That has reward `1 - 2 d`, d its normalised edit distance to `text`.
 
     `text` itself becomes an answer with reward +1.
+
+    Example:
+        >>> Edit("Dear Ann, it comes on Monday.").kind
+        'edit'
     """
 
     kind: ClassVar[str] = "edit"
@@ -176,7 +180,12 @@ class Edit(_Worded):
 
 @dataclass(frozen=True, slots=True)
 class OwnAnswer(_Worded):
-    """What a person would have answered: an answer with reward +1. It says nothing of the shown one."""
+    """What a person would have answered: an answer with reward +1. It says nothing of the shown one.
+
+    Example:
+        >>> OwnAnswer("It comes on Monday.").kind
+        'own_answer'
+    """
 
     kind: ClassVar[str] = "own_answer"
     text: str
@@ -185,7 +194,12 @@ class OwnAnswer(_Worded):
 
 @dataclass(frozen=True, slots=True)
 class Correction(_Worded):
-    """A correction in conversation: the step has reward -1, and the text is kept."""
+    """A correction in conversation: the step has reward -1, and the text is kept.
+
+    Example:
+        >>> Correction("That is the old price.").kind
+        'correction'
+    """
 
     kind: ClassVar[str] = "correction"
     text: str

@@ -7,7 +7,9 @@ from typing import Any
 
 from seasoned.agents import Agent, Templates
 from seasoned.errors import ConfigError
+from seasoned.agents.counting import Counted, counting
 from seasoned.integrations.harbor.container import DONE, ContainerShell
+from seasoned.integrations.harbor.fence import working_folder
 from seasoned.integrations.harbor.options import open_examples, version
 from seasoned.integrations.harbor.trajectory import TrajectoryLog
 from seasoned.llms import open_llm
@@ -46,6 +48,7 @@ class Acting:
     options: Any
     session_id: str | None
     context_id: Any
+    _cwd: str | None = None
 
     @staticmethod
     def name() -> str:
@@ -70,7 +73,8 @@ class Acting:
         return open_llm(f"litellm:{self.model_name}")
 
     async def setup(self, environment: Any) -> None:
-        """Do nothing: nothing is installed in the container."""
+        """Ask in which folder commands run; nothing is installed in the container."""
+        self._cwd = working_folder(await environment.exec("pwd"))
 
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
         """Work on a task until it is said to be done, or the steps are used up.
@@ -90,18 +94,22 @@ class Acting:
             session_id=str(self.context_id or self.session_id or "seasoned"),
             mode=options.mode,
         )
-        shell = ContainerShell(environment, instruction, timeout_s=options.command_timeout_s)
+        shell = ContainerShell(environment, instruction, cwd=self._cwd, timeout_s=options.command_timeout_s)
         context.metadata = {"mode": options.mode, "examples": examples is not None}
+        counted = Counted()  # a call whose reply came to no step, or that was cut off, is paid for too
         try:
             agent = Agent(
                 llm, examples=examples, plan=options.plan, calls=options.calls, canonical=str.strip,
                 templates=Templates(system=_SYSTEM), max_steps=options.max_steps, max_tokens=options.max_tokens,
                 on_step=log.add,
             )  # fmt: skip
-            result = await agent.run(shell)
+            with counting() as counted:
+                result = await agent.run(shell)
             log.end(truncated=result.ending == "truncated")
         finally:
-            context.n_input_tokens, context.n_output_tokens, context.cost_usd = log.spent
+            spent = counted.usage
+            context.n_input_tokens, context.n_output_tokens = spent.prompt_tokens, spent.completion_tokens
+            context.cost_usd = spent.cost_usd
             context.metadata |= {"refused_commands": shell.refused}
             if memory is not None:
                 memory.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from seasoned.integrations.harbor.fence import grader_path
+from seasoned.integrations.harbor.fence import grader_path, working_folder
 from seasoned.integrations.harbor.jobs import EXAMPLES_MARK
 from seasoned.integrations.harbor.options import open_examples, version, wrapping_options
 from seasoned.policies.examples import Query, render
@@ -23,10 +23,15 @@ class Fenced:
     """A container that runs no command that names the grader's files, and moves none of them; the rest as it is.
 
     `refused` lists what was not done.
+
+    Args:
+        environment: the container.
+        cwd: where its commands run; None: not known.
     """
 
-    def __init__(self, environment: Any) -> None:
+    def __init__(self, environment: Any, cwd: str | None = None) -> None:
         self._environment = environment
+        self._cwd = cwd
         self.refused: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
@@ -48,7 +53,7 @@ class Fenced:
 
     async def exec(self, command: str, cwd: str | None = None, *arguments: Any, **named: Any) -> Any:
         """Run a command, or refuse it."""
-        if (path := grader_path(command, cwd)) is not None:
+        if (path := grader_path(command, cwd or self._cwd)) is not None:
             return self._refuse(command, path)
         return await self._environment.exec(command, cwd, *arguments, **named)
 
@@ -77,6 +82,7 @@ class Wrapping:
     options: Any
     session_id: str | None
     context_id: Any
+    _cwd: str | None = None
 
     def __init__(self, logs_dir: Path, model_name: str | None = None, **settings: Any) -> None:
         super().__init__(logs_dir, model_name, **settings)  # type: ignore[call-arg]  # Harbor's
@@ -102,7 +108,8 @@ class Wrapping:
         return f"{version()}+{self.inner.name()}-{self.inner.version()}"
 
     async def setup(self, environment: Any) -> None:
-        """Set the wrapped agent up."""
+        """Ask in which folder commands run, and set the wrapped agent up."""
+        self._cwd = working_folder(await environment.exec("pwd"))
         self.inner.session_id, self.inner.context_id = self.session_id, self.context_id
         await self.inner.setup(environment)
 
@@ -117,7 +124,7 @@ class Wrapping:
         if memory is not None and examples is not None:
             with memory:
                 found = examples.retrieve(Query(goal=instruction), purpose="plan")
-        fenced = Fenced(environment)
+        fenced = Fenced(environment, self._cwd)
         told = f"{instruction}\n\n{EXAMPLES_MARK}\n{render(found)}" if found else instruction
         try:
             await self.inner.run(told, fenced, context)
