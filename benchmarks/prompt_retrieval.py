@@ -3,11 +3,14 @@
 Run: python benchmarks/prompt_retrieval.py [--steps 10000 100000] [--queries 300]
 
 A store on disk holds N steps at N distinct states (48 to 60 distinct words each), in episodes of 20 steps: one of
-50 goals and a noted plan of 12 words an episode, a noted reasoning of 20 words a step, rewards of 0 or 1 at the end. In
-the last 100 episodes, a fifth of the steps have a note of the 3 examples that were shown. `Examples.retrieve` is asked
-with new members of stored families, for observations, plans and reasonings alike: it searches each key, judges, values,
-picks 3 of them, reads their windows of 3 steps and fits them into 800 tokens. No model is asked. The goal: below 5 ms
-(p50) at 100,000 steps. Writes `benchmarks/results/prompt_retrieval.json`.
+50 goals and a noted plan of 12 words an episode, a noted reasoning of 20 words a step, rewards of 0 or 1 at the end.
+Every step from the second episode on has a note of the 3 examples that were shown there, drawn from the steps of the
+first 200 episodes. `Examples.retrieve` is asked with new members of stored families, for observations, plans and
+reasonings alike: it searches each key, judges, values, picks 3 of them, reads their windows of 3 steps and fits them
+into 800 tokens. It is asked at the states that were shown as well, where there is most to value; with a rule of trust;
+and after each of some new episodes, whose every step has its note, too. No model is asked. The goals: below 5 ms (p50)
+at 100,000 steps, 10 ms after a new episode, and 0.2 s the first time at 10,000 steps, beyond what the indexes of plans
+and reasonings take. Writes `benchmarks/results/prompt_retrieval.json`.
 """
 
 from __future__ import annotations
@@ -24,13 +27,15 @@ from workload import HEADER, StateMaker, percentiles, row, timed_s, write_result
 
 from seasoned import Memory
 from seasoned.policies.examples import Examples, Query, render
+from seasoned.types import JSON
 
 EPISODE_STEPS = 20
 GOALS = 50
 PLAN_WORDS, REASONING_WORDS = 12, 20
 ACTIONS = tuple(f"click {name}" for name in ("save", "back", "next", "submit", "edit", "search", "close", "help"))
-SHOWING_EPISODES = 100
-MAX_P50_S = 5e-3
+SHOWN_EPISODES = 200
+MAX_P50_S, MAX_P50_AFTER_S = 5e-3, 10e-3
+AFTER = "all four keys, the first after a new episode"
 
 
 class World:
@@ -67,13 +72,13 @@ class World:
         return Query(self.goal(), self.plan(), observation, self.reasoning())
 
 
-def play(memory: Memory, world: World, states: list[str], shown: list[list[object]]) -> str:
+def play(memory: Memory, world: World, states: list[str], shown: list[JSON]) -> str:
     """Store one episode with its notes; return its id."""
     with memory.episode(world.goal()) as episode:
         episode.note("plan", {"text": world.plan()})
         for index, state in enumerate(states):
             episode.note("reasoning", {"text": world.reasoning()}, step=index)
-            if shown and index % 5 == 0:
+            if shown:
                 drawn = world.rng.choice(len(shown), size=3, replace=False)
                 episode.note("shown", {"examples": [shown[int(i)] for i in drawn]}, step=index)
             last = index == len(states) - 1
@@ -87,29 +92,41 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
     path = folder / f"memory-{n_steps}.db"
     n_episodes = n_steps // EPISODE_STEPS
 
+    shown: list[JSON] = []
+
     def build(memory: Memory) -> None:
-        ids: list[str] = []
         for number in range(n_episodes):
             of_episode = world.states[number * EPISODE_STEPS : (number + 1) * EPISODE_STEPS]
-            late = number >= n_episodes - SHOWING_EPISODES
-            ids.append(play(memory, world, of_episode, [[id_, 10] for id_ in ids[:200]] if late else []))
+            id_ = play(memory, world, of_episode, shown)
+            if number < SHOWN_EPISODES:
+                shown.extend([id_, index] for index in range(EPISODE_STEPS))
 
     with Memory.open(path) as memory:
         build_s, _ = timed_s(build, memory)
     with Memory.open(path) as memory:
         examples = Examples(memory)
         search_first_s, _ = timed_s(memory.search, world.states[0])
+        query = world.query(full=False)
+        showings_first_s, _ = timed_s(examples.retrieve, Query(query.goal, observation=query.observation))
         first_s, _ = timed_s(examples.retrieve, world.query(full=True))
         print(f"\n{len(memory)} steps, {n_episodes} episodes, stored in {build_s:.0f} s")
-        print(f"first search after opening {search_first_s:.2f} s; first retrieval after it, which indexes the notes, "
+        print(f"first search after opening {search_first_s:.2f} s; first retrieval after it, which reads what was "
+              f"shown where, {showings_first_s:.2f} s; the first by all keys, which indexes plans and reasonings, "
               f"{first_s:.2f} s\n")  # fmt: skip
         figures: dict[str, dict[str, float]] = {}
         sizes: list[int] = []
         queries = [(world.query(full=False), world.query(full=True)) for _ in range(options.queries)]
+        hot = [world.states[int(n)] for n in world.rng.integers(len(shown), size=options.queries)]
+        at_hot = dict(zip((id(full) for _, full in queries), hot, strict=True))
+        trusting = Examples(memory, trusted=lambda episode: episode.ending != "aborted")
         calls: dict[str, Callable[[Query, Query], object]] = {
             "search of 10 (the observation alone)": lambda some, full: memory.search(some.observation or ""),
             "examples: goal, observation": lambda some, full: examples.retrieve(some),
             "examples: all four keys": lambda some, full: examples.retrieve(full),
+            "examples: at states that were shown": lambda some, full: examples.retrieve(
+                Query(full.goal, full.plan, at_hot[id(full)], full.reasoning)
+            ),
+            "examples: all four keys, only trusted ones": lambda some, full: trusting.retrieve(full),
             "examples: for a plan": lambda some, full: examples.retrieve(full, purpose="plan"),
         }
         for name, call in calls.items():
@@ -122,9 +139,10 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
                 tokens = [examples.count(render(found)) for _, found in taken]
         fresh = []
         for number in range(options.commits):
-            play(memory, world, [world.query(full=False).observation or "" for _ in range(EPISODE_STEPS)], [])
+            play(memory, world, [world.query(full=False).observation or "" for _ in range(EPISODE_STEPS)],
+                 shown)  # fmt: skip
             fresh.append(timed_s(examples.retrieve, queries[number % len(queries)][1])[0])
-        figures["all four keys, the first after a new episode"] = percentiles(fresh)
+        figures[AFTER] = percentiles(fresh)
         values_s, standings = timed_s(examples.values)
     print(HEADER)
     for name, of_case in figures.items():
@@ -133,7 +151,8 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
     print("\nprocessor time, mean: " + ", ".join(f"{name} {1e3 * s:.2f} ms" for name, s in spent.items()))
     print(f"examples found: {np.mean(sizes):.2f} on average, {np.mean(tokens):.0f} tokens")
     print(f"values() of {len(standings)} examples that were shown: {values_s:.2f} s")
-    return {"steps": n_steps, "build_s": build_s, "first_search_s": search_first_s, "first_retrieval_s": first_s,
+    return {"steps": n_steps, "build_s": build_s, "first_search_s": search_first_s,
+            "first_retrieval_s": showings_first_s, "first_retrieval_by_all_keys_s": first_s,
             "retrieval": figures, "mean_examples": float(np.mean(sizes)), "mean_tokens": float(np.mean(tokens)),
             "values_s": values_s, "n_shown_examples": len(standings)}  # fmt: skip
 
@@ -150,9 +169,11 @@ def main() -> None:
         sizes = [measure(Path(folder), n_steps, options) for n_steps in options.steps]
     write_result("prompt_retrieval", {"command": " ".join(["python benchmarks/prompt_retrieval.py", *sys.argv[1:]]),
                                       "seed": options.seed, "sizes": sizes})  # fmt: skip
-    slow = [size["steps"] for size in sizes if size["retrieval"]["examples: all four keys"]["p50_s"] > MAX_P50_S]  # type: ignore[index]
+    goals = {"examples: all four keys": MAX_P50_S, AFTER: MAX_P50_AFTER_S}
+    slow = [f"{name} at {size['steps']} steps" for size in sizes for name, goal in goals.items()
+            if size["retrieval"][name]["p50_s"] > goal]  # type: ignore[index]  # fmt: skip
     if slow:
-        sys.exit(f"above {MAX_P50_S:g} s (p50) at {slow} steps")
+        sys.exit(f"above the goal (p50): {', '.join(slow)}")
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import itertools
 import re
 import sys
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ MODULES = (
     "seasoned", "seasoned.types", "seasoned.memory", "seasoned.policies", "seasoned.states", "seasoned.llms",
     "seasoned.envs", "seasoned.judges", "seasoned.agents", "seasoned.protocols", "seasoned.testing", "seasoned.core",
     "seasoned.policies.examples", "seasoned.service", "seasoned.sync", "seasoned.registry", "seasoned.build",
+    "seasoned.lab", "seasoned.lab.selection", "seasoned.lab.persistence", "seasoned.integrations.harbor",
 )  # fmt: skip
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 
@@ -86,11 +88,13 @@ def signature(value: object) -> str:
 
 
 def members(cls: type) -> Iterator[tuple[str, str]]:
-    """Yield the public methods and properties that a class itself defines, each with its docstring."""
-    fields = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
-    for name, member in vars(cls).items():
-        if name.startswith("_") or name in fields:
+    """Yield the public methods and properties that a class offers, inherited ones after its own, with docstrings."""
+    known = {field.name for field in dataclasses.fields(cls)} if dataclasses.is_dataclass(cls) else set()
+    ours = [base for base in cls.__mro__ if base.__module__.partition(".")[0] == "seasoned"]
+    for name, member in itertools.chain.from_iterable(vars(base).items() for base in ours):
+        if name.startswith("_") or name in known:
             continue
+        known.add(name)
         function = member.__func__ if isinstance(member, classmethod | staticmethod) else member
         if isinstance(function, property):
             yield f"`.{name}`", inspect.getdoc(function) or ""

@@ -97,9 +97,8 @@ def obliging_model(request: CompletionRequest) -> str:
 def work(seed: int, n_tickets: int, *, arm: str) -> tuple[list[float], Advice]:
     """Work through `n_tickets`; return what each earned, and the advice on one more broken parcel."""
     earned, llm = [], ScriptedLLM(obliging_model, max_top_logprobs=0)
-    canonical = canonical_tool_call
+    canonical, encoder = canonical_tool_call, TokenEncoder(masks=ALL_MASKS)
     reader = VotesReader(llm, VOTES, canonical=canonical, prompt=prompt, parse=lambda answer: answer.text, seed=seed)
-    encoder = TokenEncoder(masks=ALL_MASKS)
     with Memory.open(":memory:", encoder=encoder) as memory, Sync(llm) as model, Sync(reader) as voters:
         advisor, policy = Advisor(memory), JitRL(memory)
         for number in range(n_tickets):
@@ -114,8 +113,7 @@ def work(seed: int, n_tickets: int, *, arm: str) -> tuple[list[float], Advice]:
                         messages = prompt(state, TASK, actions)
                         if arm == "advice":
                             messages = advisor.advise(state, actions).append_to(messages)
-                        request = CompletionRequest(messages, temperature=1.0, seed=draw)
-                        action = canonical(model.complete(request).text)
+                        action = canonical(model.complete(CompletionRequest(messages, temperature=1.0, seed=draw)).text)
                     reward = ticket.call(action)
                     episode.record(state, action, reward)
             earned.append(reward)
@@ -130,6 +128,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own tickets")
     parser.add_argument("--tickets", type=int, default=120, help="tickets a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.tickets < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --tickets at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     runs = {arm: [work(s, options.tickets, arm=arm) for s in seeds] for arm in ("alone", "votes", "advice")}
     content = {arm: np.array([earned for earned, _ in of_arm]) for arm, of_arm in runs.items()}

@@ -127,6 +127,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own issues")
     parser.add_argument("--issues", type=int, default=60, help="issues a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.issues < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --issues at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     with Sync(Shell()) as shell:
         test = functools.cache(functools.partial(run_tests, shell))

@@ -103,6 +103,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own requests")
     parser.add_argument("--requests", type=int, default=80, help="requests a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.requests < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --requests at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     runs = {arm: [office(s, options.requests, arm=arm) for s in seeds] for arm in ("alone", "thumbs", "edits")}
     stayed = {arm: np.array([shares for shares, _ in of_arm]) for arm, of_arm in runs.items()}

@@ -80,6 +80,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own jobs")
     parser.add_argument("--jobs", type=int, default=32, help="jobs a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.jobs < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --jobs at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     with ExitStack() as stack:
         jobs = [FileTasks(kind, seed=s, max_steps=COMMANDS) for kind in KINDS for s in range(VARIANTS)]

@@ -126,6 +126,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own claims")
     parser.add_argument("--sessions", type=int, default=48, help="claims a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.sessions < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --sessions at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     alone = np.array([work(seed, options.sessions, learn=False)[0] for seed in seeds])
     runs = [work(seed, options.sessions, learn=True) for seed in seeds]

@@ -98,6 +98,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own tickets")
     parser.add_argument("--tickets", type=int, default=80, help="tickets a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.tickets < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --tickets at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     runs = {arm: [duty(s, options.tickets, arm=arm) for s in seeds] for arm in ("alone", "thumbs", "choices")}
     right = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}

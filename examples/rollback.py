@@ -113,6 +113,8 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=10, help="independent runs, each with its own incidents")
     parser.add_argument("--incidents", type=int, default=100, help="incidents a run")
     options = parser.parse_args()
+    if options.seed < 0 or options.seeds < 2 or options.incidents < 4:
+        parser.error("--seed is at least 0, --seeds at least 2 for an interval, --incidents at least 4 for four blocks")
     seeds = range(options.seed, options.seed + options.seeds)
     runs = {arm: [on_call(s, options.incidents, arm=arm) for s in seeds] for arm in ("alone", "memory", "feedback")}
     solved = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}

@@ -224,3 +224,14 @@ def test_there_are_examples_to_run():
 @pytest.mark.parametrize("name", [n for n in seasoned.__all__ if not n.startswith("_")])
 def test_every_public_name_shows_an_example(name):
     assert ">>>" in (inspect.getdoc(getattr(seasoned, name)) or ""), f"seasoned.{name} has no Example"
+
+
+@pytest.mark.parametrize("name", ["seasoned.Memory", "seasoned.llms.OpenAILLM", "seasoned.llms.LocalScorer"])
+def test_the_reference_lists_what_a_class_inherits(name):
+    """Every public member that Python finds on it, wherever in the package it is defined."""
+    module, _, cls = name.rpartition(".")
+    page = (DOCS / "reference" / "api.md").read_text(encoding="utf-8")
+    section = page.partition(f"\n### {cls}\n")[2].partition("\n### ")[0]
+    listed = re.findall(r"^#### `(?:async )?\.(\w+)", section, re.MULTILINE)
+    found = [member for member in dir(getattr(importlib.import_module(module), cls)) if not member.startswith("_")]
+    assert sorted(listed) == found

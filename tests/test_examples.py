@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import re
 import subprocess
@@ -37,7 +38,7 @@ ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+
 
 
 def scripts(*, slow: tuple[str, ...] = ()) -> list[Any]:
-    """Every example; those that start processes of their own take their time, and are among the slow tests."""
+    """Every example, some of them among the slow tests."""
     return [pytest.param(name, marks=[pytest.mark.slow] if name in slow else []) for name in SIZES]
 
 
@@ -51,7 +52,7 @@ def run(script: str, *options: str, hash_seed: str = "0") -> str:
     return done.stdout
 
 
-@pytest.fixture(scope="module", params=scripts(slow=("filing_agent.py",)))
+@pytest.fixture(scope="module", params=scripts(slow=("filing_agent.py", "form_filling.py", "closed_api.py")))
 def script(request: pytest.FixtureRequest) -> str:
     return request.param
 
@@ -85,7 +86,14 @@ def test_memory_helps_and_helps_more_with_experience(output: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "deciding", ["form_filling.py", "rollback.py", "human_choices.py", "edits.py", "coding_agent.py"]
+    "deciding",
+    [
+        pytest.param("form_filling.py", marks=pytest.mark.slow),
+        "rollback.py",
+        "human_choices.py",
+        "edits.py",
+        "coding_agent.py",
+    ],
 )
 def test_explained_decision_follows_memory(deciding: str, options: dict[str, tuple[str, ...]]) -> None:
     output = run(deciding, *options[deciding])
@@ -95,12 +103,31 @@ def test_explained_decision_follows_memory(deciding: str, options: dict[str, tup
     assert shifted > base
 
 
-@pytest.mark.parametrize("script", scripts(slow=("coding_agent.py", "filing_agent.py")))
+@pytest.mark.parametrize("script", scripts(slow=tuple(SIZES.keys() - {"form_filling.py", "closed_api.py"})))
 def test_same_seed_same_output(script: str) -> None:
     small = ("--seeds", "2", SIZES[script], "16")
     first = run(script, *small, "--seed", "7")
     assert run(script, *small, "--seed", "7", hash_seed="1") == first
     assert run(script, *small, "--seed", "8") != first
+
+
+@pytest.mark.parametrize("script", SIZES)
+def test_a_run_too_small_for_an_interval_or_four_blocks_is_refused_before_it_begins(
+    script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = importlib.util.spec_from_file_location(script.removesuffix(".py"), EXAMPLES / script)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    for options in (["--seeds", "1"], ["--seeds", "0"], [SIZES[script], "3"], ["--seed", "-1"]):
+        monkeypatch.setattr(sys, "argv", [script, *options])
+        with pytest.raises(SystemExit) as ended:
+            example.main()
+        told = capsys.readouterr()
+        assert (ended.value.code, told.out) == (2, "")
+        assert "--seeds at least 2 for an interval" in told.err
+        assert f"{SIZES[script]} at least 4 for four blocks" in told.err
 
 
 @pytest.mark.parametrize(("people", "kind"), [("human_choices.py", "choices"), ("edits.py", "edits")])
@@ -138,6 +165,7 @@ def test_feedback_is_worth_more_than_the_dashboards(options: dict[str, tuple[str
     assert float(found[1]) > 0.0
 
 
+@pytest.mark.slow
 def test_votes_gain_too(options: dict[str, tuple[str, ...]]) -> None:
     output = run("closed_api.py", *options["closed_api.py"])
     found = re.search(r"^votes - alone.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
@@ -145,6 +173,7 @@ def test_votes_gain_too(options: dict[str, tuple[str, ...]]) -> None:
     assert float(found[1]) > 0.0
 
 
+@pytest.mark.slow
 def test_advice_speaks_of_what_was_seen_and_the_model_s_obedience_is_an_assumption(
     options: dict[str, tuple[str, ...]],
 ) -> None:

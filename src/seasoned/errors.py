@@ -158,5 +158,8 @@ def excerpt(value: object, limit_chars: int = 80) -> str:
         >>> excerpt("x" * 200, 10)
         "'xxxxxx..."
     """
-    text = repr(value[: limit_chars + 1] if isinstance(value, str) else value)
+    try:
+        text = repr(value[: limit_chars + 1] if isinstance(value, str) else value)
+    except ValueError:  # an integer of more digits than Python writes
+        text = f"<{type(value).__name__} too long to write>"
     return text if len(text) <= limit_chars else text[: limit_chars - 3] + "..."

@@ -380,7 +380,9 @@ def kl_optimal(values, beta):
     return {state: {a: w / sum(ws.values()) for a, w in ws.items()} for state, ws in weights.items()}
 
 
-@pytest.mark.parametrize(("noise", "tolerance"), [("none", 1e-9), ("bernoulli", 0.03)])
+@pytest.mark.parametrize(
+    ("noise", "tolerance"), [pytest.param("none", 1e-9, marks=pytest.mark.slow), ("bernoulli", 0.03)]
+)
 def test_on_a_bandit_the_value_rises_to_the_kl_optimum(noise, tolerance):
     """Without shrinkage and scaling, A = Q - V with the true Q is the optimum itself; noise only blurs Q."""
     beta, bandit = 4.0, ContextualBandit(BANDIT, noise=noise, rounds=10)

@@ -6,10 +6,14 @@ import asyncio
 import math
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Step
 from seasoned.agents.baselines import BM25, ByBM25, BySearch, PastSuccesses
+from seasoned.agents.baselines.tokens import estimated_tokens
 from seasoned.errors import InputError
+from seasoned.policies.examples import Examples, Query, render
 
 # ------------------------------------------------------------------------------------- BM25
 
@@ -128,6 +132,50 @@ def test_k_and_window_bound_what_is_shown(finder):
     arm = told(finder, FAIR, GOOD, k=1)
     assert arm.context("vault gold", "t").count("State:") == 1
     assert told(finder, GOOD, window_tokens=10).context("vault gold", "t") == ""
+
+
+def long_state(number, length=60):
+    return " ".join(["door", f"room{number}", *(f"thing{(number * 7 + n) % 50}" for n in range(length))])
+
+
+def test_the_window_is_filled_a_long_state_is_cut_and_what_does_not_fit_at_all_is_passed_over():
+    """The first state has 480 characters, 124 tokens; the second's action alone is too long for what is left."""
+    states = [long_state(n) for n in range(3)]
+    actions = ["open", "say " + "word " * 70, "push"]
+    episode = Episode("t", [Step(*each, 1.0) for each in zip(states, actions, strict=True)], id="e")
+    context = told(ByBM25(), episode, k=3, window_tokens=200).context("door room0 room0", "t")
+    assert 170 <= estimated_tokens(context) <= 200
+    shown = [line for line in context.split("\n") if line.startswith("State: ")]
+    assert len(shown) == 2 and "Action: push" in context and "say word" not in context
+    assert len(shown[1]) < len(shown[0]) == len("State: ") + 400
+    assert shown[1].startswith("State: door room2") and " ... " in shown[1]
+
+
+def test_it_uses_as_much_of_a_window_as_examples_in_a_prompt_do(memory):
+    """Of one memory both show as many steps, and about as many tokens, whatever the window."""
+    episodes = [Episode("t", [Step(long_state(n, 40), "open", 1.0)], id=f"e{n}") for n in range(4)]
+    for episode in episodes:
+        memory.add(episode)
+    for window in (150, 200, 300, 800):
+        plain = told(ByBM25(), *episodes, k=3, window_tokens=window).context("door", "t")
+        query = Query("t", observation="door")
+        examples = Examples(memory, k=3, window=0, budget_tokens=window, per_task=None).retrieve(query)
+        assert plain.count("State: ") == len(examples)
+        assert estimated_tokens(plain) >= min(0.8 * estimated_tokens(render(examples)), 0.8 * window)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 120), st.integers(1, 60)), min_size=1, max_size=4),
+    window=st.integers(1, 500),
+)
+def test_no_window_is_exceeded_and_no_state_shown_is_shorter_than_it_may_be(sizes, window):
+    steps = [Step(long_state(n, size), "go " * long, 1.0) for n, (size, long) in enumerate(sizes)]
+    context = told(ByBM25(), Episode("t", steps, id="e"), k=4, window_tokens=window).context("door", "t")
+    assert estimated_tokens(context) <= window
+    for line in context.split("\n"):
+        if line.startswith("State: "):
+            assert len(line) >= len("State: ") + min(40, *(len(step.state) for step in steps))
 
 
 def test_nothing_is_known_before_the_first_success(finder):

@@ -107,6 +107,33 @@ def test_results_come_in_order_and_a_failing_episode_does_not_lose_the_others():
     assert all(environment.closed for environment in made)
 
 
+class Unclosed(Grid):
+    """Cannot be closed."""
+
+    async def aclose(self):
+        raise EnvError("the window stays", "it closes", "Push.")
+
+
+class Unplayable(Unclosed):
+    """Cannot be played in either."""
+
+    async def step(self, action):
+        raise EnvError("the page is gone", "a page stays", "Open it again.")
+
+
+def test_what_was_played_stays_so_where_its_environment_cannot_be_closed():
+    with Memory.open(":memory:") as memory:
+        agent = simple(east(), memory, verify=lambda episode: Verdict(success=True))
+        played, broken = asyncio.run(
+            agent.train_many(lambda n: (Unclosed, Unplayable)[n](["S.G"]), seeds=[0, 1], concurrency=1)
+        )
+        assert (played.ending, played.score, played.steps, played.error) == ("terminated", 1.0, 2, None)
+        assert memory.get(played.episode_id).ending == "terminated" and played.verdict.success
+        assert (played.usage.calls, str(played.close_error)[:16]) == (2, "the window stays")
+        assert (broken.ending, str(broken.error)[:16]) == ("aborted", "the page is gone")
+        assert str(broken.close_error)[:16] == "the window stays" and broken.episode_id is not None
+
+
 def test_environments_that_were_given_stay_open():
     given = [Numbered(0), Numbered(1)]
     asyncio.run(simple(east()).run_many(given))

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import hashlib
+import math
 
 import pytest
 from walkers import BARE, COLOURS, Terminal, east, follow, labels, once, said, shown_in, walker
 
 from seasoned import JitRL, Memory, Step
 from seasoned.agents import Agent, Templates, Unshown, Verdict
+from seasoned.agents.reacting import observed
 from seasoned.envs import ContextualBandit, Grid
-from seasoned.errors import EnvError
-from seasoned.llms import ScriptedLLM, VotesReader
+from seasoned.errors import EnvError, ModelUnavailableError, ReadOnlyStoreError
+from seasoned.llms import LabelReader, ScriptedLLM, VotesReader
+from seasoned.policies.cascade import CascadeReader
 from seasoned.policies.examples import Example
+from seasoned.protocols import Usage
 
 # ------------------------------------------------------------------------------------------ what is kept
 
@@ -66,6 +71,23 @@ def test_a_run_is_frozen_it_writes_nothing(mode, tmp_path):
     with Memory.open(path, read_only=True) as memory:
         assert once(walker(memory, mode=mode, **options), learns=False).error is None
     assert digest(path) == at_rest
+
+
+def test_a_run_under_another_gamma_records_nothing_and_a_read_only_memory_refuses(tmp_path):
+    path = tmp_path / "agent.db"
+
+    def run(memory):
+        policy = lambda source: JitRL(source, gamma=0.3)
+        return once(walker(memory, mode="logits", reader=labels(), plan=False, policy=policy), learns=False)
+
+    with Memory.open(path) as memory:
+        once(walker(memory))
+        before = memory.verify().hash, len(memory), len(memory.notes())
+    with Memory.open(path, read_only=True) as memory, pytest.raises(ReadOnlyStoreError, match="for writing"):
+        run(memory)
+    with Memory.open(path) as memory:
+        assert run(memory).error is None
+        assert (memory.verify().hash, len(memory), len(memory.notes())) == before
 
 
 # ------------------------------------------------------------------------------------------ what is learned
@@ -226,3 +248,89 @@ def test_a_reader_that_proposes_acts_where_nothing_is_named():
         once(walker(reader=labels(), reason=False, plan=False), Terminal())
     with pytest.raises(EnvError, match="an action to take"):
         once(walker(plan=False), Terminal(admissible=()))
+
+
+# ------------------------------------------------------------------------------------------ a cascade as its reader
+
+
+def cascading(memory, n=1):
+    """The student and the teacher both go east; the teacher is asked where the memory has seen fewer than n steps."""
+    student, teacher = (
+        LabelReader(ScriptedLLM(lambda request: {"A": math.log(0.98), "B": math.log(0.02)}, name))
+        for name in ("small", "large")
+    )
+    cascade = CascadeReader(student, teacher, min_evidence=n, memory=memory, observation=observed)
+    return walker(memory, mode="none", reader=cascade, plan=False)
+
+
+def test_a_cascade_looks_for_evidence_at_the_state_and_not_at_the_prompt():
+    """A prompt holds a history and a thought, so it is like no state; the state itself is one that was seen."""
+    corridor = ContextualBandit({"a red light": {"go": 1.0, "stop": 0.0}}, noise="none", rounds=2)
+    with Memory.open(":memory:") as memory:
+        agent = cascading(memory)
+        first, second = (once(agent, corridor, seed=seed) for seed in (0, 1))
+        by = {result.episode_id: [] for result in (first, second)}
+        for note in memory.notes(kind="decided"):
+            by[note.episode_id].append((note.step, note.body["by"], note.body["model"]))
+        assert list(by.values()) == [
+            [(0, "teacher", "large"), (1, "teacher", "large")],  # nothing is stored while it plays
+            [(0, "student", "small"), (1, "student", "small")],
+        ]
+        assert all(note.body["evidence"] == 2.0 for note in memory.notes(episode_id=second.episode_id, kind="decided"))
+        before = len(memory.notes())
+        once(agent, corridor, learns=False)
+        assert len(memory.notes()) == before
+    assert observed("a prompt") == "a prompt"  # nobody is asking any more
+
+
+def test_episodes_at_the_same_time_each_have_their_own_state():
+    seen = []
+
+    class Asks(LabelReader):
+        async def read(self, state, task, candidates):
+            await asyncio.sleep(0)
+            seen.append((observed(state), state))
+            return await super().read(state, task, candidates)
+
+    model = ScriptedLLM(lambda request: {"A": math.log(0.5), "B": math.log(0.5)})
+    rooms = [ContextualBandit({f"room {n}": {"go": 1.0, "stop": 0.0}}) for n in range(3)]
+    asyncio.run(walker(reader=Asks(model), reason=False, plan=False).run_many(rooms, [0, 1, 2], concurrency=3))
+    assert sorted(state for state, _ in seen) == ["room 0", "room 1", "room 2"]
+    assert all(f"NOW[{state}]" in prompt for state, prompt in seen)
+
+
+# ------------------------------------------------------------------------------------------ what breaks off
+
+
+class Down:
+    """A reader whose endpoint is down."""
+
+    name = "down"
+
+    async def read(self, state, task, candidates):
+        raise ModelUnavailableError("no endpoint", "a model answers", "Start it.")
+
+
+def test_what_a_reader_that_is_down_took_is_not_known():
+    [result] = asyncio.run(walker(reader=Down(), reason=False, plan=False).run_many([Grid(["S.G"])], [0]))
+    assert isinstance(result.error, ModelUnavailableError)
+    assert (result.usage.calls, result.usage.cost_usd) == (1, None)
+    [result] = asyncio.run(walker(reader=labels(), reason=False, plan=False).run_many([Terminal()], [0]))
+    assert isinstance(result.error, EnvError) and result.usage == Usage()  # nobody was asked
+
+
+class Over(Grid):
+    """Over at once."""
+
+    async def reset(self, *, seed=None):
+        return dataclasses.replace(await super().reset(seed=seed), terminated=True)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_an_environment_that_is_over_when_it_is_reset_says_so(learns):
+    with Memory.open(":memory:") as memory:
+        agent = walker(memory, verify=lambda episode: pytest.fail("nothing was done"))
+        with pytest.raises(EnvError, match=r"over when it was reset.*at least one step"):
+            once(agent, Over(["S.G"]), learns=learns)
+        assert [one.ending for one in memory.episodes()] == ["aborted"] * learns
+        assert not agent.settings.llm.requests

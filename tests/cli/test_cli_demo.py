@@ -140,6 +140,7 @@ def test_the_memory_it_leaves_holds_what_it_played(played):
         assert {e.arm for e in episodes} == {"memory"}
 
 
+@pytest.mark.slow
 def test_twice_is_the_same(tmp_path, played):
     for name, more, times in (("result", [], 2), ("placebo", ["--placebo"], 1)):
         for _ in range(times):  # into the same folder too

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
+import re
+import subprocess
 
 import pytest
 from click.testing import CliRunner
@@ -76,10 +80,108 @@ def test_notes_are_listed(path):
     assert [n["kind"] for n in answer("notes", path, "run", "--kind", "reasoning")["notes"]] == ["reasoning"]
     shown = seasoned("notes", path).stdout
     assert "she is a friend" in shown
-    assert "'up': True" in shown
+    assert "thumb up" in shown
     seasoned("quarantine", path, "--episode", "run-1", "--reason", "a look")
     assert seasoned("notes", path).stdout == "no notes\n"
     assert len(answer("notes", path, "--quarantined")["notes"]) == 2
+
+
+WORDS = {
+    Thumbs(False, "too slow"): "thumb down: too slow",
+    Thumbs(True): "thumb up",
+    Score(4, 1, 5): "score 4 on 1 to 5",
+    Choice(("Dear Ann", "Hi", "Hey"), 1, "short"): 'chose "Hi" over "Dear Ann", "Hey": short',
+    Edit("Dear Anna"): 'edited to "Dear Anna"',
+    OwnAnswer("Good day"): 'would answer "Good day"',
+    Correction("her name is Anna"): 'corrected by "her name is Anna"',
+    Outcome(exit_code=1, passed=11, total=12): "tests 11/12, exit code 1",
+    Outcome(built=False): "not built",
+    Review("changes_requested", "no tests"): "changes requested: no tests",
+    Review("comment"): "comment",
+}
+
+
+def test_what_was_said_is_shown_in_words(path):
+    with Memory.open(path, namespace="shop") as memory:
+        for number, said in enumerate(WORDS):
+            memory.give(said, episode_id="run-1", author=f"person-{number}")
+        memory.give(Thumbs(True), episode_id="run-1", author="zoe", weight=0.5)
+        memory.note("run-1", "shown", {"mode": "prompt"})
+    rows = re.split(r" {2,}", seasoned("notes", path).stdout.replace("\n", "  "))
+    assert [
+        words for words in (*WORDS.values(), "thumb up (weight 0.5)", '{"mode": "prompt"}') if words not in rows
+    ] == []
+
+
+def test_bare_rewards_are_listed_beside_the_notes(path):
+    id_ = seasoned("feedback", path, "run-1", "-1", "--weight", "2").stdout.strip()
+    gone = seasoned("feedback", path, "run-1", "3", "--author", "bob").stdout.strip()
+    seasoned("feedback", path, "run-1", "--thumbs", "up")
+    seasoned("revoke", path, gone)
+    shown = seasoned("notes", path, "--kind", "reward").stdout.splitlines()
+    assert len(shown) == 2
+    assert shown[1].split()[:4] == ["run-1", "1", "reward", "human"]
+    assert "-1 (weight 2)" in shown[1]
+    assert shown[1].endswith(id_)
+    assert [reward["id"] for reward in answer("notes", path)["rewards"]] == [id_]
+    assert answer("notes", path, "--kind", "thumbs")["rewards"] == []
+    seasoned("quarantine", path, "--episode", "run-1", "--reason", "a look")
+    assert seasoned("notes", path, "--kind", "reward").stdout == "no notes\n"
+    assert len(answer("notes", path, "--kind", "reward", "--quarantined")["rewards"]) == 1
+
+
+def test_a_kind_that_nobody_used_names_those_that_are_there(path):
+    seasoned("feedback", path, "run-1", "--thumbs", "up")
+    seasoned("feedback", path, "run-1", "1")
+    assert seasoned("notes", path, "--kind", "thumb").stdout == (
+        "no notes of kind thumb; there are: reasoning, reward, thumbs\n"
+    )
+    assert answer("notes", path, "--kind", "thumb") == {"notes": [], "rewards": []}
+
+
+def test_the_beginning_of_an_id_takes_it_back(path):
+    with Memory.open(path, namespace="shop") as memory:
+        for id_ in ("on-1", "on-2", "on"):
+            memory.give(Thumbs(True), episode_id="run-1", author=id_, id=id_)
+        memory.note("run-1", "plan", {"text": "be kind"}, id="note-1")
+        reward = memory.feedback("run-1", 1.0)
+    several = seasoned("revoke", path, "o")
+    assert several.exit_code == 2
+    assert "3 begin like this: on, on-1, on-2. Write more of it." in several.stderr
+    assert seasoned("revoke", path, "on").stdout == "revoked on\n"  # a whole id means itself
+    assert seasoned("revoke", path, "not").stdout == "revoked note-1\n"
+    assert seasoned("revoke", path, "on-1").stdout == "revoked on-1\n"
+    assert seasoned("revoke", path, "on-").stdout == "revoked on-2\n"  # of those that begin so, the one that stands
+    assert answer("revoke", path, reward[:8]) == {"event_id": reward}
+    assert seasoned("revoke", path, reward[:8]).stdout == f"revoked {reward}\n"  # twice changes nothing
+    with Memory.open(path, namespace="shop") as memory:
+        assert [note.kind for note in memory.notes()] == ["reasoning"]
+        assert all(event.revoked_at is not None for event in memory.events())
+
+
+def test_nothing_begins_like_this(path):
+    done = seasoned("revoke", path, "nope")
+    assert done.exit_code == 3
+    assert done.stderr.strip().endswith("See: seasoned memory notes")
+
+
+def test_on_a_narrow_terminal_an_id_can_be_typed(path, warm_python):
+    with Memory.open(path, namespace="shop") as memory:
+        given = memory.give(Thumbs(False, "it took far too long to answer " * 3), episode_id="run-1", author="ada")
+    parent, child = pty.openpty()
+    done = subprocess.run(
+        [*warm_python, "-c", "from seasoned.cli import main; main()", "memory", "notes", path],
+        stdout=child, stderr=child, check=False, env={**os.environ, "COLUMNS": "80", "TERM": "xterm"},
+    )  # fmt: skip
+    os.close(child)
+    shown = re.sub(r"\x1b\[[\d;]*m", "", os.read(parent, 65536).decode())
+    os.close(parent)
+    assert done.returncode == 0
+    assert max(map(len, shown.splitlines())) <= 80
+    [row] = [line for line in shown.splitlines() if "thumb down: it took" in line]
+    short = row.split()[-1]
+    assert 8 <= len(short) < len(given.id)
+    assert seasoned("revoke", path, short).stdout == f"revoked {given.id}\n"
 
 
 BAD = [

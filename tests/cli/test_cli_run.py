@@ -89,7 +89,7 @@ def unbroken(request, tmp_path_factory):
 # ------------------------------------------------------------------------------------------ breaking off
 
 
-@pytest.mark.parametrize("signalled", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("signalled", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
 def test_ctrl_c_keeps_the_episode_in_flight_and_the_same_command_goes_on(tmp_path, unbroken, signalled):
     env, episodes, scores = unbroken
     code, said = broken_off(tmp_path, signalled, 2, env=env, episodes=episodes)

@@ -107,6 +107,7 @@ def test_failing_is_no_saving_where_successes_are_bought():
     halved = break_even_interval(1.0, alone, cascade, successes=([1] * 12, [1, 0] * 6))
     assert halved[1] is None
     assert break_even_interval(1.0, alone, cascade, successes=([1] * 12, [1] * 12))[0] in (10, 11)
+    assert break_even_interval(1.0, alone, cascade, successes=([1] * 12, [0] * 12)) == (None, None)
 
 
 @pytest.mark.parametrize(
@@ -124,6 +125,8 @@ def test_failing_is_no_saving_where_successes_are_bought():
         lambda: ratio_interval([1.0] * 10, [1] * 10, seed=-1),
         lambda: ratio_difference(([1.0] * 10, [1] * 10), ([1.0] * 12, [1] * 12)),
         lambda: break_even_interval(float("nan"), [1.0] * 10, [1.0] * 10),
+        lambda: break_even_interval(1.0, [1.0] * 12, [1.0] * 12, successes=([0] * 12, [0] * 12)),
+        lambda: break_even_interval(1.0, [1.0] * 12, [1.0] * 12, successes=([0] * 12, [1] * 12)),
     ],
 )
 def test_what_has_no_answer_is_refused(call):

@@ -62,13 +62,14 @@ def exponent(exploration, *, selection="argmax", scale="spread", seeds=10, round
     return float(np.log(regret[-1] / regret[rounds // 4 - 1]) / np.log(4.0)), float(regret[-1] / rounds)
 
 
-@pytest.mark.parametrize("rule", [UCB(), Thompson()])
+@pytest.mark.parametrize("rule", [UCB(), pytest.param(Thompson(), marks=pytest.mark.slow)])
 def test_argmax_with_optimism_has_sublinear_regret(rule):
     e, per_round = exponent(rule)
     assert e < 0.8
     assert per_round < 0.12  # choosing at random loses 0.3 a round
 
 
+@pytest.mark.slow
 def test_greedy_argmax_has_linear_regret():
     e, per_round = exponent(None)
     assert e > 0.95

@@ -9,7 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core.showing import Observed, Shrinkage, derived_shrinkage, observed_showings, posterior_worth
+from seasoned.core.showing import (
+    Observed,
+    Shrinkage,
+    advantages_beside,
+    derived_shrinkage,
+    observed_showings,
+    posterior_worth,
+)
 from seasoned.errors import InputError
 
 SHOWINGS = st.lists(
@@ -56,6 +63,25 @@ def test_the_own_outcome_is_one_more_observation_and_an_unknown_one_is_none():
     assert both.counts.tolist() == [3.0, 2.0]
     assert both.totals.tolist() == [4.0, 1.0]
     assert both.squares.tolist() == [10.0, 1.0]
+
+
+def test_the_own_outcome_may_be_less_than_an_observation():
+    both = Observed(np.array([2.0]), np.array([1.0]), np.array([1.0])).with_own([3.0], [0.5])
+    assert (both.counts.tolist(), both.totals.tolist(), both.squares.tolist()) == ([2.5], [2.5], [5.5])
+
+
+def test_a_step_weighs_by_how_well_it_is_known_what_else_happens_there():
+    rng = np.random.default_rng(3)
+    for m in (1, 2, 5):
+        drawn = rng.normal(size=(40_000, m + 1))
+        advantages, weights = advantages_beside(drawn[:, 0], drawn[:, 1:].mean(axis=1), np.full(40_000, m))
+        assert np.var(advantages) == pytest.approx(1.0 / weights[0], rel=0.05)
+        assert advantages == pytest.approx((drawn[:, 0] - drawn.mean(axis=1)) / weights)
+
+
+def test_equal_returns_differ_by_nothing_and_alone_nothing_is_known():
+    advantages, weights = advantages_beside([0.1, 0.1, 7.0], [(0.1 + 0.1 + 0.1) / 3, 0.1, math.nan], [3, 1, 0])
+    assert (advantages.tolist(), weights.tolist()) == ([0.0, 0.0, 0.0], [0.75, 0.5, 0.0])
 
 
 @given(SHOWINGS, st.floats(0.0, 50.0), st.floats(0.0, 9.0), st.integers(1, 300))
@@ -132,6 +158,41 @@ def test_intervals_hold_the_worth_as_often_as_they_say(n_examples, n_episodes):
     assert 0.92 <= below / total <= 0.985  # the one-sided bound that retires, at 0.95
 
 
+def played(rng, n_examples, n_states, visits):
+    """Visits to states of unknown value, at each of which one example of known worth was shown."""
+    worths = rng.normal(0.0, 0.6, n_examples)
+    worths -= worths.mean()
+    rows = []
+    for value in rng.normal(0.0, 2.0, n_states):
+        n = 1 + int(rng.poisson(visits - 1))
+        shown = rng.integers(n_examples, size=n)
+        returns = value + worths[shown] + rng.normal(size=n)
+        others = [(returns.sum() - one) / (n - 1) if n > 1 else math.nan for one in returns]
+        rows += [(*row, n - 1) for row in zip(shown, returns, others, strict=True)]
+    which, returns, others, n_others = zip(*rows, strict=True)
+    advantages, weights = advantages_beside(returns, others, n_others)
+    known = weights > 0.0
+    return worths, observed_showings(
+        np.array(which)[known], np.arange(len(which))[known], weights[known], advantages[known], n_examples
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_examples", "n_states", "visits"), [(10, 6, 3), (20, 20, 3), (20, 10, 12), (10, 40, 2)])
+def test_intervals_hold_it_with_baselines_from_what_was_played_as_well(n_examples, n_states, visits):
+    rng = np.random.default_rng(4)
+    inside, total, errors = 0, 0, []
+    for _ in range(300):
+        worths, found = played(rng, n_examples, n_states, visits)
+        worth = posterior_worth(found, derived_shrinkage(found))
+        inside += int(((worth.low <= worths) & (worths <= worth.high)).sum())
+        total += n_examples
+        held = found.counts > 0.0
+        errors += (found.totals[held] / found.counts[held] - worths[held]).tolist()
+    assert 0.91 <= inside / total <= 0.97
+    assert abs(np.mean(errors)) < 4.0 * np.std(errors) / math.sqrt(len(errors))
+
+
 ONE = np.array([0])
 BAD = [
     (lambda: observed_showings(ONE, ONE, [0.0], [1.0], 1), "share"),
@@ -139,6 +200,9 @@ BAD = [
     (lambda: observed_showings(ONE, ONE, [1.0], [math.nan], 1), "finite"),
     (lambda: observed_showings(ONE, ONE, [1.0, 1.0], [1.0], 1), "2 shares"),
     (lambda: Observed(np.ones(2), np.ones(2), np.ones(2)).with_own([1.0]), "own outcomes"),
+    (lambda: Observed(np.ones(1), np.ones(1), np.ones(1)).with_own([1.0], [1.5]), "weights"),
+    (lambda: advantages_beside([1.0], [1.0], [-1]), "numbers of others"),
+    (lambda: advantages_beside([1.0], [1.0, 2.0], [1]), "(2,) means"),
     (lambda: posterior_worth(Observed(*[np.ones(1)] * 3), Shrinkage(1.0, 1.0, 5.0), confidence=1.0), "confidence"),
     (lambda: posterior_worth(Observed(*[np.ones(1)] * 3), Shrinkage(1.0, 1.0, 5.0), confidence=True), "confidence"),
 ]

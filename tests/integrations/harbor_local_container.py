@@ -14,8 +14,10 @@ from typing import ClassVar
 
 from harbor.environments.base import BaseEnvironment, ExecResult
 
+from seasoned.errors import ModelUnavailableError
 from seasoned.integrations.harbor import SeasonedAgent
 from seasoned.llms import ScriptedLLM
+from seasoned.protocols import Completion, Usage
 
 CANARY = "CANARY-of-the-grader"
 _INSIDE = re.compile(r"(?<![\w.])/(tests|solution|logs|app)(?=/|\b)")
@@ -75,7 +77,19 @@ class LocalContainer(BaseEnvironment):
             stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
         )  # fmt: skip
         out, err = await process.communicate()
-        return ExecResult(stdout=out.decode(), stderr=err.decode(), return_code=process.returncode)
+        return ExecResult(
+            stdout=out.decode().replace(str(self.root), ""), stderr=err.decode(), return_code=process.returncode
+        )
+
+
+def priced(text):
+    """An answer that cost a quarter of a dollar."""
+    return Completion(text, "scripted", Usage(calls=1, prompt_tokens=100, completion_tokens=5, cost_usd=0.25))
+
+
+def fail():
+    """An endpoint that is down."""
+    raise ModelUnavailableError("no endpoint", "a model answers", "Start it.")
 
 
 class ScriptedAgent(SeasonedAgent):
@@ -85,7 +99,8 @@ class ScriptedAgent(SeasonedAgent):
     requests: ClassVar[list] = []
 
     def open_model(self):
-        model = ScriptedLLM(list(self.script), name="scripted")
+        answers = [one if one is None else priced(one) for one in self.script]
+        model = ScriptedLLM(lambda request: (answers.pop(0) if answers else None) or fail(), name="scripted")
         type(self).requests = model.requests
         return model
 

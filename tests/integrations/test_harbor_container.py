@@ -60,6 +60,55 @@ WORK = [
     "ls /logs",
 ]
 
+AROUND = [  # in /app
+    "cat ../tests/x",
+    "cd ..; ls tests",
+    "cd .. && cat tests/x",
+    "(cd ..; cat tests/x)",
+    "bash -c 'cd ..; cat tests/x'",
+    "cd sub && cat ../../tests/x",
+    "find .. -name 'test_*'",
+    "ls -R ..",
+    "cd .. && find -name x",
+    "cat $PWD/../tests/x",
+    "cat ${PWD}/../tests/x",
+    "cat `pwd`/../tests/x",
+    "cat ~+/../tests/x",
+    "cat ~/../tests/x",
+    "cat ${HOME}/../tests/x",
+    "cd $OLDPWD/..; ls tests",
+    "cd $X && cat ../tests/x",
+    "cd; cd ..; cat tests/x",
+    "X=/te; cat ${X}sts/x",
+    "cat $(echo /te)sts/x",
+    "cat {/tests,/app}/x",
+    "cat /proc/self/root/tests/x",
+    "cat /proc/*/root/tests/x",
+    "cat /proc/self/root/../tests/x",
+    "cat /proc/self/task/1/root/tests/x",
+    "cd /proc/1/root && cat tests/x",
+    "env --chdir=/ cat tests/x",
+    "tar -C.. -cf - tests",
+    "python3 - <<E\nimport os\nos.chdir('/')\nopen('tests/x')\nE",
+]
+HERE = [  # in /app, of the task's own
+    "awk '{print $1/$2}' f",
+    "cat $F/*",
+    "cat $PWD/tests/x",
+    "cat $(pwd)/tests/x",
+    "cd build && cmake .. && make && cd .. && ls tests",
+    "(cd src; make); ls tests",
+    "pushd src; make; popd; ls tests",
+    "R=/app/r; cd $R && pytest tests",
+    "cd sub/a && cd ../../tests && ls",
+    "make -C sub tests",
+    "python3 - <<E\nprint(f'{root}/tests')\nE",
+    "cp -r . /tmp/x",
+    "sed -i s/../x/ f",
+    "git diff HEAD~3..HEAD -- tests",
+    "grep -rn foo ~",
+]
+
 
 @dataclass
 class Done:
@@ -104,6 +153,25 @@ def test_what_names_the_grader_is_not_run(command):
     assert container.commands == []
     assert "refused" in refused.state and "grader" in refused.state
     assert (environment.refused, refused.terminated) == (1, False)
+
+
+@pytest.mark.parametrize("command", AROUND)
+def test_a_way_round_is_seen_from_where_the_command_runs(command):
+    environment, container = shell(cwd="/app")
+    assert "refused" in steps(environment, command)[1].state
+    assert container.commands == []
+
+
+def test_a_relative_path_is_read_from_where_it_is():
+    assert grader_path("cat ../tests/x", "/app") == "/tests"
+    assert grader_path("cat ../tests/x", "/app/src") is None
+    assert grader_path("cat ../tests/x") == "/tests"  # nobody said where: it may be
+    assert grader_path("cat tests/x") is None
+
+
+@pytest.mark.parametrize("command", HERE)
+def test_the_tasks_own_files_are_not_the_graders(command):
+    assert grader_path(command, "/app") is None
 
 
 @pytest.mark.parametrize("command", WORK)

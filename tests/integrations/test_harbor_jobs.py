@@ -7,10 +7,11 @@ import os
 
 import pytest
 
-from seasoned import Memory
+from seasoned import Episode, Memory, Step
 from seasoned.errors import NotFoundError
 from seasoned.integrations.harbor import import_job, read_job
 from seasoned.integrations.harbor.jobs import EXAMPLES_MARK
+from seasoned.policies.examples import Examples
 
 ID = "594025f3-7d65-4655-8576-4bee95002eae"
 
@@ -79,6 +80,38 @@ def test_importing_twice_changes_nothing(job):
             ("reasoning", 1, "It is missing."),
         ]
         assert memory.search("b.txt", k=1)[0].experience.return_ == 1.0
+
+
+def shown_steps(*shown):
+    document = trajectory()
+    document["steps"][2]["extra"] = {"shown": list(shown)}
+    return document
+
+
+def test_what_the_prompts_showed_is_noted_beside_its_step_and_counts_for_the_examples(job):
+    by = [{"purpose": "reason", "examples": [["old", 0]]}, {"purpose": "act", "examples": [["old", 0], ["gone", 2]]}]
+    write(job / "t", document=shown_steps(*by))
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("Make b.txt.", [Step("Make b.txt.", "touch b.txt", 1.0)], id="old"))
+        import_job(memory, job)
+        import_job(memory, job)
+        notes = memory.notes(kind="shown")
+        assert [(note.episode_id, note.step, note.body) for note in notes] == [
+            (ID, 1, {**one, "mode": "prompt"}) for one in by
+        ]
+        [value] = [one for one in Examples(memory).values() if (one.episode_id, one.step) == ("old", 0)]
+        assert value.n_shown == 1
+
+
+@pytest.mark.parametrize(
+    "shown",
+    [{"purpose": "act", "examples": [["old"]]}, {"purpose": "act", "examples": [["old", True]]},
+     {"purpose": "look", "examples": []}, "act"],
+)  # fmt: skip
+def test_what_was_shown_is_pairs(job, shown):
+    write(job / "bad", document=shown_steps(shown))
+    [trial] = read_job(job)
+    assert trial.episode is None and "shown" in trial.refusal
 
 
 def test_examples_that_were_shown_are_not_learned(job):

@@ -26,7 +26,7 @@ from seasoned.integrations.harbor import LearnFromJob, SeasonedAgent, WithExampl
 WORK = ["Thought: make it.\nAction: echo hello > a.txt", "Thought: it is there.\nAction: cat a.txt", "Action: done"]
 LOOK = [f"Thought: where?\nAction: {command}" for command in (
     "cat /tests/secret.txt", "cat /te'st's/*", "cd / && cat solution/solve.sh", "cat /logs/verifier/reward.txt",
-    "grep -r CANARY /", "cp -r /solution .", "ls -R /",
+    "grep -r CANARY /", "cp -r /solution .", "ls -R /", "cat ../tests/secret.txt", "cd .. && cat solution/solve.sh",
 )]  # fmt: skip
 TEST_SH = """\
 if [ "$(cat "${ROOT:?}/app/a.txt")" = hello ]; then reward=1; else reward=0; fi
@@ -122,6 +122,7 @@ def test_a_trial_in_train_mode_teaches_what_its_verifier_said(run, tmp_path):
         ]
     result, _, _ = run(SCRIPTED, ["Again.", *WORK], memory=str(memory), mode="test")
     assert result.exception_info is None, result.exception_info
+    assert result.agent_result.cost_usd == 1.0
     first_action = ScriptedAgent.requests[1].messages[-1].content
     assert "What worked before" in first_action and "Before, Action: cat a.txt" in first_action
 
@@ -177,6 +178,21 @@ def test_a_killed_agent_leaves_its_trajectory_up_to_there(run, memory_path):
         assert "no reward" in import_job(memory, folder).refused[folder.name]
 
 
+def test_what_was_asked_in_vain_is_paid_for(run, memory_path):
+    """An answer for the plan, one for a step, two that cannot be used: all four are paid for."""
+    said = ["Plan.", WORK[0], "Thought: only", "Thought: still"]
+    result, _, _ = run(SCRIPTED, said, memory=str(memory_path), mode="train")
+    assert result.exception_info.exception_type == "ModelAnswerError"
+    spent = result.agent_result
+    assert (spent.n_input_tokens, spent.n_output_tokens, spent.cost_usd) == (400, 20, 1.0)
+
+
+def test_what_a_failed_call_cost_is_not_known(run, memory_path):
+    result, _, _ = run(SCRIPTED, ["Plan.", WORK[0], None], memory=str(memory_path), mode="train")
+    assert result.exception_info.exception_type == "ModelUnavailableError"
+    assert (result.agent_result.n_input_tokens, result.agent_result.cost_usd) == (200, None)
+
+
 class Told(BaseAgent):
     """An agent of somebody else's, that looks where it should not."""
 
@@ -195,7 +211,7 @@ class Told(BaseAgent):
 
     async def run(self, instruction, environment, context):
         Told.told.append(instruction)
-        Told.looked = [await environment.exec(command) for command in ("cat /tests/secret.txt", "echo hello > a.txt")]
+        Told.looked = [await environment.exec(command) for command in ("cat ../tests/secret.txt", "echo hello > a.txt")]
         for call in (
             environment.download_file("/tests/secret.txt", "/dev/null"),
             environment.upload_dir(".", "/tests"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 
 import pytest
@@ -22,6 +23,7 @@ class Repo:
 
     def __init__(self, folder):
         self.folder = folder
+        folder.mkdir(exist_ok=True)
         self("init", "--initial-branch=main")
 
     def __call__(self, *arguments):
@@ -204,3 +206,21 @@ def test_a_cut_patch_is_read_or_refused(cut):
     except SeasonedError as error:
         assert error.rule and error.next_step
     assert read_patch(patch)[0].lines == (b"++ not a header", b"-- nor this", b"d")
+
+
+@pytest.mark.parametrize("told_by", ["commit", "patch"])
+def test_the_history_is_read_once_however_many_files_there_are(tmp_path, monkeypatch, told_by):
+    repo = Repo(tmp_path / "repo")
+    written = repo.commit_files({f"{n}.py": f"x = {n}\n" for n in range(6)})
+    patch = repo("show", written) + "\n"
+    repo("mv", "0.py", "zero.py")
+    repo("mv", "1.py", "one.py")
+    repo.commit_files({})
+    bin_, log = tmp_path / "bin", tmp_path / "asked"
+    bin_.mkdir()
+    (bin_ / "git").write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {shutil.which("git")} "$@"\n')
+    (bin_ / "git").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
+    found = persistence(repo.folder, written) if told_by == "commit" else persistence(repo.folder, patch=patch)
+    assert [(one.now, one.alive) for one in found.files][:3] == [("zero.py", 1), ("one.py", 1), ("2.py", 1)]
+    assert log.read_text().count(" log ") == 1

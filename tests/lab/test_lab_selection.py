@@ -14,8 +14,10 @@ import pytest
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError, StoreError
+from seasoned.lab.branches import base_of, contains
 from seasoned.lab.branches.journal import Journal
 from seasoned.lab.selection import Comparison, evaluate, fork, promote, roll_back
+from seasoned.memory.backup import backup
 
 
 def episode(name, reward=1.0, state="cart"):
@@ -141,7 +143,7 @@ def test_what_the_live_memory_took_away_is_not_brought_back(live, tmp_path, chan
     with pytest.raises(StoreError, match=r"changed what it held.*Fork again"):
         promote(made, None, force="a test")
     assert ids(live) == before
-    assert not list(tmp_path.glob(".promoting-*"))
+    assert not [*tmp_path.glob(".promoting-*"), *tmp_path.glob("*.retired-*")]
 
 
 def test_a_file_that_is_open_is_not_replaced(live, better):
@@ -175,6 +177,57 @@ def test_all_namespaces_of_a_file_are_carried(live, tmp_path):
         memory.add(episode("elsewhere"))
     assert promote(made, None, force="a test").carried == 1
     assert ids(live, "other") == ["elsewhere"]
+
+
+def test_an_erasure_names_every_copy_that_a_fork_or_a_promotion_made_or_carried(tmp_path):
+    live, later = tmp_path / "agent.db", tmp_path / "later.db"
+    with Memory.open(live) as memory:
+        memory.add(Episode("shop", [Step("cart", "pay")], id="hers", subject="her"))
+
+    def named():
+        with Memory.open(live) as memory:
+            memory.verify()
+            paths = [copy.path for copy in memory.erase("her", dry_run=True).copies]
+        assert len(set(paths)) == len(paths)
+        return set(paths)
+
+    made = fork(live, tmp_path / "fork.db")
+    backup(live, later)
+    with Memory.open(live) as memory:
+        noted = {(copy.path, copy.created_at) for copy in memory.copies()}
+    done = promote(made, None, force="a test")
+    assert named() >= {made.candidate, str(later), done.retired}
+    with Memory.open(live) as memory:
+        assert noted <= {(copy.path, copy.created_at) for copy in memory.copies()}
+    back = roll_back(live)
+    assert named() >= {made.candidate, str(later), done.retired, back.retired}
+
+
+def test_an_episode_in_flight_when_it_was_forked_is_carried(live, tmp_path):
+    with Memory.open(live) as memory:
+        recorder = memory.episode("shop", id="in flight")
+        recorder.note("plan", {"text": "pay first"})
+        memory.note("good", "reasoning", {"text": "said later, and there earlier"})
+        made = fork(live, tmp_path / "fork.db")
+        recorder.record("cart", "pay", reward=1.0)
+        recorder.commit()
+    assert promote(made, None, force="a test").carried == 1
+    with Memory.open(live) as memory:
+        assert [note.episode_id for note in memory.notes()] == ["in flight", "good"]
+    roll_back(live)
+    assert ids(live) == ["good", "bad", "in flight"]
+
+
+def test_a_promotion_that_only_takes_away_took_place_where_it_is_gone(tmp_path):
+    whole = base_of(['{"type": "episode", "id": "a"}', '{"type": "episode", "id": "b"}'])
+    pruned = base_of(['{"type": "episode", "id": "a"}'])
+    journal = Journal(tmp_path / "j")
+    journal.write({
+        "id": "1", "live": "x", "namespace": "n", "before": {"n": whole}, "after": {"n": pruned}, "retired_path": "r",
+    })  # fmt: skip
+    with pytest.raises(NotFoundError):
+        journal.last_promotion("x", "n", lambda bases: contains(whole, bases["n"]))
+    assert journal.last_promotion("x", "n", lambda bases: contains(pruned, bases["n"]))["id"] == "1"
 
 
 def test_half_a_line_that_a_killed_process_left_is_none_and_one_promotes_at_a_time(live, better):

@@ -108,7 +108,7 @@ def test_a_backup_while_others_write_is_of_one_instant(tmp_path):
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for number in range(5):
+        for number in range(3):
             backup(path, tmp_path / f"copy{number}.db")
             with Memory.open(tmp_path / f"copy{number}.db", read_only=True) as memory:
                 written = [e.id for e in memory.episodes() if e.id.startswith("w")]

@@ -422,6 +422,7 @@ merge(sys.argv[1], sys.argv[2])
 """
 
 
+@pytest.mark.slow  # a backup that is killed is among the fast ones
 def test_kill_9_leaves_the_target_as_it_was_or_whole(tmp_path):
     source = fill(tmp_path / "source.db", range(1500))
     draw = random.Random(3)

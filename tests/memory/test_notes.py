@@ -13,7 +13,7 @@ from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, IntegrityError, NotFoundError, ReadOnlyStoreError
 from seasoned.memory import Event
 from seasoned.states import Redactor
-from seasoned.types import Note, OwnAnswer, Thumbs
+from seasoned.types import Choice, Edit, Note, OwnAnswer, Thumbs
 
 
 @pytest.fixture(scope="module", params=["file", "server"])
@@ -134,15 +134,24 @@ def test_a_note_while_the_episode_waits_to_be_derived(place):
             reader.note("e1", "plan", {})
 
 
-def test_the_same_run_recorded_by_another_under_a_known_id_of_a_note(memory):
+def test_an_id_that_another_episodes_note_has_loses_nothing(memory):
     memory.add(two_steps())
     memory.note("e1", "plan", {"text": "mine"}, id="next/0")
-    other = memory.episode("shop", id="next")
-    with pytest.raises(EpisodeConflictError, match=r"one id names one note"), other:
-        other.record("a cart", "pay")
-        other.note("plan", {"text": "another"})
-    with pytest.raises(NotFoundError):
-        memory.get("next")  # all or nothing
+    for _ in range(2):  # again is a no-op
+        with memory.episode("shop", id="next") as run:
+            run.record("a cart", "pay")
+            run.note("plan", {"text": "another"})
+            run.note("plan", {"text": "and one"})
+    mine, first, second = memory.notes()
+    assert (mine.id, mine.episode_id, mine.body["text"]) == ("next/0", "e1", "mine")
+    assert (first.episode_id, first.body["text"], first.id.startswith("next/0~")) == ("next", "another", True)
+    assert (second.episode_id, second.id) == ("next", "next/1")
+    with pytest.raises(EpisodeConflictError, match=r"one id names one note"), memory.episode("shop", id="next") as run:
+        run.record("a cart", "pay")
+        run.note("plan", {"text": "another"})
+        run.note("plan", {"text": "changed"})
+    assert len(memory.notes()) == 3
+    memory.verify()
 
 
 # ------------------------------------------------------------------------------------------ with the episode, and gone
@@ -181,15 +190,33 @@ def test_erasing_takes_the_notes_of_a_subject_and_by_an_author(memory):
         memory.erase("zoe")
 
 
-def test_answers_go_with_their_author_also_when_the_episode_was_pruned(memory):
+def test_an_answer_goes_with_what_it_is_about(memory):
+    """With the note of its feedback nobody could take it back; so also an answer to an answer."""
     memory.add(two_steps())
-    memory.give(OwnAnswer("as ann would put it"), episode_id="e1", step=0, author="ann")
-    memory.give(Thumbs(True), episode_id=memory.episodes()[-1].id, author="bob")
-    assert memory.prune(Budget(steps=1)).episodes == ("e1",)
-    assert len(memory.notes()) == 1
-    assert len(memory.erase("bob").episodes) == 0  # whose thumb was on an answer of hers
-    assert len(memory.erase("ann").episodes) == 1
-    assert len(memory) == 0
+    memory.add(Episode("other", [Step("elsewhere", f"go {n}") for n in range(9)], "kept"))
+    first = memory.give(OwnAnswer("as ann would put it"), episode_id="e1", step=0, author="ann")
+    second = memory.give(Edit("as bob would"), episode_id=first.episode_ids[0], author="bob")
+    memory.give(Thumbs(True), episode_id=second.episode_ids[0], author="bob")
+    gone = {"e1", *first.episode_ids, *second.episode_ids}
+    planned = memory.prune(Budget(steps=9), dry_run=True)
+    assert (set(planned.episodes), planned.steps, sum(planned.reasons.values())) == (gone, 4, 3)
+    erased = memory.erase("ann", dry_run=True)
+    assert set(erased.episodes) == {*first.episode_ids, *second.episode_ids}
+    assert (erased.notes, erased.feedback) == (3, 4)
+    assert memory.erase("bob", dry_run=True).episodes == second.episode_ids
+    assert memory.prune(Budget(steps=9)).done
+    assert [one.id for one in memory.episodes()] == ["kept"]
+    assert (memory.notes(), memory.given()) == ([], [])
+    with pytest.raises(NotFoundError):
+        memory.revoke(second.id)
+    memory.verify()
+
+
+def test_the_answers_of_a_moment_go_together(memory):
+    given = memory.give(Choice(("a", "b", "c"), 1), task="t", state="s", author="ann")
+    assert set(memory.prune(Budget(steps=2)).episodes) == set(given.episode_ids)
+    assert (len(memory), memory.given()) == (0, [])
+    memory.verify()
 
 
 def test_pruning_takes_them_and_counts_their_bytes(memory):

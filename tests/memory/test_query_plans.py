@@ -11,8 +11,9 @@ from seasoned import Episode, Memory, Step
 from seasoned.memory.postgres_looks import VERSION
 from seasoned.memory.postgres_schema import FIRST_ARRIVAL
 from seasoned.memory.postgres_wire import translate
+from seasoned.types import Choice, OwnAnswer
 
-WHOLE = re.compile(r"SCAN|\(namespace_id=\?\)")
+WHOLE = re.compile(r"SCAN|\(namespace_id=\?\)|note_by_kind \(namespace_id=\? AND kind=\?\)")
 SMALL = {"view", "distribution", "namespace", "quarantine"}  # a few rows, whatever the store holds
 
 
@@ -29,6 +30,11 @@ OPERATIONS = {
     "search outside a task": lambda memory: memory.search("room 1 lamp", k=3, exclude_task="task 1"),
     "evidence": lambda memory: memory.evidence("room 1 lamp", k=3, unit="states", threshold=0.1),
     "feedback": lambda memory: memory.feedback("e1", 1.0, step=0),
+    "give twice": lambda memory: [
+        memory.give(Choice(("go", "stay", "wait"), n), episode_id="e1", step=0, author="ann") for n in range(2)
+    ],
+    "give and revoke": lambda memory: memory.revoke(memory.give(OwnAnswer("x"), task="t", state="room 1").id),
+    "notes of an episode": lambda memory: memory.notes(episode_id="e1"),
     "get": lambda memory: memory.get("e1"),
 }
 

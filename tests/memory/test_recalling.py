@@ -6,6 +6,7 @@ import pytest
 from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
+from seasoned.types.showing import Beside
 
 
 def told(path):
@@ -39,7 +40,15 @@ def told(path):
         ask()
         answers.append(sorted(map(repr, memory.experiences([("e0", 1), ("e1", 0), ("e2", 9)]).values())))
         other.note("e0", "shown", {"examples": [["e2", 1]]}, step=0, id="n1")
-        answers.append(len(memory.shown_after()[1]))
+        other.note("e3", "shown", {"examples": [["e2", 1], ["e0", 0]]}, id="n2")
+        answers.append(memory.showings([("e2", 1), ("e4", 0), ("e1", 0)], alike=True))
+        other.feedback("e3", 8.0, step=0, source="tests")
+        answers.append(memory.showings(None, most=1))
+        other.revoke("n2")
+        answers.append(memory.showings([("e0", 0)]) + memory.showings([("e2", 1)], exclude_task="buy a lamp 0"))
+        answers.append(memory.beside([("e0", 0), ("e0", 1)], exclude_task="buy a lamp 1"))
+        answers.append(memory.alongside([("e0", 0)], most=2))
+        answers.append(memory.credits(["e3", "e1"]))
         return answers
 
 
@@ -49,7 +58,7 @@ def test_what_is_recalled_follows_every_commit(tmp_path):
     # Every cart is a state of its own; at the one list the best and the worst of the openings are recalled.
     assert [len(moments) for moments, *_ in grown[:5]] == [2, 4, 5, 6, 7]
     assert [highest for _, highest, _ in grown[:5]] == [0.0, 1.0, 2.0, 3.0, 4.0]
-    credited, whole, revoked, aside, erased, places, shown = grown[5:]
+    credited, whole, revoked, aside, erased, places, *shown, beside, alongside, credits_ = grown[5:]
     assert sum("credits={'human': -9.0}" in text for text in credited[0]) == 2
     assert ["step=0" in text for text in whole[0]] == [True] * 3
     for moments, planned in ((credited[0], ("'e1'", "'e3'")), (revoked[0], ("'e1'",))):
@@ -60,7 +69,22 @@ def test_what_is_recalled_follows_every_commit(tmp_path):
     assert not any("'e3'" in text for text in aside[0])
     assert any("'e3'" in text for text in erased[0])
     assert not any("'e1'" in text for text in erased[0])
-    assert (len(places), shown) == (1, 1)
+    assert len(places) == 1
+    # Of the lists, all with one action and one state, what is alike counts: two steps showed one, or half of one.
+    alike, late, left = shown
+    assert [(one.example, one.place, one.share, one.beside.n_others) for one in alike] == [
+        (("e2", 1), ("e0", 0), 1.0, 3),
+        (("e2", 1), ("e3", 0), 0.5, 3),
+        (("e4", 0), ("e3", 0), 0.5, 3),
+    ]
+    assert late[0].beside.return_ == alike[1].beside.return_ + 8.0
+    assert [one.place for one in late] == [("e3", 0), ("e3", 0)]
+    assert left == []
+    # Returns of the lists: e0 0, e2 1, e3 1.5 + 8, e4 2 - 4.5, discounted by a half.
+    assert beside[("e0", 0)] == Beside(0.0, 2, pytest.approx((1.0 - 2.5) / 2))
+    assert beside[("e0", 1)] == Beside(0.0, 0, None)
+    assert alongside == {("e0", 0): [("e4", -2.5), ("e3", 9.5)]}
+    assert credits_ == {"e3": {"tests": 8.0}}
 
 
 @pytest.mark.slow

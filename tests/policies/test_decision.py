@@ -91,6 +91,30 @@ def test_it_says_why_it_abstained(memory):
     assert row(text, "pay" if decision.action == "back" else "back").split()[-2:] == ["0.5000", "0.5000"]
 
 
+ONLY_ONE = "only one of the candidates was tried there: nothing to compare it with"
+
+
+@pytest.mark.parametrize("settings", [{}, {"clear_only": True}, {"exploration": ExplorationBonus(0.5, 1.0)}])
+def test_thumbs_on_the_one_action_that_was_tried_say_that_they_teach_nothing(memory, settings):
+    policy = JitRL(memory, **settings)
+    remember(memory, *[("pay", -1.0)] * 5)
+    assert ONLY_ONE in policy.decide(CART, EVEN, seed=0).reason
+    assert ONLY_ONE not in policy.decide(CART, {"pay": 0.0}, seed=0).reason  # there is nothing to choose
+    assert ONLY_ONE not in policy.decide(CART, {"sing": 0.0, "back": 0.0}, seed=0).reason  # neither was tried
+    memory.add(Episode("t", [Step(CART, "back", 1.0)]))
+    compared = policy.decide(CART, EVEN, seed=0)
+    assert ONLY_ONE not in compared.reason
+    assert compared.advantages["back"] > 0 > compared.advantages["pay"]
+
+
+def test_an_action_that_others_were_tried_beside_is_compared_with_them(memory):
+    """In the `seed` rule V is the mean of all neighbours, those included that are no candidates now."""
+    remember(memory, ("pay", -1.0), ("pay", -1.0), ("sing", 1.0))
+    decision = JitRL.preset("seed", memory).decide(CART, EVEN, seed=0)
+    assert decision.advantages["pay"] == pytest.approx(-1.0 + 1 / 3)
+    assert ONLY_ONE not in decision.reason
+
+
 def test_the_model_alone_explains_itself_too():
     text = ModelAlone().decide(CART, EVEN, seed=0).explain()
     assert "no memory" in text

@@ -137,8 +137,7 @@ def test_it_is_the_memory_for_everything_else(memory):
     assert source.get("e1") == memory.get("e1")
     assert source.median_return() == memory.median_return()
     assert source.experiences([("e1", 0)]) == memory.experiences([("e1", 0)])
-    assert source.shown_after()[1] == memory.shown_after()[1]
-    assert source.evidence("sofa", k=1, unit="states", threshold=0.8).n_steps == 1
+    assert source.showings(None) == memory.showings(None) != []
 
 
 def test_an_index_of_texts():
@@ -161,3 +160,37 @@ def test_an_index_of_texts():
         with pytest.raises(EncoderMismatchError, match="meaning"):
             call()
     assert len(index) == 2
+
+
+def test_a_text_that_the_embedder_refuses_is_left_out_and_the_others_are_found(memory):
+    def short(text):
+        if len(text) > 100:
+            raise InputError("a long text", "it fits into the model", "Shorten it.")
+        return meaning(text)
+
+    source = VectorRecall(memory, ScriptedEmbedder(short, 8))
+    memory.add(Episode("couch", [Step("sofa " * 50, "look", 1.0)], "long"))
+    for _ in range(2):
+        assert best(source, "furniture")[0] == ("e0", 1.0)
+        assert source.n_refused == 1
+    mixed = Query("couch", observation="sofa " * 60)
+    assert [one.similarity for one in Examples(source, k=1).retrieve(mixed)] == [pytest.approx(0.5)]
+    with pytest.raises(InputError, match="long"):
+        Examples(source).retrieve(Query("couch " * 50, observation="sofa " * 60))
+
+
+def test_the_embedder_reads_what_the_memory_stores():
+    read = []
+
+    def spying(text):
+        read.append(text)
+        return meaning(text)
+
+    with Memory.open(":memory:", redact=lambda text: text.replace("4111", "****")) as memory:
+        memory.add(Episode("pay", [Step("card 4111", "pay", 1.0)]))
+        [found] = Examples(VectorRecall(memory, ScriptedEmbedder(spying, 8))).retrieve(
+            Query("pay 4111", observation="card 4111")
+        )
+    assert found.state == "card ****"
+    assert read
+    assert not any("4111" in text for text in read)

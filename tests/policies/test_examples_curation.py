@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import random
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from seasoned import Episode, Memory, Step
 from seasoned.core.showing import derived_shrinkage, observed_showings, posterior_worth
 from seasoned.policies.examples import Examples, Query
+from seasoned.policies.examples.showings import Showings, Trust
 
 STATE = "page:cart items:2 total:12"
 
@@ -58,8 +60,9 @@ def test_values_are_those_of_the_definition(memory):
     rows = [(0, 0, 1.0, advantage("s0")), (0, 1, 0.5, advantage("s1")), (1, 1, 0.5, advantage("s1")),
             (1, 2, 1.0, advantage("s2"))]  # fmt: skip
     which, episodes, shares, advantages = zip(*rows, strict=True)
-    observed = observed_showings(np.array(which), np.array(episodes), shares, advantages, 2)
-    observed = observed.with_own([advantage("e0"), advantage("e1")])
+    weight = 4 / 5  # of a step beside four others
+    observed = observed_showings(np.array(which), np.array(episodes), weight * np.array(shares), advantages, 2)
+    observed = observed.with_own([advantage("e0"), advantage("e1")], weight)
     worth = posterior_worth(observed, derived_shrinkage(observed))
     found = by_id(Examples(memory).values())
     assert set(found) == {"e0", "e1"}
@@ -78,8 +81,9 @@ def test_the_credit_of_a_step_is_shared_by_all_that_its_notes_name(memory):
     play(memory, "s1", 0.0, ["e0"])
     found = by_id(Examples(memory).values())
     assert {id_: one.n_shown for id_, one in found.items()} == {"e0": 2, "e1": 1}
-    # Of e0's credit, half a share is of s0 and one of s1: (1/2 + 1)^2 / (1/4 + 1) episodes, and its own outcome.
-    assert found["e0"].n_observed == pytest.approx(1.5**2 / 1.25 + 1.0)
+    # Of e0's credit, half a share is of s0 and one of s1: (1/2 + 1)^2 / (1/4 + 1) episodes, and its own outcome, which
+    # is beside three others.
+    assert found["e0"].n_observed == pytest.approx(1.5**2 / 1.25 + 3 / 4)
 
 
 def test_what_did_harm_ranks_last_though_it_worked_itself(memory):
@@ -120,6 +124,138 @@ def test_pruning_retires_what_is_surely_worse_and_can_be_taken_back(memory):
     assert (note.episode_id, note.step, note.body["confidence"]) == ("bad", 0, 0.95)
     memory.revoke(note.id)
     assert not by_id(examples.values())["bad"].retired
+
+
+def values(examples, query=None):
+    found = examples.retrieve(query or Query("t", observation=STATE))
+    return [(one.place, one.value, one.low, one.high, one.n_shown) for one in found]
+
+
+def test_a_reward_that_comes_after_somebody_looked_counts_at_once(memory):
+    for id_, action, reward in (("e0", "pay", 1.0), ("e1", "back", 0.0), ("e2", "wait", 0.9)):
+        play(memory, id_, reward, action=action)
+    live = Examples(memory)
+    for number in range(6):
+        play(memory, f"s{number}", 0.0, ["e2"], action="look")
+        values(live)
+    before = values(live)
+    for number in range(6):
+        memory.feedback(f"s{number}", 1.0 + number, source="tests")
+    assert values(live) == values(Examples(memory)) != before
+    [said] = memory.notes(kind="shown", episode_id="s0")
+    memory.revoke(said.id)
+    assert values(live) == values(Examples(memory))
+    assert by_id(live.values())["e2"].n_shown == 5
+
+
+@pytest.mark.parametrize("resumed", [10, 30])
+def test_a_run_that_is_resumed_retrieves_what_an_unbroken_one_does(resumed):
+    def run(breaks):
+        rng, seen = random.Random(3), []
+        with Memory.open(":memory:", gamma=0.9) as memory:
+            examples = Examples(memory, k=2)
+            for number in range(40):
+                if number in breaks:
+                    examples = Examples(memory, k=2)
+                state = f"page:{rng.choice('abc')} total:12"
+                shown = [place[0] for place, *_ in values(examples, Query("t", observation=state))]
+                seen.append(values(examples, Query("t", observation=state)))
+                play(memory, f"e{number}", rng.random(), shown, action=rng.choice("wxyz"), state=state)
+                if number % 3 == 0:
+                    memory.feedback(f"e{number // 2}", rng.random(), source="tests")
+        return seen
+
+    unbroken = run(())
+    assert any(len(found) == 2 and found[0][-1] > 1 for found in unbroken)
+    assert run((resumed,)) == unbroken
+
+
+def test_what_an_episode_that_does_not_count_claims_to_have_shown_changes_nothing(memory):
+    for id_, action, reward in (("e0", "pay", 1.0), ("e1", "back", 0.0), ("e2", "wait", 0.9), ("e3", "back", 0.2)):
+        memory.add(Episode("t", [Step(STATE, action, 0.0)], id_))
+        memory.feedback(id_, reward, source="tests")
+    play(memory, "s0", 0.0, ["e2"], action="look")
+    memory.feedback("s0", 0.4, source="tests")
+
+    def believing():
+        yield Examples(memory, trusted=lambda episode: not episode.id.startswith("p"))
+        yield Examples(memory, vouched_by={"tests"})
+
+    before = [(values(examples), examples.values()) for examples in believing()]
+    assert all(len(found) == 2 and [one.n_shown for one in standings] == [1] for found, standings in before)
+    for number in range(8):
+        play(memory, f"p{number}", 100.0, ["e2", "e1"], action="steal")
+    assert [(values(examples), examples.values()) for examples in believing()] == before
+    assert "steal" in {one.action for one in Examples(memory).retrieve(Query("t", observation=STATE))}
+
+
+def test_a_task_that_is_left_out_says_nothing_of_what_was_shown_in_it_either(memory):
+    play(memory, "e0", 1.0, action="pay", task="other")
+    play(memory, "e1", 0.0, action="back", task="other")
+
+    def guarded():
+        return values(Examples(memory), Query("mine", observation=STATE)), values(
+            Examples(memory, exclude_task="mine"), Query("mine", observation=STATE)
+        )
+
+    _, before = guarded()
+    for number in range(5):
+        play(memory, f"s{number}", -3.0, ["e0"], action="look", task="mine")
+    all_, after = guarded()
+    assert after == before != all_
+
+
+def test_an_episode_that_showed_two_of_a_kind_is_one_observation(memory):
+    for id_ in ("one", "two"):
+        play(memory, id_, 1.0, action="pay")
+    play(memory, "e0", 0.0, action="back")
+    with memory.episode("t", id="s") as episode:
+        for index, of in enumerate(("one", "two")):
+            episode.record("page other", "look", 0.0)
+            episode.note("shown", {"examples": [[of, 0]]}, step=index)
+    play(memory, "s2", 1.0, action="look", state="page other")
+    found, n_shown = Showings(memory, 0.9, Trust(memory, None, None)).observed(
+        [[("one", 0), ("two", 0)]], alike=True, exclude_task=None
+    )
+    assert (found.counts.tolist(), n_shown) == ([1.0], [2])
+
+
+def test_what_was_shown_counts_for_its_kind_though_another_stands_for_it_now(memory):
+    play(memory, "one", 0.9, action="pay")
+    for number in range(6):
+        play(memory, f"s{number}", 0.0, ["one"], action="look")
+    play(memory, "better", 1.0, action="pay")
+    play(memory, "worse", 0.8, action="pay")
+    assert ("one", 0) not in {moment.place for moment in memory.recall({"observation": STATE}).moments}
+    _, n_shown = Showings(memory, 0.9, Trust(memory, None, None)).observed(
+        [[("better", 0), ("worse", 0)], [("s0", 0)]], alike=True, exclude_task=None
+    )
+    assert n_shown == [6, 0]
+
+
+def test_what_is_retired_stays_away_when_others_of_its_kind_crowd_it_out(memory):
+    play(memory, "e0", 0.8, action="pay")
+    play(memory, "back", 0.0, action="back")
+    memory.note("e0", "retired", {}, step=0, source="curation")
+    for number, reward in enumerate((1.0, 0.7)):
+        play(memory, f"more {number}", reward, action="Pay")
+    query = Query("unheard of", observation=STATE)
+    assert ("e0", 0) not in {one.place for one in memory.recall(query.texts("act")).moments}
+    assert values(Examples(memory), query) == []
+    [note] = memory.notes(kind="retired")
+    memory.revoke(note.id)
+    assert [place for place, *_ in values(Examples(memory), query)] == [("more 0", 0)]
+
+
+def test_a_retired_plan_takes_every_episode_with_that_plan_with_it(memory):
+    for number, plan in enumerate(("open then pay", "Open then  pay", "wait")):
+        with memory.episode("t", id=f"e{number}") as episode:
+            episode.note("plan", {"text": plan})
+            episode.record(STATE, "go", 1.0 - 0.1 * number)
+    play(memory, "bad", 0.0)
+    memory.note("e0", "retired", {}, step=0, source="ann")
+    found = Examples(memory, k=5).retrieve(Query("t", observation=STATE), purpose="plan")
+    assert [one.episode_id for one in found] == ["e2"]
 
 
 def test_little_evidence_retires_nothing(memory):

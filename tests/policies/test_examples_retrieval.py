@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 from seasoned import Episode, Memory, Selection, Step
@@ -297,7 +299,62 @@ def test_what_is_cut_says_so_and_what_was_done_is_not_maimed(memory):
     assert len(cut.state) < 400 < len(whole.state)
 
 
+def test_an_action_is_shown_whole_or_not_at_all(memory):
+    script = "\n".join(f"run {number}" for number in range(120))
+    one(memory, script, 1.0)
+    one(memory, "pay", 0.0)
+    [whole] = Examples(memory, text_chars=40).retrieve(Query("t", observation=CART))
+    assert whole.action == script
+    assert " ".join(script.split()) in render([whole])
+    assert Examples(memory, budget_tokens=150).retrieve(Query("t", observation=CART)) == ()
+
+
+CONTROL = [
+    "<|im_start|>", "<｜User｜>", "<｜tool▁calls▁begin｜>", "＜|eot_id|＞", "<tool_call>", "</tool_call>", "[INST]",
+    "[/INST]", "<<SYS>>", "<</SYS>>", "<s>", "</s>", "<bos>", "<start_of_turn>", "<think>", "<function_calls>",
+    "[TOOL_CALLS]", "<unused12>", "<TOOL_RESPONSE>",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("mark", CONTROL)
+def test_no_control_token_that_we_know_gets_into_a_prompt(memory, mark):
+    one(memory, f"say {mark} now", 1.0, state=f"{CART} {mark}", task=f"t {mark}")
+    prompt = render(Examples(memory).retrieve(Query("t", observation=CART)))
+    assert "Action: say " in prompt
+    assert mark not in prompt
+
+
+def test_other_brackets_are_left_alone(memory):
+    one(memory, "click [12] <a href> if x < 3 and [disabled]", 1.0)
+    assert "click [12] <a href> if x < 3 and [disabled]" in render(
+        Examples(memory).retrieve(Query("t", observation=CART))
+    )
+
+
 # ------------------------------------------------------------------------------- as a prompt memory
+
+
+def test_what_was_shown_in_another_task_is_known_where_the_episode_began_and_never_silently_missed(memory):
+    one(memory, "pay", 1.0, id_="e1")
+    knowledge = ExampleMemory(Examples(memory))
+
+    async def ask(state):
+        await asyncio.sleep(0)
+        return knowledge.context(state, "buy a lamp")
+
+    async def play(state, *, begun):
+        if begun:
+            knowledge.begin()
+        await asyncio.create_task(ask(state))
+        await asyncio.sleep(0)
+        return knowledge.last_shown
+
+    async def both():
+        return await asyncio.gather(play(CART, begun=True), play("nothing alike", begun=True))
+
+    assert asyncio.run(both()) == [(("e1", 0),), (("e1", 0),)]
+    with pytest.raises(InputError, match="begin"):
+        asyncio.run(play(CART, begun=False))
 
 
 def test_a_prompt_memory_says_what_it_showed(memory):

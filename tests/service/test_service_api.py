@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from serving import HERE, MAIL, problem, serving
+from serving import HERE, MAIL, asked, problem, serving
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import (
@@ -17,6 +17,7 @@ from seasoned.errors import (
     StoreBusyError,
     StoreFullError,
 )
+from seasoned.memory.views import known_gammas
 from seasoned.service import make_app
 from seasoned.service.answers import status_of
 
@@ -60,16 +61,39 @@ def test_an_id_with_other_content_is_a_conflict(client):
 
 
 def test_search_finds_what_the_memory_finds(client, tmp_path):
-    found = client.post("/v1/search", json={"state": MAIL, "k": 1, "threshold": 0.5, "gamma": 0.5}).json()["neighbors"]
+    found = client.post("/v1/search", json={"state": MAIL, "k": 1, "threshold": 0.5, "gamma": 0.95}).json()["neighbors"]
     with Memory.open(tmp_path / "a.db") as memory:
         memory.add(Episode("support", [Step(s["state"], s["action"], s.get("reward", 0.0)) for s in EPISODE["steps"]]))
-        [expected] = memory.search(MAIL, 1, 0.5, gamma=0.5)
+        [expected] = memory.search(MAIL, 1, 0.5, gamma=0.95)
     seen = expected.experience
     assert [(one["similarity"], one["action"], one["return"], one["step"]) for one in found] == [
         (expected.similarity, seen.action, seen.return_, seen.step)
     ]
     assert found[0]["episode_id"] == "run/1"
     assert client.post("/v1/search", json={"state": MAIL, "exclude_task": "support"}).json() == {"neighbors": []}
+
+
+def test_a_discount_that_the_memory_does_not_keep_is_refused_and_not_kept(tmp_path):
+    path = tmp_path / "a.db"
+    with Memory.open(path, gamma=0.9) as memory:
+        memory.add(Episode("support", [Step(MAIL, "a"), Step("later", "b", 1.0)]))
+        memory.search(MAIL, gamma=0.5)  # from now on it keeps this one
+        before = known_gammas(memory)
+    assert before == (0.5, 0.9)
+    with serving(path) as client:
+        for more in ({}, {"gamma": 0.9}, {"gamma": 0.5}):
+            [found] = client.post("/v1/search", json={"state": MAIL, "threshold": 1.0, **more}).json()["neighbors"]
+            assert found["return"] == more.get("gamma", 0.9)
+        said = problem(client.post("/v1/search", json={"state": MAIL, "gamma": 0.7}), 400)
+        assert "0.5, 0.9" in said["rule"]
+    with Memory.open(path) as memory:
+        assert known_gammas(memory) == before
+
+
+def test_only_feedback_is_taken_back_as_feedback(client):
+    id_ = asked(client)
+    problem(client.delete(f"/v1/feedback/{id_}/0"), 404)  # the note that keeps the question
+    assert client.get(f"/v1/questions/{id_}").status_code == 200
 
 
 def test_stats_do_not_tell_where_the_memory_lies(client):

@@ -8,9 +8,10 @@ import threading
 import pytest
 from serving import MAIL, REPLIES, asked, problem, serving
 
-from seasoned import Budget, Episode, JitRL, Memory, Step
+from seasoned import Budget, Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
 from seasoned.service import Candidate, Question, Questions, Reply
+from seasoned.types import Choice, Edit, OwnAnswer
 
 CANDIDATES = tuple(Candidate(text) for text in REPLIES)
 QUESTION = Question(CANDIDATES, task="support", state=MAIL)
@@ -226,6 +227,86 @@ def test_a_question_about_what_was_pruned_does_not_wait(memory):
         questions.answer(id_, Reply("choice", "ann", chosen=0))
 
 
+def test_a_question_that_was_revoked_can_be_asked_again(memory):
+    questions = Questions(memory)
+    id_ = questions.add(QUESTION)
+    for _ in range(2):
+        memory.revoke(memory.notes(kind="question")[0].id)
+        assert questions.queue().n_total == 0
+        assert questions.add(QUESTION) == questions.add(QUESTION) == id_
+        assert questions.get(id_).candidates == CANDIDATES
+        assert questions.queue().n_total == 1
+    memory.quarantine(Selection(episode=id_), "not now")
+    assert questions.add(QUESTION) == id_
+    assert len(memory.notes(kind="question", quarantined=True)) == 1
+    memory.verify()
+
+
+@pytest.mark.parametrize("look", ["queue", "decide", "positions"])
+def test_of_two_answers_that_a_killed_process_left_standing_the_last_counts(memory, look):
+    questions = Questions(memory)
+    id_ = questions.add(QUESTION)
+    memory.give(Choice(REPLIES, 0), episode_id=id_, step=0, author="ann")  # and killed before the first was taken back
+    last = memory.give(OwnAnswer("Sorry."), episode_id=id_, step=0, author="ann")
+    other = memory.give(Choice(REPLIES, 1), episode_id=id_, step=0, author="bob")
+    if look == "positions":
+        assert questions.positions() == {"3": [0, 1, 0]}
+    elif look == "queue":
+        assert questions.queue(author="eve").questions[0][1] == 2
+    else:
+        assert questions.decide(questions.get(id_)).counts["It is lost."] == 1
+    assert [one.id for one in memory.given() if one.revoked_at is None] == [last.id, other.id]
+
+
+def test_who_may_not_write_counts_the_last_answer_all_the_same(tmp_path):
+    with Memory.open(tmp_path / "a.db") as memory:
+        id_ = Questions(memory).add(QUESTION)
+        memory.give(Choice(REPLIES, 0), episode_id=id_, step=0, author="ann")
+        last = memory.give(OwnAnswer("Sorry."), episode_id=id_, step=0, author="ann")
+        memory.give(Edit("Read."), episode_id=id_, step=0, author="tests", source="tests")
+        memory.add(Episode("support", [Step("another", "a")], "e1"))
+        elsewhere = [memory.give(one, episode_id="e1", author="ann") for one in (Edit("b"), OwnAnswer("c"))]
+    with Memory.open(tmp_path / "a.db", read_only=True) as memory:
+        questions = Questions(memory)
+        assert [one.id for one in questions.answers(questions.get(id_)) if one.author == "ann"] == [last.id]
+    with Memory.open(tmp_path / "a.db") as memory:
+        Questions(memory).queue()
+        standing = {one.id for one in memory.given() if one.revoked_at is None}
+        assert standing >= {one.id for one in elsewhere}  # no question is about that moment
+        assert len(standing) == 4
+
+
+@pytest.mark.parametrize("look", ["queue", "positions"])
+def test_notes_of_other_kinds_are_not_read(memory, look):
+    questions = Questions(memory)
+    questions.answer(questions.add(QUESTION), Reply("choice", "ann", chosen=0))
+    statements = []
+    connection = memory._store.connection
+    connection.set_trace_callback(statements.append)
+    getattr(questions, look)()
+    connection.set_trace_callback(None)
+    asked_of_notes = [sql for sql in statements if " FROM note " in sql]
+    assert asked_of_notes
+    for sql in asked_of_notes:
+        plan = " ".join(row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall())
+        assert "note_by_kind (namespace_id=? AND kind=?" in plan
+
+
+def test_feedback_is_read_by_kind_by_episode_and_by_id(memory):
+    memory.add(Episode("support", [Step(MAIL, REPLIES[0])], "e1"))
+    memory.note("e1", "reasoning", {"text": "x"}, id="n1")
+    said = {
+        one.kind: memory.give(one, episode_id="e1").id for one in (Edit("b"), Choice(("a", "b"), 1), OwnAnswer("c"))
+    }
+    assert [one.id for one in memory.given()] == list(said.values())
+    assert [one.id for one in memory.given(kinds=["own_answer", "edit"])] == [said["edit"], said["own_answer"]]
+    assert [one.id for one in memory.given("e1", kinds=["choice"])] == [said["choice"]]
+    assert [one.id for one in memory.given(id=said["choice"])] == [said["choice"]]
+    assert memory.given(id="n1") == memory.given(id="none") == memory.given(kinds=[]) == []
+    with pytest.raises(InputError, match=r"no feedback is of this kind.*choice"):
+        memory.given(kinds=["choises"])
+
+
 def test_a_question_that_is_too_large_leaves_nothing_behind(memory):
     texts = [Candidate(f"{n}" * 2**19) for n in range(3)]
     with pytest.raises(InputError, match="bytes"):
@@ -319,5 +400,5 @@ def test_a_question_that_nobody_asked_has_no_answer(asked_once):
     client, _ = asked_once
     problem(client.get("/v1/questions/none"), 404)
     problem(client.post("/v1/questions/none/answers", json={"kind": "choice", "author": "a", "chosen": 0}), 404)
-    for limit in ("0", "1001", "x", "-1"):
+    for limit in ("0", "1001", "x", "-1", "9" * 5000):
         problem(client.get("/v1/questions", params={"limit": limit}), 400)

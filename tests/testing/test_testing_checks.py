@@ -12,7 +12,7 @@ import pytest
 from seasoned.core import kl_divergence, log_softmax, sample_index, softmax
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import EnvError, InputError
-from seasoned.protocols import Capabilities, Completion, TokenLogprob, Usage
+from seasoned.protocols import Capabilities, Completion, Observation, TokenLogprob, Usage
 from seasoned.testing import check_encoder, check_environment, check_judge, check_llm, check_policy
 from seasoned.types import Decision, check_finite, check_text
 
@@ -98,6 +98,18 @@ class Choosy(Grid):
         return await super().reset(seed=seed)
 
 
+class Plain(Grid):
+    """Answers at once instead of being awaited."""
+
+    def reset(self, *, seed=None):
+        return Observation("a cell", ("east",))
+
+
+class PlainEnd(Grid):
+    def aclose(self):
+        return None
+
+
 def test_a_sound_environment_passes():
     assert check_environment(lambda: Altered(lambda step, seen: seen), episodes=3) is None
 
@@ -117,6 +129,9 @@ def test_a_sound_environment_passes():
         (lambda: Altered(lambda step, seen: dataclasses.replace(seen, reward=1.0)), "begins with reward"),
         (lambda: Altered(lambda step, seen: None if step else seen), "Observation"),
         (lambda: Altered(lambda step, seen: None), "Observation"),
+        (lambda: Altered(lambda step, seen: "a cell"), "Observation"),
+        (lambda: Plain(["S.G"]), "reset is `async def`"),
+        (lambda: PlainEnd(["S.G"]), "aclose is `async def`"),
         (lambda: Lenient(["S.G"]), "raises EnvError"),
         (lambda: Careless(["S.G"]), "raises EnvError"),
         (lambda: Unseeded({c: {"a": 0.0, "b": 1.0} for c in "pqrs"}, noise="gaussian", rounds=9), "alike"),

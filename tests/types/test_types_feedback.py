@@ -11,6 +11,7 @@ import pytest
 from seasoned.errors import InputError
 from seasoned.types import (
     FEEDBACK_KINDS,
+    MAX_CANDIDATES,
     Choice,
     Correction,
     Edit,
@@ -20,7 +21,9 @@ from seasoned.types import (
     Score,
     Thumbs,
     check_body,
+    check_finite,
     check_kind,
+    check_step,
     feedback_from_record,
     feedback_record,
 )
@@ -49,6 +52,9 @@ def test_there_are_eight_kinds():
     ]  # fmt: skip
 
 
+HUGE = 10**5000
+"""A whole number that Python refuses to write: with the usual limit of 4,300 digits."""
+
 BAD = [
     lambda: Thumbs(1), lambda: Thumbs("up"), lambda: Thumbs(True, " "), lambda: Thumbs(True, 3),
     lambda: Score(math.nan), lambda: Score(math.inf), lambda: Score(1.01), lambda: Score(0, 1, 5), lambda: Score("4"),
@@ -65,6 +71,11 @@ BAD = [
     lambda: feedback_record({"up": True}), lambda: feedback_record(Thumbs), lambda: feedback_from_record("stars", {}),
     lambda: feedback_from_record("thumbs", {}), lambda: feedback_from_record("choice", {"candidates": ["a", "b"]}),
     lambda: check_kind("Plan"), lambda: check_body([("a", 1)]),
+    lambda: Choice([str(n) for n in range(MAX_CANDIDATES + 1)], 0), lambda: Choice(("a", "b"), HUGE),
+    lambda: Outcome(exit_code=HUGE), lambda: Outcome(passed=HUGE, total=HUGE), lambda: Outcome(passed=HUGE),
+    lambda: Outcome(passed=-HUGE, total=1), lambda: Score(HUGE), lambda: Score(-HUGE, 0, 1), lambda: check_step(HUGE),
+    lambda: check_body({"a": [{"n": HUGE}]}), lambda: check_body({"n": -HUGE}), lambda: check_finite("weight", HUGE),
+    lambda: check_body({HUGE: 1}), lambda: check_body({"a": {1: 2}}),
 ]  # fmt: skip
 
 
@@ -82,3 +93,28 @@ def test_a_body_is_copied_as_plain_data():
     assert json.loads(json.dumps(body)) == body
     given["b"]["c"] = 7
     assert body["b"]["c"] == 0.5
+
+
+def test_the_most_that_is_allowed_is_kept():
+    assert len(Choice([str(n) for n in range(64)], 63).candidates) == MAX_CANDIDATES
+    assert check_body({"n": 2**2048 - 1}) == {"n": 2**2048 - 1}
+    assert Outcome(exit_code=-(2**31)).exit_code == -(2**31)
+
+
+def test_a_long_key_costs_its_length_once_and_an_error_names_the_place_in_brief():
+    counted = Counting("k" * 50_000)
+    assert check_body({counted: list(range(5_000))}) == {"k" * 50_000: list(range(5_000))}
+    assert counted.shown == 0
+    with pytest.raises(InputError, match=r"^body\['kkk") as caught:
+        check_body({"k" * 50_000: [{"a": [object()]}]})
+    assert len(str(caught.value.seen)) < 300
+
+
+class Counting(str):
+    """A text that counts how often it is shown."""
+
+    shown = 0
+
+    def __repr__(self):
+        self.shown += 1
+        return super().__repr__()

@@ -14,11 +14,26 @@ from seasoned.policies.cascade import CascadePrior, CascadeReader
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
 from seasoned.types import Decision
 
-__all__ = ["DECIDED", "DecidedPlay"]
+__all__ = ["DECIDED", "DecidedPlay", "decided_notes"]
 
 DECIDED = "decided"
 """The kind of the notes: `by` (`student` or `teacher`), `model`, `reason`; `agreement` and `evidence` where they were
 looked at."""
+
+
+def decided_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what there is to note about who decided a step: nothing, unless a `CascadeReader` was asked.
+
+    Example:
+        >>> decided_notes("go east")
+        []
+    """
+    prior = decision.prior if isinstance(decision, Decision) else None
+    if not isinstance(prior, CascadePrior):
+        return []
+    body: dict[str, Any] = {"by": prior.decided_by, "model": prior.model, "reason": prior.reason}
+    looked = {"agreement": prior.agreement, "evidence": prior.evidence}
+    return [(DECIDED, body | {name: value for name, value in looked.items() if value is not None})]
 
 
 @dataclass
@@ -53,14 +68,9 @@ class DecidedPlay:
         by: list[str] = []
 
         def about(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
-            prior = decision.prior if isinstance(decision, Decision) else None
-            if not isinstance(prior, CascadePrior):
-                by.append("unknown")
-                return []
-            by.append(prior.decided_by)
-            body: dict[str, Any] = {"by": prior.decided_by, "model": prior.model, "reason": prior.reason}
-            looked = {"agreement": prior.agreement, "evidence": prior.evidence}
-            return [(DECIDED, body | {name: value for name, value in looked.items() if value is not None})]
+            notes = decided_notes(decision)
+            by.extend([body["by"] for _, body in notes] or ["unknown"])
+            return notes
 
         result = await self.play(environment, policy, reader, cast(StepLog, NotedLog(log, about)), seed=seed)
         self.steps.append(len(by))

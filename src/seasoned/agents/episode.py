@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from seasoned.agents.counting import count
+from seasoned.agents.observing import observed
 from seasoned.errors import EnvError, InputError
 from seasoned.policies import decide_inside
 from seasoned.protocols import Chooser, DelayedFeedback, Environment, Policy, PriorReader, Proposer, TrulyScored, Usage
@@ -105,15 +106,15 @@ async def play_episode(
         decision_seed: of every decision instead; for another try at the same instance.
 
     Raises:
-        EnvError: the environment does not name its actions, and the reader proposes none; or a reward or a score of it
-            is not a finite number.
+        EnvError: `reset` or `step` is not async, or returns no `Observation`; the environment does not name its
+            actions, and the reader proposes none; or a reward or a score of it is not a finite number.
     """
     began = time.perf_counter()
     usage = Usage()
     flips = memory_steps = step = 0
     kl_nats = decision_s = 0.0
     decision_seed = seed if decision_seed is None else decision_seed
-    seen = await environment.reset(seed=seed)
+    seen = await observed(environment, "reset", environment.reset(seed=seed))
     environment_s = time.perf_counter() - began
     while not (seen.terminated or seen.truncated):
         await asyncio.sleep(0)  # so that Ctrl-C is heard even where no model or environment makes us wait
@@ -141,7 +142,7 @@ async def play_episode(
         usage += spent
         count(spent)
         acted = time.perf_counter()
-        following = await environment.step(decision.action)
+        following = await observed(environment, "step", environment.step(decision.action))
         environment_s += time.perf_counter() - acted
         _number(environment, "reward", following.reward)
         log.record(seen.state, decision, following.reward)

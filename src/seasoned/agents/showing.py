@@ -83,6 +83,7 @@ def shown_arm(
     async def play(
         environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
     ) -> EpisodeResult:
+        knowledge.begin()
         return await play_episode(environment, policy, reader, cast(StepLog, NotedLog(log, about)), seed=seed)
 
     return Arm(decides, InformedReader(reader, knowledge), play, knowledge.learn)

@@ -18,10 +18,12 @@ from seasoned.cli.opening import (
     state_text,
     writing,
 )
+from seasoned.cli.said import REWARD, bare_rewards, find_said, in_words, reward_in_words
 from seasoned.cli.screen import echo_json, echo_table, echo_text, one_line
 from seasoned.cli.times import shown_time
 from seasoned.errors import InputError
 from seasoned.memory import Memory
+from seasoned.memory.events import Event, first_id
 from seasoned.types import (
     Choice,
     Correction,
@@ -79,8 +81,9 @@ def feedback(
 ) -> None:  # fmt: skip
     """Say how a step turned out.
 
-    Prints the id that takes it back. A bare REWARD, or one kind of feedback by its options. The same source and author supersedes what it said before of
-    the same step in the same kind. An answer that was not executed becomes an episode of its own.
+    Prints the id that takes it back. A bare REWARD, or one kind of feedback by its options. The same source and author
+    supersedes what it said before of the same step in the same kind; different ones add up. An answer that was not
+    executed becomes an episode of its own.
     """
     typed = _feedback(said)
     if (reward is None) == (typed is None):
@@ -140,28 +143,30 @@ def _given_record(given: Given) -> dict[str, Any]:
     return {"kind": given.feedback.kind, **dataclasses.asdict(given)}
 
 
-@click.command(epilog=example("seasoned memory revoke agent.db 0c9d5f6e2b7a4c0f8f1d3a5b7c9e1f20"))
+@click.command(epilog=example("seasoned memory revoke agent.db 0c9d5f6e"))
 @memory_argument
-@click.argument("event_id", metavar="ID")
+@click.argument("said_id", metavar="ID")
 @namespace_option
 @json_option
-def revoke(path: str, event_id: str, namespace: str | None, as_json: bool) -> None:
+def revoke(path: str, said_id: str, namespace: str | None, as_json: bool) -> None:
     """Take back feedback or a note; returns follow.
 
-    The answers that the feedback brought in are set aside. Revoking twice changes nothing.
+    ID is what `feedback` printed and `notes` lists, or its beginning where that means one. The answers that the
+    feedback brought in are set aside. Revoking twice changes nothing.
     """
     with writing(path, namespace) as memory:
-        memory.revoke(event_id)
+        full_id = find_said(memory, said_id)
+        memory.revoke(full_id)
     if as_json:
-        echo_json({"event_id": event_id})
+        echo_json({"event_id": full_id})
     else:
-        echo_text(f"revoked {event_id}")
+        echo_text(f"revoked {full_id}")
 
 
 @click.command(epilog=example("seasoned memory notes agent.db --kind reasoning", "seasoned memory notes agent.db 4f2a"))
 @memory_argument
 @click.argument("episode_id", required=False)
-@click.option("--kind", metavar="KIND", help="Only of this kind: plan, reasoning, shown, thumbs, ...")
+@click.option("--kind", metavar="KIND", help="Only of this kind: plan, reasoning, shown, thumbs, reward, ...")
 @click.option("--quarantined", is_flag=True, help="Also those that a quarantine holds.")
 @namespace_option
 @json_option
@@ -170,30 +175,33 @@ def notes(
 ) -> None:
     """List what was said or thought about episodes.
 
-    What stands, the oldest first: plans, reasoning, what a prompt has shown, and feedback. Bodies are cut to a line;
-    --json has them whole.
+    What stands, the oldest first: plans, reasoning, what a prompt has shown, and feedback; a bare reward is of the
+    kind `reward`. Bodies are cut to a line; --json has them whole. `revoke` takes the ids, short ones too.
     """
 
-    def ask(memory: Memory) -> list[Note]:
+    def ask(memory: Memory) -> tuple[list[Note], list[Event], set[str]]:
         full_id = None if episode_id is None else str(find_episode(memory, episode_id).id)
-        return memory.notes(kind=kind, episode_id=full_id, quarantined=quarantined)
+        found = memory.notes(kind=kind, episode_id=full_id, quarantined=quarantined)
+        rewards = bare_rewards(memory, full_id, quarantined=quarantined)
+        if found or kind is None or (kind == REWARD and rewards):
+            return found, rewards if kind in (None, REWARD) else [], set()
+        every = memory.notes(episode_id=full_id, quarantined=quarantined)
+        return [], [], {note.kind for note in every} | ({REWARD} if rewards else set())
 
-    found = reading(path, namespace, ask)
+    found, rewards, kinds = reading(path, namespace, ask)
     if as_json:
-        echo_json({"notes": [dataclasses.asdict(note) for note in found]})
+        echo_json({"notes": list(map(dataclasses.asdict, found)), "rewards": list(map(dataclasses.asdict, rewards))})
         return
-    if not found:
-        echo_text("no notes")
+    if not found and not rewards:
+        there = f" of kind {one_line(str(kind), 40)}; there are: {', '.join(sorted(kinds))}" if kinds else ""
+        echo_text(f"no notes{there}")
         return
+    said: list[tuple[Note | Event, str, str, str]]
+    said = [(note, note.kind, in_words(note), note.id) for note in found]
+    said += [(event, REWARD, reward_in_words(event), first_id(event.id)) for event in rewards]
     rows = [
-        [note.episode_id, "-" if note.step is None else str(note.step), note.kind, one_line(note.source, 20),
-         one_line(note.author or "-", 20), shown_time(note.created_at), one_line(_told(note)), note.id]
-        for note in found
+        [about.episode_id, "-" if about.step is None else str(about.step), what, one_line(about.source, 20),
+         one_line(about.author or "-", 20), shown_time(about.created_at), one_line(words), id_]
+        for about, what, words, id_ in sorted(said, key=lambda one: one[0].created_at)
     ]  # fmt: skip
     echo_table(["episode", "step", "kind", "source", "author", "said", "body", "note"], rows, right=("step",))
-
-
-def _told(note: Note) -> str:
-    """The body as a person reads it: the text, if that is what it is."""
-    text = note.body.get("text")
-    return text if isinstance(text, str) else str(dict(note.body))

@@ -17,12 +17,14 @@ FIELD_WIDTH = 1000
 
 _GAP = 3
 _LEAST_TEXT, _NARROW_TEXT, _NARROW_ID = 11, 8, 12
-_EXPENDABLE = ("policy", "model", "feedback", "author", "weight")
+_LEAST_BODY = 30  # of what somebody said: the first words are seldom all of it
+_EXPENDABLE = ("policy", "model", "feedback", "author", "weight", "said")
 _OVERFLOWS: dict[str, Literal["fold", "crop", "ellipsis"]] = {
     "episode": "crop",
     "event": "fold",
     "hash": "fold",
     "id": "crop",
+    "note": "crop",
 }
 
 
@@ -141,8 +143,9 @@ def _fitted(
     least: dict[str, int] = {}
     for name, *cells in zip(columns, *rows, strict=True):
         is_id = _OVERFLOWS.get(name) == "crop"
+        text = _LEAST_BODY if name == "body" else _LEAST_TEXT
         keeps = is_id or name in right or _OVERFLOWS.get(name) == "fold"
-        least[name] = _distinct_width(cells) if is_id else natural[name] if keeps else min(natural[name], _LEAST_TEXT)
+        least[name] = _distinct_width(cells) if is_id else natural[name] if keeps else min(natural[name], text)
     shown = list(columns)
     left_out: list[str] = []
 

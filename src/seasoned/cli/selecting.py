@@ -117,8 +117,8 @@ def import_harbor(
 ) -> None:
     """Store the trials of a Harbor job.
 
-    Each with its verifier's reward. Trials that ran in test mode, that have no verdict or that broke off are refused, each with its reason. Importing
-    twice changes nothing.
+    Each with its verifier's reward. Trials that ran in test mode, that have no verdict or that broke off are refused,
+    each with its reason. Importing twice changes nothing.
     """
     from seasoned.build import known_namespaces, open_memory
     from seasoned.integrations.harbor import import_job, read_job

@@ -88,7 +88,8 @@ def break_even_interval(
         seed: of the resampling.
 
     Raises:
-        InputError: a shape or a number breaks its rule, or there are fewer than 10 pairs.
+        InputError: a shape or a number breaks its rule, there are fewer than 10 pairs, or no success alone: none of
+            them then has a price.
 
     Example:
         >>> break_even_interval(1.0, [0.3, 0.2] * 6, [0.1] * 12)
@@ -100,6 +101,10 @@ def break_even_interval(
         ("alone", alone), ("cascade", cascade), ("successes alone", one), ("successes in the cascade", other)
     )
     break_even(filling, float(a.mean()), float(b.mean()))  # refuses what has no answer
+    if not s.sum() > 0.0:
+        raise InputError(
+            "successes alone that are all 0", "what a success costs needs one", "Compare episodes: leave successes out."
+        )
     sums = _resampled(a, seed, b, s, t)
     with np.errstate(invalid="ignore"):  # no success in either arm says nothing, and is left out
         saved = (_ratios(sums[0], sums[2]) * sums[3] - sums[1]) / len(a)

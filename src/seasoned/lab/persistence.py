@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from seasoned.errors import InputError
@@ -16,6 +16,9 @@ from seasoned.types import Score
 __all__ = ["FilePersistence", "Persistence", "persistence"]
 
 _BLAMED = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+(?: \d+)?$")
+
+Renames = Sequence[tuple[bytes, bytes]]
+"""Old and new names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +117,12 @@ def persistence(
     if commit is not None:
         written = repository.commit(commit)
         additions = _of_commit(repository, written, later)
-        files = [_blamed(repository, one, written, later) for one in additions if not one.binary]
+        renames = _renames(repository, f"{written}..{later}")
+        files = [_blamed(repository, one, written, later, renames) for one in additions if not one.binary]
     else:
         additions = read_patch(patch if patch is not None else b"")
-        files = [_looked_up(repository, one, later) for one in additions if not one.binary]
+        renames = _renames(repository, later)
+        files = [_looked_up(repository, one, later, renames) for one in additions if not one.binary]
     binary = tuple(_shown(one.path) for one in additions if one.binary)
     files = [one for one in files if one.added]
     if not files:
@@ -142,10 +147,10 @@ def _of_commit(repository: Repository, written: str, later: str) -> tuple[Additi
     return read_patch(diff) if diff.strip() else ()
 
 
-def _blamed(repository: Repository, addition: Addition, written: str, later: str) -> FilePersistence:
+def _blamed(repository: Repository, addition: Addition, written: str, later: str, renames: Renames) -> FilePersistence:
     """Count the lines that git gives to the commit, wherever its file went."""
     alive, now = 0, None
-    for path in _followed(repository, addition.path, later, since=written):
+    for path in _followed(repository, addition.path, later, renames):
         told = repository.ask(
             "blame", "-w", "--line-porcelain", "--no-textconv", "--no-progress", later, "--", os.fsdecode(path)
         )
@@ -162,11 +167,11 @@ def _blamed(repository: Repository, addition: Addition, written: str, later: str
     )  # fmt: skip
 
 
-def _looked_up(repository: Repository, addition: Addition, later: str) -> FilePersistence:
+def _looked_up(repository: Repository, addition: Addition, later: str, renames: Renames) -> FilePersistence:
     """Count the lines that are there by their text, each as often as it was added at most."""
     there: Counter[bytes] = Counter()
     now = None
-    for path in _followed(repository, addition.path, later):
+    for path in _followed(repository, addition.path, later, renames):
         there.update(same_line(line) for line in repository.ask("cat-file", "blob", _blob(later, path)).split(b"\n"))
         now = path
     added = Counter(same_line(line) for line in addition.lines)
@@ -175,18 +180,19 @@ def _looked_up(repository: Repository, addition: Addition, later: str) -> FilePe
     )
 
 
-def _followed(repository: Repository, path: bytes, later: str, since: str | None = None) -> Iterable[bytes]:
-    """Return where the file is now: under its name, and under those that commits since then renamed it to."""
+def _renames(repository: Repository, commits: str) -> Renames:
+    """Return which files these commits renamed, in order."""
     told = repository.ask(
-        "log", "--reverse", "--topo-order", "--format=", "--name-status", "--diff-filter=R", "-M", "-z",
-        later if since is None else f"{since}..{later}",
-    )  # fmt: skip
-    names = [path]
+        "log", "--reverse", "--topo-order", "--format=", "--name-status", "--diff-filter=R", "-M", "-z", commits
+    )
     fields = iter(told.split(b"\0"))
-    for status in fields:
-        if not status.lstrip(b"\n").startswith(b"R"):
-            continue
-        old, new = next(fields, b""), next(fields, b"")
+    return [(next(fields, b""), next(fields, b"")) for status in fields if status.lstrip(b"\n").startswith(b"R")]
+
+
+def _followed(repository: Repository, path: bytes, later: str, renames: Renames) -> Iterable[bytes]:
+    """Return where the file is now: under its name, and under those that it was renamed to."""
+    names = [path]
+    for old, new in renames:
         if old in names and new not in names:
             names.append(new)
     return [name for name in names if repository.holds("cat-file", "-e", _blob(later, name))]

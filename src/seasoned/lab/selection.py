@@ -9,6 +9,7 @@ live memory learned since the fork is carried along, and what was replaced is ke
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 import uuid
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.lab.branches import Base, base_of, files, namespaces
+from seasoned.lab.branches import Base, base_of, contains, files, lines_of, namespaces
 from seasoned.lab.branches.journal import Journal
 from seasoned.memory import Memory
 from seasoned.memory.merge import encoder_of
@@ -40,7 +41,7 @@ class Fork:
         candidate: the copy: a file; on PostgreSQL, where both share a database, the same address.
         namespace: the one that is evaluated, by its name in `live`.
         candidate_namespace: its name in `candidate`.
-        base: what was there when it was forked, as counts and hashes.
+        base: what was there when it was forked, as hashes.
     """
 
     live: str
@@ -200,9 +201,10 @@ def promote(
     """Put a fork in the place of the memory that it came from, in one step: after a crash it is the one or the other.
 
     Episodes, feedback and quarantines that the live memory got since the fork are carried along. The replaced memory is
-    kept beside it, for `roll_back`. A file must not be open anywhere meanwhile. On PostgreSQL whoever has the memory
-    open goes on with the replaced one until it is opened again; what such a writer has added by the end of this call is
-    carried too.
+    kept beside it, for `roll_back`; an erasure names it, and whatever copies either of the two knew of. A file must not
+    be open anywhere meanwhile. On PostgreSQL whoever has the memory open goes on with the replaced one until it is
+    opened again; what such a writer has added by the end of this call is carried too: where this process is killed
+    before, by the next promotion or roll-back with this journal.
 
     Args:
         fork: as `fork` made it.
@@ -223,6 +225,7 @@ def promote(
     kept = Journal.of(fork.live, journal)
     verdict = None if comparison is None else _interval_record(comparison.interval)
     with kept.lock():
+        _finish_pending(fork.live, kept, encoder)
         return Promotion(fork.live, *_switch(fork, kept, {"verdict": verdict, "forced": force}, encoder), force)
 
 
@@ -243,7 +246,8 @@ def roll_back(
     path = str(live) if is_url(live) else os.path.realpath(live)
     kept = Journal.of(path, journal)
     with kept.lock():
-        entry = kept.last_promotion(path, namespace, lambda bases: _holds(path, bases, encoder))
+        _finish_pending(path, kept, encoder)
+        entry = kept.last_promotion(path, namespace, _holding(path, encoder))
         back = Fork(path, entry["retired_path"], namespace, entry["retired_namespace"], entry["after"])
         told = {"rolled_back": entry["id"]}
         return Promotion(path, *_switch(back, kept, told, encoder), None)
@@ -258,11 +262,29 @@ def _switch(fork: Fork, kept: Journal, told: Mapping[str, object], encoder: Stat
     def intend(retired: tuple[str, str], before: Mapping[str, Base], after: Mapping[str, Base]) -> None:
         kept.write({
             "id": id_, "at": time.time(), "live": fork.live, "namespace": fork.namespace, "retired_path": retired[0],
-            "retired_namespace": retired[1], "before": before, "after": after, **told,
+            "retired_namespace": retired[1], "candidate_namespace": fork.candidate_namespace, "before": before,
+            "after": after, "pending": is_url(fork.live), **told,
         })  # fmt: skip
 
     switch: Callable[..., tuple[str, int]] = namespaces.switch if is_url(fork.live) else files.switch
-    return switch(fork.live, fork.namespace, fork.candidate, fork.candidate_namespace, fork.base, id_, intend, encoder)
+    ended = _ending(kept, fork.live, id_)
+    return switch(
+        fork.live, fork.namespace, fork.candidate, fork.candidate_namespace, fork.base, id_, intend, ended, encoder
+    )
+
+
+def _ending(kept: Journal, live: str, id_: str) -> Callable[[], None]:
+    """Return what records that nothing of a promotion is left to be done."""
+    return lambda: kept.write({"live": live, "finished": id_, "at": time.time()}) if is_url(live) else None
+
+
+def _finish_pending(live: str, kept: Journal, encoder: StateEncoder | None) -> None:
+    """Carry what a killed promotion left in the namespace that it had replaced."""
+    for entry in kept.pending(live):
+        name, retired = entry["namespace"], entry["retired_namespace"]
+        if retired in Memory.namespaces(live):  # else it did not take place
+            former, before = entry["candidate_namespace"], entry["before"][name]
+            namespaces.finish(live, name, retired, former, before, _ending(kept, live, entry["id"]), encoder)
 
 
 def _check_evidence(fork: Fork, comparison: Comparison | None, force: str | None, encoder: StateEncoder | None) -> None:
@@ -285,16 +307,20 @@ def _check_evidence(fork: Fork, comparison: Comparison | None, force: str | None
             )
 
 
-def _holds(path: str, bases: Mapping[str, Base], encoder: StateEncoder | None) -> bool:
-    """Whether a memory holds what was recorded, and perhaps more."""
-    for name, base in bases.items():
+def _holding(path: str, encoder: StateEncoder | None) -> Callable[[Mapping[str, Base]], bool]:
+    """Return whether a memory holds what was recorded, and perhaps more."""
+
+    @functools.cache
+    def now(name: str) -> Base | None:
         if name not in Memory.namespaces(path):
-            return False
+            return None
         with _opened(path, name, encoder) as memory:
-            now = base_of(memory, upto=base)
-        if now != base:
-            return False
-    return True
+            return base_of(lines_of(memory))
+
+    def holds(bases: Mapping[str, Base]) -> bool:
+        return all((held := now(name)) is not None and contains(held, base) for name, base in bases.items())
+
+    return holds
 
 
 def _opened(path: str, namespace: str, encoder: StateEncoder | None) -> Memory:

@@ -19,7 +19,8 @@ from seasoned.memory.reconciling import reconcile
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.selection import Quarantine
 from seasoned.memory.store import Store
-from seasoned.memory.writer import Writer, active_selections
+from seasoned.memory.suspects import active_selections
+from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
 
 __all__ = ["Absorber", "Merged"]
@@ -98,7 +99,7 @@ class Absorber:
         before = {event.id: event for event in ours}
         merged = reconcile(ours, theirs)
         changed = [event for event in merged if event.id in before and event != before[event.id]]
-        suspects = active_selections(self._target, self._ns)
+        suspects = active_selections(self._target, self._ns, of_events=True)
         self._target.update(
             "feedback", ("revoked_at", "superseded_by", "live"), ("namespace_id", "id"),
             [
@@ -138,7 +139,10 @@ class Absorber:
         for first in range(0, len(missing), _BATCH):
             near = missing[first : first + _BATCH]
             self._notes.add([note for _, note in read_notes(source, source_id, ids=near)])
-        return len(missing), len(ended) + Giver(self._target, self._ns, self._writer).settle_rivals()
+        giver = Giver(self._target, self._ns, self._writer)
+        moved = [*missing, *(id_ for _, _, id_ in ended)]
+        giver.settle(note for _, note in read_notes(self._target, self._ns, ids=moved))
+        return len(missing), len(ended) + giver.settle_rivals()
 
     def _put_in_order(self, event_ids: Sequence[str]) -> None:
         rows = self._target.execute(

@@ -126,7 +126,7 @@ class Arrivals:
         """Commit a named episode, to be derived later, and what was noted meanwhile.
 
         Returns:
-            Whether it was new. If not, nothing was written.
+            Whether it was added. If not, nothing was written: it is stored already, or an id of its notes is taken.
 
         Raises:
             InputError: it breaks a rule, or its encoder refuses a state; nothing was written.
@@ -154,8 +154,11 @@ class Arrivals:
 
     def _commit(self, episode_id: str, content: bytes, row: tuple[Any, ...], said: Sequence[tuple[Any, ...]]) -> bool:
         for _ in range(_TRIES):
-            if self._arrived(row, said):
-                return True
+            try:
+                if self._arrived(row, said):
+                    return True
+            except IntegrityError:  # an id of a note is taken: whoever holds the namespace finds another
+                return False
             if self._is_stored(episode_id, content):
                 return False
             self._again_at = 0.0
@@ -167,17 +170,10 @@ class Arrivals:
     def _arrived(self, row: tuple[Any, ...], said: Sequence[tuple[Any, ...]]) -> bool:
         if not said:
             return bool(self._store.commit(_ARRIVE, row))
-        try:
-            with self._store.transaction(None):  # nobody else is kept waiting
-                arrived = bool(self._store.execute(f"{_ARRIVE} RETURNING ordinal", row).fetchall())
-                if arrived:
-                    self._store.insert("note", said)
-        except IntegrityError as error:  # a key that is taken
-            raise EpisodeConflictError(
-                f"the notes of episode {excerpt(row[0])}: an id such as {excerpt(said[0][1])} is taken",
-                "one id names one note",
-                "Use another id for the episode.",
-            ) from error
+        with self._store.transaction(None):  # nobody else is kept waiting
+            arrived = bool(self._store.execute(f"{_ARRIVE} RETURNING ordinal", row).fetchall())
+            if arrived:
+                self._store.insert("note", said)
         return arrived
 
     def _is_stored(self, episode_id: str, content: bytes) -> bool:

@@ -14,7 +14,7 @@ from seasoned.memory.store import Store
 __all__ = ["Copies"]
 
 _NAMESPACE = ("id", "name", "encoder", "gamma", "created_at", *COUNTERS)
-_COPIED = ("token", "feature_set", "state", "action", "prior", "evidence")
+_COPIED = ("token", "feature_set", "state", "action", "prior", "evidence", "note")
 _LOOKUP = re.compile(rf"SELECT .+? FROM ({'|'.join(_COPIED)})(?: INDEXED BY \w+)? WHERE (.+?)(?: GROUP BY .+)?")
 
 

@@ -36,6 +36,7 @@ Moves = defaultdict[int, Counter[float]]
 """By view, by how much each count in the distribution of means changes."""
 
 _BATCH = 20_000
+_ASKED = 64
 
 
 def histogram_bin(mean: float) -> float:
@@ -178,20 +179,19 @@ class Deriver:
         A step that is not live has no return; the caller says which are, in `step.live`.
         """
         views = self.views()
+        every = list(ordinals)
         changed: defaultdict[View, set[Group]] = defaultdict(set)
-        for ordinal in ordinals:
-            first, last = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
-            steps = self._rows(
-                "SELECT visit, reward, set_id, key_id, live, feedback FROM step "
-                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-                "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
-                first, last,
-            )  # fmt: skip
+        for start in range(0, len(every), _ASKED):
+            self._rederive(every[start : start + _ASKED], views, changed)
+        for view, groups in changed.items():
+            self.regather(view, groups)
+
+    def _rederive(self, ordinals: Sequence[int], views: Sequence[View], changed: defaultdict[View, set[Group]]) -> None:
+        bounds = [(ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in ordinals]
+        asked = [self._ask_derived(views, *ends) for ends in bounds]  # a server answers them all in one go
+        for steps, events, *values in [[one.fetchall() for one in of_one] for of_one in asked]:
             given: defaultdict[int, list[float]] = defaultdict(list)
-            for visit, reward, weight in self._rows(
-                "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND visit BETWEEN ? AND ? AND live",
-                first, last,
-            ):  # fmt: skip
+            for visit, reward, weight in events:
                 given[visit].append(reward * weight)
             said = [math.fsum(given[row[0]]) for row in steps]
             self._store.update(
@@ -200,20 +200,33 @@ class Deriver:
             )  # fmt: skip
             rewards = [row[1] + new for row, new in zip(steps, said, strict=True)]
             live = bool(steps and steps[0][4])
-            for view in views:
-                changed[view] |= self._revalue(view, steps, rewards if live else [], first, last)
-        for view, groups in changed.items():
-            self.regather(view, groups)
+            for view, old in zip(views, values, strict=True):
+                changed[view] |= self._revalue(view, steps, rewards if live else [], dict(old))
 
-    def _revalue(self, view: View, steps: list[Any], rewards: list[float], first: int, last: int) -> set[Group]:
+    def _ask_derived(self, views: Sequence[View], first: int, last: int) -> list[Cursor]:
+        """Ask for the steps of an episode, the feedback on them that counts, and their returns in each view."""
+        steps = self._store.execute(
+            "SELECT visit, reward, set_id, key_id, live, feedback FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
+            (self._ns, first, last),
+        )
+        events = self._store.execute(
+            "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND visit BETWEEN ? AND ? AND live",
+            (self._ns, first, last),
+        )
+        values = [
+            self._store.execute(
+                "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit BETWEEN ? AND ?",
+                (self._ns, view_id, first, last),
+            )
+            for view_id, _, _ in views
+        ]
+        return [steps, events, *values]
+
+    def _revalue(self, view: View, steps: list[Any], rewards: list[float], old: dict[int, float]) -> set[Group]:
         """Write one episode's returns, none if there are no rewards; return the groups where one changed."""
         view_id, gamma, _ = view
-        old = dict(
-            self._rows(
-                "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit BETWEEN ? AND ?",
-                view_id, first, last,
-            )
-        )  # fmt: skip
         visits = [row[0] for row in steps]
         new = dict(zip(visits, discounted_returns(rewards, gamma).tolist(), strict=True)) if rewards else {}
         self._store.upsert("value", [(self._ns, view_id, visit, g) for visit, g in new.items() if old.get(visit) != g])

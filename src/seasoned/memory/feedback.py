@@ -10,8 +10,9 @@ from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError,
 from seasoned.memory.deriving import Deriver
 from seasoned.memory.events import Event, first_id
 from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.selection import Selection
 from seasoned.memory.store import Store
-from seasoned.memory.writer import active_selections
+from seasoned.memory.suspects import active_selections
 
 __all__ = ["FeedbackWriter"]
 
@@ -30,27 +31,36 @@ class FeedbackWriter:
         Returns:
             Whether it was new.
         """
-        new = self._append(event)
-        if new:
-            self._derive.rederive([self._visit(event.episode_id, event.step) >> STEP_BITS])
-        return new
+        return self.add_many([event]) == 1
 
-    def add_many(self, events: Sequence[Event]) -> None:
-        """Append events, deriving what follows once."""
-        visits = [self._visit(event.episode_id, event.step) for event in events if self._append(event)]
+    def add_many(self, events: Sequence[Event]) -> int:
+        """Append events in their order, deriving what follows once; return how many were new."""
+        visits = self._append(events)
         self._derive.rederive(sorted({visit >> STEP_BITS for visit in visits}))
+        return len(visits)
 
-    def _append(self, event: Event) -> bool:
-        visit = self._visit(event.episode_id, event.step)
-        known = self._row("SELECT digest FROM feedback WHERE namespace_id = ? AND id = ?", event.id)
-        if known:
-            if known[0] != event.digest():
-                raise EpisodeConflictError(
-                    f"event {excerpt(event.id)} is stored with other content",
-                    "one id names one event",
-                    "Leave the id to the memory.",
-                )
-            return False
+    def _append(self, events: Sequence[Event]) -> list[int]:
+        """Write the events that are not stored, and return their visits."""
+        new = self._unknown(events)
+        if not new:
+            return []
+        suspects = active_selections(self._store, self._ns, of_events=True)
+        self._store.execute("UPDATE namespace SET events = events + ? WHERE id = ?", (len(new), self._ns))
+        last = self._row("SELECT events FROM namespace WHERE id = ?")[0]
+        rows: list[tuple[Any, ...]] = []
+        about: set[tuple[Any, ...]] = set()
+        for seq, (event, visit) in enumerate(new, last - len(new) + 1):
+            target = visit, event.source, event.author, event.kind
+            if target in about:  # one of them supersedes the other
+                self._store.insert("feedback", rows)
+                rows, about = [], set()
+            about.add(target)
+            rows.append(self._settled(event, visit, seq, suspects))
+        self._store.insert("feedback", rows)
+        return [visit for _, visit in new]
+
+    def _settled(self, event: Event, visit: int, seq: int, suspects: Sequence[Selection]) -> tuple[Any, ...]:
+        """Return a new event as it is written, and let what it supersedes end."""
         if event.revoked_at is None and first_id(event.id) != event.id:  # what was revoked is not weighed into a say
             ended = self._word(
                 event.id, visit, event.source, event.author, "revoked_at IS NOT NULL AND superseded_by IS NULL"
@@ -63,40 +73,83 @@ class FeedbackWriter:
                 f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {same} AND revoked_at IS NULL",
                 (event.created_at, event.id, False, self._ns, visit, event.source, *who),
             )
-        suspects = active_selections(self._store, self._ns)
         live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in suspects)
-        self._store.execute("UPDATE namespace SET events = events + 1 WHERE id = ?", (self._ns,))
-        seq = self._row("SELECT events FROM namespace WHERE id = ?")[0]
-        self._store.insert(
-            "feedback",
-            [(self._ns, seq, event.id, visit, event.reward, event.weight, event.source, event.author, event.created_at,
-              event.revoked_at, event.superseded_by, event.digest(), live, event.kind)],
+        return (
+            self._ns, seq, event.id, visit, event.reward, event.weight, event.source, event.author, event.created_at,
+            event.revoked_at, event.superseded_by, event.digest(), live, event.kind,
         )  # fmt: skip
-        return True
+
+    def _unknown(self, events: Sequence[Event]) -> list[tuple[Event, int]]:
+        """Return those that are not stored, each with its visit; refuse what cannot be stored."""
+        episodes = {
+            id_: (ordinal, steps)
+            for id_, ordinal, steps in self._store.execute_in(
+                "SELECT id, ordinal, steps FROM episode INDEXED BY episode_by_id "
+                "WHERE namespace_id = ? AND id IN {values}",
+                (self._ns,), sorted({event.episode_id for event in events}),
+            )
+        }  # fmt: skip
+        known = {
+            id_: bytes(content)
+            for id_, content in self._store.execute_in(
+                "SELECT id, digest FROM feedback INDEXED BY feedback_by_id WHERE namespace_id = ? AND id IN {values}",
+                (self._ns,), [event.id for event in events],
+            )
+        }  # fmt: skip
+        new: list[tuple[Event, int]] = []
+        for event in events:
+            visit = self._visit(event.episode_id, event.step, episodes.get(event.episode_id))
+            content = event.digest()
+            if event.id not in known:
+                new.append((event, visit))
+            if known.setdefault(event.id, content) != content:
+                raise EpisodeConflictError(
+                    f"event {excerpt(event.id)} is stored with other content",
+                    "one id names one event",
+                    "Leave the id to the memory.",
+                )
+        return new
 
     def revoke(self, event_id: str, *, at: float) -> None:
-        """Take an event out of its step's reward, however it was weighed since; revoking twice changes nothing."""
-        row = self._row("SELECT visit, source, author FROM feedback WHERE namespace_id = ? AND id = ?", event_id)
-        if not row:
+        """Take an event out of its step's reward, however it was weighed since; revoking twice changes nothing.
+
+        Raises:
+            NotFoundError: there is no such event.
+        """
+        if not self.revoke_all([event_id], at=at):
             raise NotFoundError(
                 f"event {excerpt(event_id)}", "only feedback that was given can be revoked", "List the events."
             )
-        visit, source, author = row
-        for id_, _ in self._word(event_id, visit, source, author, "revoked_at IS NULL"):
-            self._store.execute(
-                "UPDATE feedback SET revoked_at = ?, live = ? WHERE namespace_id = ? AND id = ?",
-                (at, False, self._ns, id_),
-            )
-            self._derive.rederive([visit >> STEP_BITS])
+
+    def revoke_all(self, event_ids: Sequence[str], *, at: float) -> int:
+        """Revoke these events, deriving what follows once; return how many there are."""
+        rows = self._store.execute_in(
+            "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_id "
+            "WHERE namespace_id = ? AND id IN {values}",
+            (self._ns,), event_ids,
+        )  # fmt: skip
+        words = {(first_id(id_), *said) for id_, *said in rows}
+        near = self._store.execute_in(
+            "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_visit "
+            "WHERE namespace_id = ? AND revoked_at IS NULL AND visit IN {values}",
+            (self._ns,), sorted({visit for _, visit, _, _ in rows}),
+        )  # fmt: skip
+        standing = [row for row in near if (first_id(row[0]), *row[1:]) in words]
+        self._store.update(
+            "feedback", ("revoked_at", "live"), ("namespace_id", "id"),
+            [(at, False, self._ns, row[0]) for row in standing],
+        )  # fmt: skip
+        self._derive.rederive(sorted({row[1] >> STEP_BITS for row in standing}))
+        return len(rows)
 
     def last_step(self, episode_id: str) -> int:
         """Return the index of an episode's last step."""
-        return self._placed(episode_id)[1] - 1
-
-    def _placed(self, episode_id: str) -> tuple[int, int]:
-        """Return an episode's ordinal and its number of steps, at least 1."""
         row = self._row("SELECT ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
-        if not row:
+        return self._placed(episode_id, row)[1] - 1
+
+    def _placed(self, episode_id: str, row: tuple[int, int] | None) -> tuple[int, int]:
+        """Return an episode's ordinal and its number of steps, at least 1."""
+        if row is None:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
             )
@@ -107,10 +160,10 @@ class FeedbackWriter:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."
             )
-        return row[0], row[1]
+        return row
 
-    def _visit(self, episode_id: str, step: int) -> int:
-        ordinal, steps = self._placed(episode_id)
+    def _visit(self, episode_id: str, step: int, row: tuple[int, int] | None) -> int:
+        ordinal, steps = self._placed(episode_id, row)
         if not 0 <= step < steps:
             raise NotFoundError(
                 f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {steps - 1}", "Name one of them."

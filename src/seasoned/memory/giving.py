@@ -1,13 +1,12 @@
 """How typed feedback enters a namespace, and how it is taken back. Runs inside a transaction of the caller.
 
 It is one note, which says what was said; reward events `ID.0`, `ID.1`, ... of its kind; and an episode `ID-0`, `ID-1`,
-... of one step and the arm `alternative` for each answer that was not executed. Where the feedback is taken back, its
-events are revoked, and a quarantine sets aside each episode that it made.
+... of one step and the arm `alternative` for each answer that was not executed. Those count while the feedback stands:
+where it is taken back or superseded, or its source is in quarantine, they stay stored, but are not found (`suspects`).
 """
 
 from __future__ import annotations
 
-import struct
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -20,8 +19,8 @@ from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.notes import NoteWriter, check_place, note_digest, read_notes
 from seasoned.memory.quarantines import QuarantineWriter
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
-from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
+from seasoned.memory.suspects import active_selections
 from seasoned.memory.writer import Writer
 from seasoned.types import (
     FEEDBACK_KINDS,
@@ -131,7 +130,7 @@ def read_given(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[G
     note_of = {event_id: note.id for note in notes for event_id in _event_ids(note)}
     found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
     for event_id, episode_id, visit, reward in store.execute_in(
-        "SELECT feedback.id, episode.id, visit, reward FROM feedback "
+        "SELECT feedback.id, episode.id, visit, reward FROM feedback INDEXED BY feedback_by_id "
         f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
         "WHERE feedback.namespace_id = ? AND feedback.id IN {values}",
         (namespace_id,), list(note_of),
@@ -209,7 +208,8 @@ class Giver:
             ]
         )  # fmt: skip
         for rival in rivals:
-            self.take_back(rival, at=note.created_at, by=note.id)
+            self.take_back(rival, at=note.created_at)
+        self.settle([note])
         return given_of(note, rewards)
 
     def settle_rivals(self) -> int:
@@ -217,13 +217,12 @@ class Giver:
         steps = dict(self._rows("SELECT id, steps FROM episode WHERE namespace_id = ?"))
         standing: defaultdict[tuple[object, ...], list[Note]] = defaultdict(list)
         for kind in FEEDBACK_KINDS:
-            for _, note in read_notes(self._store, self._ns, kind=kind):
-                if note.revoked_at is None:
-                    at = steps[note.episode_id] - 1 if note.step is None else note.step
-                    standing[kind, note.episode_id, at, note.source, note.author].append(note)
+            for _, note in read_notes(self._store, self._ns, kind=kind, standing=True):
+                at = steps[note.episode_id] - 1 if note.step is None else note.step
+                standing[kind, note.episode_id, at, note.source, note.author].append(note)
         superseded = [(note, rivals[-1]) for rivals in standing.values() for note in rivals[:-1]]
         for note, by in superseded:
-            self.take_back(note, at=by.created_at, by=by.id)
+            self.take_back(note, at=by.created_at)
         return len(superseded)
 
     def _note(self, saying: Saying, episode_id: str, made: Sequence[str]) -> Note:
@@ -236,9 +235,16 @@ class Giver:
         """Refuse another content under a known id; the same may come at another time."""
         alternatives = known.body.get("alternatives")
         made = alternatives if isinstance(alternatives, list) else []
-        episode_id = known.episode_id if saying.episode_id is None and made else str(saying.episode_id)
-        again = replace(self._note(saying, episode_id, made), created_at=known.created_at)
-        if note_digest(again) != note_digest(known):
+        episode_id = saying.episode_id or ""
+        if saying.moment is not None and known.episode_id in made:
+            told, _ = self.moment(known.episode_id, 0)
+            episode_id = known.episode_id if replace(told, action=None) == saying.moment else ""
+        elif episode_id in made:  # then it brought its moment with it
+            episode_id = ""
+        same = episode_id == known.episode_id and note_digest(
+            replace(self._note(saying, episode_id, made), created_at=known.created_at)
+        ) == note_digest(known)
+        if not same:
             raise EpisodeConflictError(
                 f"feedback {excerpt(saying.id)} is stored with other content",
                 "one id names one say",
@@ -257,7 +263,7 @@ class Giver:
         rivals = self._rivals(note) if note.kind in FEEDBACK_KINDS and note.revoked_at is None else []
         new = bool(self._notes.add([note]))
         for rival in rivals if new else []:
-            self.take_back(rival, at=note.created_at, by=note.id)
+            self.take_back(rival, at=note.created_at)
         return new
 
     def _rivals(self, note: Note) -> list[Note]:
@@ -268,8 +274,8 @@ class Giver:
         at = last[0] if note.step is None else note.step
         return [
             other
-            for _, other in read_notes(self._store, self._ns, kind=note.kind, episode_id=note.episode_id)
-            if (other.source, other.author, other.revoked_at) == (note.source, note.author, None)
+            for _, other in read_notes(self._store, self._ns, kind=note.kind, episode_id=note.episode_id, standing=True)
+            if (other.source, other.author) == (note.source, note.author)
             and at == (last[0] if other.step is None else other.step)
         ]
 
@@ -280,7 +286,7 @@ class Giver:
             for id_, text in zip(ids, texts, strict=True)
         ]  # fmt: skip
         for id_ in ids:
-            self._store.check_key("feedback id", _quarantine_id(id_, saying.at))
+            self._store.check_key("feedback id", id_)
         if self._writer.add([(episode, saying.at) for episode in episodes]) < len(episodes):
             raise EpisodeConflictError(
                 f"an episode {excerpt(ids[0])} or the like is stored already",
@@ -288,40 +294,37 @@ class Giver:
                 "Leave the id to the memory.",
             )
 
-    def take_back(self, note: Note, *, at: float, by: str | None = None) -> None:
+    def settle(self, notes: Iterable[Note]) -> None:
+        """Let the answers of feedback that came in count, unless it does not stand, or its source is in quarantine.
+
+        What was said earlier of them is as it was; so it is asked only of what may not stand.
+        """
+        suspects = active_selections(self._store, self._ns, of_events=True)
+        QuarantineWriter(self._store, self._ns).settle_answers(
+            str(id_)
+            for note in notes
+            if note.kind in FEEDBACK_KINDS
+            and (note.revoked_at is not None or any(one.covers_event(note.source, note.created_at) for one in suspects))
+            for id_ in note.body["alternatives"]  # type: ignore[union-attr]
+        )
+
+    def take_back(self, note: Note, *, at: float) -> None:
         """Take a note back, with all that followed from it where it is feedback; doing it again changes nothing.
 
         Args:
             note: as it is stored.
             at: when.
-            by: the feedback that supersedes it; None if it was revoked.
         """
         if note.revoked_at is not None:
             return
         self._notes.revoke(note.id, at=at)
         if note.kind not in FEEDBACK_KINDS:
             return
-        rows = self._store.execute_in(
-            "SELECT id FROM feedback WHERE namespace_id = ? AND id IN {values}", (self._ns,), _event_ids(note)
-        )
-        for (event_id,) in sorted(rows):
-            self._feedback.revoke(event_id, at=at)
-        made = list(note.body["alternatives"])  # type: ignore[arg-type]
-        there = self._store.execute_in("SELECT id FROM episode WHERE namespace_id = ? AND id IN {values}",
-                                       (self._ns,), made)  # fmt: skip
-        what = "was revoked" if by is None else f"was superseded by {by}"
-        quarantines = QuarantineWriter(self._store, self._ns)
-        for id_ in sorted(row[0] for row in there):
-            reason = f"the feedback that made it, {note.id}, {what}"
-            quarantines.impose(Quarantine(_quarantine_id(id_, at), Selection(episode=id_), reason, at))
+        self._feedback.revoke_all(_event_ids(note), at=at)
+        QuarantineWriter(self._store, self._ns).settle_answers(note.body["alternatives"])  # type: ignore[arg-type]
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._store.execute(sql, (self._ns, *parameters)).fetchall()
 
     def _row(self, sql: str, *parameters: object) -> Any:
         return self._store.execute(sql, (self._ns, *parameters)).fetchone()
-
-
-def _quarantine_id(episode_id: str, at: float) -> str:
-    """One id for one content, in whichever store it is made."""
-    return f"{episode_id}~{struct.pack('>d', at).hex()}"

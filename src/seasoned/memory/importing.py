@@ -63,6 +63,7 @@ def import_parsed(
     giver = Giver(store, namespace_id, writer)
     n_episodes = n_events = last = 0
     said: dict[str, int] = {}
+    noted: list[Note] = []
     for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
         if of_one_kind is tuple:
             n_episodes += sum(_add(writer, checked, batch) for batch in _batches(group))
@@ -76,7 +77,10 @@ def import_parsed(
                 elif isinstance(item, Quarantine):
                     quarantines.impose(item)
                 elif isinstance(item, Note):
-                    giver.take_in(checked_note(item))
+                    note = checked_note(item)
+                    if giver.take_in(note):
+                        noted.append(note)
+    giver.settle(noted)
     for event_id in Reader(store, namespace_id).broken_supersessions():
         with naming(said.get(event_id, last), event_id):
             raise ValueError("an event is superseded by a later one of its source, author and step")

@@ -19,6 +19,7 @@ from seasoned.memory.removal import Remover
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
+from seasoned.memory.suspects import answers_on
 from seasoned.types import check_text
 
 __all__ = ["Copy", "Erasure", "Keeper"]
@@ -44,9 +45,10 @@ class Copy:
 class Erasure:
     """What was erased, or would be.
 
-    `episodes` are those about the subject, and those that its feedback has made. `feedback` counts the events that it
-    gave as an author, and those on these episodes; `notes` likewise. `quarantines` are ids of those that named it.
-    `copies` are exports and backups that were made since it was there, and may still hold it.
+    `episodes` are those about the subject, those that its feedback has made, and those that feedback on these has made.
+    `feedback` counts the events that it gave as an author, and those on these episodes; `notes` likewise. `quarantines`
+    are ids of those that named it. `copies` are exports and backups that were made since it was there, and may still
+    hold it.
     """
 
     subject: str
@@ -155,7 +157,10 @@ class Keeper:
         return self._read(lambda: [quarantine for _, quarantine in self._reader.quarantines()])
 
     def set_aside(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the ids of the episodes and of the feedback events that a quarantine holds now."""
+        """Return the ids of the episodes and of the feedback events that do not count now.
+
+        A quarantine holds them; or an episode is an answer whose feedback was taken back or superseded.
+        """
 
         def ask() -> tuple[frozenset[str], frozenset[str]]:
             episodes = self._store.execute(
@@ -211,9 +216,10 @@ class Keeper:
     def erase(self, subject: str, *, dry_run: bool = False) -> Erasure:
         """Erase a subject for good: the episodes about it, what it noted and gave as feedback, and their texts.
 
-        The answers that it wrote or chose among go, too: they are episodes that its feedback has made. What other
-        episodes share stays. A quarantine goes with them if it names the subject, one of its episodes, or a task that
-        nobody else had. Free text that others wrote is not searched for the subject's name.
+        The answers that it wrote or chose among go, too: they are episodes that its feedback has made; and so do the
+        answers that feedback on all these has made, for nobody could take them back. What other episodes share stays. A
+        quarantine goes with them if it names the subject, one of its episodes, or a task that nobody else had. Free
+        text that others wrote is not searched for the subject's name.
 
         In an SQLite file what was erased is overwritten, also in the log and in free pages. On PostgreSQL old row
         versions stay on the server's disk until it vacuums, and in its archived logs as long as those are kept.
@@ -266,6 +272,7 @@ class Keeper:
             (self._id, subject),
         ).fetchall()
         about += self._answers_of(subject, {row[1] for row in about}, which)
+        about += self._answers_on({row[1] for row in about}, which)
         about.sort()
         ids = {row[1] for row in about}
         gone = {row[0] for row in about}
@@ -313,6 +320,20 @@ class Keeper:
         ).fetchall()
         made = {row[1:] for row in rows if given_id(row[0]) == row[2].rpartition("-")[0]}
         return [row for row in made if row[1] not in known]
+
+    def _answers_on(self, ids: set[str], which: str) -> list[tuple[int, str, str, int]]:
+        """Return (ordinal, id, task, steps) of the other episodes that feedback on these has made, and on those."""
+        made = answers_on(self._store, self._id) if ids else {}
+        waiting, others = list(ids), set[str]()
+        while waiting:
+            new = set(made.get(waiting.pop(), ())) - ids - others
+            others |= new
+            waiting += new
+        return self._store.execute_in(
+            f"SELECT ordinal, id, task, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND {which} "
+            "AND id IN {values}",
+            (self._id,), sorted(others),
+        )  # fmt: skip
 
     def compact(self) -> None:
         """Give free space back, and write the store anew without a trace of what was taken away.

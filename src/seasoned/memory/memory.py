@@ -93,8 +93,8 @@ class Memory(Recalling):
             reindex: if the namespace was encoded by another encoder, encode it again with this one.
             max_text_bytes: the largest state or action that is accepted, as UTF-8.
             redact: rewrites states, actions, tasks and reasons before they are stored or looked up, such as
-                `seasoned.states.Redactor`. Ids, subjects, sources, authors and names stay: erasure needs them. What is
-                learned about an action is learned about its redacted text.
+                `seasoned.states.Redactor`; and the texts of notes and feedback. Ids, subjects, sources, authors and
+                names stay: erasure needs them. What is learned about an action is learned about its redacted text.
 
         Raises:
             InputError: gamma, the namespace or the size limit breaks a rule.
@@ -159,7 +159,7 @@ class Memory(Recalling):
 
         def change() -> None:  # also for notes that come again: those that are known are left alone
             self._writer.add([(named, None)])
-            NoteWriter(self._store, self._id).add(notes, anew=True)
+            NoteWriter(self._store, self._id).add_recorded(notes)
 
         if notes or not self._store.derives_later:
             self._write(change)
@@ -197,7 +197,10 @@ class Memory(Recalling):
         arm: str | None = None,
         subject: str | None = None,
     ) -> EpisodeRecorder:
-        """Return a recorder: record the steps inside its context, it commits on exit; an exception marks it aborted."""
+        """Return a recorder of a new episode: record its steps inside the context; `get` reads a stored one.
+
+        It commits on exit; an exception marks the episode aborted.
+        """
         check_text("task", task)
         self._store.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}

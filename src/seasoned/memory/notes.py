@@ -12,10 +12,11 @@ from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, exc
 from seasoned.memory.canonical import digest
 from seasoned.memory.sizes import check_size
 from seasoned.memory.store import Store
-from seasoned.memory.writer import active_selections
-from seasoned.types import Note, check_body, check_reward, feedback_from_record, feedback_record
+from seasoned.memory.suspects import PROVENANCE, Suspects, may_be_answer
+from seasoned.types import FEEDBACK_KINDS, Note, check_body, check_reward, feedback_from_record, feedback_record
 
 __all__ = [
+    "NAMING",
     "NoteWriter",
     "check_given",
     "check_place",
@@ -25,8 +26,14 @@ __all__ = [
     "noted_ids",
     "prepared",
     "read_notes",
-    "silenced",
+    "unsilenced",
 ]
+
+NAMING = frozenset({
+    "alternatives", "arm", "author", "digest", "episode", "episode_id", "episode_ids", "examples", "id", "ids", "mode",
+    "model", "policy", "purpose", "source", "subject", "verdict",
+})  # fmt: skip
+"""The keys of a note's body whose values are no texts of people's: ids, digests, names, and words of a fixed set."""
 
 _COLUMNS = "digest, id, episode_id, step, kind, body, source, author, created_at, revoked_at"
 
@@ -53,11 +60,17 @@ def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
 def prepared(note: Note, redact: Callable[[str], str] | None, max_bytes: int) -> Note:
     """Return a note as it may be stored: its texts redacted, and not too large.
 
+    Redacted is what people write or read, at any depth. What lies under a key of `NAMING` names something that is
+    stored, or is one of a few words, and stays as it is: who looks for it must find it. The same holds of a note that
+    keeps feedback, given here or elsewhere.
+
     Raises:
-        InputError: it has more than `max_bytes` bytes as JSON, or two keys of an object become one.
+        InputError: it has more than `max_bytes` bytes as JSON, or two keys of an object or two candidates become one.
     """
     if redact is not None:
         note = replace(note, body=check_body(_redacted(note.body, redact)))
+        if note.kind in FEEDBACK_KINDS:
+            check_given(note)
     check_size("note", canonical_json(note.body), max_bytes)
     return note
 
@@ -68,7 +81,9 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_redacted(one, redact) for one in value]
     if isinstance(value, dict):
-        told = {redact(key): _redacted(one, redact) for key, one in value.items()}
+        told = dict(
+            (key, one) if key in NAMING else (redact(key), _redacted(one, redact)) for key, one in value.items()
+        )
         if len(told) < len(value):
             raise InputError(
                 f"a note with the keys {excerpt(list(told))}",
@@ -86,13 +101,19 @@ def read_notes(
     ids: Sequence[str] | None = None,
     kind: str | None = None,
     episode_id: str | None = None,
+    standing: bool = False,
 ) -> Iterator[tuple[bytes, Note]]:
-    """Yield (digest, note) in the order in which they were said, revoked ones included: all, or those that fit."""
+    """Yield (digest, note) in the order in which they were said: all, or those that fit, and that nobody took back."""
     asked = {"kind = ?": kind, "episode_id = ?": episode_id}
     given = {sql: value for sql, value in asked.items() if value is not None}
     which, values = " AND ".join(["namespace_id = ?", *given]), (namespace_id, *given.values())
+    which += " AND revoked_at IS NULL" if standing else ""
     if ids is None:
-        rows = store.execute(f"SELECT {_COLUMNS} FROM note WHERE {which} ORDER BY created_at, id", values).fetchall()
+        # Without statistics SQLite prefers the kind, and reads all of that kind.
+        near = "" if episode_id is None else " INDEXED BY note_by_episode"
+        rows = store.execute(
+            f"SELECT {_COLUMNS} FROM note{near} WHERE {which} ORDER BY created_at, id", values
+        ).fetchall()
     else:
         rows = store.execute_in(f"SELECT {_COLUMNS} FROM note WHERE {which} AND id IN {{values}}", values, ids)
         rows.sort(key=lambda row: (row[8], row[1]))
@@ -126,26 +147,25 @@ def check_given(note: Note) -> None:
         )
 
 
-def silenced(store: Store, namespace_id: int) -> Callable[[Note], bool]:
-    """Return whether a note is set aside: its episode is in quarantine, or its source is."""
-    active = active_selections(store, namespace_id)
-    if not active:
-        return lambda note: False
-    names = ("task", "model", "policy", "arm", "subject")
-    rows = store.execute(
-        f"SELECT id, created_at, {', '.join(names)} FROM episode WHERE namespace_id = ? "
-        "AND id IN (SELECT episode_id FROM note WHERE namespace_id = ?)",
-        (namespace_id, namespace_id),
-    ).fetchall()
-    aside = {
-        id_
-        for id_, created_at, *fields in rows
-        if any(one.covers_episode(id_, dict(zip(names, fields, strict=True)), created_at) for one in active)
-    }
-    sources = [one for one in active if one.source is not None]
-    return lambda note: (
-        note.episode_id in aside or any(one.covers_event(note.source, note.created_at) for one in sources)
-    )
+def unsilenced(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Note]:
+    """Return the notes that are not set aside: by their source, their episode, or the feedback that made the latter."""
+    suspects = Suspects(store, namespace_id)
+    asked = {note.episode_id for note in notes}
+    if not suspects.of_episodes:
+        asked = {id_ for id_ in asked if may_be_answer(id_)}
+    rows = store.execute_in(
+        f"SELECT id, created_at, {', '.join(PROVENANCE)} FROM episode INDEXED BY episode_by_id "
+        "WHERE namespace_id = ? AND id IN {values}",
+        (namespace_id,), sorted(asked),
+    )  # fmt: skip
+    found = [(row[0], row[1], dict(zip(PROVENANCE, row[2:], strict=True))) for row in rows]
+    aside = suspects.silent_among((id_, fields["arm"]) for id_, _, fields in found)
+    aside |= {id_ for id_, created_at, fields in found if suspects.covers_episode(id_, fields, created_at)}
+    return [
+        note
+        for note in notes
+        if note.episode_id not in aside and not suspects.covers_event(note.source, note.created_at)
+    ]
 
 
 class NoteWriter:
@@ -154,6 +174,20 @@ class NoteWriter:
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
         self._ns = namespace_id
+
+    def add_recorded(self, notes: Sequence[Note]) -> None:
+        """Append what was noted while one episode was played; it may come again at another time.
+
+        Where an id is taken by a note on another episode, another one is made of it and of what is said.
+
+        Raises:
+            EpisodeConflictError: this episode was recorded with other notes.
+        """
+        taken = {
+            note.id for _, note in read_notes(self._store, self._ns, ids=[note.id for note in notes])
+            if note.episode_id != notes[0].episode_id
+        }  # fmt: skip
+        self.add([_renamed(note) if note.id in taken else note for note in notes], anew=True)
 
     def add(self, notes: Sequence[Note], *, anew: bool = False) -> list[Note]:
         """Append notes, and return those that were not stored already.
@@ -188,7 +222,7 @@ class NoteWriter:
     def _check_places(self, notes: Sequence[Note]) -> int:
         """Return how many are on episodes that have their numbers; the others are counted with those."""
         rows = self._store.execute_in(
-            "SELECT id, steps, ordinal FROM episode WHERE namespace_id = ? AND id IN {values}",
+            "SELECT id, steps, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
             (self._ns,), list({note.episode_id: None for note in notes}),
         )  # fmt: skip
         steps, numbered = {row[0]: row[1] for row in rows}, {row[0] for row in rows if row[2] >= 0}
@@ -206,6 +240,11 @@ class NoteWriter:
             "UPDATE note SET revoked_at = ? WHERE namespace_id = ? AND id = ? AND revoked_at IS NULL",
             (at, self._ns, note_id),
         )
+
+
+def _renamed(note: Note) -> Note:
+    """Return a note under an id that follows from its own and from what it says, whenever that was."""
+    return replace(note, id=f"{note.id}~{note_digest(replace(note, created_at=0.0)).hex()[:32]}")
 
 
 def check_place(episode_id: str, step: int | None, n_steps: int | None) -> None:

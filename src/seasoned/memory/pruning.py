@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
+from seasoned.memory.suspects import answers_on
 from seasoned.types import check_finite
 
 __all__ = ["Budget", "Pruning", "plan_pruning"]
@@ -83,6 +84,8 @@ class _Held:
     groups: list[tuple[int, int]] = field(default_factory=list)
     states: list[int] = field(default_factory=list)
     bytes: int = 0
+    answers: list[int] = field(default_factory=list)
+    """What feedback on it has made: it goes with it, since nobody could take it back."""
 
 
 def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float) -> Pruning:
@@ -94,6 +97,8 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
     step reduces the variance of its action's shrunken mean (kappa = 1), halved each time half of the E episodes have
     come later. So states met once and actions known by many other steps go first, the old before the new. The worth of
     what is left rises as others go, so that the last step that knows a well-visited state's action is kept.
+
+    With an episode go the answers that feedback on it has made: with their feedback gone nobody could take them back.
     """
     held = _load(store, namespace_id)
     sizes = dict(
@@ -107,23 +112,26 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
     used = Counter(state for one in held.values() for state in one.states)
     steps = steps_before = sum(len(one.groups) for one in held.values())
     n_bytes = bytes_before = sum(sizes[state] for state in used) + sum(one.bytes for one in held.values())
-    gone: list[int] = []
+    gone: dict[int, None] = {}
     reasons: Counter[str] = Counter()
-    for ordinal, reason in _order(held, budget, now):
+    for first, reason in _order(held, budget, now):
         over = (budget.steps is not None and steps > budget.steps) or (
             budget.bytes is not None and n_bytes > budget.bytes
         )
         if not over and reason != "age":
             break
-        one = held[ordinal]
-        gone.append(ordinal)
-        reasons[reason] += 1
-        steps -= len(one.groups)
-        n_bytes -= one.bytes
-        for state in one.states:
-            used[state] -= 1
-            if not used[state]:
-                n_bytes -= sizes[state]
+        together = [] if first in gone else [first]
+        for ordinal in together:  # it grows
+            one = held[ordinal]
+            gone[ordinal] = None
+            reasons[reason] += 1
+            steps -= len(one.groups)
+            n_bytes -= one.bytes
+            for state in one.states:
+                used[state] -= 1
+                if not used[state]:
+                    n_bytes -= sizes[state]
+            together += (answer for answer in one.answers if answer not in gone and answer not in together)
     return Pruning(
         tuple(held[ordinal].id for ordinal in gone), steps_before - steps, bytes_before - n_bytes, dict(reasons),
         steps_before, bytes_before, done=False, ordinals=tuple(gone),
@@ -158,6 +166,9 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
     ).fetchall():
         if id_ in ordinal_of:
             held[ordinal_of[id_]].bytes += int(n_bytes)
+    for id_, made in answers_on(store, namespace_id).items():
+        if id_ in ordinal_of:
+            held[ordinal_of[id_]].answers += (ordinal_of[answer] for answer in made if answer in ordinal_of)
     return held
 
 

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
 from seasoned.memory.deriving import Deriver
+from seasoned.memory.events import ALTERNATIVE
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
 from seasoned.memory.store import Store
-from seasoned.memory.writer import active_selections
+from seasoned.memory.suspects import FEEDBACK, PROVENANCE, Suspects, alternatives_in
 
 __all__ = ["QuarantineWriter", "settle_last_visits"]
+
+_ASKED = 64
+_EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FROM episode"
 
 
 def settle_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
@@ -70,16 +74,32 @@ class QuarantineWriter:
             self._settle(Selection.from_text(row[0]))
 
     def covered(self, selection: Selection) -> tuple[int, int]:
-        """Return how many episodes and how many feedback events are selected."""
+        """Return how many episodes and how many feedback events are selected, with the answers of that feedback."""
         return len(self._episodes(selection)), len(self._events(selection))
 
+    def settle_answers(self, ids: Iterable[str]) -> None:
+        """Decide again which of the answers that feedback has made count, after something became of that feedback."""
+        if rows := self._answers(ids):
+            self._derive.rederive(sorted(self._settle_episodes(rows, Suspects(self._store, self._ns))))
+
     def _episodes(self, selection: Selection) -> list[Any]:
+        """Return what is selected, and the answers of the feedback that is."""
         condition, values = selection.episode_condition()
-        return self._rows(
-            "SELECT ordinal, id, ending, created_at, task, model, policy, arm, subject FROM episode "
-            f"WHERE namespace_id = ? AND ordinal >= 0 AND {condition}",
+        rows = self._rows(f"{_EPISODES} WHERE namespace_id = ? AND ordinal >= 0 AND {condition}", *values)
+        condition, values = selection.event_condition()
+        notes = self._rows(
+            f"SELECT id, body FROM note WHERE namespace_id = ? AND revoked_at IS NULL AND {FEEDBACK} AND {condition}",
             *values,
         )
+        made = self._answers(id_ for note in notes for id_ in alternatives_in(*note))
+        return list({row[0]: row for row in (*rows, *made)}.values())
+
+    def _answers(self, ids: Iterable[str]) -> list[Any]:
+        return self._store.execute_in(
+            f"{_EPISODES} INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+            f"AND arm = '{ALTERNATIVE}' AND id IN {{values}}",
+            (self._ns,), sorted(set(ids)),
+        )  # fmt: skip
 
     def _events(self, selection: Selection) -> list[Any]:
         condition, values = selection.event_condition()
@@ -91,38 +111,46 @@ class QuarantineWriter:
 
     def _settle(self, selection: Selection) -> None:
         """Decide again which of the selected episodes and events count, and let everything follow."""
-        active = active_selections(self._store, self._ns)
-        live: dict[int, bool] = {}
-        for ordinal, episode_id, ending, created_at, *fields in self._episodes(selection):
-            provenance = dict(zip(("task", "model", "policy", "arm", "subject"), fields, strict=True))
-            suspect = any(one.covers_episode(episode_id, provenance, created_at) for one in active)
-            live[ordinal] = ending != "aborted" and not suspect
-        moved = self._set_live(live)
+        active = Suspects(self._store, self._ns)
+        moved = self._settle_episodes(self._episodes(selection), active)
         heard: list[tuple[bool, int, int]] = []
         for seq, visit, source, created_at, now in self._events(selection):
-            counts = not any(one.covers_event(source, created_at) for one in active)
+            counts = not active.covers_event(source, created_at)
             if counts != bool(now):
                 heard.append((counts, self._ns, seq))
                 moved.add(visit >> STEP_BITS)
         self._store.update("feedback", ("live",), ("namespace_id", "seq"), heard)
         self._derive.rederive(sorted(moved))
 
+    def _settle_episodes(self, rows: Sequence[Any], active: Suspects) -> set[int]:
+        """Decide again which of these episodes count; return those of which it changed."""
+        silent = active.silent_among((row[1], dict(zip(PROVENANCE, row[4:], strict=True))["arm"]) for row in rows)
+        live: dict[int, bool] = {}
+        for ordinal, episode_id, ending, created_at, *fields in rows:
+            provenance = dict(zip(PROVENANCE, fields, strict=True))
+            aside = episode_id in silent or active.covers_episode(episode_id, provenance, created_at)
+            live[ordinal] = ending != "aborted" and not aside
+        return self._set_live(live)
+
     def _set_live(self, live: dict[int, bool]) -> set[int]:
         """Mark the steps of episodes; return the episodes that changed."""
         moved: set[int] = set()
         sets: set[int] = set()
-        for ordinal, counts in live.items():
-            bounds = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
-            found = self._rows(
-                "SELECT set_id, live FROM step WHERE namespace_id = ? AND visit BETWEEN ? AND ?", *bounds
-            )
-            if found and bool(found[0][1]) != counts:
-                self._store.execute(
-                    "UPDATE step SET live = ? WHERE namespace_id = ? AND visit BETWEEN ? AND ?",
-                    (counts, self._ns, *bounds),
-                )
-                moved.add(ordinal)
-                sets.update(row[0] for row in found)
+        bounds = {ordinal: (ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in live}
+        which = "WHERE namespace_id = ? AND visit BETWEEN ? AND ?"
+        every = list(live)
+        for start in range(0, len(every), _ASKED):
+            asked = [
+                (ordinal, self._store.execute(f"SELECT set_id, live FROM step {which}", (self._ns, *bounds[ordinal])))
+                for ordinal in every[start : start + _ASKED]
+            ]  # a server answers them all in one go
+            for ordinal, found in [(ordinal, answer.fetchall()) for ordinal, answer in asked]:
+                if found and bool(found[0][1]) != live[ordinal]:
+                    self._store.execute(
+                        f"UPDATE step SET live = ? {which}", (live[ordinal], self._ns, *bounds[ordinal])
+                    )
+                    moved.add(ordinal)
+                    sets.update(row[0] for row in found)
         if moved:
             settle_last_visits(self._store, self._ns, sorted(sets))
         return moved

@@ -1,288 +1,18 @@
-"""Moments by several keys at once: goal, plan, observation, reasoning. The part of `Memory` that prompts need."""
+"""The part of `Memory` that prompts need: moments by several keys, and what followed where they were shown."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Collection, Hashable, Iterable, Mapping
-from dataclasses import replace
-from typing import Any
+from collections.abc import Collection, Mapping
 
-import numpy as np
-
-from seasoned.core import jaccard
 from seasoned.errors import InputError, excerpt
-from seasoned.memory.damage import carrying
-from seasoned.memory.goals import Goals
-from seasoned.memory.outside import Outside
-from seasoned.memory.reader import Reader
+from seasoned.memory.recaller import MAX_VISITS, Place, Recaller
 from seasoned.memory.retrieval import Retriever
-from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.speaking import Speaking
-from seasoned.memory.store import Store
-from seasoned.memory.thoughts import Position, Thoughts
-from seasoned.protocols import StateEncoder
-from seasoned.types import Experience, Note, check_text
-from seasoned.types.moment import KEYS, Moment, Recall
+from seasoned.types import Experience, check_text
+from seasoned.types.moment import KEYS, Recall
+from seasoned.types.showing import Beside, Showing
 
-__all__ = ["Recaller", "Recalling"]
-
-MAX_VISITS = 256
-"""How many of the latest visits to one distinct state are looked through."""
-
-MAX_AT_ONE = 8
-"""How many steps at one distinct state are recalled: more of one moment would crowd out the others."""
-
-MAX_SCANNED = 256
-"""How many steps of such episodes are compared with the observation."""
-
-_REMEMBERED_TEXTS = 4096
-
-_SETS = (
-    "SELECT visit, tokens, set_id FROM step JOIN feature_set ON feature_set.namespace_id = step.namespace_id "
-    "AND feature_set.id = set_id WHERE step.namespace_id = ? AND live"
-)
-
-Place = tuple[str, int]
-
-
-class Recaller:
-    """Follows what one namespace's moments can be found by, other than their states, and puts the keys together."""
-
-    def __init__(
-        self, store: Store, namespace_id: int, retriever: Retriever, encoder: StateEncoder, gamma: float
-    ) -> None:
-        self._store = store
-        self._ns = namespace_id
-        self._retriever = retriever
-        self._gamma = gamma
-        self._reader = Reader(store, namespace_id)
-        self._encoder = encoder
-        self._features = functools.lru_cache(_REMEMBERED_TEXTS)(carrying(encoder.features))
-        self._goals = Goals(store, namespace_id, self._features)
-        self._thoughts = Thoughts(store, namespace_id, self._features)
-        self._seen: Hashable = None
-        self._seen_epoch: int | None = None
-        self._medians: dict[int, float | None] = {}
-
-    def _follow(self) -> None:
-        """Take in what was committed since, by anybody; inside a snapshot."""
-        mark = self._store.version(self._ns).mark
-        if mark == self._seen:
-            return
-        epoch = self._store.execute("SELECT epoch FROM namespace WHERE id = ?", (self._ns,)).fetchone()[0]
-        if epoch != self._seen_epoch:
-            self._goals.clear()
-            self._thoughts.clear()
-            self._features.cache_clear()
-            self._seen_epoch = epoch
-        self._goals.follow()
-        self._thoughts.follow()
-        self._medians.clear()
-        self._seen = mark
-
-    # ------------------------------------------------------------------------------------------ by several keys
-
-    def recall(
-        self,
-        texts: Mapping[str, str],
-        *,
-        pool: int,
-        whole: bool,
-        gamma: float,
-        exclude_task: str | None,
-        with_credits: bool,
-    ) -> Recall:
-        """Return moments that fit; see `Memory.recall`."""
-        seen = texts.get("observation")
-        asked = None if seen is None else self._encoder.features(seen)
-        with self._retriever.view(gamma, 1.0) as view_id:
-            self._follow()
-            visits = [] if asked is None else self._nearest_visits(view_id, asked, pool, Outside(exclude_task))
-            n_episodes = max(1, pool // 4) if visits and not whole else pool
-            ordinals = self._goals.nearest(texts["goal"], n_episodes, exclude_task) if "goal" in texts else []
-            plans = self._thoughts.nearest_plans(texts["plan"], n_episodes) if "plan" in texts else []
-            thoughts = self._thoughts.nearest_reasonings(texts["reasoning"], pool) if "reasoning" in texts else []
-            ordinal_of = self._ordinals({*plans, *(episode_id for episode_id, _ in thoughts)})
-            ordinals += [ordinal_of[episode_id] for episode_id in plans if episode_id in ordinal_of]
-            visits += [ordinal_of[id_] << STEP_BITS | step for id_, step in thoughts if id_ in ordinal_of]
-            if whole:
-                visits = [ordinal << STEP_BITS for ordinal in [*ordinals, *(visit >> STEP_BITS for visit in visits)]]
-            elif asked is not None:
-                visits += self._best_steps(dict.fromkeys(ordinals), asked)
-            else:
-                visits += [ordinal << STEP_BITS for ordinal in ordinals]
-            rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), list(dict.fromkeys(visits)))
-            set_of = {visit: set_id for visit, _, set_id in rows}
-            moments = self._moments(view_id, texts, self._alike(rows, asked), set_of, Outside(exclude_task))
-            highest = self._store.execute(
-                "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?", (self._ns, view_id)
-            ).fetchone()[0]
-            return Recall(self._with_credits(moments) if with_credits else moments, highest)
-
-    def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> list[int]:
-        """Return visits to the distinct states most like what was asked, at most `pool` in all.
-
-        Of each action there the visit that earned most and the one that earned least, of the latest 256 visits.
-        """
-        visits: list[int] = []
-        for set_id, similarity in self._retriever._nearest_sets(asked, pool, 0.0, outside):
-            if similarity <= 0.0 or len(visits) >= pool:
-                break
-            rows = self._store.execute(
-                "SELECT step.visit, key_id, return_ FROM step INDEXED BY step_by_set "
-                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
-                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-                "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-                f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} ORDER BY step.visit DESC "
-                "LIMIT ?",
-                (view_id, self._ns, set_id, *outside.values, MAX_VISITS),
-            ).fetchall()
-            of_action: dict[int, list[tuple[float, int]]] = {}
-            for visit, key_id, return_ in rows:
-                of_action.setdefault(key_id, []).append((return_, visit))
-            found = [visit for both in of_action.values() for visit in {max(both)[1], min(both)[1]}]
-            visits += sorted(found, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]
-        return visits
-
-    def _ordinals(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the ordinals of these episodes; what has arrived, and is not folded, has none yet."""
-        rows = self._store.execute_in(
-            "SELECT id, ordinal FROM episode WHERE namespace_id = ? AND ordinal >= 0 AND id IN {values}",
-            (self._ns,), list(ids),
-        )  # fmt: skip
-        return dict(rows)
-
-    def _best_steps(self, ordinals: Iterable[int], asked: frozenset[str]) -> list[int]:
-        """Return of each episode the step whose state is most like what was asked, the latest among equals."""
-        rows: list[Any] = []
-        for ordinal in ordinals:
-            rows += self._store.execute(
-                f"{_SETS} AND visit BETWEEN ? AND ? ORDER BY visit LIMIT ?",
-                (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1, MAX_SCANNED - len(rows)),
-            ).fetchall()
-            if len(rows) >= MAX_SCANNED:
-                break
-        best: dict[int, tuple[float, int]] = {}
-        for visit, similarity in self._alike(rows, asked).items():
-            best[visit >> STEP_BITS] = max(best.get(visit >> STEP_BITS, (-1.0, -1)), (similarity, visit))
-        return [visit for _, visit in best.values()]
-
-    def _alike(self, rows: list[Any], asked: frozenset[str] | None) -> dict[int, float]:
-        """Return by visit how like its state is to what was asked, by the sets that are stored; 0 if nothing was."""
-        if asked is None or not rows:
-            return {visit: 0.0 for visit, *_ in rows}
-        number_of = self._retriever._token_of
-        known = np.array([number_of[feature] for feature in asked if feature in number_of], dtype=np.uint32)
-        sizes = np.array([len(tokens) // 4 for _, tokens, _ in rows])
-        stored = np.frombuffer(b"".join(tokens for _, tokens, _ in rows), dtype="<u4")
-        shared = np.isin(stored, known)
-        ends = np.cumsum(sizes)
-        common = np.diff(np.concatenate([[0], np.cumsum(shared)])[np.concatenate([[0], ends])])
-        union = sizes + len(asked) - common
-        similar = np.where(union > 0, common / np.maximum(union, 1), 1.0)
-        return dict(zip((visit for visit, *_ in rows), similar.tolist(), strict=True))
-
-    def _moments(
-        self,
-        view_id: int,
-        texts: Mapping[str, str],
-        alike: Mapping[int, float],
-        set_of: Mapping[int, int],
-        outside: Outside,
-    ) -> tuple[Moment, ...]:
-        visits = list(alike)
-        found = self._reader.experiences(view_id, visits)
-        about = {
-            ordinal: (ending, arm)
-            for ordinal, ending, arm in self._store.execute_in(
-                "SELECT ordinal, ending, arm FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
-                (self._ns,), list({visit >> STEP_BITS for visit in visits}),
-            )
-        }  # fmt: skip
-        tried = self._tried(view_id, list(set(set_of.values())), outside)
-        said = self._thoughts.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
-        asked = {key: self._features(text) for key, text in texts.items() if key != "observation"}
-
-        @functools.cache
-        def similarity(key: str, text: str | None) -> float:
-            return 0.0 if text is None else jaccard(asked[key], self._features(text))
-
-        moments = []
-        for visit in visits:
-            seen = found[visit][0]
-            if seen.task == outside.task:
-                continue
-            place = seen.episode_id, seen.step
-            plan, reasoning = said.plans.get(seen.episode_id), said.reasonings.get(place)
-            written = {"goal": seen.task, "plan": plan, "reasoning": reasoning}
-            near = {key: similarity(key, written[key]) for key in asked}
-            if "observation" in texts:
-                near["observation"] = alike[visit]
-            count, total = tried.get((set_of[visit], found[visit][1]), (1, seen.return_))
-            moments.append(
-                Moment(
-                    seen, near, *about[visit >> STEP_BITS], plan, reasoning, place in said.retired, count, total / count
-                )
-            )  # fmt: skip
-        return tuple(moments)
-
-    def _tried(self, view_id: int, set_ids: list[int], outside: Outside) -> dict[tuple[int, int], tuple[int, float]]:
-        """Return by distinct state and action how often it was taken there, and what that earned in all."""
-        if outside:
-            rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
-        else:
-            rows = self._reader.evidence(view_id, set_ids)
-        return {(row[0], row[1]): (row[2], row[4]) for row in rows}
-
-    def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
-        """Say of each moment's episode what came from whom."""
-        credited = {}
-        for id_, ordinal in self._ordinals({moment.experience.episode_id for moment in moments}).items():
-            credited[id_] = dict(
-                self._store.execute(
-                    "SELECT source, sum(reward * weight) FROM feedback WHERE namespace_id = ? "
-                    "AND visit BETWEEN ? AND ? AND live GROUP BY source",
-                    (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
-                ).fetchall()
-            )
-        return tuple(replace(moment, credits=credited[moment.experience.episode_id]) for moment in moments)
-
-    # ------------------------------------------------------------------------------------------ by place
-
-    def experiences(self, places: Collection[Place], *, gamma: float) -> dict[Place, Experience]:
-        """Return stored steps by their places; see `Memory.experiences`."""
-        with self._retriever.view(gamma, 1.0) as view_id:
-            ordinal_of = self._ordinals({episode_id for episode_id, _ in places})
-            visits = [
-                ordinal_of[episode_id] << STEP_BITS | step
-                for episode_id, step in places
-                if episode_id in ordinal_of and 0 <= step < MAX_STEPS
-            ]
-            rows = self._store.execute_in(
-                "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
-            )
-            found = self._reader.experiences(view_id, [row[0] for row in rows])
-        return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
-
-    def shown_after(self, position: Position) -> tuple[Position, list[Note], bool]:
-        """Return new notes of what was shown; see `Memory.shown_after`."""
-        with self._retriever.view(gamma=self._gamma, decay=1.0):
-            self._follow()
-            return self._thoughts.shown_after(position)
-
-    def median_return(self, *, gamma: float) -> float | None:
-        """Return the median return; see `Memory.median_return`."""
-        with self._retriever.view(gamma, 1.0) as view_id:
-            self._follow()
-            if view_id not in self._medians:
-                row = self._store.execute(
-                    "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "
-                    "FROM distribution WHERE namespace_id = ? AND view_id = ?) AS ranked WHERE 2 * below >= n "
-                    "ORDER BY mean LIMIT 1",
-                    (self._ns, view_id),
-                ).fetchone()
-                self._medians[view_id] = None if row is None else float(row[0])
-            return self._medians[view_id]
+__all__ = ["Recalling"]
 
 
 class Recalling(Speaking):
@@ -356,6 +86,10 @@ class Recalling(Speaking):
             )
         )
 
+    def redacted(self, text: str) -> str:
+        """Return a text as it is stored, and looked up: by the `redact` that the memory was opened with."""
+        return self._redacted(check_text("text", text))
+
     def experiences(self, places: Collection[Place], *, gamma: float | None = None) -> dict[Place, Experience]:
         """Return stored steps by episode id and index; what is not stored, or set aside, is left out.
 
@@ -370,14 +104,91 @@ class Recalling(Speaking):
         gamma = self.gamma if gamma is None else gamma
         return self._store.retrying(lambda: self._recaller.experiences(places, gamma=gamma))
 
-    def shown_after(self, position: Position = (0, 0)) -> tuple[Position, list[Note], bool]:
-        """Return the notes of the kind "shown" that came since a position, in order of time; revoked ones are left out.
+    def showings(
+        self,
+        places: Collection[Place] | None,
+        *,
+        alike: bool = False,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        most: int | None = None,
+    ) -> list[Showing]:
+        """Return at which steps some were shown, as notes of the kind "shown" that nobody took back say now.
+
+        Such a note stands at a step, and names the `examples` (episode id and step each) that stood in its prompt; one
+        on an episode is about its first step. Where j were shown, by all of a step's notes, each has the share 1/j.
+
+        Args:
+            places: episode id and step each; None: all that were shown.
+            alike: what is the same distinct state and action as a place was shown stands for it.
+            gamma: discount of the returns; None: the memory's own.
+            exclude_task: nothing of what happened in episodes with this task.
+            most: of each place, at most so many of the latest steps; None: all.
 
         Returns:
-            The position to ask from next time; the notes; and whether these are all there are, because what was read
-            before may be gone.
+            Them, place by place; the returns of the steps are those of now. A step that is gone or set aside is not
+            listed.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     _ = memory.add(Episode("buy a bed", [Step("page:cart", "click(pay)", 0.0)], "e2"))
+            ...     _ = memory.note("e2", "shown", {"examples": [["e1", 0]]}, step=0)
+            ...     [one] = memory.showings([("e1", 0)])
+            >>> one.place, one.share, one.beside
+            (('e2', 0), 1.0, Beside(return_=0.0, n_others=1, others_mean=1.0))
         """
-        return self._store.retrying(lambda: self._recaller.shown_after(position))
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+
+        def read() -> list[Showing]:
+            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+                shown = self._recaller.shown
+                wanted = shown.places if places is None else places
+                return shown.showings(view_id, wanted, alike=alike, task=about, most=most)
+
+        return self._store.retrying(read)
+
+    def beside(
+        self, places: Collection[Place], *, gamma: float | None = None, exclude_task: str | None = None
+    ) -> dict[Place, Beside]:
+        """Return of stored steps their returns, beside those of all others at their distinct states.
+
+        What is not stored, or set aside, is left out; so is, of the others, what happened in `exclude_task`.
+        """
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+
+        def read() -> dict[Place, Beside]:
+            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+                return self._recaller.shown.beside(view_id, places, about)
+
+        return self._store.retrying(read)
+
+    def alongside(
+        self,
+        places: Collection[Place],
+        *,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        most: int = MAX_VISITS,
+    ) -> dict[Place, list[tuple[str, float]]]:
+        """Return of stored steps the latest others at their distinct states: whose each is, and its return."""
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+
+        def read() -> dict[Place, list[tuple[str, float]]]:
+            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+                return self._recaller.shown.alongside(view_id, places, about, most)
+
+        return self._store.retrying(read)
+
+    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
+
+        def read() -> dict[str, dict[str, float]]:
+            with self._recaller.following(self.gamma):
+                return self._recaller.credits(episode_ids)
+
+        return self._store.retrying(read)
 
     def median_return(self, *, gamma: float | None = None) -> float | None:
         """Return the median of the mean returns of all (distinct state, action) pairs; None if there are none."""

@@ -96,7 +96,7 @@ class EpisodeRecorder:
         """Keep what was said or thought meanwhile; it is committed with the episode, in one transaction.
 
         A note on a step that is then never taken (the episode broke off) is one about the whole. Its id is the
-        episode's, and its number: `ID/0`, `ID/1`, ...
+        episode's, and its number: `ID/0`, `ID/1`, ...; one that another episode's note has is lengthened.
 
         Args:
             kind: see `Memory.note`, also for `source` and `author`.

@@ -21,8 +21,8 @@ _OF_EPISODES = ("episode", "task", "model", "policy", "arm", "subject")
 class Selection:
     """What a quarantine sets aside: everything that all of the given values fit.
 
-    With `source`: feedback of that source. With `episode`, `task`, `model`, `policy`, `arm` or `subject`: episodes.
-    With a time window alone: both.
+    With `source`: feedback of that source, and the answers that it has made. With `episode`, `task`, `model`, `policy`,
+    `arm` or `subject`: episodes. With a time window alone: both.
 
     Args:
         episode: an episode's id.
@@ -129,7 +129,7 @@ class Selection:
 _FIELDS = tuple(field.name for field in fields(Selection))
 
 
-@lru_cache(4096)
+@lru_cache(1 << 16)
 def _parsed(text: str) -> Selection:
     """Return a selection: frozen, so that one object serves all who read the same text."""
     return Selection(**json.loads(text))

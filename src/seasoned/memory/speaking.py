@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import time
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
 from typing import Any
 
@@ -18,8 +18,9 @@ from seasoned.memory.events import Event
 from seasoned.memory.exchange import Exchange
 from seasoned.memory.feedback import FeedbackWriter
 from seasoned.memory.giving import Answered, Giver, Saying, read_given
-from seasoned.memory.notes import NoteWriter, prepared, read_notes, silenced
+from seasoned.memory.notes import NoteWriter, prepared, read_notes, unsilenced
 from seasoned.memory.sizes import check_size
+from seasoned.registry import suggest
 from seasoned.types import (
     FEEDBACK_KINDS,
     JSON,
@@ -100,9 +101,9 @@ class Speaking(Exchange):
     def revoke(self, event_id: str) -> None:
         """Take back what was said: feedback that was given, a note, or an event; returns follow.
 
-        Feedback goes with all its events, and a quarantine sets aside the episodes that it made. What it superseded
-        stays superseded. An event that was weighed since goes with all its weighings, by the id that `feedback`
-        returned or that of any. Doing it again changes nothing.
+        Feedback goes with all its events, and the episodes that it made count no more: they stay stored, unfound. What
+        it superseded stays superseded. An event that was weighed since goes with all its weighings, by the id that
+        `feedback` returned or that of any. Doing it again changes nothing.
 
         Args:
             event_id: of the feedback (`Given.id`), the note or the event.
@@ -182,9 +183,9 @@ class Speaking(Exchange):
             check_text("episode id", episode_id)
 
         def ask() -> list[Note]:
-            is_aside = (lambda note: False) if quarantined else silenced(self._store, self._id)
-            found = read_notes(self._store, self._id, kind=kind, episode_id=episode_id)
-            return [note for _, note in found if note.revoked_at is None and not is_aside(note)]
+            found = read_notes(self._store, self._id, kind=kind, episode_id=episode_id, standing=True)
+            notes = [note for _, note in found]
+            return notes if quarantined else unsilenced(self._store, self._id, notes)
 
         return self._read(ask)
 
@@ -229,7 +230,8 @@ class Speaking(Exchange):
 
         A reward is an event of the feedback's kind (`events`), times `weight`. An answer that was not executed becomes
         an episode of one step: state, task and subject of the target, arm `alternative`, policy the source. The same
-        source and author supersedes what it said before of the same step in the same kind; others stand beside it.
+        source and author supersedes what it said before of the same step in the same kind; others stand beside it,
+        and add up: seven thumbs up and three down are +4, or +0.4 where each has `weight` 1 / 10.
 
         Args:
             feedback: what was said.
@@ -271,14 +273,45 @@ class Speaking(Exchange):
                 edited(action, saying.feedback.text)
         return self._write(lambda: self._giver().give(saying, edited))
 
-    def given(self, episode_id: str | None = None) -> list[Given]:
-        """Return typed feedback in the order in which it was given, revoked one included: all, or an episode's."""
-        if episode_id is not None:
-            check_text("episode id", episode_id)
+    def given(
+        self,
+        episode_id: str | None = None,
+        *,
+        kinds: Collection[str] | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> list[Given]:
+        """Return typed feedback in the order in which it was given, revoked one included. The cost is that of these.
+
+        Args:
+            episode_id: only what was given of this episode.
+            kinds: only of these kinds (`choice`, `edit`, ...).
+            id: only what has this id, if anything has.
+
+        Raises:
+            InputError: no feedback is of such a kind.
+        """
+        for name, value in (("episode id", episode_id), ("feedback id", id)):
+            if value is not None:
+                check_text(name, value)
+        for kind in kinds or ():
+            if kind not in FEEDBACK_KINDS:
+                raise InputError(
+                    f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS)
+                )
+        wanted = tuple(FEEDBACK_KINDS) if kinds is None else tuple(dict.fromkeys(kinds))
+        ids = None if id is None else [id]
 
         def ask() -> list[Given]:
-            found = [note for _, note in read_notes(self._store, self._id, episode_id=episode_id)]
-            return read_given(self._store, self._id, [note for note in found if note.kind in FEEDBACK_KINDS])
+            # Notes of other kinds are many and large: they are not read to be left out.
+            by_kind = [None] if episode_id is not None or ids is not None else wanted
+            found = [
+                note
+                for kind in by_kind
+                for _, note in read_notes(self._store, self._id, ids=ids, kind=kind, episode_id=episode_id)
+                if note.kind in wanted
+            ]
+            found.sort(key=lambda note: (note.created_at, note.id))
+            return read_given(self._store, self._id, found)
 
         return self._read(ask)
 

@@ -7,29 +7,23 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from seasoned.memory.notes import read_notes
 from seasoned.memory.store import Store
 from seasoned.memory.texts import TextIndex
 from seasoned.memory.writer import active_selections
-from seasoned.types import Note
 
-__all__ = ["Position", "Said", "Thoughts"]
+__all__ = ["Said", "Thoughts"]
 
 PLAN, REASONING, RETIRED, SHOWN = "plan", "reasoning", "retired", "shown"
 
 Place = tuple[str, int | None]
 
-Position = tuple[int, int]
-"""How often everything was read anew, and how many notes were read since."""
-
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What stands at some steps: plans by episode id, reasonings by episode id and step, and which are retired."""
+    """What stands at some steps: plans by episode id, reasonings by episode id and step."""
 
     plans: dict[str, str] = field(default_factory=dict)
     reasonings: dict[tuple[str, int], str] = field(default_factory=dict)
-    retired: set[tuple[str, int]] = field(default_factory=set)
 
 
 class _Kind:
@@ -43,13 +37,16 @@ class _Kind:
         self.n_indexed = 0
         self.since = float("-inf")
 
-    def take(self, rows: Iterable[Any]) -> None:
+    def take(self, rows: Iterable[Any]) -> int:
+        """Take in what is not there yet, and return how many that were."""
+        before = len(self.ids)
         for id_, episode_id, step, created_at in rows:
             if id_ not in self.number_of:
                 self.number_of[id_] = len(self.ids)
                 self.ids.append(id_)
                 self.at.setdefault((episode_id, step), []).append(id_)
                 self.since = max(self.since, created_at)
+        return len(self.ids) - before
 
 
 class Thoughts:
@@ -63,23 +60,30 @@ class Thoughts:
         self._store = store
         self._ns = namespace_id
         self._features = features
-        self._n_cleared = 0
+        self.generation = 0
         self.clear()
 
     def clear(self) -> None:
         """Forget everything; something went that may be in here."""
         self._kinds = {kind: _Kind(self._features) for kind in (PLAN, REASONING, RETIRED, SHOWN)}
-        self._n_cleared += 1
+        self.generation += 1
+        self._n_noted: int | None = None
 
     def follow(self) -> None:
-        """Take in what was committed since; costs what is new, and a count."""
+        """Take in what was committed since; costs what is new, and a count where that may not be all."""
+        row = self._store.execute("SELECT notes FROM namespace WHERE id = ?", (self._ns,)).fetchone()
+        before, self._n_noted = self._n_noted, row[0]
+        if before is not None and not self._store.derives_later:
+            n_new = sum(held.take(self._since(kind, held.since)) for kind, held in self._kinds.items())
+            if n_new == row[0] - before:
+                return
         for kind, held in self._kinds.items():
             n = self._store.execute(
                 "SELECT count(*) FROM note WHERE namespace_id = ? AND kind = ?", (self._ns, kind)
             ).fetchone()[0]
             if n < len(held.ids):  # some went
                 held = self._kinds[kind] = _Kind(self._features)  # noqa: PLW2901
-                self._n_cleared += 1
+                self.generation += 1
             if n > len(held.ids):
                 held.take(self._since(kind, held.since))
             if n > len(held.ids):  # some came in late: said elsewhere, or by a clock that is behind
@@ -92,13 +96,24 @@ class Thoughts:
             (self._ns, kind, max(at, -1e300)),
         ).fetchall()
 
-    def shown_after(self, position: Position) -> tuple[Position, list[Note], bool]:
-        """Return the notes of what was shown that came since; see `Memory.shown_after`."""
-        held = self._kinds[SHOWN]
-        anew = position[0] != self._n_cleared
-        ids = held.ids if anew else held.ids[position[1] :]
-        notes = [note for _, note in read_notes(self._store, self._ns, ids=ids) if note.revoked_at is None]
-        return (self._n_cleared, len(held.ids)), notes, anew
+    def shown_ids(self, n_read: int) -> list[str]:
+        """Return the ids of the notes of what was shown, from a number on."""
+        return self._kinds[SHOWN].ids[n_read:]
+
+    def retired(self) -> list[tuple[str, int]]:
+        """Return which steps are retired."""
+        standing = self._standing(self._kinds[RETIRED].ids, "''")
+        return [(episode_id, step) for _, episode_id, step, *_ in standing if step is not None]
+
+    def fallen(self, ids: list[str]) -> set[str]:
+        """Return which of these notes were taken back or set aside."""
+        if active_selections(self._store, self._ns):
+            return set(ids) - {row[0] for row in self._standing(ids, "''")}
+        rows = self._store.execute_in(
+            "SELECT id FROM note WHERE namespace_id = ? AND revoked_at IS NOT NULL AND id IN {values}",
+            (self._ns,), ids,
+        )  # fmt: skip
+        return {row[0] for row in rows}
 
     # ------------------------------------------------------------------------------------------ by their words
 
@@ -133,20 +148,17 @@ class Thoughts:
     def at(self, places: Collection[tuple[str, int]]) -> Said:
         """Return what stands at these steps, and at their episodes; of several plans or reasonings the latest."""
         said = Said()
-        plans, reasonings, retired = (self._kinds[kind].at for kind in (PLAN, REASONING, RETIRED))
+        plans, reasonings = (self._kinds[kind].at for kind in (PLAN, REASONING))
         wanted: list[str] = []
         for place in set(places):
             wanted += reasonings.get(place, ())
-            wanted += retired.get(place, ())
         for episode_id in {episode_id for episode_id, _ in places}:
             wanted += plans.get((episode_id, None), ())
         for _, episode_id, step, kind, body in self._standing(wanted):
             if kind == PLAN:
                 said.plans[episode_id] = _text(body)
-            elif step is not None and kind == REASONING:
-                said.reasonings[episode_id, step] = _text(body)
             elif step is not None:
-                said.retired.add((episode_id, step))
+                said.reasonings[episode_id, step] = _text(body)
         return said
 
     def _standing(self, ids: list[str], body: str = "body") -> list[tuple[str, str, int | None, str, str]]:

@@ -18,10 +18,12 @@ from seasoned.errors import IntegrityError, SeasonedError
 from seasoned.memory.canonical import text_digest
 from seasoned.memory.damage import carrying
 from seasoned.memory.deriving import histogram_bin, summed
+from seasoned.memory.events import ALTERNATIVE
 from seasoned.memory.notes import check_given, note_digest, read_notes
 from seasoned.memory.reader import Reader
 from seasoned.memory.schema import COUNTERS, STEP_BITS
 from seasoned.memory.store import Store
+from seasoned.memory.suspects import FEEDBACK, Suspects, alternatives_in
 from seasoned.types import FEEDBACK_KINDS, normalize_action
 
 __all__ = ["Verification", "verify"]
@@ -86,7 +88,8 @@ def _verify(
     reader = Reader(store, namespace_id)
     running = hashlib.sha256(b"seasoned:namespace:v1\n")
     quarantines = list(reader.quarantines())
-    active = [one.selection for _, one in quarantines if one.lifted_at is None]
+    active = Suspects(store, namespace_id, [one.selection for _, one in quarantines if one.lifted_at is None])
+    silent = _silent_answers(rows, active)
     n_episodes = n_steps = n_waiting = n_folded = last = 0
     live: dict[int, bool] = {}
     lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
@@ -103,7 +106,8 @@ def _verify(
             continue
         n_folded += len(episode.steps)
         provenance = {field: getattr(episode, field) for field in ("task", "model", "policy", "arm", "subject")}
-        suspect = any(one.covers_episode(str(episode.id), provenance, created_at) for one in active)
+        suspect = active.covers_episode(str(episode.id), provenance, created_at)
+        suspect |= episode.arm == ALTERNATIVE and episode.id in silent
         live[ordinal] = episode.ending != "aborted" and not suspect
         check(ordinal > last, f"episode {episode.id!r} has ordinal {ordinal} after {last}")
         last = ordinal
@@ -114,7 +118,7 @@ def _verify(
     broken_events = reader.broken_supersessions()
     check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
     for (content, event), is_heard in zip(events, heard, strict=True):
-        counts = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in active)
+        counts = event.revoked_at is None and not active.covers_event(event.source, event.created_at)
         check(is_heard == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
         check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
         running.update(content + repr((event.revoked_at, event.superseded_by)).encode())
@@ -138,6 +142,17 @@ def _verify(
 
 
 Rows = Callable[..., list[Any]]
+
+
+def _silent_answers(rows: Rows, active: Suspects) -> set[str]:
+    """Return the answers of feedback that does not stand, or whose source is in quarantine."""
+    found: set[str] = set()
+    for note_id, body, source, created_at, revoked_at in rows(
+        f"SELECT id, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND {FEEDBACK}"
+    ):
+        if revoked_at is not None or active.covers_event(source, created_at):
+            found.update(alternatives_in(note_id, body))
+    return found
 
 
 def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[str, int]) -> Iterator[bytes]:

@@ -15,8 +15,8 @@ from seasoned.memory.canonical import digest, episode_record
 from seasoned.memory.deriving import Deriver, Evidences, Moves, PlacedSteps, View
 from seasoned.memory.interning import Interner, StateKeys
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
-from seasoned.memory.selection import Selection
 from seasoned.memory.store import Store
+from seasoned.memory.suspects import PROVENANCE, Suspects, active_selections
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode
 
@@ -41,14 +41,6 @@ def with_id(episode: Episode) -> Episode:
         episode.task, episode.steps, uuid.uuid4().hex, episode.final_state, episode.ending, episode.model,
         episode.policy, episode.arm, episode.subject,
     )  # fmt: skip
-
-
-def active_selections(store: Store, namespace_id: int) -> list[Selection]:
-    """Return what is in quarantine now."""
-    rows = store.execute(
-        "SELECT selection FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL", (namespace_id,)
-    )
-    return [Selection.from_text(text) for (text,) in rows.fetchall()]
 
 
 def _states(new: Sequence[New]) -> list[str]:
@@ -89,7 +81,7 @@ class Writer:
             return 0
         texts.load(counters)
         every_view = views.fetchall()
-        suspects = active_selections(self._store, self._ns) if texts.counters["quarantines"] else []
+        suspects = Suspects(self._store, self._ns, None if texts.counters["quarantines"] else ())
         foreseen = texts.foresee(_states(new))
         for start in range(0, len(new), _BATCH):
             placed, known = self._write(new[start : start + _BATCH], foreseen, suspects, every_view)
@@ -97,7 +89,7 @@ class Writer:
         return len(new)
 
     def _write(
-        self, new: Sequence[New], foreseen: StateKeys, suspects: Sequence[Selection], views: Sequence[View]
+        self, new: Sequence[New], foreseen: StateKeys, suspects: Suspects, views: Sequence[View]
     ) -> tuple[list[PlacedSteps], Evidences]:
         """Store episodes, and return where they are, with the evidence that is known there."""
         texts = self._texts
@@ -110,6 +102,7 @@ class Writer:
         step_rows: list[tuple[Any, ...]] = []
         placed: list[PlacedSteps] = []
         last_visits: dict[int, int] = {}
+        silent = suspects.silent_among((str(episode.id), episode.arm) for episode, _, _ in new)
         for episode, created_at, content in new:
             ordinal = texts.next("episodes")
             final = None if episode.final_state is None else states[episode.final_state][0]
@@ -117,10 +110,9 @@ class Writer:
                 (self._ns, ordinal, episode.id, episode.task, episode.ending, len(episode.steps), final, episode.model,
                  episode.policy, episode.arm, episode.subject, created_at, content)
             )  # fmt: skip
-            provenance = {name: getattr(episode, name) for name in ("task", "model", "policy", "arm", "subject")}
-            live = episode.ending != "aborted" and not any(
-                one.covers_episode(str(episode.id), provenance, created_at) for one in suspects
-            )
+            provenance = {name: getattr(episode, name) for name in PROVENANCE}
+            aside = episode.id in silent or suspects.covers_episode(str(episode.id), provenance, created_at)
+            live = episode.ending != "aborted" and not aside
             groups = []
             for index, step in enumerate(episode.steps):
                 visit = ordinal << STEP_BITS | index

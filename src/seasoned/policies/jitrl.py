@@ -21,6 +21,7 @@ __all__ = ["JitRL"]
 
 _ALL = 2**31 - 1
 _LEAST_LOGPROB = -700.0
+_ZERO = 1e-9  # of advantages, in their unit: what rounding leaves of Q - V
 
 
 class JitRL:
@@ -133,10 +134,11 @@ class JitRL:
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
         if settings.clear_only:
+            alone = _incomparable(_counts(actions, evidence), estimate)
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
                 reason = f"no advantage among {evidence.n_steps} stored steps is clear: every 95 % interval holds 0"
-                return self._abstained(state, checked, evidence, rng, reason, recorded)
+                return self._abstained(state, checked, evidence, rng, reason + alone, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
     def evidence(
@@ -271,12 +273,12 @@ class JitRL:
         def by_action(values: Floats) -> dict[str, float]:
             return dict(zip(actions, values.tolist(), strict=True))
 
-        counts = np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
+        counts = _counts(actions, evidence)
         tried = int((counts > 0).sum())
         states = "state" if evidence.n_states == 1 else "states"
         reason = (
             f"{evidence.n_steps} stored steps at {evidence.n_states} similar {states} speak of {tried} of "
-            f"{len(actions)} candidates"
+            f"{len(actions)} candidates{_incomparable(counts, estimate)}"
         )
         if evidence.n_unlogged:
             reason += f"; {evidence.n_unlogged} of the steps without a propensity, which was estimated"
@@ -311,6 +313,19 @@ def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
     """Where the evidence speaks of each candidate; -1 where it does not."""
     row_of = {normalize_action(action): row for row, action in enumerate(evidence.actions)}
     return np.array([row_of.get(normalize_action(action), -1) for action in actions], dtype=np.int64)
+
+
+def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
+    """Return how many of the neighbours' steps took each candidate."""
+    return np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
+
+
+def _incomparable(counts: Floats, estimate: Estimate) -> str:
+    """Say that Q = V because nothing else was tried, which more rewards for that one action do not change; else ''."""
+    learned = np.abs(estimate.advantages - estimate.bonuses).max()
+    if len(counts) == 1 or (counts > 0).sum() != 1 or learned > _ZERO:
+        return ""
+    return "; only one of the candidates was tried there: nothing to compare it with"
 
 
 def _clear_only(estimate: Estimate) -> Estimate:

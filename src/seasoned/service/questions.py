@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import math
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seasoned.canonical import canonical_json
-from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.service.replies import MAX_CANDIDATES, Candidate, Reply
@@ -20,7 +21,7 @@ __all__ = ["Learned", "Question", "Questions", "Queue"]
 
 ARM = "question"
 KIND = "question"
-_ANSWERS = (Choice, Edit, OwnAnswer)
+_ANSWERS = (Choice.kind, Edit.kind, OwnAnswer.kind)
 _NOT_EXECUTED = "(a question to people: nothing was executed)"
 
 
@@ -143,7 +144,7 @@ class Questions:
         digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()
         placed = replace(placed, id=placed.id or f"question-{digest[:32]}")
         id_ = str(placed.id)
-        known = self._memory.notes(kind=KIND, episode_id=id_)
+        known = self._memory.notes(kind=KIND, episode_id=id_, quarantined=True)
         if known:
             if known[0].body.get("digest") != digest:
                 raise EpisodeConflictError(
@@ -153,14 +154,18 @@ class Questions:
         recorder = self._memory.episode(str(placed.task), id=id_, arm=ARM, subject=placed.subject)
         recorder.ending = "aborted"
         recorder.record(str(placed.state), _NOT_EXECUTED)
-        recorder.note(KIND, {
+        body = {
             "digest": digest,
             "candidates": [asdict(one) for one in placed.candidates],
             "prompt": placed.prompt,
             "episode_id": placed.episode_id,
             "step": placed.step,
-        })  # fmt: skip
-        return recorder.commit()  # not as a context: what is refused above must leave nothing behind
+        }
+        recorder.note(KIND, body)
+        recorder.commit()  # not as a context: what is refused above must leave nothing behind
+        if not self._memory.notes(kind=KIND, episode_id=id_, quarantined=True):  # it was asked before, and revoked
+            self._memory.note(id_, KIND, body)
+        return id_
 
     def get(self, question_id: str) -> Question:
         """Return a stored question.
@@ -178,9 +183,9 @@ class Questions:
         None: those that nobody has answered. What it is about may have been erased meanwhile: then it is left out.
         """
         said: defaultdict[tuple[str, int | None], set[str | None]] = defaultdict(set)
-        for given in self._standing(None):
+        notes = self._asked()
+        for given in self._standing(map(_target, notes)):
             said[given.episode_id, given.step].add(given.author)
-        notes = self._memory.notes(kind=KIND)
         waiting = [note for note in notes if not _answered(said[_target(note)], author)]
         waiting.sort(key=lambda note: len(said[_target(note)]))
         found: list[tuple[Question, int]] = []
@@ -199,9 +204,8 @@ class Questions:
         return Queue(tuple(found), len(waiting) - gone, len(notes))
 
     def answers(self, question: Question) -> list[Given]:
-        """Return the answers that stand, in the order in which they were given."""
-        episode_id, step = question.target
-        return [given for given in self._standing(episode_id) if given.step == step]
+        """Return the answers that stand, in the order in which they were given: of one author, the last."""
+        return self._standing([question.target], question.target[0])
 
     def decide(self, question: Question) -> Decision:
         """Return the policy over the candidates, and over what people wrote instead, as memory shifts it now."""
@@ -224,10 +228,6 @@ class Questions:
         feedback = reply.feedback([one.text for one in question.candidates], executed)
         before = self.decide(question)
         given = self._memory.give(feedback, episode_id=episode_id, step=step, source=source, author=reply.author)
-        for other in self.answers(question):  # one of the same kind is superseded already
-            earlier = (other.created_at, other.id) < (given.created_at, given.id)
-            if earlier and (other.source, other.author) == (source, reply.author):
-                self._memory.revoke(other.id)
         return Learned(given, before, self.decide(question))
 
     def positions(self) -> dict[str, list[int]]:
@@ -235,19 +235,34 @@ class Questions:
 
         By the number of candidates; equal counts within a list mean that nobody just takes the first.
         """
-        targets = {_target(note) for note in self._memory.notes(kind=KIND)}
         counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        for given in self._standing(None):
-            if isinstance(given.feedback, Choice) and (given.episode_id, given.step) in targets:
+        for given in self._standing(map(_target, self._asked())):
+            if isinstance(given.feedback, Choice):
                 counts[len(given.feedback.candidates)][given.feedback.chosen] += 1
         return {str(n): [counts[n][place] for place in range(n)] for n in sorted(counts)}
 
-    def _standing(self, episode_id: str | None) -> list[Given]:
-        return [
-            given
-            for given in self._memory.given(episode_id)
-            if given.revoked_at is None and isinstance(given.feedback, _ANSWERS)
-        ]
+    def _asked(self) -> list[Note]:
+        """Return the notes that keep the questions, each question once."""
+        return list({note.episode_id: note for note in self._memory.notes(kind=KIND)}.values())
+
+    def _standing(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[Given]:
+        """Return the answers to questions about these moments that stand: of one author, the last.
+
+        Answers of one kind supersede each other; an earlier one of another kind is taken back here, when the next look
+        is taken: whoever gave the last one may have been killed before that.
+        """
+        wanted = set(targets)
+        latest: dict[tuple[object, ...], Given] = {}
+        for given in self._memory.given(episode_id, kinds=_ANSWERS):  # in the order in which they were given
+            if given.revoked_at is not None or (given.episode_id, given.step) not in wanted:
+                continue
+            key = given.episode_id, given.step, given.source, given.author
+            earlier = latest.pop(key, None)
+            if earlier is not None:
+                with contextlib.suppress(ReadOnlyStoreError):
+                    self._memory.revoke(earlier.id)
+            latest[key] = given
+        return list(latest.values())
 
     def _placed(self, question: Question) -> Question:
         """The question with all that its step says."""

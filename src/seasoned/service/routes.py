@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from seasoned.errors import InputError, excerpt
+from seasoned.core import check_gamma
+from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
+from seasoned.memory.views import known_gammas
 from seasoned.service.documents import build_from, check_fields, episode_document, episode_from
 from seasoned.service.learned import policy_document
 from seasoned.service.opened import Opened
@@ -97,10 +99,19 @@ def search(call: Call) -> Any:
     k = asked.get("k", 10)
     if isinstance(k, int) and k > MAX_NEIGHBORS:
         raise InputError(f"k = {k}", f"at most {MAX_NEIGHBORS} are returned at once", "Ask for fewer.")
+    gamma = asked.get("gamma")
+    if gamma is not None:
+        check_gamma(gamma)
+        known = sorted({call.memory.gamma, *known_gammas(call.memory)})
+        if gamma not in known:  # every write would keep it up from then on
+            raise InputError(
+                f"gamma = {gamma}",
+                f"returns are served at discounts that the memory keeps: {', '.join(map(str, known))}",
+                "Leave it out for the memory's own, or ask once in Python: memory.search(..., gamma=...).",
+            )
     found = call.memory.search(
-        asked["state"], k, asked.get("threshold", 0.0), gamma=asked.get("gamma"),
-        exclude_task=asked.get("exclude_task"),
-    )  # fmt: skip
+        asked["state"], k, asked.get("threshold", 0.0), gamma=gamma, exclude_task=asked.get("exclude_task")
+    )
     neighbors = []
     for neighbor in found:
         seen = dataclasses.asdict(neighbor.experience)
@@ -120,7 +131,9 @@ def list_feedback(call: Call) -> Any:
 
 
 def revoke_feedback(call: Call) -> Any:
-    """Take something back."""
+    """Take feedback back, and nothing else: a question is a note too."""
+    if not call.memory.given(id=call.path["id"]):
+        raise NotFoundError(f"feedback {excerpt(call.path['id'])}", "no feedback has this id", "See: GET /v1/feedback.")
     call.memory.revoke(call.path["id"])
     return {"revoked": call.path["id"]}
 
@@ -138,7 +151,8 @@ def ask_question(call: Call) -> Any:
 def list_questions(call: Call) -> Any:
     """Return the questions that an author has not answered, those with the fewest answers first."""
     limit = call.query.get("limit", "20")
-    if not (limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MAX_LISTED):
+    short = len(limit) <= len(str(MAX_LISTED))  # Python refuses to read a number of thousands of digits
+    if not (short and limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MAX_LISTED):
         raise InputError(f"?limit={excerpt(limit)}", f"a limit is 1 to {MAX_LISTED}", "Leave it out for 20.")
     queue = Questions(call.memory).queue(author=call.query.get("author"), limit=int(limit))
     return {

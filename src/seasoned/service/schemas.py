@@ -46,7 +46,7 @@ SEARCH = _object(
     state=_TEXT,
     k={"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
     threshold={"type": "number", "minimum": 0, "maximum": 1, "default": 0},
-    gamma={"type": "number", "minimum": 0, "maximum": 1},
+    gamma={"type": "number", "minimum": 0, "maximum": 1, "description": "One that the memory keeps. Default: its own."},
     exclude_task=_TEXT,
 )
 

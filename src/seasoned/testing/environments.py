@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import random
 from collections.abc import Callable
@@ -22,11 +23,11 @@ _TOLERANCE = 1e-9
 def check_environment(make_env: Callable[[], Environment], episodes: int = 2, *, max_steps: int = 500) -> None:
     """Play an environment by a seeded random policy, twice, and check every observation.
 
-    Checked: name, task and max_score; `step` before `reset` and after the end is refused; states are not blank;
-    admissible actions are distinct and not empty before the end; an inadmissible action is refused; rewards are finite
-    and add up to `score`, which is at most `max_score`; never terminated and truncated at once; two environments under
-    equal seeds play alike; `reset` begins anew in the middle of an episode, and takes every seed of 32 bits. An
-    environment that takes any text has `admissible` None.
+    Checked: reset, step and aclose are `async def`; name, task and max_score; `step` before `reset` and after the end
+    is refused; states are not blank; admissible actions are distinct and not empty before the end; an inadmissible
+    action is refused; rewards are finite and add up to `score`, which is at most `max_score`; never terminated and
+    truncated at once; two environments under equal seeds play alike; `reset` begins anew in the middle of an episode,
+    and takes every seed of 32 bits. An environment that takes any text has `admissible` None.
 
     Args:
         make_env: builds a fresh environment; called three times.
@@ -42,6 +43,7 @@ def check_environment(make_env: Callable[[], Environment], episodes: int = 2, *,
         with Sync(make_env()) as env:
             if not isinstance(env._target, Environment):
                 raise EnvError(who, "it has name, task, max_score, reset, step and aclose", "Add what is missing.")
+            _check_async(who, env._target)
             _check_env_facts(who, env)
             _refused(who, env, "look", "step before reset")
             rng = random.Random(0)  # noqa: S311 - a test's choice of actions, no secret
@@ -71,6 +73,12 @@ def check_environment(make_env: Callable[[], Environment], episodes: int = 2, *,
                 "every seed of 32 bits begins an episode, since runs draw such seeds",
                 "Take it modulo what the environment can use.",
             ) from error
+
+
+def _check_async(who: str, environment: Environment) -> None:
+    for name in ("reset", "step", "aclose"):
+        if not inspect.iscoroutinefunction(getattr(environment, name)):
+            raise EnvError(f"{who}, def {name}", f"{name} is `async def`", f"Write `async def {name}`.")
 
 
 def _check_env_facts(who: str, env: Any) -> None:
@@ -120,7 +128,11 @@ def _play(who: str, env: Any, seed: int, max_steps: int, rng: random.Random) -> 
 def _observed(who: str, seen: object) -> Observation:
     """Return what the environment showed, if it is an Observation."""
     if not isinstance(seen, Observation):
-        raise EnvError(f"{who}: {excerpt(seen)}", "reset and step return an Observation", "Build one.")
+        raise EnvError(
+            f"{who}: {excerpt(seen)}",
+            "reset and step return an Observation",
+            "Return Observation(state, admissible, ...).",
+        )
     return seen
 
 

@@ -16,6 +16,7 @@ from seasoned.types.experience import (
 )
 from seasoned.types.feedback import (
     FEEDBACK_KINDS,
+    MAX_CANDIDATES,
     Choice,
     Correction,
     Edit,
@@ -36,6 +37,7 @@ from seasoned.types.notes import JSON, Note, check_body, check_kind, check_step
 __all__ = [
     "FEEDBACK_KINDS",
     "JSON",
+    "MAX_CANDIDATES",
     "Backup",
     "Choice",
     "Correction",

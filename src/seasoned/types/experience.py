@@ -15,12 +15,14 @@ import numpy as np
 from seasoned.errors import InputError, excerpt
 
 __all__ = [
+    "MAX_INT_BITS",
     "Ending",
     "Episode",
     "Experience",
     "Neighbor",
     "Step",
     "check_finite",
+    "check_int",
     "check_logprobs",
     "check_reward",
     "check_text",
@@ -29,6 +31,9 @@ __all__ = [
 
 Ending = Literal["terminated", "truncated", "aborted"]
 """How an episode ended: the task was over, it was cut off by a limit, or it broke off (kept, never retrieved)."""
+
+MAX_INT_BITS = 2048
+"""How many bits a whole number has at most: it must be writable as JSON, and Python refuses to write longer ones."""
 
 _LOGPROB_ROUNDING_NATS = 1e-9
 _MAX_REWARD = 1e100
@@ -80,6 +85,8 @@ def check_finite(name: str, value: object) -> float:
         raise InputError(
             f"{name} = {excerpt(value)}", f"{_a(name)} is a number, not {type(value).__name__}", "Convert it."
         )
+    if isinstance(value, int):
+        check_int(name, value)
     try:
         number = float(value) + 0.0
     except OverflowError:
@@ -87,6 +94,27 @@ def check_finite(name: str, value: object) -> float:
     if not math.isfinite(number):
         raise InputError(f"{name} = {excerpt(value)}", f"{_a(name)} is finite", "Find out where it was computed.")
     return number
+
+
+def check_int(name: str, value: object) -> int:
+    """Return `value` as an int if it is a whole number (and not a bool) of at most 2,048 bits.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_int("exit code", -9)
+        -9
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        raise InputError(f"{name} = {excerpt(value)}", f"{_a(name)} is a whole number", "Pass an int.")
+    if int(value).bit_length() > MAX_INT_BITS:
+        raise InputError(
+            f"{name} of {int(value).bit_length()} bits",
+            f"a whole number has at most {MAX_INT_BITS} bits",
+            "Keep it as a text.",
+        )
+    return int(value)
 
 
 def check_reward(name: str, value: object) -> float:

@@ -9,10 +9,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 import numpy as np
 
 from seasoned.errors import InputError, excerpt
-from seasoned.types.experience import check_finite, check_text, normalize_action
+from seasoned.types.experience import check_finite, check_int, check_text, normalize_action
 
 __all__ = [
     "FEEDBACK_KINDS",
+    "MAX_CANDIDATES",
     "Choice",
     "Correction",
     "Edit",
@@ -28,6 +29,9 @@ __all__ = [
     "feedback_from_record",
     "feedback_record",
 ]
+
+MAX_CANDIDATES = 64
+"""How many answers one choice is among, at most: each that was not executed becomes an episode."""
 
 Verdict = Literal["approved", "changes_requested", "comment"]
 """What a reviewer decided."""
@@ -45,7 +49,7 @@ def _check_truth(name: str, value: object) -> bool:
 
 
 def _check_count(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or check_int(name, value) < least:
         raise InputError(f"{name} = {excerpt(value)}", f"{name} is a whole number, at least {least}", "Count again.")
     return int(value)
 
@@ -105,7 +109,7 @@ class Choice:
     """The best of several answers: the chosen one has reward +1, each of the N - 1 others -1 / (N - 1).
 
     Args:
-        candidates: what was shown, two or more, distinct after normalisation.
+        candidates: what was shown, 2 to 64 (`MAX_CANDIDATES`), distinct after normalisation.
         chosen: the index of the best.
         comment: why.
 
@@ -126,6 +130,10 @@ class Choice:
         given: object = self.candidates
         if isinstance(given, str | bytes) or not isinstance(given, Sequence):
             raise InputError(f"candidates = {excerpt(given)}", "the candidates are a list of texts", "Pass a list.")
+        if len(given) > MAX_CANDIDATES:
+            raise InputError(
+                f"{len(given)} candidates", f"a choice is among at most {MAX_CANDIDATES}", "Leave out what nobody saw."
+            )
         candidates = tuple(check_text("candidate", candidate) for candidate in given)
         if len(candidates) < 2:
             raise InputError(
@@ -230,12 +238,12 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if self.exit_code is not None:
-            if isinstance(self.exit_code, bool) or not isinstance(self.exit_code, int | np.integer):
-                raise InputError(f"exit_code = {excerpt(self.exit_code)}", "it is a whole number", "0 is success.")
-            object.__setattr__(self, "exit_code", int(self.exit_code))
+            object.__setattr__(self, "exit_code", check_int("exit_code", self.exit_code))
         if (self.passed is None) != (self.total is None):
             raise InputError(
-                f"passed = {self.passed}, total = {self.total}", "tests are counted by both", "Give both, or neither."
+                f"{'total' if self.passed is None else 'passed'} alone",
+                "tests are counted by both passed and total",
+                "Give both, or neither.",
             )
         if self.passed is not None:
             object.__setattr__(self, "total", _check_count("total", self.total, 1))

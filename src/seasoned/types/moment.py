@@ -23,7 +23,8 @@ class Moment:
         ending, arm: of its episode.
         plan: of its episode, if one was noted.
         reasoning: at this step, if any was noted.
-        retired: whether a note of the kind "retired" stands at this step.
+        retired: whether a note of the kind "retired" stands at a step of its distinct state and action (of whole
+            episodes, of its first state and plan).
         tries: how often its action was taken at its distinct state, by anybody.
         mean_return: what that earned on average, in reward units.
         credits: by source, what unrevoked feedback on its episode adds up to, in reward units; None if not asked for.

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from seasoned.errors import InputError, excerpt
-from seasoned.types.experience import check_finite, check_text
+from seasoned.types.experience import check_finite, check_int, check_text
 
 __all__ = ["JSON", "MAX_BODY_DEPTH", "Note", "check_body", "check_kind", "check_step"]
 
@@ -46,7 +46,8 @@ def check_kind(kind: object) -> str:
 def check_body(body: object) -> dict[str, Any]:
     """Return a copy of `body` if it is a JSON object: dicts with texts for keys, lists, texts, numbers, truth, None.
 
-    Tuples become lists. A text may be blank here, but UTF-8 can encode it; numbers are finite.
+    Tuples become lists. A text may be blank here, but UTF-8 can encode it; numbers are finite, whole ones of at most
+    2,048 bits.
 
     Raises:
         InputError: it holds something else, or lies more than 32 deep.
@@ -57,38 +58,52 @@ def check_body(body: object) -> dict[str, Any]:
     """
     if not isinstance(body, Mapping):
         raise InputError(f"body = {excerpt(body)}", "the body of a note is a JSON object", "Pass {'text': ...}, say.")
-    return dict(_plain(body, "body", 0))
+    return dict(_plain(body, (), 0))
 
 
-def _plain(value: Any, where: str, depth: int) -> Any:
+def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
     if depth > MAX_BODY_DEPTH:
-        raise InputError(f"{where}", f"a note's body is at most {MAX_BODY_DEPTH} deep", "Keep it flat.")
+        raise InputError(_at(path), f"a note's body is at most {MAX_BODY_DEPTH} deep", "Keep it flat.")
     if value is None or isinstance(value, bool | np.bool_):
         return None if value is None else bool(value)
     if isinstance(value, str):
-        return _encodable(value, where)
+        return _encodable(value, path)
     if isinstance(value, int | np.integer):
-        return int(value)
+        try:
+            return check_int("number", value)
+        except InputError as error:
+            raise InputError(f"{_at(path)}: {error.seen}", error.rule, error.next_step) from None
     if isinstance(value, float | np.floating):
         if not math.isfinite(value):
-            raise InputError(f"{where} = {value}", "a number in a note is finite", "Find out where it was computed.")
+            raise InputError(
+                f"{_at(path)} = {value}", "a number in a note is finite", "Find out where it was computed."
+            )
         return float(value)
     if isinstance(value, Mapping):
         for key in value:
             if not isinstance(key, str):
-                raise InputError(f"{where}: the key {excerpt(key)}", "the keys of a note's body are texts", "Use str.")
-        return {_encodable(key, where): _plain(one, f"{where}[{key!r}]", depth + 1) for key, one in value.items()}
+                raise InputError(
+                    f"{_at(path)}: a key of the type {type(key).__name__}",
+                    "the keys of a note's body are texts",
+                    "Use str.",
+                )
+        return {_encodable(key, path): _plain(one, (*path, key), depth + 1) for key, one in value.items()}
     if isinstance(value, Sequence) and not isinstance(value, bytes | bytearray | memoryview):
-        return [_plain(one, f"{where}[{index}]", depth + 1) for index, one in enumerate(value)]
-    raise InputError(f"{where} = {excerpt(value)}", "a note's body holds what JSON can hold", "Convert it first.")
+        return [_plain(one, (*path, index), depth + 1) for index, one in enumerate(value)]
+    raise InputError(f"{_at(path)} = {excerpt(value)}", "a note's body holds what JSON can hold", "Convert it first.")
 
 
-def _encodable(text: str, where: str) -> str:
+def _at(path: tuple[str | int, ...]) -> str:
+    """Name a place in a body; only when something is wrong there: it may be as long as the body."""
+    return "body" + "".join(f"[{excerpt(part, 40)}]" for part in path[:8]) + ("..." if len(path) > 8 else "")
+
+
+def _encodable(text: str, path: tuple[str | int, ...]) -> str:
     try:
         text.encode()
     except UnicodeEncodeError as error:
         raise InputError(
-            f"{where[:80]} has a lone surrogate {text[error.start]!r} at character {error.start}",
+            f"{_at(path)} has a lone surrogate {text[error.start]!r} at character {error.start}",
             "a text in a note is one that UTF-8 can encode",
             "Decode the bytes it came from with errors='replace'.",
         ) from None
@@ -148,6 +163,6 @@ class Note:
 
 def check_step(step: object) -> int:
     """Return `step` as an int if it is an index. Raises: InputError: it is not."""
-    if isinstance(step, bool) or not isinstance(step, int | np.integer) or step < 0:
+    if isinstance(step, bool) or not isinstance(step, int | np.integer) or check_int("step", step) < 0:
         raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
     return int(step)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from seasoned.agents.baselines.bm25 import BM25
 from seasoned.agents.baselines.successes import Successes
-from seasoned.agents.baselines.tokens import check_whole, one_line
-from seasoned.agents.baselines.transcripts import check_told, framed, score_of
+from seasoned.agents.baselines.tokens import check_whole, estimated_tokens, one_line
+from seasoned.agents.baselines.transcripts import check_told, framed, room_within, score_of
 from seasoned.protocols import Usage
 from seasoned.types import Episode, Neighbor
 
@@ -17,6 +17,7 @@ __all__ = ["ByBM25", "BySearch", "Example", "Finder", "PastSuccesses", "Search"]
 
 _HEAD = "What worked before in moments like this, the most alike first:"
 _FETCHED_MOST = 2000
+_LEAST_CHARS = 40
 
 Search = Callable[[str, int], Sequence[Neighbor]]
 """The k stored steps most like a state, best first, such as `lambda state, k: memory.search(state, k, 0.0)`."""
@@ -30,10 +31,30 @@ class Example:
     action: str
     return_: float
 
-    def text(self, limit_chars: int) -> str:
+    def text(self, state_chars: int, action_chars: int) -> str:
         """Return it as the prompt shows it."""
-        state, action = one_line(self.state, limit_chars), one_line(self.action, limit_chars)
+        state, action = one_line(self.state, state_chars), one_line(self.action, action_chars)
         return f"State: {state}\nAction: {action}\nEarned from there: {self.return_:g}"
+
+    def within(self, room_tokens: int, limit_chars: int) -> str:
+        """Return it with as much of its state as fits, about, 40 characters at least; else an empty text.
+
+        What was done is not cut that far: half an action is no model.
+        """
+
+        def cut(state_chars: int) -> str:
+            text = self.text(state_chars, limit_chars)
+            return text if estimated_tokens(f"{text}\n") <= room_tokens else ""
+
+        low, high = min(_LEAST_CHARS, limit_chars), min(limit_chars, max(_LEAST_CHARS, len(self.state)))
+        if fit := cut(high):
+            return fit
+        fit = cut(low)
+        while fit and high - low > low // 4:
+            middle = (low + high + 1) // 2
+            more = cut(middle)
+            fit, low, high = (more, middle, high) if more else (fit, low, middle - 1)
+        return fit
 
 
 class Finder(Protocol):
@@ -130,7 +151,9 @@ class PastSuccesses:
         finder: `ByBM25`, or `BySearch` over a memory.
         success: an episode with at least this score is one; None: see `Successes`.
         k: at most this many steps.
-        window_tokens: of all that is put before the state, by `estimated_tokens`.
+        window_tokens: of all that is put before the state, by `estimated_tokens`. A state that does not fit is cut as
+            far as needed, to 40 characters at least; then its step is left out, and the next is tried: as
+            `seasoned.policies.examples` fills a window, so that what is compared is what was chosen.
         text_chars: of one state or action; longer ones lose their middle.
 
     Raises:
@@ -166,8 +189,13 @@ class PastSuccesses:
     def context(self, state: str, task: str) -> str:
         """Return the examples for this state."""
         del task
-        found: Iterable[Example] = self._finder.find(state, self._k)
-        return framed(_HEAD, (example.text(self._text_chars) for example in found), self._window_tokens)
+        room = room_within(_HEAD, self._window_tokens)
+        shown: list[str] = []
+        for example in self._finder.find(state, self._k):
+            if text := example.within(room, self._text_chars):
+                shown.append(text)
+                room -= estimated_tokens(f"{text}\n")
+        return framed(_HEAD, shown, self._window_tokens)
 
     async def learn(self, episode: Episode) -> Usage:
         """Keep the episode's steps, if it is a success; free."""

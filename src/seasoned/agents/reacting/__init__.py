@@ -2,6 +2,7 @@
 
 from seasoned.agents.reacting.agent import Agent
 from seasoned.agents.reacting.evidence import AgentMemory, Unshown
+from seasoned.agents.reacting.observing import observed
 from seasoned.agents.reacting.results import (
     AgentResult,
     Asked,
@@ -35,4 +36,5 @@ __all__ = [
     "Verdict",
     "Verify",
     "fill",
+    "observed",
 ]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import Any, Literal, cast
 
 from seasoned.agents.arm import Arm
+from seasoned.agents.deciding import decided_notes
 from seasoned.agents.drafts import Draft
-from seasoned.agents.episode import EpisodeResult, episode_seed
+from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed
+from seasoned.agents.noting import NotedLog
 from seasoned.agents.reacting.arm import arm_of
 from seasoned.agents.reacting.batch import Environments, environments_of, play_many
 from seasoned.agents.reacting.evidence import AgentMemory
@@ -44,7 +46,7 @@ class Agent:
       action's prompt showed weighs nothing in the evidence of that decision, so that nothing counts twice.
 
     `train` stores each episode with its plan, its reasoning and what it was shown, and has it checked by `verify`.
-    `run` stores nothing and checks nothing. All methods that play are async; `seasoned.sync.Sync(agent)` has the same
+    `run` records nothing and checks nothing. All methods that play are async; `seasoned.sync.Sync(agent)` has the same
     ones for synchronous code.
 
     Args:
@@ -56,7 +58,8 @@ class Agent:
         calls: 1 reasons and acts in one call, 2 in two; None: 2 with a reader, else 1. Only two let the reasoning be
             part of what the action's examples are looked for by.
         reader: reads the model's policy over actions, such as `LabelReader(llm)`; needed for `logits` and `both`. Where
-            the environment names no actions it must propose them (`VotesReader`).
+            the environment names no actions it must propose them (`VotesReader`). What it is given as the state is a
+            whole prompt; `observed` finds the state. Who of a `CascadeReader` decided is noted beside each step.
         policy: makes a policy over a memory; for `logits` and `both`.
         examples: finds past steps for the prompts; None: `seasoned.policies.examples.Examples(memory)`.
         tools: functions that the model may call: then an action is a tool call, in canonical text
@@ -163,7 +166,10 @@ class Agent:
         return _or_raise(await self._one(environment, seed, learns=True, subject=subject))
 
     async def run(self, environment: Environment, seed: int | None = None) -> AgentResult:
-        """Play one episode with what was learned, frozen: nothing is written, and `verify` is not asked.
+        """Play one episode with what was learned, frozen: nothing is learned or recorded, and `verify` is not asked.
+
+        A policy of another gamma has the memory keep sums that follow from what it holds, once; a memory opened
+        read-only refuses to.
 
         Raises:
             InputError, ModelError, SeasonedError: as for `train`.
@@ -186,7 +192,7 @@ class Agent:
 
         Args:
             environments: a list, which stays open; or a function from a number (from 0) to an environment, which is
-                closed after its episode.
+                closed after its episode; what closing raises is in `close_error`.
             seeds: of the episodes, where the agent has none.
             episodes: how many, where neither a list nor seeds say it.
             concurrency: at most so many at a time.
@@ -263,7 +269,10 @@ class Agent:
         def failed(number: int, error: Exception) -> AgentResult:
             return _result(Trace().broken_off(Draft(), None), Trace(), seed=own[number], error=error)
 
-        return await play_many(openers, play_one, failed, concurrency=concurrency, closes=callable(environments))
+        return await play_many(
+            openers, play_one, failed, lambda result, error: replace(result, close_error=error),
+            concurrency=concurrency, closes=callable(environments),
+        )  # fmt: skip
 
     async def _attempt(
         self, environment: Environment, seed: int | None, learns: bool, subject: str | None
@@ -273,8 +282,9 @@ class Agent:
         fault: BaseException | None = None
         try:
             outcome = await play(
-                self.settings, environment, draft, trace, seed=seed, learns=learns, on_step=self._on_step
-            )
+                self.settings, environment, cast(StepLog, NotedLog(draft, decided_notes)), trace, seed=seed,
+                learns=learns, on_step=self._on_step,
+            )  # fmt: skip
         except BaseException as error:
             fault = error
             outcome = trace.broken_off(draft, environment.max_score)

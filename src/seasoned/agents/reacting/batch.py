@@ -72,6 +72,7 @@ async def play_many(
     openers: Sequence[Callable[[], Environment | Awaitable[Environment]]],
     play_one: Callable[[int, Environment], Awaitable[T]],
     failed: Callable[[int, Exception], T],
+    unclosed: Callable[[T, Exception], T],
     *,
     concurrency: int,
     closes: bool,
@@ -81,7 +82,8 @@ async def play_many(
     Args:
         openers: open each episode's environment.
         play_one: plays it; what it raises becomes a result by `failed`.
-        failed: a result for an episode whose environment could not be opened, played in or closed.
+        failed: a result for an episode whose environment could not be opened or played in.
+        unclosed: the result of an episode whose environment could not be closed after it.
         concurrency: how many at a time.
         closes: whether to close each environment after its episode.
     """
@@ -92,13 +94,20 @@ async def play_many(
             try:
                 opened = openers[number]()
                 environment = await opened if inspect.isawaitable(opened) else opened
-                try:
-                    return await play_one(number, environment)
-                finally:
-                    if closes:
-                        await environment.aclose()
             except Exception as error:
                 return failed(number, error)
+            faults: list[Exception] = []
+            try:
+                result = await play_one(number, environment)
+            except Exception as error:
+                result = failed(number, error)
+            finally:
+                if closes:
+                    try:
+                        await environment.aclose()
+                    except Exception as error:
+                        faults.append(error)
+            return unclosed(result, faults[0]) if faults else result
 
     tasks = [asyncio.create_task(one(number)) for number in range(len(openers))]
     try:

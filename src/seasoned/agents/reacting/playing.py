@@ -12,6 +12,7 @@ from typing import TypeVar, cast
 from seasoned.agents.episode import EpisodeResult, StepLog
 from seasoned.agents.reacting.asking import ask, messages_of
 from seasoned.agents.reacting.history import history_text
+from seasoned.agents.reacting.observing import observing
 from seasoned.agents.reacting.replies import Reply, read_reasoning, read_reply, shown_action
 from seasoned.agents.reacting.results import Asked, OnStep, Purpose, Shown, StepEvent
 from seasoned.agents.reacting.settings import AgentSettings
@@ -62,7 +63,13 @@ class _Player:
         began = time.perf_counter()
         seen = await self.environment.reset(seed=self.seed)
         self.trace.environment_s += time.perf_counter() - began
-        if self.settings.plan and not _over(seen):
+        if _over(seen):
+            raise EnvError(
+                f"{self.environment.name}: over when it was reset",
+                "an episode has at least one step",
+                "Reset it to where there is something to do, or leave this one out.",
+            )
+        if self.settings.plan:
             self.trace.plan = await self._plan(seen)
         while not _over(seen) and len(self.trace.turns) != self.settings.max_steps:
             await asyncio.sleep(0)  # so that Ctrl-C is heard even where no model or environment makes us wait
@@ -125,19 +132,21 @@ class _Player:
         text, task = self._prompt("read", "act", seen, reasoning), self.environment.task
         admissible = self._admissible(seen)
         messages = (Message("user", text),)
+        if admissible is None and not isinstance(reader, Proposer):
+            raise EnvError(
+                f"{self.environment.name}: no admissible actions",
+                "a reader reads a policy over named actions, or over what its `propose` names",
+                "Name them, pass a VotesReader with a rule for what is an action, or leave the reader out.",
+            )
         try:
-            if admissible is not None:
-                reading = await cast(PriorReader, reader).read(text, task, admissible)
-            elif isinstance(reader, Proposer):
-                reading = await reader.propose(text, task)
-            else:
-                raise EnvError(
-                    f"{self.environment.name}: no admissible actions",
-                    "a reader reads a policy over named actions, or over what its `propose` names",
-                    "Name them, pass a VotesReader with a rule for what is an action, or leave the reader out.",
-                )
-        except ModelAnswerError as error:
-            trace.asked.append(Asked("act", messages, None, str(error)))
+            with observing(seen.state):
+                if admissible is not None:
+                    reading = await cast(PriorReader, reader).read(text, task, admissible)
+                else:
+                    reading = await cast(Proposer, reader).propose(text, task)
+        except BaseException as error:
+            if isinstance(error, ModelAnswerError):
+                trace.asked.append(Asked("act", messages, None, str(error)))
             trace.spend("act", Usage(calls=1, cost_usd=None))  # or more: a reader that fails does not say
             raise
         trace.spend("act", reading.usage)

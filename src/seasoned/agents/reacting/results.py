@@ -152,6 +152,7 @@ class AgentResult(EpisodeResult):
         verdict: what the check said; None: nothing, or there is no check.
         verify_error: what the check raised; then nothing was recorded of it.
         error: what broke the episode off.
+        close_error: what closing its environment raised, where it was closed after the episode; the rest is as played.
     """
 
     episode: Episode | None = None
@@ -163,3 +164,4 @@ class AgentResult(EpisodeResult):
     verdict: Verdict | None = None
     verify_error: Exception | None = None
     error: Exception | None = None
+    close_error: Exception | None = None

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import Agent, Templates
-from seasoned.errors import ConfigError
 from seasoned.agents.counting import Counted, counting
+from seasoned.errors import ConfigError
 from seasoned.integrations.harbor.container import DONE, ContainerShell
 from seasoned.integrations.harbor.fence import working_folder
 from seasoned.integrations.harbor.options import open_examples, version
@@ -105,7 +105,7 @@ class Acting:
             )  # fmt: skip
             with counting() as counted:
                 result = await agent.run(shell)
-            log.end(truncated=result.ending == "truncated")
+            log.end(result.usage, truncated=result.ending == "truncated")
         finally:
             spent = counted.usage
             context.n_input_tokens, context.n_output_tokens = spent.prompt_tokens, spent.completion_tokens

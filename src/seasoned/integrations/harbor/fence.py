@@ -28,7 +28,7 @@ _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 _CALLED = re.compile(r"\bchdir\(([^()]*)\)")
 _UNKNOWN = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|\$\w+")  # what only the shell knows: any name, any folder
 _BRACES = re.compile(r"\{([^{}\s]*)\}")
-_PIECE = re.compile(r"&&|\|\||[;|&\n()]")
+_PIECE = re.compile(r"(&&|\|\||[;|&\n()])")
 _WORD = re.compile(r"[^\s;|&<>()=:,]+")
 _CHANGE = re.compile(r"(?:^|\s)(cd|pushd|popd)(?:\s+-[LPe@]+)*(?:\s+--)?(?:\s+([^\s<>]+))?")
 _ELSEWHERE = re.compile(r"(?:^|\s)(?:-C\s*|--(?:directory|chdir)[=\s]\s*)([^\s<>]+)")
@@ -40,9 +40,9 @@ _WALKERS_IF_RECURSIVE = frozenset(("egrep", "fgrep", "grep", "ls"))
 def grader_path(command: str, cwd: str | None = None) -> str | None:
     """Return the grader's folder that a shell command names, walks over or could expand to; None if it names none.
 
-    Quotes and backslashes are taken away; `..` and `/proc/N/root` are resolved; wildcards and braces stand for anything,
-    and so do variables, but those that the command itself sets. A path that begins with a variable or with `~` may
-    begin anywhere. Relative names are read from where the command is by then: from `cwd`, or where a `cd`, which is
+    Quotes and backslashes are taken away; `..` and `/proc/N/root` are resolved; wildcards, braces and variables stand
+    for anything, but variables that the command itself sets. A path that begins with a variable or with `~` may begin
+    anywhere. Relative names are read from where the command is by then: from `cwd`, or where a `cd`, which is
     taken to succeed, has led. A walk over `/` (`find /`, `grep -r x /`) counts.
 
     Args:
@@ -85,10 +85,9 @@ def _pieces(command: str, start: Place) -> Iterator[tuple[list[Place], list[str]
     """Yield each simple command: the folders that its names may be read from, the names, and whether it walks."""
     here, before = start, start
     outside: list[tuple[Place, Place]] = []
-    at = 0
-    ends = [*((found.start(), found.end(), found[0]) for found in _PIECE.finditer(command)), (len(command),) * 2 + ("",)]
-    for end, after, mark in ends:
-        piece, at = command[at:end], after
+    parts = [*_PIECE.split(command), ""]
+    for part, mark in zip(parts[::2], parts[1::2], strict=True):
+        piece = part
         braces = _BRACES.findall(_UNKNOWN.sub("", piece))
         if change := _CHANGE.search(piece):
             piece = f"{piece[: change.start()]} . {piece[change.end() :]}"

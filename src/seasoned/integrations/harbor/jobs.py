@@ -11,6 +11,7 @@ from typing import Any
 
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.integrations.atif import read_atif
+from seasoned.integrations.harbor.noted import Noted, noted
 from seasoned.integrations.reading import MAX_LINE_BYTES, Document, parse_json, reason
 from seasoned.integrations.shapes import optional_list, optional_record, optional_text, record, unix_time
 from seasoned.memory import Memory
@@ -39,14 +40,14 @@ class Trial:
         episode: what was experienced, rewarded; None where it was refused.
         created_at: when it ended, in Unix seconds, where the job says so.
         refusal: why it is no episode; None where it is one.
-        thoughts: its plan (step None), and its reasoning by step, as far as the trajectory tells.
+        noted: its plan, its reasoning and what it was shown, as far as the trajectory tells.
     """
 
     name: str
     episode: Episode | None
     created_at: float | None = None
     refusal: str | None = None
-    thoughts: Mapping[int | None, str] = field(default_factory=dict)
+    noted: Noted = field(default_factory=Noted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,9 @@ def import_job(
 ) -> JobImport:
     """Store the trials of a Harbor job that may be learned from; all or none. Importing twice changes nothing.
 
-    Plans and reasoning are kept as notes, by which examples are found too. They follow the episodes; where that was
-    interrupted, importing again adds what is missing.
+    Plans and reasoning are kept as notes, by which examples are found too, and which stored steps the prompts showed,
+    by which examples are valued. They follow the episodes; where that was interrupted, importing again adds what is
+    missing.
 
     Refused, each with its reason, are trials that ran in test mode, that have no verdict or no trajectory, and those
     that broke off for reasons that are not the agent's.
@@ -82,12 +84,11 @@ def import_job(
     trials = list(read_job(job, reward_key=reward_key))
     found = [(one.episode, one.created_at) for one in trials if one.episode is not None]
     new = memory.import_episodes(found, dry_run=dry_run) if found else 0
-    noted = set() if dry_run else {note.id for note in memory.notes(quarantined=True)}
+    known = set() if dry_run else {note.id for note in memory.notes(quarantined=True)}
     for one in [] if dry_run else trials:
-        for step, text in one.thoughts.items():
-            id_, kind = f"{_id(one)}:{'plan' if step is None else step}", "plan" if step is None else "reasoning"
-            if id_ not in noted:
-                memory.note(_id(one), kind, {"text": text}, step=step, source="harbor", id=id_)
+        for name, kind, body, step in one.noted.notes():
+            if (id_ := f"{_id(one)}:{name}") not in known:
+                memory.note(_id(one), kind, body, step=step, source="harbor", id=id_)
     return JobImport(len(found), new, {one.name: one.refusal for one in trials if one.refusal is not None})
 
 
@@ -145,9 +146,9 @@ def _read_trial(folder: Path, reward_key: str | None) -> Iterator[Trial]:
             )
     for name, inside, episode_id, told in parts:
         try:
-            episode, thoughts = _episode(folder, inside, episode_id, told, reward_key)
+            episode, beside = _episode(folder, inside, episode_id, told, reward_key)
             ended = told.get("finished_at") or optional_record("verifier", told.get("verifier")).get("finished_at")
-            yield Trial(name, episode, None if ended is None else unix_time("finished_at", ended), thoughts=thoughts)
+            yield Trial(name, episode, None if ended is None else unix_time("finished_at", ended), noted=beside)
         except (ValueError, OSError, RecursionError) as error:
             yield Trial(name, None, refusal=_why(error))
 
@@ -158,7 +159,7 @@ def _id(trial: Trial) -> str:
 
 def _episode(
     folder: Path, inside: Path, id_: str, result: Mapping[str, Any], reward_key: str | None
-) -> tuple[Episode, dict[int | None, str]]:
+) -> tuple[Episode, Noted]:
     agent = optional_record("agent", optional_record("config", result.get("config")).get("agent"))
     if optional_record("kwargs", agent.get("kwargs")).get("mode") == TEST_MODE:
         raise InputError("a test", "what an agent is tested on is not learned from", "Run it with mode=train.")
@@ -178,25 +179,7 @@ def _episode(
     steps = [_without_examples(step) for step in optional_list("steps", trajectory.get("steps"))]
     document = Document(1, {**trajectory, "trajectory_id": id_, "extra": extra, "steps": steps})
     episode = next(read_atif(document)).episode
-    return episode, _thoughts(steps, len(episode.steps))
-
-
-def _thoughts(steps: list[Any], n_steps: int) -> dict[int | None, str]:
-    """Return what the agent thought, by the step that came of it; nothing where turns and steps do not match."""
-    thoughts: dict[int | None, str] = {}
-    at = 0
-    for step in steps:
-        if step["source"] != "agent":
-            continue
-        n_actions = len(step.get("tool_calls") or ()) or bool(str(step.get("message") or "").strip())
-        thought = optional_text("reasoning_content", step.get("reasoning_content"))
-        plan = optional_text("plan", optional_record("extra", step.get("extra")).get("plan"))
-        if thought is not None and n_actions:
-            thoughts[at] = thought
-        if plan is not None:
-            thoughts.setdefault(None, plan)
-        at += n_actions
-    return thoughts if at == n_steps else {}
+    return episode, noted(steps, len(episode.steps))
 
 
 def _without_examples(step: Any) -> Any:

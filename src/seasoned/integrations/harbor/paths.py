@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from fnmatch import fnmatchcase
 
 __all__ = ["ANY", "HERE", "UNKNOWN", "UP", "Place", "may_be", "moved", "place_of"]

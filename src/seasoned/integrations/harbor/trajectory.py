@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import StepEvent
+from seasoned.protocols import Usage
 
 __all__ = ["TrajectoryLog"]
 
@@ -34,22 +35,11 @@ class TrajectoryLog:
             "schema_version": _VERSION, "session_id": session_id, "agent": agent, "extra": {"mode": mode},
             "steps": [{"step_id": 1, "source": "user", "message": instruction}],
         }  # fmt: skip
-        self._prompt_tokens = self._completion_tokens = 0
-        self._cost_usd: float | None = 0.0
         self._save()
-
-    @property
-    def spent(self) -> tuple[int, int, float | None]:
-        """Prompt tokens, new tokens and dollars so far; None where a price is unknown."""
-        return self._prompt_tokens, self._completion_tokens, self._cost_usd
 
     def add(self, event: StepEvent) -> None:
         """Write a step down."""
         usage = event.usage
-        self._prompt_tokens += usage.prompt_tokens
-        self._completion_tokens += usage.completion_tokens
-        known = self._cost_usd is not None and usage.cost_usd is not None
-        self._cost_usd = (self._cost_usd or 0.0) + (usage.cost_usd or 0.0) if known else None
         shown = [{"purpose": one.purpose, "examples": [list(each) for each in one.examples]} for one in event.shown]
         extra: dict[str, Any] = {"shown": shown} if shown else {}
         if event.step == 0 and event.plan:
@@ -68,14 +58,16 @@ class TrajectoryLog:
         self._document["steps"].append(step)
         self._save()
 
-    def end(self, *, truncated: bool) -> None:
-        """Write down how it ended."""
+    def end(self, usage: Usage, *, truncated: bool) -> None:
+        """Write down how it ended, and what all of it took."""
         if truncated:
             self._document["extra"]["truncated"] = True
         self._document["final_metrics"] = {
-            "total_prompt_tokens": self._prompt_tokens, "total_completion_tokens": self._completion_tokens,
+            "total_prompt_tokens": usage.prompt_tokens, "total_completion_tokens": usage.completion_tokens,
             "total_steps": len(self._document["steps"]),
         }  # fmt: skip
+        if usage.cost_usd is not None:
+            self._document["final_metrics"]["total_cost_usd"] = usage.cost_usd
         self._save()
 
     def _save(self) -> None:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from seasoned.lab.branches.growth import Base, base_of, grown
+from seasoned.lab.branches.growth import Base, base_of, contains, grown, lines_of
 
-__all__ = ["Base", "base_of", "grown"]
+__all__ = ["Base", "base_of", "contains", "grown", "lines_of"]

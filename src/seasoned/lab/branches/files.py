@@ -6,17 +6,20 @@ import contextlib
 import os
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from seasoned import sqlite
 from seasoned.errors import StoreBusyError
-from seasoned.lab.branches.carrying import carry
-from seasoned.lab.branches.growth import Base, base_of, grown
+from seasoned.lab.branches.carrying import carry, carry_copies
+from seasoned.lab.branches.growth import Base, base_of, grown, lines_of
 from seasoned.memory import Memory
 from seasoned.memory.backup import backup
+from seasoned.memory.keeping import Copy
 from seasoned.memory.merge import encoder_of
 from seasoned.memory.partial import StoreFile, whole_file
+from seasoned.memory.schema import SCHEMA_VERSION
 from seasoned.protocols import StateEncoder
 
 __all__ = ["copy", "switch"]
@@ -42,6 +45,7 @@ def switch(
     base: Mapping[str, Base],
     id_: str,
     intend: Intend,
+    ended: Callable[[], None],
     encoder: StateEncoder | None,
 ) -> tuple[str, int]:
     """Put the candidate's content, with what the live file got since `base`, in the place of the live file's.
@@ -56,30 +60,44 @@ def switch(
     retired = f"{live}.retired-{id_}"
     carried = 0
     with _held(Path(live)) as held, tempfile.TemporaryDirectory(prefix=".promoting-", dir=Path(live).parent) as folder:
+        _note_copy(held, retired)
         with whole_file(retired, mode=Path(live).stat().st_mode & 0o777) as partial:
             _copy(held, partial)
-        new = Path(folder) / "new.db"
-        backup(candidate, new, encoder=encoder)
-        for name, identity in Memory.namespaces(retired).items():
-            with _reading(retired, name, encoder) as old:
-                since = grown(old, base[name]) if name in base else list(old.export())[1:]
-                gamma = old.gamma
-            with Memory.open(new, namespace=name, gamma=gamma, encoder=encoder_of(identity, encoder)) as memory:
-                carried += carry(memory, since)
-                for path in (retired, candidate):  # so that an erasure names them
-                    memory.note_copy("backup", str(path))
-                memory.verify()
-        _single_file(new)
-        intend((retired, namespace), _bases(retired, encoder), _bases(new, encoder))
+        try:
+            new = Path(folder) / "new.db"
+            backup(candidate, new, encoder=encoder)
+            for name in Memory.namespaces(retired):
+                carried += _carry(retired, new, candidate, name, base.get(name), encoder)
+            _single_file(new)
+            before, after = _bases(retired, encoder), _bases(new, encoder)
+        except BaseException:
+            Path(retired).unlink()  # nothing took its place
+            raise
+        intend((retired, namespace), before, after)
         _replace(new, held, live)
+    ended()
     return retired, carried
+
+
+def _carry(retired: str, new: Path, candidate: str, name: str, base: Base | None, encoder: StateEncoder | None) -> int:
+    """Add what the replaced file got since, and the copies that it knew of; return how many episodes were new."""
+    with _reading(retired, name, encoder) as old:
+        since = lines_of(old) if base is None else grown(old, base)
+        gamma, known, encoder = old.gamma, old.copies(), old.encoder
+    if candidate not in {one.path for one in known}:
+        known.append(Copy("backup", candidate, time.time()))
+    with Memory.open(new, namespace=name, gamma=gamma, encoder=encoder) as memory:
+        carried = carry(memory, since)
+        memory.verify()
+    carry_copies(known, new, name)
+    return carried
 
 
 def _bases(path: str | os.PathLike[str], encoder: StateEncoder | None) -> dict[str, Base]:
     found = {}
     for name in Memory.namespaces(path):
         with _reading(path, name, encoder) as memory:
-            found[name] = base_of(memory)
+            found[name] = base_of(lines_of(memory))
     return found
 
 
@@ -115,6 +133,23 @@ def _held(place: Path) -> Iterator[StoreFile]:
                 held.pragma("journal_mode = DELETE")
     finally:
         held.close()
+
+
+def _note_copy(held: StoreFile, path: str) -> None:
+    """Have every namespace name a copy before it is made: so an erasure misses none."""
+    with sqlite.store_errors(held.path, "Free space."):
+        if held.schema() < SCHEMA_VERSION:
+            return  # it may know of no copies yet
+        ask = held.connection.execute
+        ask("BEGIN IMMEDIATE")
+        try:
+            ask("UPDATE namespace SET copies = copies + 1")
+            ask("INSERT INTO copy (namespace_id, seq, kind, path, created_at) "
+                "SELECT id, copies, 'backup', ?, ? FROM namespace", (path, time.time()))  # fmt: skip
+            ask("COMMIT")
+        except BaseException:
+            held.connection.rollback()
+            raise
 
 
 def _copy(held: StoreFile, target: Path) -> None:

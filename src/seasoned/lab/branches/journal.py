@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.errors import InputError, NotFoundError, StoreBusyError, StoreError
+from seasoned.lab.branches.growth import Base, contains
 from seasoned.memory.store import is_url
 
 __all__ = ["Journal"]
@@ -66,6 +67,12 @@ class Journal:
                 found.append(json.loads(line))
         return [entry for entry in found if isinstance(entry, dict)]
 
+    def pending(self, live: str) -> list[dict[str, Any]]:
+        """Return the promotions of a server's memories that may have been left half done: none says that it ended."""
+        entries = [entry for entry in self.entries() if entry.get("live") == live]
+        ended = {entry["finished"] for entry in entries if "finished" in entry}
+        return [entry for entry in entries if entry.get("pending") and entry["id"] not in ended]
+
     def last_promotion(self, live: str, namespace: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
         """Return the last promotion that took place, and was not rolled back.
 
@@ -78,14 +85,17 @@ class Journal:
             StoreError: the memory is neither as the last promotion left it nor as it found it.
         """
         mine: list[dict[str, Any]] = [
-            one for one in self.entries() if (one["live"], one["namespace"]) == (live, namespace)
+            one
+            for one in self.entries()
+            if "retired_path" in one and (one["live"], one["namespace"]) == (live, namespace)
         ]
         undone: set[str] = set()
         for entry in reversed(mine):
             if entry["id"] in undone:
                 continue
-            if not holds(entry["after"]):
-                if holds(entry["before"]):
+            before, after = entry["before"], entry["after"]
+            if not holds(after) or (holds(before) and _covers(before, after) and not _covers(after, before)):
+                if holds(before):
                     continue  # it was intended, and did not take place
                 raise StoreError(
                     f"{live} is not as promotion {entry['id']} left it, nor as it found it",
@@ -97,3 +107,7 @@ class Journal:
                 continue
             return dict(entry)
         raise NotFoundError(f"{live}: no promotion", "what is rolled back was promoted", f"See {self.path}.")
+
+
+def _covers(whole: Mapping[str, Base], part: Mapping[str, Base]) -> bool:
+    return all(name in whole and contains(whole[name], base) for name, base in part.items())

@@ -3,27 +3,35 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Mapping
 
-from seasoned.errors import NotFoundError, excerpt
-from seasoned.lab.branches.carrying import carry
-from seasoned.lab.branches.growth import Base, base_of, grown
+from seasoned.errors import NotFoundError, StoreError, excerpt
+from seasoned.lab.branches.carrying import carry, carry_copies, carry_rest
+from seasoned.lab.branches.growth import Base, base_of, grown, lines_of
 from seasoned.memory import Memory
 from seasoned.memory.contents import list_entries
+from seasoned.memory.keeping import Copy
 from seasoned.memory.merge import encoder_of
-from seasoned.memory.store import open_store
+from seasoned.memory.store import open_store, shown
 from seasoned.protocols import StateEncoder
 
-__all__ = ["copy", "switch"]
+__all__ = ["copy", "finish", "switch"]
 
 Intend = Callable[[tuple[str, str], Mapping[str, Base], Mapping[str, Base]], None]
 
 
 def copy(memory: Memory, url: str, name: str) -> Base:
-    """Copy a memory into a new namespace of its database, and return what it held."""
+    """Copy a memory into a new namespace of its database, and return what it held.
+
+    The memory names the copy before there is one, so that an erasure misses none.
+    """
+    _note_copy(url, memory.namespace, name)
     with Memory.open(url, namespace=name, gamma=memory.gamma, encoder=memory.encoder) as made:
         made.import_lines(memory.export())
-        return base_of(made)
+        base = base_of(lines_of(made))
+    _carry_copies(memory, url, name, but=name)
+    return base
 
 
 def switch(
@@ -34,11 +42,13 @@ def switch(
     base: Mapping[str, Base],
     id_: str,
     intend: Intend,
+    ended: Callable[[], None],
     encoder: StateEncoder | None,
 ) -> tuple[str, int]:
     """Give the candidate the live namespace's name, and that one another; carry what it got since `base`.
 
-    What arrives while this happens lies in the replaced namespace, and is carried after the names have changed.
+    What arrives while this happens lies in the replaced namespace, and is carried after the names have changed: by
+    `finish`, again where this process was killed before.
 
     Returns:
         The replaced namespace's new name, and how many episodes were carried.
@@ -46,9 +56,12 @@ def switch(
     del candidate
     retired = f"{namespace}~retired-{id_}"
     with _opened(live, namespace, encoder) as old, _opened(live, candidate_namespace, encoder) as new:
-        carried = carry(new, grown(old, base[namespace]))
+        lines = lines_of(old)  # once: what arrives after it is for `finish`
+        carried = carry(new, grown(old, base[namespace], lines))
         new.verify()
-        before, after = base_of(old), base_of(new)
+        before, after = base_of(lines), base_of(lines_of(new))
+        _carry_copies(old, live, candidate_namespace, but=candidate_namespace)
+    _note_copy(live, candidate_namespace, retired)
     intend((live, retired), {namespace: before}, {namespace: after})
     with contextlib.closing(open_store(live, create=False, read_only=False)) as store:
         with store.snapshot():
@@ -57,9 +70,56 @@ def switch(
             store.hold_arrivals(ids[namespace])
             for old_name, new_name in ((namespace, retired), (candidate_namespace, namespace)):
                 store.execute("UPDATE namespace SET name = ? WHERE id = ?", (new_name, ids[old_name]))
+    return retired, carried + finish(live, namespace, retired, candidate_namespace, before, ended, encoder)
+
+
+def finish(
+    live: str,
+    namespace: str,
+    retired: str,
+    candidate_namespace: str,
+    before: Base,
+    ended: Callable[[], None],
+    encoder: StateEncoder | None,
+) -> int:
+    """Carry what the replaced namespace got since `before`; return how many episodes were new. Twice does no harm.
+
+    Args:
+        live, namespace: the promoted memory.
+        retired: the replaced namespace's name now.
+        candidate_namespace: the promoted one's former name.
+        before: what the replaced one held when it was last carried.
+        ended: called when all that can be carried is.
+        encoder: for namespaces of an encoder that is not built in.
+
+    Raises:
+        StoreError: something was taken back there meanwhile, or has other content here; this is said once.
+    """
     with _opened(live, retired, encoder) as old, _opened(live, namespace, encoder) as new:
-        carried += carry(new, grown(old, before))
-    return retired, carried
+        carried, all_of_it = carry_rest(old, new, before)
+        _carry_copies(old, live, namespace, but=candidate_namespace)
+    ended()
+    if not all_of_it:
+        raise StoreError(
+            f"namespace {retired!r} changed what it held while it was replaced",
+            "what is added meanwhile is carried, not what is taken back or said otherwise",
+            f"The promotion took place. Compare the two with `seasoned memory diff`, and mend {namespace!r}.",
+        )
+    return carried
+
+
+def _note_copy(url: str, namespace: str, name: str) -> None:
+    carry_copies([Copy("backup", _place(url, name), time.time())], url, namespace)
+
+
+def _carry_copies(memory: Memory, url: str, namespace: str, *, but: str) -> None:
+    """Have a namespace know of the copies that a memory knows of, but for the one that it is itself."""
+    carry_copies([one for one in memory.copies() if one.path != _place(url, but)], url, namespace)
+
+
+def _place(url: str, name: str) -> str:
+    """Return what an erasure calls a namespace that is a copy."""
+    return f"{shown(url)}, namespace {name!r}"
 
 
 def _opened(url: str, name: str, encoder: StateEncoder | None) -> Memory:

@@ -232,6 +232,8 @@ class _CascadePlay:
             return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
         if isinstance(policy, _AsRead):
             policy.shifted.place.set((seed, log))
+        if self.knowledge is not None:
+            self.knowledge.begin()
         return await DecidedPlay()(environment, policy, reader, cast(StepLog, NotedLog(log, self._shown)), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:

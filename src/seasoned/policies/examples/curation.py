@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
-from seasoned.core.showing import derived_shrinkage, posterior_worth
+from seasoned.core.showing import Observed, derived_shrinkage, posterior_worth
 from seasoned.errors import InputError, excerpt
 from seasoned.policies.examples.example import Standing
-from seasoned.policies.examples.showings import Showings, neighborhood_advantage
+from seasoned.policies.examples.showings import Showings
 from seasoned.policies.examples.source import ExampleSource
 
 __all__ = ["Curation"]
@@ -16,38 +14,40 @@ __all__ = ["Curation"]
 class Curation:
     """Values the examples of one memory by their own outcome, and by what followed where they were shown."""
 
-    def __init__(self, memory: ExampleSource, gamma: float) -> None:
+    def __init__(self, memory: ExampleSource, gamma: float, showings: Showings) -> None:
         self._memory = memory
         self._gamma = gamma
-        self._showings = Showings(memory, gamma)
+        self._showings = showings
 
     def values(self, *, confidence: float = 0.95) -> tuple[Standing, ...]:
         """Return how every example stands that was shown at least once, worked out anew from what is stored.
 
-        With A the advantage of a step, its return less the mean of its neighbourhood without it:
+        With A the advantage of a step, its return less the mean return of the m others at its distinct state, and
+        w = m / (m + 1) what that weighs (`seasoned.core.advantages_beside`):
 
-            value = (A of its own + n m) / (1 + n + kappa),
+            value = (w A of its own + n mean) / (w + n + kappa),
 
-        where m is the mean advantage of the steps at which it was shown, weighted by its share in what was shown there,
-        n the effective number of episodes that showed it (`seasoned.core.observed_showings`), and kappa the shrinkage
-        to the baseline that their scatter calls for (`derived_shrinkage`). The interval is `posterior_worth`'s. Its own
-        outcome is left out (and the 1 with it) where nothing is like its state. One that is no longer stored, or is set
-        aside, is not listed.
+        where mean is that of A over the steps at which it was shown, weighted by w and by its share in what was shown
+        there, n the effective number of episodes that showed it (`seasoned.core.observed_showings`), and kappa the
+        shrinkage to the baseline that their scatter calls for (`derived_shrinkage`). The interval is
+        `posterior_worth`'s. One that is no longer stored, or is set aside, is not listed; episodes that do not count
+        say nothing.
 
         Args:
             confidence: of the intervals, in (0, 1).
         """
-        self._showings.refresh()
-        seen = self._memory.experiences(self._showings.places, gamma=self._gamma)
-        places = [place for place in self._showings.places if place in seen]
-        own = [neighborhood_advantage(self._memory, seen[place], self._gamma) for place in places]
-        observed = self._showings.observed(places).with_own([math.nan if one is None else one for one in own])
+        shown, observed, n_shown = self._showings.all()
+        seen = self._memory.experiences(shown, gamma=self._gamma)
+        rows = [row for row, place in enumerate(shown) if place in seen]
+        places = [shown[row] for row in rows]
+        observed = Observed(observed.counts[rows], observed.totals[rows], observed.squares[rows])
+        observed = observed.with_own(*self._showings.own(places))
         worth = posterior_worth(observed, derived_shrinkage(observed), confidence=confidence)
         retired = {(note.episode_id, note.step) for note in self._memory.notes(kind="retired")}
         return tuple(
             Standing(
                 *place, seen[place].task, seen[place].return_, float(worth.values[row]), float(worth.low[row]),
-                float(worth.high[row]), self._showings.n_shown([place]), float(observed.counts[row]), place in retired,
+                float(worth.high[row]), n_shown[rows[row]], float(observed.counts[row]), place in retired,
             )
             for row, place in enumerate(places)
         )  # fmt: skip

@@ -28,7 +28,7 @@ class Example:
         value: what it is worth above its neighbourhood's baseline, from what followed it and what followed where it
             was shown; see `Examples`.
         low, high: 95 % interval of the value.
-        n_shown: at how many steps it was shown.
+        n_shown: at how many steps it, or what is the same state and action, was shown; of the latest 256.
         kind: to imitate or to avoid.
         similarity: to the query, in [0, 1].
         shortened: whether its texts were cut, or its window, to fit a budget.

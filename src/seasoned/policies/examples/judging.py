@@ -8,11 +8,8 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
-import numpy as np
-
 from seasoned.core.showing import Observed, Worth, derived_shrinkage, posterior_worth
 from seasoned.policies.examples.example import Place
-from seasoned.policies.examples.showings import Showings
 from seasoned.types import normalize_action
 from seasoned.types.moment import Moment
 
@@ -34,7 +31,7 @@ class Candidate:
         kind: what it is a model of.
         relevance: its similarity times the probability that its worth is on the side of its kind.
         value, low, high: of the pair's worth above the baseline, in reward units.
-        places: of all moments of the pair.
+        n_shown: at how many steps the pair was shown.
         features: of the state and the action, to compare candidates by.
     """
 
@@ -45,7 +42,7 @@ class Candidate:
     value: float
     low: float
     high: float
-    places: tuple[Place, ...]
+    n_shown: int
     features: frozenset[str]
 
 
@@ -88,7 +85,7 @@ def baseline_of(returns: Sequence[float], similarities: Sequence[float], median:
 def judge(
     moments: Sequence[Moment],
     weights: Mapping[str, float],
-    showings: Showings,
+    showings: Callable[[Sequence[Sequence[Place]]], tuple[Observed, list[int]]],
     features: Callable[[str], frozenset[str]],
     *,
     median: Callable[[], float | None],
@@ -106,7 +103,7 @@ def judge(
     nor is a moment of which `model` does not hold. Moments that share nothing with the query are left out.
 
     A pair's own outcome is the mean return of all steps that the memory holds of it, if all are `believed` (and it is
-    no plan); else of its moments here.
+    no plan); else of its moments here. `showings` says what followed where a pair's members were shown.
     """
     near = {moment.place: similarity_of(moment, weights) for moment in moments}
     moments = [moment for moment in moments if near[moment.place] > 0.0]
@@ -119,7 +116,8 @@ def judge(
         done = moment.experience.action if not whole else moment.plan or f"\t{moment.place}"
         pairs.setdefault((features(moment.experience.state), normalize_action(done)), []).append(moment)
     own = [_mean_return(members, pooled=believed and not whole) - baseline for members in pairs.values()]
-    observed = _shown(list(pairs.values()), showings).with_own(own)
+    observed, n_shown = showings([[one.place for one in members] for members in pairs.values()])
+    observed = observed.with_own(own)
     shrinkage = derived_shrinkage(observed)
     worth = posterior_worth(observed, shrinkage)
     found: list[Candidate] = []
@@ -135,9 +133,8 @@ def judge(
         best = max(fit, key=functools.partial(_standing_for, near, kind))
         similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
         bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
-        places = tuple(one.place for one in members)
         features_ = state | {f"\taction\t{action}"}
-        found.append(Candidate(best, similarity, kind, similarity * sure, *bounds, places, features_))
+        found.append(Candidate(best, similarity, kind, similarity * sure, *bounds, n_shown[row], features_))
     return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
 
 
@@ -157,17 +154,6 @@ def _mean_return(members: Sequence[Moment], *, pooled: bool) -> float:
     if pooled and known is not None:
         return known
     return sum(one.experience.return_ for one in members) / len(members)
-
-
-def _shown(pairs: Sequence[Sequence[Moment]], showings: Showings) -> Observed:
-    """What followed where moments of each pair were shown."""
-    members = [(row, moment.place) for row, of_pair in enumerate(pairs) for moment in of_pair]
-    rows = np.array([row for row, _ in members], dtype=np.int64)
-    each = showings.observed([place for _, place in members])
-    counts, totals, squares = (
-        np.bincount(rows, of_all, len(pairs)).astype(np.float64) for of_all in (each.counts, each.totals, each.squares)
-    )
-    return Observed(counts, totals, squares)
 
 
 def _side(worth: Worth, row: int) -> float:

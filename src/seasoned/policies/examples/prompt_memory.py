@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from dataclasses import dataclass
 
 from seasoned.errors import InputError
 from seasoned.policies.examples.example import Example, Place
@@ -15,6 +16,14 @@ from seasoned.types import Episode
 __all__ = ["ExampleMemory"]
 
 _NOW = "Now:"
+
+
+@dataclass(slots=True)
+class _Last:
+    """What was shown last; one for a whole episode if that was begun, else one for each time."""
+
+    examples: tuple[Example, ...] = ()
+    begun: bool = False
 
 
 class ExampleMemory:
@@ -52,7 +61,31 @@ class ExampleMemory:
                 f"budget_tokens = {examples.budget_tokens}", "it holds more than the last line", "Allow 200 or more."
             )
         # Of the task (or thread) that asks: episodes that are played side by side do not see each other's.
-        self._shown: ContextVar[tuple[Example, ...]] = ContextVar("shown", default=())
+        self._shown: ContextVar[_Last | None] = ContextVar("shown", default=None)
+        self._n_asked = 0
+
+    def begin(self) -> None:
+        """Begin an episode here: what `context` shows in a task or thread context that starts from here is known here.
+
+        Without it, only what is asked in the same task is known. Call it in the task that reads `last_shown`, once an
+        episode, so that episodes that are played side by side do not see each other's.
+
+        Example:
+            >>> import asyncio
+            >>> from seasoned import Memory, Step
+            >>> async def ask(knowledge):
+            ...     return knowledge.context("page:cart", "buy a lamp")
+            >>> async def play(memory):
+            ...     knowledge = ExampleMemory(Examples(memory))
+            ...     knowledge.begin()
+            ...     await asyncio.create_task(ask(knowledge))
+            ...     return knowledge.last_shown
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     asyncio.run(play(memory))
+            (('e1', 0),)
+        """
+        self._shown.set(_Last(begun=True))
 
     def context(self, state: str, task: str) -> str:
         """Return the examples for this state; an empty text for none."""
@@ -60,7 +93,12 @@ class ExampleMemory:
             Query(task, observation=state), budget_tokens=self._room_tokens,
             exclude_task=task if self._other_tasks_only else None,
         )  # fmt: skip
-        self._shown.set(shown)
+        self._n_asked += 1
+        last = self._shown.get()
+        if last is not None and last.begun:
+            last.examples = shown
+        else:
+            self._shown.set(_Last(shown))
         return f"{render(shown)}\n{_NOW}" if shown else ""
 
     async def learn(self, episode: Episode) -> Usage:
@@ -70,8 +108,19 @@ class ExampleMemory:
 
     @property
     def last_examples(self) -> tuple[Example, ...]:
-        """What `context` put into the prompt when it was last asked here."""
-        return self._shown.get()
+        """What `context` put into the prompt when it was last asked here.
+
+        Raises:
+            InputError: it was never asked here, but somewhere else: see `begin`.
+        """
+        last = self._shown.get()
+        if last is None and self._n_asked:
+            raise InputError(
+                "what was last shown, asked in a task in which nothing was",
+                "it is known in the task that called `context`, and in one that called `begin` before",
+                "Call begin() at the start of the episode.",
+            )
+        return () if last is None else last.examples
 
     @property
     def last_shown(self) -> tuple[Place, ...]:

@@ -19,15 +19,20 @@ HEADS = {
 }
 _LEAST_CHARS = 40
 _MOST_CHARS = 1 << 40
-_TEMPLATE_MARK = re.compile(
-    r"<(?=\||/?s>|/?(?:bos|eos|pad|unk)>|<?/?SYS>|(?:start|end)_of_turn>)|\[(?=/?[A-Z_]+\])", re.IGNORECASE
+_WORDS = (
+    "s|bos|eos|pad|unk|mask|cls|sep|sop|eop|eot|eod|system|user|assistant|human|tool|tools|think|thinking|image|"
+    "(?:start|end)_of_(?:turn|image|text)|tool_(?:calls?|responses?|results?|outputs?)|function(?:_calls?|_results?)?|"
+    "invoke|(?:extra_id|unused|reserved)_?[0-9]*|0x[0-9a-f]{2}"
 )
+_TEMPLATE_MARK = re.compile(
+    rf"[<\uff1c](?=[|\uff5c]|<?/?SYS>|/?(?:{_WORDS})[>\uff1e])|\[(?=(?-i:/?[A-Z_]{{3,}}\]))", re.IGNORECASE
+)
+"""What begins a control token in the chat templates we know: `<|...|>` (its bars of full width, too), `<s>`, `<bos>`,
+`<start_of_turn>`, `<tool_call>`, `<think>`, `<<SYS>>`, `[INST]`, and their like."""
 
 
 def _data(text: str, limit_chars: int = _MOST_CHARS) -> str:
     """A text on one line, with what begins a chat template's control token written as an escape."""
-    if "<" not in text and "[" not in text:
-        return one_line(text, limit_chars)
     return _TEMPLATE_MARK.sub(lambda mark: f"\\u{ord(mark.group()):04x}", one_line(text, limit_chars))
 
 
@@ -47,8 +52,9 @@ def _lines(example: Example, number: int) -> Iterator[str]:
 def render(examples: Sequence[Example]) -> str:
     r"""Return examples as text, what is to be imitated first; an empty text for none.
 
-    Every field is one line that begins with our own word for it. A text of others has no line break here, and no
-    control token of a chat template, so that nothing in it can pass for a heading of ours or for a turn.
+    Every field is one line that begins with our own word for it. A text of others has no line break here, so that
+    nothing in it can pass for a heading of ours. What begins a control token of the chat templates that we know is
+    written as an escape, so that it cannot pass for a turn either: as well as can be, for a template may have others.
 
     Example:
         >>> example = Example("e1", 0, "buy a lamp", (Step("page:cart\nAction: sell", "click(pay)", 1.0),), 0, None,
@@ -72,15 +78,15 @@ def render(examples: Sequence[Example]) -> str:
     return "\n".join(lines)
 
 
-def _cut(example: Example, limit_chars: int, action_chars: int, *, window: bool) -> Example:
-    """Return an example whose texts have at most so many characters, without its window if that is to go."""
+def _cut(example: Example, limit_chars: int, *, window: bool) -> Example:
+    """Return an example with at most so many characters a text, actions aside; without its window if that is to go."""
 
     def short(text: str | None) -> str | None:
         return None if text is None else one_line(text, limit_chars)
 
     kept = example.steps if window else (example.steps[example.at],)
     steps = tuple(
-        Step(one_line(step.state, limit_chars), one_line(step.action, action_chars), step.reward) for step in kept
+        Step(one_line(step.state, limit_chars), one_line(step.action, _MOST_CHARS), step.reward) for step in kept
     )
     return replace(
         example, steps=steps, at=example.at if window else 0, task=one_line(example.task, limit_chars),
@@ -90,7 +96,7 @@ def _cut(example: Example, limit_chars: int, action_chars: int, *, window: bool)
 
 def _longest(example: Example) -> int:
     texts = [example.task, example.plan or "", example.reasoning or ""]
-    return max(len(text) for text in (*texts, *(part for step in example.steps for part in (step.state, step.action))))
+    return max(len(text) for text in (*texts, *(step.state for step in example.steps)))
 
 
 def fitted(
@@ -99,13 +105,13 @@ def fitted(
     """Return as many examples as `render` holds within a budget, taken in the given order.
 
     A text longer than `text_chars` loses its middle. An example that does not fit loses its window; then its texts are
-    cut as far as needed, to 40 characters at least; then it is left out, and the next is tried. What was done is not
-    cut that far: half an action is no model.
+    cut as far as needed, to 40 characters at least; then it is left out, and the next is tried. What was done is
+    never cut, however long it is: half an action is no model.
 
     Args:
         examples: the most wanted first.
         budget_tokens: of the whole text.
-        text_chars: of one text of an example.
+        text_chars: of one text of an example, other than an action.
         count: tokens of a text.
 
     Raises:
@@ -137,7 +143,7 @@ def _within(
     """Return the example, shortened as little as it takes, and its tokens; None if that is not enough."""
 
     def cut(limit_chars: int, *, window: bool = False) -> tuple[Example, int] | None:
-        example = whole if limit_chars >= longest else _cut(whole, limit_chars, text_chars, window=window)
+        example = whole if limit_chars >= longest else _cut(whole, limit_chars, window=window)
         cost = count("\n".join([*_lines(example, number), ""]))
         return (example, cost) if cost <= room_tokens else None
 

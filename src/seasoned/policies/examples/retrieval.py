@@ -13,6 +13,7 @@ from seasoned.policies.examples.example import Example, Place
 from seasoned.policies.examples.judging import Candidate, judge
 from seasoned.policies.examples.query import Purpose, Query, check_weights
 from seasoned.policies.examples.rendering import fitted
+from seasoned.policies.examples.showings import Showings, Trust
 from seasoned.policies.examples.source import ExampleSource
 from seasoned.states.fitting import estimated_tokens
 from seasoned.types import Episode, Step, check_finite, check_text
@@ -41,15 +42,21 @@ class Examples(Curation):
     `min_value` puts another floor there. Failures enter the values, and are shown only when `avoid` asks for them.
 
     *Valued*: what a moment's action earned on average at its state, above that baseline, is one observation of its
-    worth, and each episode that showed it another (`seasoned.core.showing`). The value is the posterior mean; relevance
-    is similarity times the posterior probability that the worth is above the baseline.
+    worth, and each episode that showed it, or what is the same state and action, another (`seasoned.core.showing`): at
+    the latest 256 such steps, the return less the mean return of the others at that step's distinct state. The value is
+    the posterior mean; relevance is similarity times the posterior probability that the worth is above the baseline.
+    All of it is read anew each time: feedback that comes late counts at once, and whoever opens the memory again finds
+    the same.
 
     *Chosen*: one moment for each distinct state and action, at most `per_episode` of one episode and `per_task` of one
     task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many as the budget holds.
 
     Never shown: what is aborted, quarantined or erased; as models neither what was retired (`prune`), with all that is
     the same state and action, nor an alternative (an answer that was not executed) unless its return is above 0. An
-    episode that `trusted` refuses, or of which none of `vouched_by` has said anything, does not count at all.
+    episode that `trusted` refuses, or of which none of `vouched_by` has said anything, does not count at all: neither
+    its returns, in any value or baseline, nor what it says was shown in it. (It may still take a place in the pool.)
+    Baselines where examples were shown are then of the 256 latest steps at a state, and no median or highest return of
+    the namespace is asked.
 
     Args:
         memory: a `seasoned.Memory`.
@@ -64,7 +71,7 @@ class Examples(Curation):
         gamma: discount of the returns; None: the memory's own.
         diversity: weight of being unlike those chosen already, in [0, 1].
         per_episode, per_task: see above; None sets no limit per task.
-        text_chars: of one text; longer ones lose their middle.
+        text_chars: of one text; longer ones lose their middle. Actions are shown whole, or their example is not.
         trusted: says of an episode whether it is believed; asked once of each.
         vouched_by: sources of feedback, such as `tests` or `human`: only episodes on which what they gave adds up to
             more than 0 are shown as models, whatever the episode says of itself.
@@ -125,10 +132,10 @@ class Examples(Curation):
         if isinstance(vouched_by, str):
             raise InputError(f"vouched_by = {vouched_by!r}", "it is a collection of sources", "Pass {'human'}, say.")
         self._vouched_by = None if vouched_by is None else frozenset(check_text("source", one) for one in vouched_by)
-        self._trusted = trusted
-        self._trust = functools.lru_cache(_REMEMBERED)(self._ask_trust)
+        self._trust = Trust(memory, trusted, self._vouched_by)
         self._features = functools.lru_cache(_REMEMBERED)(memory.encoder.features)
-        super().__init__(memory, memory.gamma if gamma is None else check_gamma(gamma))
+        gamma = memory.gamma if gamma is None else check_gamma(gamma)
+        super().__init__(memory, gamma, Showings(memory, gamma, self._trust))
 
     def retrieve(
         self,
@@ -157,17 +164,19 @@ class Examples(Curation):
                 "Give one of these, or weigh another key.",
             )
         budget = self.budget_tokens if budget_tokens is None else _whole("budget_tokens", budget_tokens, 1)
+        about, whole = self._exclude_task if exclude_task is None else exclude_task, purpose == "plan"
         found = self._memory.recall(
-            texts, pool=max(_LEAST_POOL, 4 * self._k), whole=purpose == "plan", gamma=self._gamma,
-            exclude_task=self._exclude_task if exclude_task is None else exclude_task,
+            texts, pool=max(_LEAST_POOL, 4 * self._k), whole=whole, gamma=self._gamma, exclude_task=about,
             with_credits=self._vouched_by is not None,
         )  # fmt: skip
-        self._showings.follow()
+        moments, highest, median = found.moments, found.highest, self._median
+        if self._trust:  # then the namespace's own figures, which are of all episodes, do not count either
+            moments = tuple(one for one in moments if self._trust.counts(one.experience.episode_id, one.credits or {}))
+            highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
         candidates = judge(
-            [moment for moment in found.moments if self._counts(moment)], self._weights, self._showings, self._features,
-            median=lambda: self._memory.median_return(gamma=self._gamma), floor=self._floor(found.highest),
-            model=self._is_model, whole=purpose == "plan",
-            believed=self._trusted is None and self._vouched_by is None,
+            moments, self._weights, functools.partial(self._showings.observed, alike=not whole, exclude_task=about),
+            self._features, median=median, floor=self._floor(highest), model=self._is_model, whole=whole,
+            believed=not self._trust,
         )  # fmt: skip
         chosen: list[Candidate] = []
         for kind in ("imitate", "avoid") if self._avoid else ("imitate",):
@@ -184,11 +193,8 @@ class Examples(Curation):
             return lambda return_: return_ >= least
         return (lambda return_: return_ > 0.0) if highest is not None and highest > 0.0 else lambda _: True
 
-    def _counts(self, moment: Moment) -> bool:
-        """Whether a moment's outcome is believed at all."""
-        if self._vouched_by is not None and self._vouched_by.isdisjoint(moment.credits or {}):
-            return False
-        return self._trusted is None or self._trust(moment.experience.episode_id)
+    def _median(self) -> float | None:
+        return self._memory.median_return(gamma=self._gamma)
 
     def _is_model(self, moment: Moment) -> bool:
         """Whether a success may be a model."""
@@ -196,9 +202,6 @@ class Examples(Curation):
             return False
         credited = moment.credits or {}
         return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > 0.0
-
-    def _ask_trust(self, episode_id: str) -> bool:
-        return self._trusted is None or bool(self._trusted(self._memory.get(episode_id)))
 
     def _with_windows(self, chosen: Sequence[Candidate]) -> list[Example]:
         around: dict[Place, list[Place]] = {}
@@ -218,8 +221,7 @@ class Examples(Curation):
             examples.append(
                 Example(
                     own.episode_id, own.step, own.task, tuple(Step(s.state, s.action, s.reward) for s in window), at,
-                    one.moment.plan, one.moment.reasoning, own.return_, one.value, one.low, one.high,
-                    self._showings.n_shown(one.places),
+                    one.moment.plan, one.moment.reasoning, own.return_, one.value, one.low, one.high, one.n_shown,
                     one.kind, one.similarity,
                 )
             )  # fmt: skip

@@ -2,120 +2,146 @@
 
 from __future__ import annotations
 
+import functools
+import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 
-from seasoned.core.showing import Observed, observed_showings
+from seasoned.core.showing import Observed, advantages_beside, observed_showings
 from seasoned.policies.examples.example import Place
 from seasoned.policies.examples.source import ExampleSource
-from seasoned.types import Experience, Note
+from seasoned.types import Episode
+from seasoned.types.showing import Beside, Showing
 
-__all__ = ["Showings", "neighborhood_advantage"]
+__all__ = ["MOST", "Showings", "Trust"]
 
-NEIGHBOR_STATES, NEIGHBOR_THRESHOLD = 10, 0.8
-"""The neighbourhood of a step: all steps at the 10 distinct states most like its own, at 0.8 or more, as in `JitRL`."""
+MOST = 256
+"""Of how many of the latest steps at which an example was shown a retrieval reads what followed."""
+
+_REMEMBERED = 4096
 
 
-def neighborhood_advantage(memory: ExampleSource, seen: Experience, gamma: float) -> float | None:
-    """Return a step's return less the mean of its neighbourhood's without it, in reward units; None if it is alone."""
-    place = seen.episode_id, seen.step
-    around = memory.evidence(
-        seen.state, k=NEIGHBOR_STATES, unit="states", threshold=NEIGHBOR_THRESHOLD, gamma=gamma, exclude_steps=(place,)
-    )
-    weight = float(around.weights.sum())
-    return seen.return_ - float(around.totals.sum()) / weight if weight > 0.0 else None
+class Trust:
+    """Says which episodes count.
+
+    Args:
+        memory: whose they are.
+        trusted: says of an episode whether it is believed; asked once of each; None: all are.
+        vouched_by: sources, one of which has to have said something of it; None: nobody has to.
+    """
+
+    def __init__(
+        self, memory: ExampleSource, trusted: Callable[[Episode], bool] | None, vouched_by: frozenset[str] | None
+    ) -> None:
+        self._memory = memory
+        self._trusted = trusted
+        self._vouched_by = vouched_by
+        self._ask = functools.lru_cache(_REMEMBERED)(self._asked)
+
+    def __bool__(self) -> bool:
+        """Whether there is anything to ask."""
+        return self._trusted is not None or self._vouched_by is not None
+
+    def _asked(self, episode_id: str) -> bool:
+        return self._trusted is None or bool(self._trusted(self._memory.get(episode_id)))
+
+    def counts(self, episode_id: str, credited: Mapping[str, float]) -> bool:
+        """Whether an episode counts, on which these sources have said something."""
+        return (self._vouched_by is None or not self._vouched_by.isdisjoint(credited)) and self._ask(episode_id)
+
+    def counting(self, episode_ids: Collection[str]) -> frozenset[str]:
+        """Return which of these count."""
+        ids = frozenset(episode_ids)
+        credited = {} if self._vouched_by is None else self._memory.credits(ids)
+        return frozenset(id_ for id_ in ids if self.counts(id_, credited.get(id_, {})))
 
 
 class Showings:
-    """Follows the notes of the kind "shown": which examples stood in the prompt of which step.
+    """What followed where examples were shown, as the memory says it now; nothing is remembered.
 
-    A step's advantage is what it earned above its neighbourhood. It is worked out when the note is first read, and
-    again by `refresh`: later feedback, and what was stored since, count from then on. A step that is alone, or gone,
-    says nothing.
+    A step's advantage is its return less the mean return of the others at its distinct state, and it weighs as
+    `seasoned.core.advantages_beside` says: a step that is alone there says nothing. Episodes that do not count, and
+    what was shown in them, are among neither.
     """
 
-    def __init__(self, memory: ExampleSource, gamma: float) -> None:
+    def __init__(self, memory: ExampleSource, gamma: float, trust: Trust) -> None:
         self._memory = memory
         self._gamma = gamma
-        self._forget()
+        self._trust = trust
 
-    def _forget(self) -> None:
-        self._position = (0, 0)
-        self._examples_at: dict[Place, tuple[Place, ...]] = {}
-        self._advantage_at: dict[Place, float | None] = {}
-        self._number_of: dict[Place, int] = {}
-        self._n_shown: Counter[Place] = Counter()
-        self._observed = Observed(np.zeros(0), np.zeros(0), np.zeros(0))
+    def observed(
+        self, groups: Sequence[Sequence[Place]], *, alike: bool, exclude_task: str | None
+    ) -> tuple[Observed, list[int]]:
+        """Return what followed where each group's members were shown, and at how many steps that was.
 
-    def refresh(self) -> None:
-        """Work everything out anew."""
-        self._forget()
-        self.follow()
-
-    def follow(self) -> None:
-        """Take in what was noted since."""
-        self._position, notes, anew = self._memory.shown_after(self._position)
-        if anew:
-            position = self._position
-            self._forget()
-            self._position = position
-        new: set[Place] = set()
-        for place, examples in filter(None, map(_told, notes)):
-            # A step may have been planned, thought about and acted on with examples, a note each.
-            self._examples_at[place] = tuple(dict.fromkeys((*self._examples_at.get(place, ()), *examples)))
-            new.add(place)
-        if not new:
-            return
-        seen = self._memory.experiences(new, gamma=self._gamma)
-        for place in new:
-            self._advantage_at[place] = (
-                neighborhood_advantage(self._memory, seen[place], self._gamma) if place in seen else None
-            )
-        self._n_shown = Counter(example for examples in self._examples_at.values() for example in examples)
-        self._number_of = {example: number for number, example in enumerate(self._n_shown)}
-        self._observed = self._summed_up()
-
-    def _summed_up(self) -> Observed:
-        episode_number: dict[str, int] = {}
-        rows = [
-            (self._number_of[example], episode_number.setdefault(place[0], len(episode_number)), 1 / len(examples), a)
-            for place, examples in self._examples_at.items()
-            if (a := self._advantage_at[place]) is not None
-            for example in examples
-        ]
-        which, episodes, shares, advantages = zip(*rows, strict=True) if rows else ((), (), (), ())
-        return observed_showings(
-            np.array(which, dtype=np.int64), np.array(episodes, dtype=np.int64), shares, advantages,
-            len(self._number_of),
+        Args:
+            groups: places that stand for one example.
+            alike: a group is one state and action: whatever is the same counts with it, wherever it is stored.
+            exclude_task: nothing of what happened in episodes with this task.
+        """
+        row_of = {place: row for row, group in enumerate(groups) for place in (group[:1] if alike else group)}
+        found = self._memory.showings(
+            list(row_of), alike=alike, gamma=self._gamma, exclude_task=exclude_task, most=MOST
         )  # fmt: skip
+        return self._summed_up(self._counting(found), row_of, len(groups), exclude_task)
 
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """The examples that were shown."""
-        return tuple(self._number_of)
+    def all(self) -> tuple[list[Place], Observed, list[int]]:
+        """Return every place that was shown where it counts, with what `observed` returns of each."""
+        found = self._counting(self._memory.showings(None, gamma=self._gamma))
+        row_of = {place: row for row, place in enumerate(dict.fromkeys(one.example for one in found))}
+        return list(row_of), *self._summed_up(found, row_of, len(row_of), None)
 
-    def n_shown(self, places: Iterable[Place]) -> int:
-        """Return at how many steps these were shown, taken together."""
-        return sum(self._n_shown[place] for place in places)
+    def _counting(self, found: list[Showing]) -> list[Showing]:
+        """Leave out what episodes say that do not count."""
+        if not self._trust:
+            return found
+        counting = self._trust.counting({one.place[0] for one in found})
+        return [one for one in found if one.place[0] in counting]
 
-    def observed(self, places: Sequence[Place]) -> Observed:
-        """Return what followed where these were shown; nothing for one that was not."""
-        rows = np.array([self._number_of.get(place, -1) for place in places], dtype=np.int64)
-        held = np.where(rows >= 0, rows, len(self._number_of))
-        return Observed(*(np.append(of_all, 0.0)[held] for of_all in (
-            self._observed.counts, self._observed.totals, self._observed.squares)))  # fmt: skip
+    def _summed_up(
+        self, found: Sequence[Showing], row_of: Mapping[Place, int], n: int, exclude_task: str | None
+    ) -> tuple[Observed, list[int]]:
+        beside = self._believed({one.place: one.beside for one in found}, exclude_task)
+        steps = {(row_of[one.example], one.place) for one in found}
+        n_shown = Counter(row for row, _ in steps)
+        number_of: dict[str, int] = {}
+        episodes = [number_of.setdefault(one.place[0], len(number_of)) for one in found]
+        rows = [row_of[one.example] for one in found]
+        advantages, weights = _advantages([beside[one.place] for one in found])
+        shares = np.array([one.share for one in found]) * weights
+        known = shares > 0.0
+        observed = observed_showings(
+            np.array(rows, dtype=np.int64)[known], np.array(episodes, dtype=np.int64)[known], shares[known],
+            advantages[known], n,
+        )  # fmt: skip
+        return observed, [n_shown[row] for row in range(n)]
+
+    def own(self, places: Sequence[Place]) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places' own advantages, NaN where nothing is known, and how much each weighs."""
+        beside = self._believed(self._memory.beside(places, gamma=self._gamma), None)
+        alone = Beside(0.0, 0, None)
+        advantages, weights = _advantages([beside.get(place, alone) for place in places])
+        return np.where(weights > 0.0, advantages, math.nan), weights
+
+    def _believed(self, beside: Mapping[Place, Beside], exclude_task: str | None) -> Mapping[Place, Beside]:
+        """Return the same beside only those that count, of the latest 256 at a state."""
+        if not self._trust or not beside:
+            return beside
+        others = self._memory.alongside(list(beside), gamma=self._gamma, exclude_task=exclude_task)
+        counting = self._trust.counting({id_ for there in others.values() for id_, _ in there})
+        found = {}
+        for place, own in beside.items():
+            returns = [return_ for id_, return_ in others.get(place, ()) if id_ in counting]
+            mean = math.fsum(returns) / len(returns) if returns else None
+            found[place] = Beside(own.return_, len(returns), mean)
+        return found
 
 
-def _told(note: Note) -> tuple[Place, tuple[Place, ...]] | None:
-    """Return the step that a note is about (the first, if the whole), and what was shown there; None if nothing."""
-    listed = note.body.get("examples")
-    if not isinstance(listed, Sequence) or isinstance(listed, str):
-        return None
-    places = [
-        (pair[0], pair[1])
-        for pair in listed
-        if isinstance(pair, Sequence) and len(pair) == 2 and isinstance(pair[0], str) and isinstance(pair[1], int)
-    ]
-    return ((note.episode_id, note.step or 0), tuple(dict.fromkeys(places))) if places else None
+def _advantages(beside: Sequence[Beside]) -> tuple[np.ndarray, np.ndarray]:
+    return advantages_beside(
+        [one.return_ for one in beside],
+        [math.nan if one.others_mean is None else one.others_mean for one in beside],
+        [one.n_others for one in beside],
+    )

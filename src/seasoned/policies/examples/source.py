@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Literal, Protocol
+from typing import Any, Protocol
 
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Evidence, Experience, Note
+from seasoned.types import Episode, Experience, Note
 from seasoned.types.moment import Recall
+from seasoned.types.showing import Beside, Showing
 
 __all__ = ["ExampleSource"]
 
@@ -41,25 +42,41 @@ class ExampleSource(Protocol):
         """Return the namespace's median return."""
         ...
 
-    def evidence(
+    def showings(
         self,
-        state: str,
+        places: Collection[tuple[str, int]] | None,
         *,
-        k: int,
-        unit: Literal["steps", "states"],
-        threshold: float,
+        alike: bool = False,
         gamma: float | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
-    ) -> Evidence:
-        """Return what is known about the moments most like a state."""
+        exclude_task: str | None = None,
+        most: int | None = None,
+    ) -> list[Showing]:
+        """Return at which steps some were shown."""
+        ...
+
+    def beside(
+        self, places: Collection[tuple[str, int]], *, gamma: float | None = None, exclude_task: str | None = None
+    ) -> dict[tuple[str, int], Beside]:
+        """Return steps' returns beside those of the others at their distinct states."""
+        ...
+
+    def alongside(
+        self,
+        places: Collection[tuple[str, int]],
+        *,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        most: int = 256,
+    ) -> dict[tuple[str, int], list[tuple[str, float]]]:
+        """Return the latest others at the distinct states of some steps: whose each is, and its return."""
+        ...
+
+    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """Return by episode and source what unrevoked feedback adds up to."""
         ...
 
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode."""
-        ...
-
-    def shown_after(self, position: tuple[int, int] = (0, 0)) -> tuple[tuple[int, int], list[Note], bool]:
-        """Return where to go on, the notes of what was shown since a position, and whether these are all there are."""
         ...
 
     def notes(self, *, kind: str | None = None, episode_id: str | None = None) -> list[Note]:

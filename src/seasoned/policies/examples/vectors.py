@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +17,7 @@ from seasoned.policies.examples.source import ExampleSource
 from seasoned.protocols.models import Embedder
 from seasoned.types import Episode, Evidence, Experience, Note
 from seasoned.types.moment import KEYS, Moment, Recall
+from seasoned.types.showing import Beside, Showing
 
 __all__ = ["VectorIndex", "VectorRecall"]
 
@@ -122,6 +124,14 @@ class VectorIndex:
 class VectorSource(ExampleSource, Protocol):
     """What is asked of a memory here."""
 
+    def evidence(self, state: str, *, k: int, unit: Literal["steps", "states"], threshold: float) -> Evidence:
+        """Return what is known about the moments most like a state."""
+        ...
+
+    def redacted(self, text: str) -> str:
+        """Return a text as the memory stores it, and looks it up."""
+        ...
+
     def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
         """Return stored episodes, or the last few, in commit order."""
         ...
@@ -132,7 +142,11 @@ class VectorRecall:
 
     A query's texts are looked up among the stored tasks, states, plans and reasonings by their vectors; what is found
     is recalled from the memory by its own text, beside what the memory finds by words. Every similarity is then the
-    cosine of the two texts, 0 where it is below 0. A text without a vector is embedded; so embed through a cache.
+    cosine of the two texts, 0 where it is below 0. A text without a vector is embedded; so embed through a cache. The
+    embedder reads a query as the memory redacts it.
+
+    A text that the embedder refuses (too long for its model, say) is left out: it is found by words alone, and is like
+    nothing under its key. `n_refused` counts such texts. A query is refused only if all its texts are.
 
     What is erased, aborted or set aside is never recalled: every moment comes from the memory. But the vector of an
     erased text stays in the embedder's cache, under its digest, until `CachedEmbedder.forget` is told of it.
@@ -162,8 +176,14 @@ class VectorRecall:
         self._indexes = {key: VectorIndex(embedder) for key in KEYS}
         self._embedder = embedder
         self._seen = 0
+        self._refused: set[str] = set()
         self._lock = threading.Lock()
         self.gamma, self.encoder = memory.gamma, memory.encoder
+
+    @property
+    def n_refused(self) -> int:
+        """How many stored texts the embedder has refused so far."""
+        return len(self._refused)
 
     def recall(
         self,
@@ -178,7 +198,7 @@ class VectorRecall:
         """Return moments found by words and by meaning, their similarities by meaning; see `Memory.recall`.
 
         Raises:
-            InputError: as for `Memory.recall`.
+            InputError: as for `Memory.recall`; or the embedder refuses every text of the query.
             ModelError: the embedder failed.
         """
         options: dict[str, Any] = {"whole": whole, "gamma": gamma, "exclude_task": exclude_task}
@@ -186,16 +206,31 @@ class VectorRecall:
         by_words = self._memory.recall(texts, pool=pool, **options)
         with self._lock:
             self._follow(next(iter(texts.values())))
-            asked = dict(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
+            asked = self._asked({key: self._memory.redacted(text) for key, text in texts.items()})
             found = {moment.place: moment for moment in by_words.moments}
-            for key in texts:
+            for key in asked:
                 known = {_written(moment, key) for moment in found.values()}
                 for near, cosine in self._indexes[key].nearest(asked[key], _NEAREST_TEXTS):
                     if cosine > 0.0 and near not in known:
                         there = {name: said for name, said in texts.items() if name == "observation"} | {key: near}
                         more = self._memory.recall(there, pool=min(pool, _MOMENTS_OF_ONE), **options)
                         found |= {moment.place: moment for moment in more.moments if moment.place not in found}
-            return Recall(self._scored(list(found.values()), asked), by_words.highest)
+            return Recall(self._scored(list(found.values()), list(texts), asked), by_words.highest)
+
+    def _asked(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        """Return the vectors of a query's texts, without those that are refused."""
+        try:
+            return dict(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
+        except InputError:
+            if len(texts) == 1:
+                raise
+            found: dict[str, Vector] = {}
+            for key, text in texts.items():
+                with contextlib.suppress(InputError):
+                    found |= self._asked({key: text})
+            if not found:
+                raise
+            return found
 
     def _follow(self, any_text: str) -> None:
         """Take in the texts of episodes that came since."""
@@ -223,17 +258,28 @@ class VectorRecall:
 
     def _take(self, key: str, texts: Iterable[str]) -> None:
         index = self._indexes[key]
-        index.add_many([(text, text) for text in dict.fromkeys(texts) if text not in index])
+        new = [text for text in dict.fromkeys(texts) if text not in index and text not in self._refused]
+        halves = [new]
+        while halves:  # a text that is refused takes those beside it with it; so they are tried apart
+            some = halves.pop()
+            try:
+                index.add_many([(text, text) for text in some])
+            except InputError:
+                half = len(some) // 2
+                if not half:
+                    self._refused.update(some)
+                else:
+                    halves += [some[half:], some[:half]]
 
-    def _scored(self, moments: list[Moment], asked: Mapping[str, Vector]) -> tuple[Moment, ...]:
-        similar: list[dict[str, float]] = [dict.fromkeys(asked, 0.0) for _ in moments]
+    def _scored(self, moments: list[Moment], keys: Sequence[str], asked: Mapping[str, Vector]) -> tuple[Moment, ...]:
+        similar: list[dict[str, float]] = [dict.fromkeys(keys, 0.0) for _ in moments]
         for key, vector in asked.items():
             written = [_written(moment, key) for moment in moments]
-            there = [said for said in written if said is not None]
-            self._take(key, there)
+            self._take(key, [said for said in written if said is not None])
+            there = [said for said in written if said is not None and said in self._indexes[key]]
             cosines = iter(self._indexes[key].cosines(vector, there))
             for row, said in zip(similar, written, strict=True):
-                if said is not None:
+                if said is not None and said in self._indexes[key]:
                     row[key] = max(0.0, next(cosines))
         return tuple(replace(moment, similarities=row) for moment, row in zip(moments, similar, strict=True))
 
@@ -249,28 +295,42 @@ class VectorRecall:
         """Return the namespace's median return."""
         return self._memory.median_return(gamma=gamma)
 
-    def evidence(
+    def showings(
         self,
-        state: str,
+        places: Collection[tuple[str, int]] | None,
         *,
-        k: int,
-        unit: Literal["steps", "states"],
-        threshold: float,
+        alike: bool = False,
         gamma: float | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
-    ) -> Evidence:
-        """Return what is known about the moments most like a state, by words."""
-        return self._memory.evidence(
-            state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_steps=exclude_steps
-        )
+        exclude_task: str | None = None,
+        most: int | None = None,
+    ) -> list[Showing]:
+        """Return at which steps some were shown."""
+        return self._memory.showings(places, alike=alike, gamma=gamma, exclude_task=exclude_task, most=most)
+
+    def beside(
+        self, places: Collection[tuple[str, int]], *, gamma: float | None = None, exclude_task: str | None = None
+    ) -> dict[tuple[str, int], Beside]:
+        """Return steps' returns beside those of the others at their distinct states."""
+        return self._memory.beside(places, gamma=gamma, exclude_task=exclude_task)
+
+    def alongside(
+        self,
+        places: Collection[tuple[str, int]],
+        *,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        most: int = 256,
+    ) -> dict[tuple[str, int], list[tuple[str, float]]]:
+        """Return the latest others at the distinct states of some steps."""
+        return self._memory.alongside(places, gamma=gamma, exclude_task=exclude_task, most=most)
+
+    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """Return by episode and source what unrevoked feedback adds up to."""
+        return self._memory.credits(episode_ids)
 
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode."""
         return self._memory.get(episode_id)
-
-    def shown_after(self, position: tuple[int, int] = (0, 0)) -> tuple[tuple[int, int], list[Note], bool]:
-        """Return the notes of what was shown since a position."""
-        return self._memory.shown_after(position)
 
     def notes(self, *, kind: str | None = None, episode_id: str | None = None) -> list[Note]:
         """Return unrevoked notes, in order."""

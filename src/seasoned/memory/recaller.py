@@ -1,0 +1,313 @@
+"""Moments by several keys at once: goal, plan, observation, reasoning."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from seasoned.core import jaccard
+from seasoned.memory.damage import carrying
+from seasoned.memory.goals import Goals
+from seasoned.memory.outside import Outside
+from seasoned.memory.reader import Reader
+from seasoned.memory.retrieval import Retriever
+from seasoned.memory.schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.showing import Shown
+from seasoned.memory.store import Store
+from seasoned.memory.thoughts import Thoughts
+from seasoned.protocols import StateEncoder
+from seasoned.types import Experience, normalize_action
+from seasoned.types.moment import Moment, Recall
+
+__all__ = ["Recaller"]
+
+MAX_VISITS = 256
+"""How many of the latest visits to one distinct state are looked through."""
+
+MAX_AT_ONE = 8
+"""How many steps at one distinct state are recalled: more of one moment would crowd out the others."""
+
+MAX_SCANNED = 256
+"""How many steps of such episodes are compared with the observation."""
+
+_REMEMBERED_TEXTS = 4096
+
+_SETS = (
+    "SELECT visit, tokens, set_id FROM step JOIN feature_set ON feature_set.namespace_id = step.namespace_id "
+    "AND feature_set.id = set_id WHERE step.namespace_id = ? AND live"
+)
+
+Place = tuple[str, int]
+
+
+class Recaller:
+    """Follows what one namespace's moments can be found by, other than their states, and puts the keys together."""
+
+    def __init__(
+        self, store: Store, namespace_id: int, retriever: Retriever, encoder: StateEncoder, gamma: float
+    ) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._retriever = retriever
+        self._gamma = gamma
+        self._reader = Reader(store, namespace_id)
+        self._encoder = encoder
+        self._features = functools.lru_cache(_REMEMBERED_TEXTS)(carrying(encoder.features))
+        self._goals = Goals(store, namespace_id, self._features)
+        self._thoughts = Thoughts(store, namespace_id, self._features)
+        self.shown = Shown(store, namespace_id, self._thoughts)
+        self._retired: dict[bool, set[tuple[int, int | str]]] = {}
+        self._seen: Hashable = None
+        self._seen_epoch: int | None = None
+        self._medians: dict[int, float | None] = {}
+
+    def _follow(self) -> None:
+        """Take in what was committed since, by anybody; inside a snapshot."""
+        mark = self._store.version(self._ns).mark
+        if mark == self._seen:
+            return
+        epoch = self._store.execute("SELECT epoch FROM namespace WHERE id = ?", (self._ns,)).fetchone()[0]
+        if epoch != self._seen_epoch:
+            self._goals.clear()
+            self._thoughts.clear()
+            self._features.cache_clear()
+            self._seen_epoch = epoch
+        self._goals.follow()
+        self._thoughts.follow()
+        self.shown.committed()
+        self._medians.clear()
+        self._retired.clear()
+        self._seen = mark
+
+    # ------------------------------------------------------------------------------------------ by several keys
+
+    def recall(
+        self,
+        texts: Mapping[str, str],
+        *,
+        pool: int,
+        whole: bool,
+        gamma: float,
+        exclude_task: str | None,
+        with_credits: bool,
+    ) -> Recall:
+        """Return moments that fit; see `Memory.recall`."""
+        seen = texts.get("observation")
+        asked = None if seen is None else self._encoder.features(seen)
+        with self._retriever.view(gamma, 1.0) as view_id:
+            self._follow()
+            visits = [] if asked is None else self._nearest_visits(view_id, asked, pool, Outside(exclude_task))
+            n_episodes = max(1, pool // 4) if visits and not whole else pool
+            ordinals = self._goals.nearest(texts["goal"], n_episodes, exclude_task) if "goal" in texts else []
+            plans = self._thoughts.nearest_plans(texts["plan"], n_episodes) if "plan" in texts else []
+            thoughts = self._thoughts.nearest_reasonings(texts["reasoning"], pool) if "reasoning" in texts else []
+            ordinal_of = self._ordinals({*plans, *(episode_id for episode_id, _ in thoughts)})
+            ordinals += [ordinal_of[episode_id] for episode_id in plans if episode_id in ordinal_of]
+            visits += [ordinal_of[id_] << STEP_BITS | step for id_, step in thoughts if id_ in ordinal_of]
+            if whole:
+                visits = [ordinal << STEP_BITS for ordinal in [*ordinals, *(visit >> STEP_BITS for visit in visits)]]
+            elif asked is not None:
+                visits += self._best_steps(dict.fromkeys(ordinals), asked)
+            else:
+                visits += [ordinal << STEP_BITS for ordinal in ordinals]
+            rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), list(dict.fromkeys(visits)))
+            set_of = {visit: set_id for visit, _, set_id in rows}
+            moments = self._moments(view_id, texts, self._alike(rows, asked), set_of, exclude_task, whole=whole)
+            highest = self._store.execute(
+                "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?", (self._ns, view_id)
+            ).fetchone()[0]
+            return Recall(self._with_credits(moments) if with_credits else moments, highest)
+
+    def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> list[int]:
+        """Return visits to the distinct states most like what was asked, at most `pool` in all.
+
+        Of each action there the visit that earned most and the one that earned least, of the latest 256 visits.
+        """
+        visits: list[int] = []
+        for set_id, similarity in self._retriever._nearest_sets(asked, pool, 0.0, outside):
+            if similarity <= 0.0 or len(visits) >= pool:
+                break
+            rows = self._store.execute(
+                "SELECT step.visit, key_id, return_ FROM step INDEXED BY step_by_set "
+                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+                f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} ORDER BY step.visit DESC "
+                "LIMIT ?",
+                (view_id, self._ns, set_id, *outside.values, MAX_VISITS),
+            ).fetchall()
+            of_action: dict[int, list[tuple[float, int]]] = {}
+            for visit, key_id, return_ in rows:
+                of_action.setdefault(key_id, []).append((return_, visit))
+            found = [visit for both in of_action.values() for visit in {max(both)[1], min(both)[1]}]
+            visits += sorted(found, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]
+        return visits
+
+    def _ordinals(self, ids: Iterable[str]) -> dict[str, int]:
+        """Return the ordinals of these episodes; what has arrived, and is not folded, has none yet."""
+        rows = self._store.execute_in(
+            "SELECT id, ordinal FROM episode WHERE namespace_id = ? AND ordinal >= 0 AND id IN {values}",
+            (self._ns,), list(ids),
+        )  # fmt: skip
+        return dict(rows)
+
+    def _best_steps(self, ordinals: Iterable[int], asked: frozenset[str]) -> list[int]:
+        """Return of each episode the step whose state is most like what was asked, the latest among equals."""
+        rows: list[Any] = []
+        for ordinal in ordinals:
+            rows += self._store.execute(
+                f"{_SETS} AND visit BETWEEN ? AND ? ORDER BY visit LIMIT ?",
+                (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1, MAX_SCANNED - len(rows)),
+            ).fetchall()
+            if len(rows) >= MAX_SCANNED:
+                break
+        best: dict[int, tuple[float, int]] = {}
+        for visit, similarity in self._alike(rows, asked).items():
+            best[visit >> STEP_BITS] = max(best.get(visit >> STEP_BITS, (-1.0, -1)), (similarity, visit))
+        return [visit for _, visit in best.values()]
+
+    def _alike(self, rows: list[Any], asked: frozenset[str] | None) -> dict[int, float]:
+        """Return by visit how like its state is to what was asked, by the sets that are stored; 0 if nothing was."""
+        if asked is None or not rows:
+            return {visit: 0.0 for visit, *_ in rows}
+        number_of = self._retriever._token_of
+        known = np.array([number_of[feature] for feature in asked if feature in number_of], dtype=np.uint32)
+        sizes = np.array([len(tokens) // 4 for _, tokens, _ in rows])
+        stored = np.frombuffer(b"".join(tokens for _, tokens, _ in rows), dtype="<u4")
+        shared = np.isin(stored, known)
+        ends = np.cumsum(sizes)
+        common = np.diff(np.concatenate([[0], np.cumsum(shared)])[np.concatenate([[0], ends])])
+        union = sizes + len(asked) - common
+        similar = np.where(union > 0, common / np.maximum(union, 1), 1.0)
+        return dict(zip((visit for visit, *_ in rows), similar.tolist(), strict=True))
+
+    def _moments(
+        self,
+        view_id: int,
+        texts: Mapping[str, str],
+        alike: Mapping[int, float],
+        set_of: Mapping[int, int],
+        exclude_task: str | None,
+        *,
+        whole: bool,
+    ) -> tuple[Moment, ...]:
+        visits, outside, retired = list(alike), Outside(exclude_task), self._retired_pairs(whole=whole)
+        found = self._reader.experiences(view_id, visits)
+        about = {
+            ordinal: (ending, arm)
+            for ordinal, ending, arm in self._store.execute_in(
+                "SELECT ordinal, ending, arm FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
+                (self._ns,), list({visit >> STEP_BITS for visit in visits}),
+            )
+        }  # fmt: skip
+        tried = self._tried(view_id, list(set(set_of.values())), outside)
+        said = self._thoughts.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
+        asked = {key: self._features(text) for key, text in texts.items() if key != "observation"}
+
+        @functools.cache
+        def similarity(key: str, text: str | None) -> float:
+            return 0.0 if text is None else jaccard(asked[key], self._features(text))
+
+        moments = []
+        for visit in visits:
+            seen = found[visit][0]
+            if seen.task == outside.task:
+                continue
+            place = seen.episode_id, seen.step
+            plan, reasoning = said.plans.get(seen.episode_id), said.reasonings.get(place)
+            written = {"goal": seen.task, "plan": plan, "reasoning": reasoning}
+            near = {key: similarity(key, written[key]) for key in asked}
+            if "observation" in texts:
+                near["observation"] = alike[visit]
+            set_id, key_id = set_of[visit], found[visit][1]
+            count, total = tried.get((set_id, key_id), (1, seen.return_))
+            done = normalize_action(plan or f"\t{place}") if whole else key_id
+            moments.append(
+                Moment(
+                    seen, near, *about[visit >> STEP_BITS], plan, reasoning, (set_id, done) in retired,
+                    count, total / count,
+                )
+            )  # fmt: skip
+        return tuple(moments)
+
+    def _tried(self, view_id: int, set_ids: list[int], outside: Outside) -> dict[tuple[int, int], tuple[int, float]]:
+        """Return by distinct state and action how often it was taken there, and what that earned in all."""
+        if outside:
+            rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
+        else:
+            rows = self._reader.evidence(view_id, set_ids)
+        return {(row[0], row[1]): (row[2], row[4]) for row in rows}
+
+    def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
+        """Say of each moment's episode what came from whom."""
+        credited = self.credits({moment.experience.episode_id for moment in moments})
+        return tuple(replace(moment, credits=credited[moment.experience.episode_id]) for moment in moments)
+
+    def _retired_pairs(self, *, whole: bool) -> set[tuple[int, int | str]]:
+        """Return which distinct states with which actions (of whole episodes: plans) are retired."""
+        if whole not in self._retired:
+            places = self._thoughts.retired()
+            pairs = self.shown.pairs(places)
+            plans = self._thoughts.at(places).plans if whole else {}
+            self._retired[whole] = {
+                (set_id, normalize_action(plans.get(place[0], f"\t{place}")) if whole else key_id)
+                for place, (set_id, key_id) in pairs.items()
+                if not whole or place[1] == 0
+            }
+        return self._retired[whole]
+
+    # ------------------------------------------------------------------------------------------ by place
+
+    def experiences(self, places: Collection[Place], *, gamma: float) -> dict[Place, Experience]:
+        """Return stored steps by their places; see `Memory.experiences`."""
+        with self._retriever.view(gamma, 1.0) as view_id:
+            ordinal_of = self._ordinals({episode_id for episode_id, _ in places})
+            visits = [
+                ordinal_of[episode_id] << STEP_BITS | step
+                for episode_id, step in places
+                if episode_id in ordinal_of and 0 <= step < MAX_STEPS
+            ]
+            rows = self._store.execute_in(
+                "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
+            )
+            found = self._reader.experiences(view_id, [row[0] for row in rows])
+        return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
+
+    @contextlib.contextmanager
+    def following(self, gamma: float) -> Iterator[int]:
+        """A snapshot in which everything is followed; gives the id of the view for this discount."""
+        with self._retriever.view(gamma, 1.0) as view_id:
+            self._follow()
+            yield view_id
+
+    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """Return what came from whom; see `Memory.credits`."""
+        credited = {}
+        for id_, ordinal in self._ordinals(episode_ids).items():
+            credited[id_] = dict(
+                self._store.execute(
+                    "SELECT source, sum(reward * weight) FROM feedback WHERE namespace_id = ? "
+                    "AND visit BETWEEN ? AND ? AND live GROUP BY source",
+                    (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
+                ).fetchall()
+            )
+        return credited
+
+    def median_return(self, *, gamma: float) -> float | None:
+        """Return the median return; see `Memory.median_return`."""
+        with self._retriever.view(gamma, 1.0) as view_id:
+            self._follow()
+            if view_id not in self._medians:
+                row = self._store.execute(
+                    "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "
+                    "FROM distribution WHERE namespace_id = ? AND view_id = ?) AS ranked WHERE 2 * below >= n "
+                    "ORDER BY mean LIMIT 1",
+                    (self._ns, view_id),
+                ).fetchone()
+                self._medians[view_id] = None if row is None else float(row[0])
+            return self._medians[view_id]

@@ -1,0 +1,123 @@
+"""Async methods called from synchronous code, also where an event loop runs already."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+import warnings
+
+import pytest
+
+from seasoned.envs import Grid
+from seasoned.sync import Sync
+from seasoned.testing import check_environment
+
+
+class Clock:
+    """Remembers the loop and what was said; an async resource belongs to one loop."""
+
+    def __init__(self) -> None:
+        self.loops, self.closed, self.cancelled = set(), False, False
+
+    async def tick(self, what="tock", *, fail=False):
+        self.loops.add(asyncio.get_running_loop())
+        await asyncio.sleep(0)
+        if fail:
+            raise ValueError(what)
+        return what
+
+    async def wait(self, begun):
+        begun.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            self.cancelled = True
+            raise
+
+    def now(self):
+        return 12
+
+    async def aclose(self):
+        self.loops.add(asyncio.get_running_loop())
+        self.closed = True
+
+
+def use(clock):
+    with Sync(clock) as sync:
+        said = [sync.tick(), sync.tick("tick"), sync.now()]
+        with pytest.raises(ValueError, match="broken"):
+            sync.tick("broken", fail=True)
+        said.append(sync.tick("again"))
+    return said
+
+
+async def use_inside(clock):
+    return use(clock), asyncio.get_running_loop()
+
+
+def test_methods_are_called_on_one_loop_and_the_target_is_closed():
+    clock = Clock()
+    assert use(clock) == ["tock", "tick", 12, "again"]
+    assert clock.closed
+    assert len(clock.loops) == 1
+
+
+def test_where_a_loop_runs_already_nothing_differs():
+    clock = Clock()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        said, running = asyncio.run(use_inside(clock))
+        gc.collect()  # a coroutine that nobody awaited would warn now
+    assert said == ["tock", "tick", 12, "again"]
+    assert clock.closed
+    assert len(clock.loops) == 1
+    assert running not in clock.loops
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("seasoned-sync")]
+
+
+def test_one_that_was_used_outside_goes_on_inside_on_the_same_loop():
+    clock = Clock()
+    sync = Sync(clock)
+    assert sync.tick() == "tock"
+
+    async def inside():
+        assert sync.tick("inside") == "inside"
+        sync.close()
+
+    asyncio.run(inside())
+    assert clock.closed
+    assert len(clock.loops) == 1
+
+
+def test_the_public_checks_run_in_a_notebook():
+    async def cell():
+        check_environment(lambda: Grid(["S.G"]), episodes=1)
+
+    asyncio.run(cell())
+
+
+def test_an_interrupt_ends_what_the_thread_does():
+    clock, begun = Clock(), threading.Event()
+
+    def interrupt():
+        begun.wait()
+        os.kill(os.getpid(), signal.SIGINT)
+
+    async def cell():
+        # asyncio.run turns the first SIGINT into a cancellation; a notebook has Python's own handler.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        threading.Thread(target=interrupt).start()
+        with Sync(clock) as sync:
+            sync.wait(begun)
+
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            asyncio.run(cell())
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert clock.cancelled
+    assert clock.closed
