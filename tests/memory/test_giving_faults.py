@@ -12,7 +12,7 @@ from postgres_server import postgres, server  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.memory.postgres_migration import prepare_schema
-from seasoned.memory.postgres_schema import MIGRATIONS, POSTGRES_VERSION
+from seasoned.memory.postgres_schema import GROUP, MIGRATIONS, POSTGRES_VERSION
 from seasoned.memory.postgres_wire import connect, parse_url
 from seasoned.memory.tenants import migrate
 from seasoned.types import Choice, OwnAnswer, Thumbs
@@ -117,6 +117,12 @@ def test_a_database_of_version_3_gets_notes_from_its_owner(request):
     owner = running.fresh()
     Memory.open(owner).close()
     name = f"tenant_{os.getpid()}_{os.urandom(3).hex()}"
+    database = owner.rsplit("/", 1)[1]
+    with (
+        running.connect() as admin
+    ):  # the group of tenants belongs to the server: another test's owner may have made it
+        if admin.execute("SELECT 1 FROM pg_roles WHERE rolname = %s", (GROUP,)).fetchone():
+            admin.execute(f"GRANT {GROUP} TO owner_{database} WITH ADMIN OPTION")
     migrate(owner, [name], {name: "secret"})
     url = running.url(name, "secret", owner.rsplit("/", 1)[1])
     with Memory.open(url) as memory:

@@ -412,3 +412,45 @@ def test_bad_input_is_refused(memory, call, seen):
     assert seen in caught.value.seen
     assert caught.value.rule.strip()
     assert caught.value.next_step.strip()
+
+
+# ------------------------------------------------------------------------------- what a success is held against
+
+ROOMS = ("vault exit north", "washroom exit west", "shower coin here")
+
+
+def walk(memory, last="take coin", reward=1.0, **fields):
+    steps = [Step(ROOMS[0], "go north"), Step(ROOMS[1], "go west"), Step(ROOMS[2], last, reward)]
+    memory.add(Episode("get coin", steps, **fields))
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_a_memory_of_successes_alone_shows_each_room_its_own_step(memory, room):
+    for _ in range(6):  # the nearer to the end, the less is discounted: no reason against the first step
+        walk(memory)
+    first = Examples(memory, window=0).retrieve(Query("get coin", observation=room))[0]
+    assert (first.state, first.kind) == (room, "imitate")
+
+
+def test_beside_rivals_the_mean_at_the_state_decides_and_not_what_others_earn_elsewhere(memory):
+    for action, reward in (("slow", 0.4), ("quick", 0.6)):
+        one(memory, action, reward)
+    for number in range(5):
+        one(memory, f"jackpot {number}", 50.0, state=f"{CART} gift", task="elsewhere")
+    actions = [action for _, action in shown(Examples(memory, k=9, keys={"observation": 1}))]
+    assert "quick" in actions
+    assert "slow" not in actions
+
+
+def test_without_rivals_a_return_above_0_is_enough_once_such_returns_are_known(memory):
+    one(memory, "good", 0.2)
+    one(memory, "better", 0.9, state=f"{CART} gift")
+    one(memory, "useless", 0.0, state=f"{CART} sale")
+    kinds = dict(reversed(pair) for pair in shown(Examples(memory, k=9, avoid=True, keys={"observation": 1})))
+    assert kinds == {"good": "imitate", "better": "imitate", "useless": "avoid"}
+
+
+def test_where_no_return_is_above_0_only_comparing_tells(memory):
+    one(memory, "short way", -3.0)
+    one(memory, "long way", -13.0, state=f"{CART} gift")
+    assert shown(Examples(memory, k=9, keys={"observation": 1})) == [("imitate", "short way")]

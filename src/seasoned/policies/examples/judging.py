@@ -90,6 +90,7 @@ def judge(
     *,
     median: Callable[[], float | None],
     floor: Callable[[float], bool],
+    neutral: float | None,
     model: Callable[[Moment], bool],
     whole: bool,
     believed: bool,
@@ -97,10 +98,15 @@ def judge(
     """Return the candidates among the moments found, the most relevant first.
 
     Moments with the same state and action are pooled (of whole episodes, those with the same first state and plan: a
-    first action is no plan). A moment is a success if its return is above the baseline, and `floor` holds of it; it
+    first action is no plan). A moment is a success if its return is above its baseline, and `floor` holds of it; it
     failed if its return is below the baseline, or `floor` does not hold. Both count in the worth of their pair: an
     action that mostly fails there is no model because it worked once. A pair with a retired moment is no model either,
     nor is a moment of which `model` does not hold. Moments that share nothing with the query are left out.
+
+    The baseline of a pair with rivals, other actions at its own distinct state that earned more or less, is the mean
+    return there, over all of their tries. Without rivals it is that of all moments found (`baseline_of`), but at most
+    `neutral`, which a return need only reach: elsewhere other returns are earned for other reasons, such as being
+    nearer to the end, and an action that nothing was better than is no failure for that.
 
     A pair's own outcome is the mean return of all steps that the memory holds of it, if all are `believed` (and it is
     no plan); else of its moments here. `showings` says what followed where a pair's members were shown.
@@ -115,7 +121,13 @@ def judge(
     for moment in moments:
         done = moment.experience.action if not whole else moment.plan or f"\t{moment.place}"
         pairs.setdefault((features(moment.experience.state), normalize_action(done)), []).append(moment)
-    own = [_mean_return(members, pooled=believed and not whole) - baseline for members in pairs.values()]
+    means = [_mean_return(members, pooled=believed and not whole) for members in pairs.values()]
+    tries = [members[0].tries if believed and not whole else len(members) for members in pairs.values()]
+    baselines = _baselines([state for state, _ in pairs], means, tries, baseline, neutral)
+    own = [
+        mean - (min(level, least) if least is not None and floor(mean) else level)
+        for mean, (level, least) in zip(means, baselines, strict=True)
+    ]
     observed, n_shown = showings([[one.place for one in members] for members in pairs.values()])
     observed = observed.with_own(own)
     shrinkage = derived_shrinkage(observed)
@@ -126,7 +138,7 @@ def judge(
         kind: Kind = "imitate" if above >= 0.5 else "avoid"
         if kind == "imitate" and any(one.retired for one in members):
             continue
-        fit = [one for one in members if _turned_out(one.experience.return_, baseline, floor) == kind]
+        fit = [one for one in members if _turned_out(one.experience.return_, *baselines[row], floor) == kind]
         fit = [one for one in fit if kind == "avoid" or model(one)]
         if not fit:
             continue
@@ -143,10 +155,33 @@ def _standing_for(near: Mapping[Place, float], kind: Kind, moment: Moment) -> tu
     return near[moment.place], return_ if kind == "imitate" else -return_
 
 
-def _turned_out(return_: float, baseline: float, floor: Callable[[float], bool]) -> Kind | None:
-    if return_ < baseline or not floor(return_):
+def _baselines(
+    states: Sequence[frozenset[str]],
+    means: Sequence[float],
+    tries: Sequence[int],
+    all_found: float,
+    neutral: float | None,
+) -> list[tuple[float, float | None]]:
+    """Return for each pair what it is held against, and the least that is enough where it has no rivals."""
+    at: dict[frozenset[str], list[int]] = {}
+    for row, state in enumerate(states):
+        at.setdefault(state, []).append(row)
+    found: list[tuple[float, float | None]] = []
+    for state in states:
+        rows = at[state]
+        if min(means[row] for row in rows) == max(means[row] for row in rows):
+            found.append((all_found, neutral))
+        else:
+            found.append((sum(tries[row] * means[row] for row in rows) / sum(tries[row] for row in rows), None))
+    return found
+
+
+def _turned_out(return_: float, baseline: float, least: float | None, floor: Callable[[float], bool]) -> Kind | None:
+    if not floor(return_):
         return "avoid"
-    return "imitate" if return_ > baseline else None
+    if least is not None and return_ >= least:
+        return "imitate"
+    return "avoid" if return_ < baseline else "imitate" if return_ > baseline else None
 
 
 def _mean_return(members: Sequence[Moment], *, pooled: bool) -> float:

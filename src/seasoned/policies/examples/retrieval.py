@@ -36,10 +36,12 @@ class Examples(Curation):
     (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k. No model is
     asked.
 
-    *Judged*: what is worth imitating follows from values. A moment is a success if its return is above the mean return
-    of the moments found, weighted by similarity; where these all earned the same, above the namespace's median; where
-    that is the same too, above 0 (`baseline_of`). Where the memory knows returns above 0, it has to be above 0 itself;
-    `min_value` puts another floor there. Failures enter the values, and are shown only when `avoid` asks for them.
+    *Judged*: what is worth imitating follows from values. Where several actions were tried at a moment's own distinct
+    state, it is a success if its return is above the mean return there. Where one was, any return above 0 is, once the
+    memory knows such returns (`min_value` puts another floor there). While it knows none, a success is above the mean
+    return of the moments found, weighted by similarity; where these all earned the same, above the namespace's median;
+    where that is the same too, above 0 (`baseline_of`). Failures enter the values, and are shown only when `avoid` asks
+    for them.
 
     *Valued*: what a moment's action earned on average at its state, above that baseline, is one observation of its
     worth, and each episode that showed it, or what is the same state and action, another (`seasoned.core.showing`): at
@@ -175,7 +177,8 @@ class Examples(Curation):
             highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
         candidates = judge(
             moments, self._weights, functools.partial(self._showings.observed, alike=not whole, exclude_task=about),
-            self._features, median=median, floor=self._floor(highest), model=self._is_model, whole=whole,
+            self._features, median=median, floor=self._floor(highest), neutral=self._neutral(highest),
+            model=self._is_model, whole=whole,
             believed=not self._trust,
         )  # fmt: skip
         chosen: list[Candidate] = []
@@ -185,6 +188,12 @@ class Examples(Curation):
                 relevance=1.0 - self._diversity, per_episode=self._per_episode, per_task=self._per_task,
             )  # fmt: skip
         return fitted(self._with_windows(chosen), budget, self._text_chars, self.count)
+
+    def _neutral(self, highest: float | None) -> float | None:
+        """The return that is enough where nothing else was tried; None where only comparing tells."""
+        return (
+            self._min_value if self._min_value is not None else 0.0 if highest is not None and highest > 0.0 else None
+        )
 
     def _floor(self, highest: float | None) -> Callable[[float], bool]:
         """What has to hold of a return, other than being above the baseline."""
