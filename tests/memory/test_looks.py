@@ -70,8 +70,14 @@ def test_numbers_that_a_restored_dump_brought_are_in_nobodys_way(postgres, fresh
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
         for number in range(12):
             memory.add(episode(f"e{number}"))
-        with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:  # to those that come next
-            admin.execute("UPDATE seasoned.episode SET ordinal = ordinal + 13")
+        with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+            # To those that come next: the numbers are the server's, so others' transactions may take some between.
+            admin.execute(
+                "WITH old AS (SELECT ordinal, row_number() OVER (ORDER BY ordinal) AS place FROM seasoned.episode)"
+                " UPDATE seasoned.episode SET ordinal = %s + pg_current_xact_id()::text::bigint + old.place"
+                " FROM old WHERE old.ordinal = episode.ordinal",
+                (FIRST_ARRIVAL,),
+            )
         memory.add(episode("new"))
         assert reader.stats().waiting == 1  # the others had to be folded first
         assert (

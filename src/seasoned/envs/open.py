@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import importlib
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
 from seasoned.envs.bandit import ContextualBandit
+from seasoned.envs.code import search_working_folder
 from seasoned.envs.games import CHALLENGES
 from seasoned.envs.grid import Grid
 from seasoned.envs.options import Option, parse_query, read_given
@@ -93,8 +93,7 @@ def _open_bandit(target: str, given: dict[str, str], _: str | Path | None) -> En
 def _open_python(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
     """An environment of one's own: `python:package.module:callable?option=text`, from the working folder too."""
     module, _colon, attribute = target.partition(":")
-    if (here := str(Path.cwd())) not in sys.path:  # as `python -m` has it; an installed command has not
-        sys.path.append(here)
+    search_working_folder()
     try:
         make = getattr(importlib.import_module(module), attribute)
     except (ImportError, AttributeError, ValueError) as error:

@@ -17,11 +17,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from seasoned.core import Interval, mean_interval
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, excerpt
 from seasoned.lab.branches import Base, base_of, contains, files, lines_of, namespaces
+from seasoned.lab.branches.exchange import Exchange
 from seasoned.lab.branches.journal import Journal
+from seasoned.lab.branches.opening import identity_of, open_branch
 from seasoned.memory import Memory
-from seasoned.memory.merge import encoder_of
 from seasoned.memory.partial import check_path
 from seasoned.memory.store import is_url
 from seasoned.protocols import StateEncoder
@@ -105,13 +106,12 @@ def fork(
         if candidate is not None:
             raise InputError(f"candidate = {excerpt(str(candidate))}", "a server keeps its forks", "Leave it out.")
         name = f"{namespace}~fork-{uuid.uuid4().hex[:8]}"
-        with _opened(str(live), namespace, encoder) as memory:
+        with open_branch(str(live), namespace, encoder) as memory:
             base = namespaces.copy(memory, str(live), name)
         return Fork(str(live), str(live), namespace, name, {namespace: base})
     if candidate is None or is_url(candidate):
         raise InputError(f"candidate = {candidate!r}", "a file is forked into a file", "Name one.")
-    if namespace not in Memory.namespaces(live):
-        raise NotFoundError(f"namespace {excerpt(namespace)}", f"it is in {live}", "See Memory.namespaces().")
+    identity_of(live, namespace)  # refused before a file is made
     base_of_all = files.copy(live, candidate, encoder)
     return Fork(os.path.realpath(live), os.path.realpath(candidate), namespace, namespace, base_of_all)
 
@@ -153,7 +153,7 @@ def evaluate(fork: Fork, score: Score, *, level: float = 0.95, encoder: StateEnc
     """
     scores = []
     for path, name in ((fork.live, fork.namespace), (fork.candidate, fork.candidate_namespace)):
-        with _opened(path, name, encoder) as memory, _in_ram(memory) as copy:
+        with open_branch(path, name, encoder) as memory, _in_ram(memory) as copy:
             scores.append(score(copy))
     return compared(fork, *scores, level=level, encoder=encoder)
 
@@ -184,7 +184,7 @@ def compared(
             "each task is scored with both memories",
             "Use the same tasks.",
         )
-    with _opened(fork.candidate, fork.candidate_namespace, encoder) as memory:
+    with open_branch(fork.candidate, fork.candidate_namespace, encoder) as memory:
         content = memory.verify().hash
     differences = [new - old for old, new in zip(*pairs, strict=True)]
     return Comparison(mean_interval(differences, level=level), pairs[0], pairs[1], content)
@@ -245,6 +245,8 @@ def roll_back(
     check_path(live)
     path = str(live) if is_url(live) else os.path.realpath(live)
     kept = Journal.of(path, journal)
+    if not kept.path.exists():
+        raise kept.nothing_promoted(path)  # before the lock makes a file
     with kept.lock():
         _finish_pending(path, kept, encoder)
         entry = kept.last_promotion(path, namespace, _holding(path, encoder))
@@ -266,11 +268,11 @@ def _switch(fork: Fork, kept: Journal, told: Mapping[str, object], encoder: Stat
             "after": after, "pending": is_url(fork.live), **told,
         })  # fmt: skip
 
-    switch: Callable[..., tuple[str, int]] = namespaces.switch if is_url(fork.live) else files.switch
-    ended = _ending(kept, fork.live, id_)
-    return switch(
-        fork.live, fork.namespace, fork.candidate, fork.candidate_namespace, fork.base, id_, intend, ended, encoder
-    )
+    exchange = Exchange(
+        fork.live, fork.namespace, fork.candidate, fork.candidate_namespace, fork.base, id_, intend,
+        _ending(kept, fork.live, id_), encoder,
+    )  # fmt: skip
+    return namespaces.switch(exchange) if is_url(fork.live) else files.switch(exchange)
 
 
 def _ending(kept: Journal, live: str, id_: str) -> Callable[[], None]:
@@ -291,7 +293,7 @@ def _check_evidence(fork: Fork, comparison: Comparison | None, force: str | None
     if comparison is None:
         if force is None:
             raise InputError(
-                "no comparison", "a fork shows that it is better", "Call evaluate(), or force with a reason."
+                "no comparison", "a fork must be shown to be better", "Call evaluate(), or force with a reason."
             )
         return
     if not comparison.interval.low > 0.0 and force is None:
@@ -300,7 +302,7 @@ def _check_evidence(fork: Fork, comparison: Comparison | None, force: str | None
             "a fork is promoted where the interval lies above zero",
             "Evaluate on more tasks, or force it with a reason.",
         )
-    with _opened(fork.candidate, fork.candidate_namespace, encoder) as memory:
+    with open_branch(fork.candidate, fork.candidate_namespace, encoder) as memory:
         if memory.verify().hash != comparison.content:
             raise InputError(
                 "the candidate changed since it was evaluated", "what is promoted is what was evaluated", "Evaluate it."
@@ -314,22 +316,13 @@ def _holding(path: str, encoder: StateEncoder | None) -> Callable[[Mapping[str, 
     def now(name: str) -> Base | None:
         if name not in Memory.namespaces(path):
             return None
-        with _opened(path, name, encoder) as memory:
+        with open_branch(path, name, encoder) as memory:
             return base_of(lines_of(memory))
 
     def holds(bases: Mapping[str, Base]) -> bool:
         return all((held := now(name)) is not None and contains(held, base) for name, base in bases.items())
 
     return holds
-
-
-def _opened(path: str, namespace: str, encoder: StateEncoder | None) -> Memory:
-    known = Memory.namespaces(path)
-    if namespace not in known:
-        raise NotFoundError(f"namespace {excerpt(namespace)}", f"it is in {path}", "See Memory.namespaces().")
-    return Memory.open(
-        path, namespace=namespace, encoder=encoder_of(known[namespace], encoder), create=False, read_only=True
-    )
 
 
 @contextlib.contextmanager

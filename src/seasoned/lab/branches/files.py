@@ -7,17 +7,18 @@ import os
 import sqlite3
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 
 from seasoned import sqlite
 from seasoned.errors import StoreBusyError
 from seasoned.lab.branches.carrying import carry, carry_copies
+from seasoned.lab.branches.exchange import Exchange
 from seasoned.lab.branches.growth import Base, base_of, grown, lines_of
+from seasoned.lab.branches.opening import open_branch
 from seasoned.memory import Memory
 from seasoned.memory.backup import backup
 from seasoned.memory.keeping import Copy
-from seasoned.memory.merge import encoder_of
 from seasoned.memory.partial import StoreFile, whole_file
 from seasoned.memory.schema import SCHEMA_VERSION
 from seasoned.protocols import StateEncoder
@@ -25,8 +26,6 @@ from seasoned.protocols import StateEncoder
 __all__ = ["copy", "switch"]
 
 _BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-Intend = Callable[[tuple[str, str], Mapping[str, Base], Mapping[str, Base]], None]
 
 
 def copy(
@@ -37,18 +36,8 @@ def copy(
     return _bases(candidate, encoder)
 
 
-def switch(
-    live: str,
-    namespace: str,
-    candidate: str,
-    candidate_namespace: str,
-    base: Mapping[str, Base],
-    id_: str,
-    intend: Intend,
-    ended: Callable[[], None],
-    encoder: StateEncoder | None,
-) -> tuple[str, int]:
-    """Put the candidate's content, with what the live file got since `base`, in the place of the live file's.
+def switch(exchange: Exchange) -> tuple[str, int]:
+    """Put the candidate's content, with what the live file got since the fork, in the place of the live file's.
 
     Returns:
         Where the replaced content is kept, and how many episodes were carried.
@@ -56,8 +45,8 @@ def switch(
     Raises:
         StoreBusyError: somebody has the live file open.
     """
-    del candidate_namespace
-    retired = f"{live}.retired-{id_}"
+    live, candidate, encoder = exchange.live, exchange.candidate, exchange.encoder
+    retired = f"{live}.retired-{exchange.id}"
     carried = 0
     with _held(Path(live)) as held, tempfile.TemporaryDirectory(prefix=".promoting-", dir=Path(live).parent) as folder:
         _note_copy(held, retired)
@@ -67,21 +56,21 @@ def switch(
             new = Path(folder) / "new.db"
             backup(candidate, new, encoder=encoder)
             for name in Memory.namespaces(retired):
-                carried += _carry(retired, new, candidate, name, base.get(name), encoder)
+                carried += _carry(retired, new, candidate, name, exchange.base.get(name), encoder)
             _single_file(new)
             before, after = _bases(retired, encoder), _bases(new, encoder)
         except BaseException:
             Path(retired).unlink()  # nothing took its place
             raise
-        intend((retired, namespace), before, after)
+        exchange.intend((retired, exchange.namespace), before, after)
         _replace(new, held, live)
-    ended()
+    exchange.ended()
     return retired, carried
 
 
 def _carry(retired: str, new: Path, candidate: str, name: str, base: Base | None, encoder: StateEncoder | None) -> int:
     """Add what the replaced file got since, and the copies that it knew of; return how many episodes were new."""
-    with _reading(retired, name, encoder) as old:
+    with open_branch(retired, name, encoder) as old:
         since = lines_of(old) if base is None else grown(old, base)
         gamma, known, encoder = old.gamma, old.copies(), old.encoder
     if candidate not in {one.path for one in known}:
@@ -96,16 +85,9 @@ def _carry(retired: str, new: Path, candidate: str, name: str, base: Base | None
 def _bases(path: str | os.PathLike[str], encoder: StateEncoder | None) -> dict[str, Base]:
     found = {}
     for name in Memory.namespaces(path):
-        with _reading(path, name, encoder) as memory:
+        with open_branch(path, name, encoder) as memory:
             found[name] = base_of(lines_of(memory))
     return found
-
-
-def _reading(path: str | os.PathLike[str], name: str, encoder: StateEncoder | None) -> Memory:
-    identity = Memory.namespaces(path)[name]
-    return Memory.open(
-        path, namespace=name, encoder=encoder_of(identity, encoder), create=False, read_only=True
-    )  # fmt: skip
 
 
 @contextlib.contextmanager
@@ -124,7 +106,9 @@ def _held(place: Path) -> Iterator[StoreFile]:
             except sqlite3.Error as error:
                 if ((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF) in _BUSY:
                     raise StoreBusyError(
-                        f"{place} is in use", "a memory is replaced while nobody has it open", "Close it everywhere."
+                        f"{place} is in use",
+                        "a memory is replaced only while nobody has it open",
+                        "Close it everywhere.",
                     ) from error
                 with sqlite.store_errors(str(place), "See the message above."):
                     raise

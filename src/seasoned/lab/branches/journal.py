@@ -106,7 +106,11 @@ class Journal:
                 undone.add(entry["rolled_back"])
                 continue
             return dict(entry)
-        raise NotFoundError(f"{live}: no promotion", "what is rolled back was promoted", f"See {self.path}.")
+        raise self.nothing_promoted(live)
+
+    def nothing_promoted(self, live: str) -> NotFoundError:
+        """Return the error that says that there is no promotion to take back."""
+        return NotFoundError(f"{live}: no promotion", "what is rolled back was promoted", f"See {self.path}.")
 
 
 def _covers(whole: Mapping[str, Base], part: Mapping[str, Base]) -> bool:

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
-from seasoned.errors import NotFoundError, StoreError, excerpt
+from seasoned.errors import StoreError
 from seasoned.lab.branches.carrying import carry, carry_copies, carry_rest
+from seasoned.lab.branches.exchange import Exchange
 from seasoned.lab.branches.growth import Base, base_of, grown, lines_of
+from seasoned.lab.branches.opening import open_branch
 from seasoned.memory import Memory
 from seasoned.memory.contents import list_entries
 from seasoned.memory.keeping import Copy
-from seasoned.memory.merge import encoder_of
 from seasoned.memory.store import open_store, shown
 from seasoned.protocols import StateEncoder
 
 __all__ = ["copy", "finish", "switch"]
-
-Intend = Callable[[tuple[str, str], Mapping[str, Base], Mapping[str, Base]], None]
 
 
 def copy(memory: Memory, url: str, name: str) -> Base:
@@ -34,18 +33,8 @@ def copy(memory: Memory, url: str, name: str) -> Base:
     return base
 
 
-def switch(
-    live: str,
-    namespace: str,
-    candidate: str,
-    candidate_namespace: str,
-    base: Mapping[str, Base],
-    id_: str,
-    intend: Intend,
-    ended: Callable[[], None],
-    encoder: StateEncoder | None,
-) -> tuple[str, int]:
-    """Give the candidate the live namespace's name, and that one another; carry what it got since `base`.
+def switch(exchange: Exchange) -> tuple[str, int]:
+    """Give the candidate the live namespace's name, and that one another; carry what it got since the fork.
 
     What arrives while this happens lies in the replaced namespace, and is carried after the names have changed: by
     `finish`, again where this process was killed before.
@@ -53,16 +42,17 @@ def switch(
     Returns:
         The replaced namespace's new name, and how many episodes were carried.
     """
-    del candidate
-    retired = f"{namespace}~retired-{id_}"
+    live, namespace, candidate_namespace = exchange.live, exchange.namespace, exchange.candidate_namespace
+    encoder = exchange.encoder
+    retired = f"{namespace}~retired-{exchange.id}"
     with _opened(live, namespace, encoder) as old, _opened(live, candidate_namespace, encoder) as new:
         lines = lines_of(old)  # once: what arrives after it is for `finish`
-        carried = carry(new, grown(old, base[namespace], lines))
+        carried = carry(new, grown(old, exchange.base[namespace], lines))
         new.verify()
         before, after = base_of(lines), base_of(lines_of(new))
         _carry_copies(old, live, candidate_namespace, but=candidate_namespace)
     _note_copy(live, candidate_namespace, retired)
-    intend((live, retired), {namespace: before}, {namespace: after})
+    exchange.intend((live, retired), {namespace: before}, {namespace: after})
     with contextlib.closing(open_store(live, create=False, read_only=False)) as store:
         with store.snapshot():
             ids = {name: entry.id for name, entry in list_entries(store).items()}
@@ -70,7 +60,7 @@ def switch(
             store.hold_arrivals(ids[namespace])
             for old_name, new_name in ((namespace, retired), (candidate_namespace, namespace)):
                 store.execute("UPDATE namespace SET name = ? WHERE id = ?", (new_name, ids[old_name]))
-    return retired, carried + finish(live, namespace, retired, candidate_namespace, before, ended, encoder)
+    return retired, carried + finish(live, namespace, retired, candidate_namespace, before, exchange.ended, encoder)
 
 
 def finish(
@@ -123,7 +113,4 @@ def _place(url: str, name: str) -> str:
 
 
 def _opened(url: str, name: str, encoder: StateEncoder | None) -> Memory:
-    known = Memory.namespaces(url)
-    if name not in known:
-        raise NotFoundError(f"namespace {excerpt(name)}", f"it is in {url}", "See Memory.namespaces().")
-    return Memory.open(url, namespace=name, encoder=encoder_of(known[name], encoder), create=False)
+    return open_branch(url, name, encoder, read_only=False)

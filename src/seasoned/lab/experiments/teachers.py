@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 from seasoned.build import close_reader, make_reader
+from seasoned.envs.code import search_working_folder
 from seasoned.envs.options import parse_query
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import PriorReader
@@ -100,8 +101,7 @@ def _own(spec: str, method: str, given: Mapping[str, Any]) -> object:
 
 
 def _module(name: str) -> ModuleType:
-    if (here := str(Path.cwd())) not in sys.path:  # as for an environment of one's own
-        sys.path.append(here)
+    search_working_folder()  # as for an environment of one's own
     return importlib.import_module(name)
 
 
