@@ -58,8 +58,8 @@ def line(counts, n_killed, n_told, seconds):
 
 
 def test_eight_processes(zygote, tmp_path, say):
-    counts, _, n_told = crowd(zygote, tmp_path, 4)
-    say(line(counts, 0, n_told, 4))
+    counts, _, n_told = crowd(zygote, tmp_path, 2)
+    say(line(counts, 0, n_told, 2))
     assert counts["own seen"] == n_told > N_PROCESSES
     assert counts["others seen"] > N_PROCESSES
 

@@ -110,7 +110,10 @@ def test_an_evaluation_sees_copies_in_pairs(live, better):
 def test_without_an_interval_above_zero_nothing_is_promoted_but_a_reason_is_recorded(live, better):
     same = evaluate(better, lambda memory: [1.0, 2.0, 4.0])
     assert same.interval.low <= 0.0
-    for comparison, message in ((same, "interval lies above zero.*force"), (None, "must be shown to be better.*evaluate")):
+    for comparison, message in (
+        (same, "interval lies above zero.*force"),
+        (None, "must be shown to be better.*evaluate"),
+    ):
         with pytest.raises(InputError, match=message):
             promote(better, comparison)
     with pytest.raises(InputError, match="blank"):
