@@ -38,17 +38,23 @@ def is_alive(pid):
         return False
 
 
+def deaf():
+    """As a shell starts its background jobs."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize(
-    ("number", "whole_group", "code"),
+    ("number", "whole_group", "before", "code"),
     [
-        (signal.SIGKILL, False, -signal.SIGKILL),
-        pytest.param(signal.SIGTERM, False, 130, marks=pytest.mark.slow),
-        pytest.param(signal.SIGINT, True, 130, marks=pytest.mark.slow),
+        (signal.SIGKILL, False, None, -signal.SIGKILL),
+        pytest.param(signal.SIGTERM, False, None, 130, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, True, None, 130, marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, True, deaf, 130, marks=pytest.mark.slow, id="deaf"),
     ],
 )
 def test_workers_end_with_their_experiment_and_resume_ends_as_if_nothing_had_been(
-    request, tmp_path, number, whole_group, code
+    request, tmp_path, number, whole_group, before, code
 ):
     """Both workers hang in an episode when it happens: who is not interrupted stays for ever."""
     marks, folder = tmp_path / "marks", tmp_path / "lab"
@@ -62,6 +68,7 @@ def test_workers_end_with_their_experiment_and_resume_ends_as_if_nothing_had_bee
         stderr=subprocess.DEVNULL,
         env={**os.environ, "PYTHONPATH": str(HERE)},
         start_new_session=True,
+        preexec_fn=before,  # noqa: PLW1509 - nothing else runs in this process yet
     )
     request.addfinalizer(process.kill)  # whatever fails here, it does not hang on
     until = time.monotonic() + 60

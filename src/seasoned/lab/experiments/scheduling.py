@@ -132,6 +132,8 @@ class Schedule:
                 if isinstance(error, BrokenProcessPool):
                     broken = True
                     continue
+                if isinstance(error, KeyboardInterrupt):  # a Ctrl-C that this process is deaf to, or hears later
+                    raise error
                 cell = under_way.pop(future)
                 if error is not None:
                     write_error(cell_folder(self.folder, cell), error)
