@@ -41,6 +41,9 @@ SAID = {
     ("--score", "4", "--scale", "1", "5"): Score(4, 1, 5),
     ("--candidate", "Dear Ann", "--candidate", "Hi", "--chosen", "1"): Choice(("Dear Ann", "Hi"), 1),
     ("--edit", "Dear Anna"): Edit("Dear Anna"),
+    ("--edit", "Hi Ann", "--candidate", "Dear", "--candidate", "Hi", "--chosen", "1"): Edit(
+        "Hi Ann", None, ("Dear", "Hi"), 1
+    ),
     ("--own-answer", "-"): OwnAnswer("Good day <b>Ann</b>"),
     ("--correction", "her name is Anna"): Correction("her name is Anna"),
     ("--exit-code", "-1"): Outcome(exit_code=-1),
@@ -192,6 +195,7 @@ BAD = [
         (2, ["--candidate", "a", "--candidate", "b", "--chosen", "2"]), (2, ["--candidate", "a", "--candidate", "b"]),
         (2, ["--edit", " "]), (2, ["--tests", "3"]), (2, ["--tests", "4/3"]), (2, ["--tests", "0/0"]),
         (2, ["--comment", "alone"]), (2, ["--thumbs", "up", "--weight", "inf"]), (2, ["--thums", "up"]),
+        (2, ["--thumbs", "up", "--weight", "-1"]),
         (3, ["--thumbs", "up", "--step", "2"]),
 ]  # fmt: skip
 

@@ -65,6 +65,36 @@ def test_hostile_lines_are_refused_with_a_reason(tmp_path, kind, line):
     assert not (tmp_path / "agent.db").exists()
 
 
+def test_an_evaluation_that_is_not_in_the_file_is_refused(tmp_path):
+    said = [{"role": role, "parts": [{"type": "text", "content": "Hello."}]} for role in ("user", "assistant")]
+    span = {
+        "traceId": "0af7651916cd43dd8448eb211c80319c", "spanId": "b7ad6b7169203331", "name": "chat",
+        "startTimeUnixNano": "1", "endTimeUnixNano": "2",
+        "attributes": [
+            {"key": key, "value": {"stringValue": value}}
+            for key, value in {
+                "gen_ai.operation.name": "chat", "gen_ai.request.model": "m",
+                "gen_ai.input.messages": json.dumps(said[:1]),
+                "gen_ai.output.messages": json.dumps([said[1] | {"finish_reason": "stop"}]),
+            }.items()
+        ],
+        "events": [{
+            "name": "gen_ai.evaluation.result", "timeUnixNano": "2",
+            "attributes": [
+                {"key": "gen_ai.evaluation.name", "value": {"stringValue": "tone"}},
+                {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.5}},
+            ],
+        }],
+    }  # fmt: skip
+    source, path = tmp_path / "spans.jsonl", tmp_path / "agent.db"
+    source.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n")
+    ask = ("import", path, source, "--format", "otel", "--create", "--json", "--evaluation")
+    done = run(*ask, "tome")
+    assert (done.exit_code, path.exists()) == (2, False)
+    assert "--evaluation 'tome'" in done.stderr
+    assert json.loads(run(*ask, "tone").stdout)["without_reward"] == 0
+
+
 def test_what_is_set_aside_is_shown_as_such(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:

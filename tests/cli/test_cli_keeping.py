@@ -14,6 +14,8 @@ from click.testing import CliRunner
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.cli.main import cli
+from seasoned.cli.sizes import size_bytes
+from seasoned.errors import InputError
 
 CART = "page:cart total:12"
 LONE = "a\udc80b"
@@ -95,6 +97,19 @@ def test_prune_in_words(path):
 
 
 @pytest.mark.parametrize(
+    ("size", "n_bytes"), [("4k", 4000), ("4 K", 4000), ("1.5Mi", 3 * 2**19), ("2GB", 2 * 10**9), ("0", 0), ("7", 7)]
+)
+def test_a_size_has_a_unit(size, n_bytes):
+    assert size_bytes("--bytes", size) == n_bytes
+
+
+@pytest.mark.parametrize("size", ["", "k", "-1", "1.5", "1e3", "4m", "4 kilo", "\u0664k", "9" * 16])
+def test_a_size_that_is_none_is_refused_and_shows_the_form(size):
+    with pytest.raises(InputError, match=r"--bytes .*4k, 20M"):
+        size_bytes("--bytes", size)
+
+
+@pytest.mark.parametrize(
     ("age", "goes"), [("30d", 0), ("1", 0), ("12h", 0), ("0s", 4), ("0", 4), ("1w", 0), ("0.0d", 4)]
 )
 def test_prune_by_age(path, age, goes):
@@ -129,6 +144,7 @@ def test_quarantine_and_lift(path, options, selection, left):
     assert {**made, "id": None} == dry
     assert found(path) == left
     [listed] = answer("quarantines", path)["quarantines"]
+    assert (listed["episodes"], listed["feedback"]) == expected
     assert (listed["id"], listed["selection"], listed["reason"]) == (made["id"], selection, "a bad day")
     assert listed["lifted_at"] is None
     assert answer("lift", path, made["id"]) == {"id": made["id"]}
@@ -247,7 +263,7 @@ BAD = [
     (2, ["prune", "MEMORY", "--steps", "many", "--yes"]),
     (2, ["prune", "MEMORY", "--steps", "1.5", "--yes"]),
     (2, ["prune", "MEMORY", "--bytes", "-1", "--yes"]),
-    (2, ["prune", "MEMORY", "--bytes", "1GB", "--yes"]),
+    (2, ["prune", "MEMORY", "--bytes", "1XB", "--yes"]),
     (2, ["prune", "MEMORY", "--age", "-1d", "--yes"]),
     (2, ["prune", "MEMORY", "--age", "soon", "--yes"]),
     (2, ["prune", "MEMORY", "--age", "1y", "--yes"]),

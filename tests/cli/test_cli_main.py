@@ -136,6 +136,12 @@ def test_a_command_is_loaded_when_it_is_called():
     assert done.returncode == 0, done.stderr
 
 
+@pytest.mark.parametrize("group", [[], ["memory"], ["lab"]])
+def test_a_group_alone_shows_its_help_and_is_no_error(group):
+    bare, asked = (CliRunner().invoke(cli, [*group, *more], prog_name="seasoned") for more in ([], ["--help"]))
+    assert (bare.exit_code, bare.stdout, bare.stderr) == (0, asked.stdout, "")
+
+
 def test_what_a_command_returns_is_no_exit_code():
     @click.command()
     def seven():

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import sqlite3
 
 import pytest
 from click.testing import CliRunner
 
 from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
+from seasoned.memory.schema import APPLICATION_ID, MIGRATIONS
 
 
 def fill(path, *names, reward=1.0, **settings):
@@ -53,6 +56,17 @@ def test_backup_and_restore(path, copy):
     assert done.exit_code == 0
     assert made["hashes"]["default"] in done.stdout
     assert str(made["schema"]) in done.stdout
+
+
+def test_a_copy_of_an_older_store_says_how_it_is_brought_up_to_date(tmp_path, copy):
+    old = tmp_path / "old store.db"
+    with contextlib.closing(sqlite3.connect(old)) as store:
+        store.executescript(MIGRATIONS[0])
+        store.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        store.execute("PRAGMA user_version = 1")
+    assert f"seasoned memory migrate {copy}\n" in seasoned("backup", old, copy).stderr
+    old.unlink()
+    assert f"seasoned memory migrate '{old}'\n" in seasoned("restore", copy, old).stderr
 
 
 def test_diff_ends_with_0_where_equal_and_with_1_where_not(path, copy):

@@ -118,8 +118,9 @@ def test_kill_9_twice_and_the_same_command_ends_as_if_nothing_had_been(tmp_path,
 
 def test_more_episodes_go_on_and_the_record_says_when(tmp_path):
     in_process(tmp_path / "whole", episodes=8)
-    for episodes in (4, 8):
-        in_process(tmp_path, episodes=episodes)
+    first, then = (in_process(tmp_path, episodes=episodes) for episodes in (4, 8))
+    assert "not played again" not in first
+    assert "holds this run, with 4 episodes: shown as recorded, not played again" in " ".join(then.split())
     assert record(tmp_path)["scores"] == record(tmp_path / "whole")["scores"]
     assert len(record(tmp_path)["sessions"]) == 1 and "sessions" not in record(tmp_path / "whole")
     assert {episode.id.partition("-")[0] for episode in stored(tmp_path)} == {record(tmp_path)["run_id"]}

@@ -19,8 +19,8 @@ def ran(command, *arguments):
     return done
 
 
-def n_found(path):
-    with Memory.open(path) as memory:
+def n_found(path, namespace="default"):
+    with Memory.open(path, namespace=namespace) as memory:
         return len(memory.search("cart"))
 
 
@@ -45,6 +45,23 @@ def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
             ran(promote, candidate, "--scores", scores)
     with pytest.raises(NotFoundError, match="memory fork"):
         ran(promote, tmp_path / "none.db", "--force", "x")
+
+
+def test_the_only_namespace_is_meant_and_of_several_one_is_named(tmp_path):
+    live, candidate = tmp_path / "agent.db", tmp_path / "tried.db"
+    with Memory.open(live, namespace="shop") as memory:
+        memory.add(Episode("t", [Step("cart", "pay")], "e"))
+    assert json.loads(ran(fork, live, candidate, "--json").stdout)["namespace"] == "shop"
+    with Memory.open(candidate, namespace="shop") as memory:
+        memory.add(Episode("t", [Step("cart", "leave")], "f"))
+    ran(promote, candidate, "--force", "tried")
+    assert n_found(live, "shop") == 2
+    ran(roll_back, live)
+    assert n_found(live, "shop") == 1
+    Memory.open(live, namespace="desk").close()
+    with pytest.raises(InputError, match="desk, shop"):
+        ran(fork, live, tmp_path / "other.db")
+    assert not (tmp_path / "other.db").exists()
 
 
 def test_a_job_is_imported(tmp_path):

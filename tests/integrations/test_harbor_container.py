@@ -231,7 +231,7 @@ def test_the_double_has_what_is_asked_of_a_container():
 def test_without_harbor_its_agents_name_the_extra():
     from seasoned.integrations import harbor
 
-    with pytest.raises(MissingExtraError, match=r"seasoned\[harbor\]"):
+    with pytest.raises(MissingExtraError, match=r"seasoned\[harbor\].*Python 3\.12"):
         _ = harbor.SeasonedAgent
     with pytest.raises(AttributeError):
         _ = harbor.Nothing

@@ -12,14 +12,14 @@ from seasoned.agents import UniformReader, play_run
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import InputError, SeasonedError, UnknownNameError
 from seasoned.lab.experiments.arms import build_arm, check_arm
-from seasoned.lab.experiments.cascading import cascade_arm
+from seasoned.lab.experiments.cascading import cascade_arm, check_fill
 from seasoned.lab.experiments.cell import Workbench
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.results import load_results
 from seasoned.lab.experiments.suite import ArmSpec
 from seasoned.lab.experiments.suite_reading import read_suite
 from seasoned.lab.experiments.teachers import close_teacher, open_teacher
-from seasoned.llms import LabelReader, ScriptedLLM
+from seasoned.llms import LLMS, CachedLLM, LabelReader, ScriptedLLM
 from seasoned.protocols import PriorReading, Usage
 from seasoned.types import Prior
 
@@ -261,6 +261,38 @@ def test_a_teacher_is_a_model_or_made_by_a_module_or_a_file(spec, teacher_file, 
     model = open_teacher("openai:large", settings={"base_url": "http://localhost:1/v1", "api_key": "none"})
     assert "large" in model.name
     asyncio.run(close_teacher(model))
+
+
+def sure_model(name):
+    """A model that counts what it is asked, opened like any other."""
+    ASKED.append(ScriptedLLM(lambda request: {"A": -0.01, "B": -5.0, "C": -5.0}, name=name))
+    return ASKED[-1]
+
+
+ASKED = []
+
+
+def test_what_a_teacher_answers_is_kept_with_its_students_answers(tmp_path, memory, monkeypatch):
+    monkeypatch.setitem(LLMS._paths, "sure", f"{__name__}:sure_model")  # for this test alone
+    for run in ("one", "two"):  # with one file of answers
+        student = CachedLLM(ScriptedLLM(undecided), tmp_path / "answers.db")
+        play(build(memory, llm=student, teacher="sure:large", fill_episodes=1), memory, 1, run_id=run)
+    first, again = ASKED
+    assert len(memory.episodes()) == 2
+    assert first.requests
+    assert not again.requests
+
+
+def test_a_suite_in_which_the_student_never_plays_is_refused():
+    suite = {
+        "name": "taught", "seeds": 1, "model": "uniform",
+        "tasks": [{"name": "corridor", "env": "grid:S..G", "episodes": 4}],
+        "arms": [{"name": "alone"}, {"name": "taught", "kind": "cascade", "settings": LOGITS | {"fill_episodes": 3}}],
+    }  # fmt: skip
+    check_fill(read_suite(suite))
+    suite["arms"][1]["episodes"] = 3
+    with pytest.raises(InputError, match=r"fill_episodes = 3, with 3 episodes of corridor.*must be less"):
+        check_fill(read_suite(suite))
 
 
 LOGITS = {"teacher": "uniform", "mode": "logits"}

@@ -47,6 +47,7 @@ def test_feedback_that_comes_in_is_as_it_would_be_given(memory, tmp_path):
     said = [
         Choice(("dial 5551234567", "wait"), 1, "5551234567"), Edit("dial 5557654321"), OwnAnswer("hm 5551234567"),
         Correction("not 5551234567"), Review("approved", "5551234567"),
+        Edit("wait", "5551234567", ("on", "try 5551234567"), 1),
     ]  # fmt: skip
     with Memory.open(tmp_path / "plain.db") as plain:
         plain.add(Episode("call 5551234567", [Step("ask 5551234567", "dial 5551234567")], ID))

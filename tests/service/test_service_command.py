@@ -18,6 +18,7 @@ from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
 from seasoned.errors import ConfigError
 from seasoned.service.serving import listen
+from seasoned.states import ALL_MASKS, TokenEncoder
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
 
@@ -84,6 +85,31 @@ def test_a_memory_that_is_not_there_is_not_made(tmp_path):
     done = seasoned(tmp_path / "none.db", "--port", 0)
     assert done.exit_code == 3
     assert not (tmp_path / "none.db").exists()
+
+
+ENCODERS = {
+    "words": TokenEncoder(),
+    "masked": TokenEncoder(masks=ALL_MASKS),
+    TokenEncoder(ngram=2).identity: TokenEncoder(ngram=2),
+}
+
+
+@pytest.mark.parametrize("named", ENCODERS)
+def test_a_memory_is_made_with_the_encoder_that_is_named(tmp_path, monkeypatch, named):
+    monkeypatch.setitem(sys.modules, "uvicorn", None)  # so that it ends where it would begin to answer
+    path = tmp_path / "made.db"
+    seasoned(path, "--create", "--port", 0, "--encoder", named)
+    assert Memory.namespaces(path) == {"default": ENCODERS[named].identity}
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "said"),
+    [(["--create", "--encoder", "letters"], 2, "words, masked"), (["--encoder", "masked"], 2, "--create"),
+     (["--create", "--encoder", "masked"], 4, "never mixed")],
+)  # fmt: skip
+def test_an_encoder_that_does_not_fit_is_refused(path, options, code, said):
+    done = seasoned(path, "--port", 0, *options)
+    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])

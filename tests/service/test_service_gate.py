@@ -39,6 +39,7 @@ def test_without_the_right_token_nothing_is_told_and_nothing_done(guarded, given
         said = problem(done, 401)
         assert done.headers["www-authenticate"] == "Bearer"
         assert TOKEN not in str(said)
+        assert said["error"] == "Unauthorized"
     assert guarded.get("/v1/stats").json()["episodes"] == 0
 
 
@@ -69,6 +70,7 @@ def test_without_a_token_only_this_machines_own_names_are_answered(unguarded, ho
     """A page of another site cannot reach it by a name of its own that leads here (DNS rebinding)."""
     said = problem(unguarded.get("/v1/stats", headers={"Host": host}), 421)
     assert "--allow-host" in said["next"]
+    assert said["error"] == "MisdirectedRequest"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "LOCALHOST", "[::1]:8710"])
@@ -103,7 +105,7 @@ def test_another_sites_page_is_refused(unguarded, headers):
         ("OPTIONS", "/v1/x", None),
     ]:
         done = unguarded.request(method, url, json=body, headers=headers)
-        problem(done, 403)
+        assert problem(done, 403)["error"] == "Forbidden"
         assert not [name for name in done.headers if name.startswith("access-control")]
     assert unguarded.get("/v1/stats").json()["episodes"] == 0
 

@@ -135,10 +135,16 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
     page.keyboard.press("s")
     expect(page.locator("#state")).to_have_text("mail: and now?")
     page.keyboard.press("o")
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#message.bad")).to_be_visible()
     page.keyboard.type("On <i>Tuesday</i>, 1 or 2?")  # digits are text here, not choices
     page.keyboard.press("Control+Enter")
     page.locator("#learned:not([hidden])").wait_for()
-    assert "Each answer adds to that" in page.locator("#summary").text_content()  # one stored step is too little
+    expect(page.locator("#message")).to_be_hidden()  # it was about the text that was missing
+    summary = page.locator("#summary").text_content()
+    assert "1 stored step among" in summary  # which is too little
+    assert "Each answer adds to that" in summary
+    assert page.locator(".learned-row.chosen .answer").text_content() == "newOn <i>Tuesday</i>, 1 or 2?"
     page.keyboard.press("Enter")
     expect(page.locator("#done-title")).to_have_text("Only skipped questions are left.")
     page.keyboard.press("r")
@@ -146,8 +152,10 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
 
     order = shown(page)
     page.keyboard.press("e")
+    expect(page.locator("#prompt")).to_have_text("Which one do you want to edit? Choose it.")
     page.keyboard.press(str(order.index(PLAIN[0]) + 1))
     expect(page.locator("#text")).to_have_value(PLAIN[0])
+    expect(page.locator("#prompt")).to_have_text(HOSTILE)
     page.locator("#text").press("End")
     page.keyboard.type(" Sorry.")
     page.keyboard.press("Control+Enter")

@@ -117,12 +117,15 @@ def test_an_edit_of_what_was_executed_says_how_much_that_was_worth(client):
     assert found["It is lost."][0] == pytest.approx(1 - 2 * 1 / 11)  # one of eleven characters
 
 
-def test_an_edit_of_what_was_not_executed_is_an_answer_of_its_own(client):
+def test_an_edit_of_what_was_only_proposed_says_how_much_that_was_worth(client):
     id_ = asked(client)
-    body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last."}
+    body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last.", "order": [2, 0, 1]}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
-    assert learned["feedback"]["kind"] == "own_answer"
-    assert returns(client) == {"It is last.": [1.0]}
+    shown = [REPLIES[2], REPLIES[0], REPLIES[1]]
+    assert learned["feedback"] == {"kind": "edit", "text": "It is last.", "candidates": shown, "chosen": 1}
+    assert returns(client) == {"It is last.": [1.0], REPLIES[0]: [pytest.approx(1 - 2 * 1 / 11)]}
+    client.delete(f"/v1/feedback/{learned['id']}")
+    assert returns(client) == {}
 
 
 def test_what_was_executed_is_rewarded_where_it_happened(memory):

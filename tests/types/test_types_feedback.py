@@ -30,7 +30,8 @@ from seasoned.types import (
 
 GOOD = [
     Thumbs(True), Thumbs(np.bool_(False), "so"), Score(1), Score(np.float64(3), 1, 5), Choice(["a", "b"], np.int64(1)),
-    Edit("x"), OwnAnswer("x", "because"), Correction("no"), Outcome(exit_code=-9), Outcome(passed=0, total=1),
+    Edit("x"), Edit("x", None, ["a"], 0), Edit("x", "so", ("a", "b"), np.int64(1)),
+    OwnAnswer("x", "because"), Correction("no"), Outcome(exit_code=-9), Outcome(passed=0, total=1),
     Outcome(built=True, exit_code=0, passed=2, total=2, comment="all"), Review("approved"), Review("comment", "hm"),
 ]  # fmt: skip
 
@@ -63,7 +64,10 @@ BAD = [
     lambda: Choice(("a", "b"), True), lambda: Choice(("a", "b"), 0.0), lambda: Choice(("a", " A "), 0),
     lambda: Choice(("go  north", "GO north"), 0), lambda: Choice(("a", ""), 0), lambda: Choice(("a", None), 0),
     lambda: Choice("ab", 0), lambda: Choice(None, 0), lambda: Choice({"a", "b"}, 0),
-    lambda: Edit(""), lambda: Edit(" \n"), lambda: Edit(None), lambda: OwnAnswer("\ud800"), lambda: Correction(3),
+    lambda: Edit(""), lambda: Edit(" \n"), lambda: Edit(None), lambda: Edit("x", None, ("a",)),
+    lambda: Edit("x", None, None, 0), lambda: Edit("x", None, (), 0), lambda: Edit("x", None, ("a",), 1),
+    lambda: Edit("x", None, "a", 0), lambda: Edit("x", None, ("a", " "), 0), lambda: Edit("x", None, ("a",), False),
+    lambda: OwnAnswer("\ud800"), lambda: Correction(3),
     Outcome, lambda: Outcome(comment="x"), lambda: Outcome(passed=1), lambda: Outcome(total=1),
     lambda: Outcome(passed=2, total=1), lambda: Outcome(passed=0, total=0), lambda: Outcome(passed=-1, total=1),
     lambda: Outcome(exit_code="0"), lambda: Outcome(exit_code=False), lambda: Outcome(built="yes"),

@@ -9,6 +9,7 @@ import select
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import click
 
@@ -18,6 +19,7 @@ from seasoned.errors import ConfigError, EnvError, InputError, ModelError, NotFo
 __all__ = ["EXIT_CODES", "closed_pipe_ends", "exit_code", "exit_codes_help", "finish"]
 
 OK, BUG, INTERRUPTED = 0, 1, 130
+_BARE: Any = getattr(click.exceptions, "NoArgsIsHelpError", ())  # older Click prints help and ends with 0 itself
 
 EXIT_CODES: tuple[tuple[int, str, tuple[type[BaseException], ...]], ...] = (
     (OK, "ok", ()),
@@ -63,6 +65,9 @@ def finish(command: Callable[[], object]) -> int:
     except (click.Abort, KeyboardInterrupt) as error:
         click.echo("interrupted", err=True)
         return exit_code(error)
+    except _BARE as error:  # a group without a command: what there is, which is no error
+        click.echo(error.format_message())
+        return OK
     except click.ClickException as error:
         click.echo(f"error: {printable(error.format_message())}", err=True)
         if isinstance(error, click.UsageError) and error.ctx is not None:

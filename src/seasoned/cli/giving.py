@@ -60,8 +60,10 @@ _TESTS = re.compile(r"(\d+)/(\d+)")
 @click.option("--score", type=float, metavar="X", help="A number on --scale, as -1 to 1.")
 @click.option("--scale", type=float, nargs=2, metavar="LOW HIGH", help="Of --score. Default: -1 1.")
 @click.option("--candidate", "candidates", multiple=True, metavar="TEXT", help="An answer that was shown; repeat it.")
-@click.option("--chosen", type=int, metavar="N", help="Which candidate is the best, from 0.")
-@click.option("--edit", metavar="TEXT", help="What was made of the answer that was shown. `-` reads stdin.")
+@click.option("--chosen", type=int, metavar="N", help="Which candidate is the best, or was edited, from 0.")
+@click.option(
+    "--edit", metavar="TEXT", help="What was made of the answer, or of the chosen candidate. `-` reads stdin."
+)
 @click.option("--own-answer", metavar="TEXT", help="What would have been a good answer. `-` reads stdin.")
 @click.option("--correction", metavar="TEXT", help="What was wrong: -1. `-` reads stdin.")
 @click.option("--exit-code", type=int, metavar="N", help="0 is +1, any other -1.")
@@ -113,11 +115,14 @@ def _feedback(said: dict[str, Any]) -> Feedback | None:
         found.append(Score(said["score"], low, high, comment))
     elif scale:
         raise click.UsageError("--scale is of a --score; give both")
-    if texts or said["chosen"] is not None:
-        if said["chosen"] is None or not texts:
-            raise click.UsageError("a choice is between --candidate texts, and --chosen says which; give both")
+    if (said["chosen"] is None) == bool(texts):
+        raise click.UsageError("a choice is between --candidate texts, and --chosen says which; give both")
+    if said["edit"] is not None:
+        shown = (tuple(texts), said["chosen"]) if texts else (None, None)
+        found.append(Edit(state_text(said["edit"]), comment, *shown))
+    elif texts:
         found.append(Choice(texts, said["chosen"], comment))
-    for name, kind in (("edit", Edit), ("own_answer", OwnAnswer), ("correction", Correction)):
+    for name, kind in (("own_answer", OwnAnswer), ("correction", Correction)):
         if said[name] is not None:
             found.append(kind(state_text(said[name]), comment))
     if (said["exit_code"], said["tests"], said["built"]) != (None, None, None):

@@ -162,6 +162,12 @@ def _import_foreign(
             if accepted
             else f"Is it {format_}? Nothing was imported.",
         )
+    if evaluation is not None and not any(one.rewarded for one in accepted):
+        raise InputError(
+            f"--evaluation {excerpt(evaluation)}",
+            f"an evaluation must be in the file, and none of {counted(len(accepted), 'episode')} has a score of it",
+            "Check its name, or leave it out; nothing was imported.",
+        )
     found: dict[str, Any] = {
         "read": len(accepted),
         "steps": sum(len(one.episode.steps) for one in accepted),

@@ -10,9 +10,10 @@ import click
 
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, reading, writing
 from seasoned.cli.screen import counted, echo_fields, echo_json, echo_table, echo_text, one_line
+from seasoned.cli.sizes import size_bytes
 from seasoned.cli.times import age_s, shown_time, time_s
 from seasoned.errors import InputError, StoreError, excerpt
-from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Selection
+from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Quarantine, Selection
 
 __all__ = ["erase", "lift", "prune", "quarantine", "quarantines"]
 
@@ -55,14 +56,14 @@ def _listed(ids: tuple[str, ...]) -> str:
 )
 @memory_argument
 @click.option("--steps", type=int, metavar="N", help="Keep at most this many steps.")
-@click.option("--bytes", "n_bytes", type=int, metavar="N", help="Keep at most this many bytes of content.")
+@click.option("--bytes", "size", metavar="SIZE", help="Keep at most this much content: bytes, or 500k, 20M, 2G.")
 @click.option("--age", metavar="AGE", help="Keep nothing stored longer ago: days, or 12h, 30d, 2w.")
 @_dry_run_option
 @_yes_option
 @namespace_option
 @json_option
 def prune(
-    path: str, steps: int | None, n_bytes: int | None, age: str | None, dry_run: bool, yes: bool,
+    path: str, steps: int | None, size: str | None, age: str | None, dry_run: bool, yes: bool,
     namespace: str | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Take the least valuable episodes away, for good.
@@ -70,6 +71,7 @@ def prune(
     Until the namespace fits the budget: first what is too old; then aborted episodes, quarantined ones, and those that
     tell least: old ones, at states met once, with actions that many other steps know. Exports and backups keep it.
     """
+    n_bytes = None if size is None else size_bytes("--bytes", size)
     budget = Budget(steps=steps, bytes=n_bytes, age_s=None if age is None else age_s(age))
     _refuse_unasked("pruning", yes=yes, dry_run=dry_run)
     if dry_run:
@@ -172,22 +174,36 @@ def quarantine(
 @namespace_option
 @json_option
 def quarantines(path: str, namespace: str | None, as_json: bool) -> None:
-    """List the quarantines, lifted ones included."""
-    found = reading(path, namespace, lambda memory: memory.quarantines())
+    """List the quarantines, lifted ones included.
+
+    Each with how many episodes and feedback events fit it now.
+    """
+
+    def ask(memory: Memory) -> list[tuple[Quarantine, tuple[int, int]]]:
+        return [(one, memory.selected(one.selection)) for one in memory.quarantines()]
+
+    found = reading(path, namespace, ask)
     if as_json:
-        echo_json({"quarantines": [{**one.record(), "lifted_at": one.lifted_at} for one in found]})
+        documents = [
+            {**one.record(), "lifted_at": one.lifted_at, "episodes": n_episodes, "feedback": n_events}
+            for one, (n_episodes, n_events) in found
+        ]
+        echo_json({"quarantines": documents})
         return
     rows = [
         [
             one.id,
             shown_time(one.created_at),
             "-" if one.lifted_at is None else shown_time(one.lifted_at),
+            str(n_episodes),
+            str(n_events),
             ", ".join(f"{name} {one_line(_shown(value), 40)}" for name, value in one.selection.record().items()),
             one_line(one.reason),
         ]
-        for one in found
+        for one, (n_episodes, n_events) in found
     ]
-    echo_table(["id", "since", "lifted", "selected", "reason"], rows)
+    columns = ["id", "since", "lifted", "episodes", "feedback", "selected", "reason"]
+    echo_table(columns, rows, right=("episodes", "feedback"))
 
 
 def _shown(value: Any) -> str:

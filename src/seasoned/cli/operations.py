@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
+import shlex
 from typing import Any
 
 import click
 
 from seasoned.cli.opening import example, json_option, memory_argument
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line
+from seasoned.memory.schema import SCHEMA_VERSION
 
 __all__ = ["backup", "compact", "diff", "merge", "restore"]
 
@@ -26,6 +28,12 @@ def _echo_copied(copied: Any, as_json: bool) -> None:
     unknown = "(the encoder is not known here: SQLite alone checked it)"
     rows = [[one_line(name, 40), unknown if hash_ is None else hash_] for name, hash_ in copied.hashes.items()]
     echo_table(["namespace", "hash"], rows)
+    if copied.schema < SCHEMA_VERSION:
+        click.echo(
+            f"it was copied as it is, with the older schema {copied.schema}; to bring it to schema {SCHEMA_VERSION}: "
+            f"seasoned memory migrate {shlex.quote(copied.target)}",
+            err=True,
+        )
 
 
 @click.command(epilog=example("seasoned memory backup agent.db agent-2026-01-31.db"))

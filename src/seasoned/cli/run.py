@@ -15,6 +15,7 @@ import click
 from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli import show
+from seasoned.cli.screen import counted
 from seasoned.envs.code import code_hashes
 from seasoned.errors import ConfigError, NotFoundError
 from seasoned.llms import DEFAULT_VOTES
@@ -133,6 +134,9 @@ def run(
     folder.mkdir(parents=True, exist_ok=True)
     with _open_memory(path or str(folder / "memory.db"), namespace, known) as memory:
         record = known or RunRecord(folder, settings, code)
+        if record.results:
+            played = counted(len(record.results), "episode")
+            console.print(f"{folder} holds this run, with {played}: shown as recorded, not played again")
         try:
             asyncio.run(_play(environment, reader, memory, policy, episodes, seed, record, console))
         except KeyboardInterrupt:

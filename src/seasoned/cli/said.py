@@ -113,6 +113,11 @@ def _choice(body: Mapping[str, Any]) -> str:
     return f"chose {_quoted(best)} over {', '.join(map(_quoted, shown))}"
 
 
+def _edit(body: Mapping[str, Any]) -> str:
+    shown = f"{_quoted(body['candidates'][body['chosen']])} " if "candidates" in body else ""
+    return f"edited {shown}to {_quoted(body['text'])}"
+
+
 def _outcome(body: Mapping[str, Any]) -> str:
     told = [f"tests {body['passed']}/{body['total']}"] if "passed" in body else []
     told += [f"exit code {body['exit_code']}"] if "exit_code" in body else []
@@ -124,7 +129,7 @@ _WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "thumbs": lambda body: "thumb up" if body["up"] else "thumb down",
     "score": lambda body: f"score {number(body['value'])} on {number(body['low'])} to {number(body['high'])}",
     "choice": _choice,
-    "edit": lambda body: f"edited to {_quoted(body['text'])}",
+    "edit": _edit,
     "own_answer": lambda body: f"would answer {_quoted(body['text'])}",
     "correction": lambda body: f"corrected by {_quoted(body['text'])}",
     "outcome": _outcome,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, writing
+from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, reading, writing
 from seasoned.cli.screen import counted, echo_fields, echo_json, echo_text, printable
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.sqlite import IN_RAM
@@ -24,18 +24,17 @@ def _record_of(candidate: str) -> Path:
 @click.command(epilog=example("seasoned memory fork agent.db tried.db"))
 @memory_argument
 @click.argument("candidate", metavar="FILE")
-@click.option(
-    "--namespace", "-n", metavar="NAME", default="default", show_default=True, help="What is evaluated later."
-)
+@namespace_option
 @json_option
-def fork(path: str, candidate: str, namespace: str, as_json: bool) -> None:
+def fork(path: str, candidate: str, namespace: str | None, as_json: bool) -> None:
     """Copy a memory into FILE, to be changed and perhaps promoted.
 
-    What was there is noted in FILE.fork.json. On a server, fork in Python: seasoned.lab.selection.
+    All of it; the namespace is what is evaluated later. What was there is noted in FILE.fork.json. On a server, fork in
+    Python: seasoned.lab.selection.
     """
     from seasoned.lab.selection import fork
 
-    made = fork(path, candidate, namespace=namespace)
+    made = fork(path, candidate, namespace=_chosen(path, namespace))
     _record_of(made.candidate).write_text(json.dumps(dataclasses.asdict(made), indent=1) + "\n", encoding="utf-8")
     told = {"live": made.live, "candidate": made.candidate, "namespace": made.namespace}
     echo_json(told) if as_json else echo_fields(told)
@@ -72,16 +71,21 @@ def promote(candidate: str, scores_path: str | None, force: str | None, as_json:
 
 @click.command("roll-back", epilog=example("seasoned memory roll-back agent.db"))
 @memory_argument
-@click.option("--namespace", "-n", metavar="NAME", default="default", show_default=True, help="As it was forked.")
+@namespace_option
 @json_option
-def roll_back(path: str, namespace: str, as_json: bool) -> None:
+def roll_back(path: str, namespace: str | None, as_json: bool) -> None:
     """Put back what a promotion replaced.
 
     With what was learned since.
     """
     from seasoned.lab.selection import roll_back
 
-    _echo_promotion(roll_back(path, namespace=namespace), as_json)
+    _echo_promotion(roll_back(path, namespace=_chosen(path, namespace)), as_json)
+
+
+def _chosen(path: str, namespace: str | None) -> str:
+    """Return the namespace that is meant: the one named, or the only one there is."""
+    return reading(path, None, lambda memory: memory.namespace) if namespace is None else namespace
 
 
 def _echo_promotion(done: Any, as_json: bool) -> None:

@@ -12,14 +12,17 @@ import click
 
 from seasoned.cli.opening import example
 from seasoned.cli.screen import echo_text
-from seasoned.errors import ConfigError
+from seasoned.errors import ConfigError, InputError, UnknownNameError, excerpt
+from seasoned.protocols import StateEncoder
 from seasoned.service import check_token, make_app
 from seasoned.service.serving import listen
 from seasoned.service.serving import serve as answer_requests
+from seasoned.states import ALL_MASKS, TokenEncoder, encoder_from_identity
 
 __all__ = ["serve"]
 
 _MAX_TOKEN_FILE_BYTES = 8192
+_ENCODERS = {"words": TokenEncoder(), "masked": TokenEncoder(masks=ALL_MASKS)}
 
 
 @click.command(
@@ -43,6 +46,11 @@ _MAX_TOKEN_FILE_BYTES = 8192
     help="A Host name to answer; may be repeated. Default: any with a token, else this machine's own.",
 )  # fmt: skip
 @click.option("--create", is_flag=True, help="Make the memory if it does not exist.")
+@click.option(
+    "--encoder", "encoder_spec", metavar="ENCODER",
+    help="With --create, how states are compared: words (the default); masked (numbers, ids and times hidden); or an "
+    "identity, as `seasoned memory namespaces` prints it.",
+)  # fmt: skip
 @click.option("--read-only", is_flag=True, help="Refuse every write.")
 @click.option("--quiet", is_flag=True, help="Do not log each request.")
 def serve(
@@ -53,6 +61,7 @@ def serve(
     token_file: Path | None,
     hosts: tuple[str, ...],
     create: bool,
+    encoder_spec: str | None,
     read_only: bool,
     quiet: bool,
 ) -> None:
@@ -60,13 +69,17 @@ def serve(
 
     Ctrl-C stops it; requests that have begun are finished. The API is described at /openapi.json.
     """
+    if encoder_spec is not None and not create:
+        raise click.UsageError("--encoder is of a memory that is made; give --create too, or leave it out")
+    encoder = None if encoder_spec is None else _encoder(encoder_spec)
     token = None if token_file is None else _read_token(token_file)
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     listening = listen(host, port, secured=token is not None)
     try:
         app = make_app(
-            path, namespace=namespaces or None, token=token, hosts=hosts or None, create=create, read_only=read_only
-        )
+            path, namespace=namespaces or None, token=token, hosts=hosts or None, create=create, read_only=read_only,
+            encoder=encoder,
+        )  # fmt: skip
     except BaseException:
         listening.close()
         raise
@@ -78,6 +91,20 @@ def serve(
 
     answer_requests(app, listening, ready=lambda: echo_text(f"{url}  ({asks}; Ctrl-C stops it)"))
     click.echo("stopped", err=True)
+
+
+def _encoder(spec: str) -> StateEncoder:
+    """Return the encoder that somebody named."""
+    if spec in _ENCODERS:
+        return _ENCODERS[spec]
+    try:
+        return encoder_from_identity(spec)
+    except UnknownNameError as error:
+        raise InputError(
+            f"--encoder {excerpt(spec)}",
+            f"an encoder must be {', '.join(_ENCODERS)}, or the identity of a built-in one",
+            "See: seasoned memory namespaces; or make the namespace in Python with an encoder of your own.",
+        ) from error
 
 
 def _read_token(path: Path) -> str:

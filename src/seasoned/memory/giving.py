@@ -75,6 +75,14 @@ class Saying:
     at: float
     moment: Answered | None = None
 
+    def __post_init__(self) -> None:
+        if not self.weight > 0.0:
+            raise InputError(
+                f"weight = {self.weight}",
+                "a weight must be finite and greater than 0",
+                "Say the opposite instead, such as Thumbs(up=False); or say nothing.",
+            )
+
 
 def rewards_of(
     feedback: Feedback, executed: str | None, edited: Edited
@@ -93,9 +101,13 @@ def rewards_of(
             return _VERDICTS[verdict], []
         case OwnAnswer(text=text):
             return None, [(text, 1.0)]
-        case Edit(text=text) if executed is not None:
-            same = normalize_action(text) == normalize_action(executed)
-            return edited(executed, text), [] if same else [(text, 1.0)]
+        case Edit(text=text, shown=shown) if shown is not None or executed is not None:
+            was = str(executed) if shown is None else shown
+            worth, was_key = edited(was, text), normalize_action(was)
+            made = [] if normalize_action(text) == was_key else [(text, 1.0)]
+            if executed is not None and normalize_action(executed) == was_key:
+                return worth, made
+            return None, [(was, worth), *made]
         case Choice(candidates=candidates, chosen=chosen):
             key = None if executed is None else normalize_action(executed)
             told = list(zip(candidates, choice_rewards(len(candidates), chosen), strict=True))

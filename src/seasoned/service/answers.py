@@ -17,7 +17,7 @@ from seasoned.errors import (
     StoreFullError,
 )
 
-__all__ = ["STATUSES", "Answer", "problem", "status_of", "unexpected"]
+__all__ = ["HTTP_NAMES", "STATUSES", "Answer", "problem", "status_of", "unexpected"]
 
 STATUSES: tuple[tuple[type[SeasonedError], int], ...] = (
     (NotFoundError, 404),
@@ -30,6 +30,17 @@ STATUSES: tuple[tuple[type[SeasonedError], int], ...] = (
     (SeasonedError, 500),
 )
 """The status of an error: that of the first class it belongs to."""
+
+HTTP_NAMES = {
+    401: "Unauthorized",
+    403: "Forbidden",
+    405: "MethodNotAllowed",
+    408: "RequestTimeout",
+    413: "ContentTooLarge",
+    415: "UnsupportedMediaType",
+    421: "MisdirectedRequest",
+}
+"""What is refused before it is a call of ours has no error of ours: it is named as HTTP names it (RFC 9110)."""
 
 _RETRY_AFTER_S = 1
 
@@ -60,13 +71,21 @@ def status_of(error: SeasonedError) -> int:
 def problem(error: SeasonedError, status: int | None = None, headers: dict[str, str] | None = None) -> Answer:
     """Return what a client is told of an error: its kind, what was seen, the rule, what to do next.
 
+    Args:
+        error: what is wrong.
+        status: None: that of the error. Another one, and the kind is HTTP's own (`HTTP_NAMES`).
+        headers: more of them.
+
     Example:
-        >>> problem(InputError("k = 0", "k is at least 1", "Ask for one.")).document["rule"]
-        'k is at least 1'
+        >>> problem(InputError("k = 0", "k is at least 1", "Ask for one.")).document["error"]
+        'InputError'
+        >>> problem(InputError("no token", "a request carries the token", "Send it."), 401).document["error"]
+        'Unauthorized'
     """
     code = status_of(error) if status is None else status
+    name = type(error).__name__ if code == status_of(error) else HTTP_NAMES[code]
     more = {"retry-after": str(_RETRY_AFTER_S)} if code == 503 else {}
-    document = {"error": type(error).__name__, "seen": error.seen, "rule": error.rule, "next": error.next_step}
+    document = {"error": name, "seen": error.seen, "rule": error.rule, "next": error.next_step}
     return Answer(code, document, {**more, **(headers or {})})
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import seasoned
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError
+from seasoned.protocols import StateEncoder
 from seasoned.registry import load_extra
 from seasoned.service.answers import Answer, problem, unexpected
 from seasoned.service.documents import parse_json
@@ -47,6 +48,7 @@ def make_app(
     hosts: Collection[str] | None = None,
     create: bool = False,
     read_only: bool = False,
+    encoder: StateEncoder | None = None,
     max_body_bytes: int = MAX_BODY_BYTES,
     timeout_s: float = TIMEOUT_S,
 ) -> FastAPI:
@@ -63,6 +65,8 @@ def make_app(
             where there is one.
         create: make the memory if it does not exist.
         read_only: refuse every write.
+        encoder: of a namespace that is made now; one that is there must have been made with it. None: the one that made
+            it, or the default.
         max_body_bytes: the largest body of a request.
         timeout_s: how long a request may take, in seconds; what was begun may still be done after that.
 
@@ -81,7 +85,7 @@ def make_app(
         hosts = LOOPBACK_HOSTS
     if token is not None:
         check_token(token)
-    opened = Opened(path, namespace, create=create, read_only=read_only)
+    opened = Opened(path, namespace, create=create, read_only=read_only, encoder=encoder)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:

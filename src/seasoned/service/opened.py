@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from seasoned.build import open_memory
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
+from seasoned.protocols import StateEncoder
 from seasoned.registry import suggest
 
 __all__ = ["Opened"]
@@ -30,14 +31,16 @@ class Opened:
         *,
         create: bool = False,
         read_only: bool = False,
+        encoder: StateEncoder | None = None,
     ) -> None:
         wanted: list[str | None] = [namespace] if namespace is None or isinstance(namespace, str) else [*namespace]
         if not wanted or len(set(wanted)) < len(wanted):
             raise InputError(f"namespaces {wanted}", "one or more are served, each once", "Name one.")
         self._memories: dict[str, Memory] = {}
+        own = {} if encoder is None else {"encoder": encoder}
         try:
             for name in wanted:
-                memory = open_memory(os.fspath(path), namespace=name, create=create, read_only=read_only)
+                memory = open_memory(os.fspath(path), namespace=name, create=create, read_only=read_only, **own)
                 self._memories[memory.namespace] = memory
         except BaseException:
             self.close()

@@ -224,8 +224,9 @@ class Questions:
         """
         question = self.get(question_id)
         episode_id, step = question.target
-        executed = None if question.episode_id is None else self._memory.get(episode_id).steps[step].action
-        feedback = reply.feedback([one.text for one in question.candidates], executed)
+        if question.episode_id is not None:
+            self._memory.get(episode_id)  # gone, it is refused before the policy is asked
+        feedback = reply.feedback([one.text for one in question.candidates])
         before = self.decide(question)
         given = self._memory.give(feedback, episode_id=episode_id, step=step, source=source, author=reply.author)
         return Learned(given, before, self.decide(question))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from seasoned.errors import InputError, excerpt
-from seasoned.types import Choice, Edit, Feedback, OwnAnswer, check_finite, check_text, normalize_action
+from seasoned.types import Choice, Edit, Feedback, OwnAnswer, check_finite, check_text
 
 __all__ = ["MAX_CANDIDATES", "Candidate", "Reply", "ReplyKind"]
 
@@ -58,8 +58,8 @@ class Reply:
         kind: `choice`, `edit` or `own_answer`.
         author: who.
         chosen: of a choice or an edit: which candidate, counted from 0 as in the question.
-        order: of a choice: the candidates in the order in which they were shown; None: as in the question. It is kept,
-            so that it can be found out whether people just take the first.
+        order: of a choice or an edit: the candidates in the order in which they were shown; None: as in the question.
+            It is kept, so that it can be found out whether people just take the first.
         text: of an edit or an own answer: what they wrote.
         comment: why.
 
@@ -67,7 +67,7 @@ class Reply:
         InputError: a value breaks one of these rules.
 
     Example:
-        >>> Reply("choice", "bob", chosen=0, order=[1, 0]).feedback(["Dear Ann", "Hi"], executed=None)
+        >>> Reply("choice", "bob", chosen=0, order=[1, 0]).feedback(["Dear Ann", "Hi"])
         Choice(candidates=('Hi', 'Dear Ann'), chosen=1, comment=None)
     """
 
@@ -93,15 +93,13 @@ class Reply:
                 rule = f"{self.kind} has {' and '.join(needs)}"
                 raise InputError(f"{name} = {excerpt(getattr(self, name))}", rule, "Give these, and no other.")
 
-    def feedback(self, candidates: Sequence[str], executed: str | None) -> Feedback:
+    def feedback(self, candidates: Sequence[str]) -> Feedback:
         """Return the typed feedback that this answer is, to a question with these candidates.
 
-        An edit of what was executed is an `Edit`, which says how much that was worth. Of what was only proposed nothing
-        is known but what became of it: that is an `OwnAnswer`.
+        An edit says how much the edited candidate was worth, whether it was executed or only proposed.
 
         Args:
             candidates: as in the question.
-            executed: the action that was executed at this moment, if any was.
 
         Raises:
             InputError: it names a candidate that is not there, or another order than one of all candidates.
@@ -113,12 +111,12 @@ class Reply:
                 f"chosen = {excerpt(self.chosen)}", f"it is an index, 0 to {len(candidates) - 1}", "Count from 0."
             )
         order = self._order(len(candidates))
+        if self.chosen is None:
+            return OwnAnswer(str(self.text), self.comment)
+        shown, chosen = tuple(candidates[i] for i in order), order.index(self.chosen)
         if self.kind == "choice":
-            return Choice(tuple(candidates[i] for i in order), order.index(int(self.chosen or 0)), self.comment)
-        edited = None if self.chosen is None else normalize_action(candidates[self.chosen])
-        if executed is not None and edited == normalize_action(executed):
-            return Edit(str(self.text), self.comment)
-        return OwnAnswer(str(self.text), self.comment)
+            return Choice(shown, chosen, self.comment)
+        return Edit(str(self.text), self.comment, shown, chosen)
 
     def _order(self, n_candidates: int) -> list[int]:
         if self.order is None:

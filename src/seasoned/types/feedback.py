@@ -54,6 +54,21 @@ def _check_count(name: str, value: object, least: int) -> int:
     return int(value)
 
 
+def _check_shown(given: object, chosen: object) -> tuple[tuple[str, ...], int]:
+    """Return what was shown, and which of it was taken."""
+    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
+        raise InputError(f"candidates = {excerpt(given)}", "the candidates are a list of texts", "Pass a list.")
+    if len(given) > MAX_CANDIDATES:
+        raise InputError(
+            f"{len(given)} candidates", f"a choice is among at most {MAX_CANDIDATES}", "Leave out what nobody saw."
+        )
+    candidates = tuple(check_text("candidate", candidate) for candidate in given)
+    index = _check_count("chosen", chosen, 0)
+    if index >= len(candidates):
+        raise InputError(f"chosen = {index}", f"it is an index of the {len(candidates)} candidates", "Count from 0.")
+    return candidates, index
+
+
 @dataclass(frozen=True, slots=True)
 class Thumbs:
     """A thumb: up is reward +1, down is -1.
@@ -127,14 +142,7 @@ class Choice:
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        given: object = self.candidates
-        if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-            raise InputError(f"candidates = {excerpt(given)}", "the candidates are a list of texts", "Pass a list.")
-        if len(given) > MAX_CANDIDATES:
-            raise InputError(
-                f"{len(given)} candidates", f"a choice is among at most {MAX_CANDIDATES}", "Leave out what nobody saw."
-            )
-        candidates = tuple(check_text("candidate", candidate) for candidate in given)
+        candidates, chosen = _check_shown(self.candidates, self.chosen)
         if len(candidates) < 2:
             raise InputError(
                 f"{len(candidates)} candidates", "a choice is between two or more", "Give thumbs or a score for one."
@@ -148,11 +156,6 @@ class Choice:
                     "the candidates of a choice differ by more than case and blanks",
                     "Show each once.",
                 )
-        chosen = _check_count("chosen", self.chosen, 0)
-        if chosen >= len(candidates):
-            raise InputError(
-                f"chosen = {chosen}", f"it is an index of the candidates, 0 to {len(candidates) - 1}", "Count from 0."
-            )
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "chosen", chosen)
         _check_comment(self.comment)
@@ -172,18 +175,44 @@ class _Worded:
 
 @dataclass(frozen=True, slots=True)
 class Edit(_Worded):
-    """What a person made of the shown answer. That has reward `1 - 2 d`, d its normalised edit distance to `text`.
+    """What a person made of a shown answer. That has reward `1 - 2 d`, d its normalised edit distance to `text`.
 
-    `text` itself becomes an answer with reward +1.
+    Args:
+        text: what they made of it: an answer with reward +1. Of what else was shown it says nothing.
+        comment: why.
+        candidates: what was shown, 1 to 64 texts; None: what was executed.
+        chosen: the index of the one that was edited; with `candidates`, and only then.
+
+    Raises:
+        InputError: a value breaks one of these rules.
 
     Example:
-        >>> Edit("Dear Ann, it comes on Monday.").kind
-        'edit'
+        >>> Edit("It comes today.", candidates=("It is lost.", "It comes on Monday."), chosen=1).shown
+        'It comes on Monday.'
     """
 
     kind: ClassVar[str] = "edit"
     text: str
     comment: str | None = None
+    candidates: tuple[str, ...] | None = None
+    chosen: int | None = None
+
+    def __post_init__(self) -> None:
+        _Worded.__post_init__(self)
+        if (self.candidates is None) != (self.chosen is None):
+            raise InputError(
+                f"{'chosen' if self.candidates is None else 'candidates'} alone",
+                "an edit of one of several shown answers has both candidates and chosen",
+                "Give both; or neither, where what was executed was edited.",
+            )
+        if self.candidates is not None:
+            for name, value in zip(("candidates", "chosen"), _check_shown(self.candidates, self.chosen), strict=True):
+                object.__setattr__(self, name, value)
+
+    @property
+    def shown(self) -> str | None:
+        """The answer that was edited; None: what was executed."""
+        return None if self.candidates is None or self.chosen is None else self.candidates[self.chosen]
 
 
 @dataclass(frozen=True, slots=True)

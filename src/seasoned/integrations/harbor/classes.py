@@ -6,9 +6,9 @@ from functools import cache
 from typing import Any
 
 from seasoned.integrations.harbor.acting import Acting
+from seasoned.integrations.harbor.loading import load_harbor
 from seasoned.integrations.harbor.options import acting_options, wrapping_options
 from seasoned.integrations.harbor.wrapping import Wrapping
-from seasoned.registry import load_extra
 
 __all__ = ["seasoned_agent", "with_examples"]
 
@@ -36,7 +36,7 @@ def with_examples() -> Any:
 
 
 def _made(name: str, part: type, options: Any) -> Any:
-    base = load_extra("harbor.agents.base", "harbor").BaseAgent
-    capabilities = load_extra("harbor.agents.capabilities", "harbor").AgentCapabilities(atif=True)
+    base = load_harbor("harbor.agents.base").BaseAgent
+    capabilities = load_harbor("harbor.agents.capabilities").AgentCapabilities(atif=True)
     body = {"options_model": options, "capabilities": capabilities, "__module__": _HOME, "__doc__": part.__doc__}
     return type(base)(name, (part, base), body)

@@ -8,16 +8,16 @@ from typing import Any, Literal
 
 from seasoned.build import open_memory
 from seasoned.errors import NotFoundError
+from seasoned.integrations.harbor.loading import load_harbor
 from seasoned.memory import Memory
 from seasoned.policies.examples import Examples
-from seasoned.registry import load_extra
 
 __all__ = ["acting_options", "open_examples", "version", "wrapping_options"]
 
 
 @cache
 def _memory_options() -> Any:
-    base: Any = load_extra("harbor.agents.options", "harbor").AgentOptions
+    base: Any = load_harbor("harbor.agents.options").AgentOptions
 
     class MemoryOptions(base):  # type: ignore[misc]  # Harbor's are not known to the type checker
         """Where the memory is, and whether the trial may be learned from; of the examples in a prompt."""

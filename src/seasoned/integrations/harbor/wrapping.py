@@ -7,9 +7,9 @@ from typing import Any
 
 from seasoned.integrations.harbor.fence import grader_path, working_folder
 from seasoned.integrations.harbor.jobs import EXAMPLES_MARK
+from seasoned.integrations.harbor.loading import load_harbor
 from seasoned.integrations.harbor.options import open_examples, version, wrapping_options
 from seasoned.policies.examples import Query, render
-from seasoned.registry import load_extra
 
 __all__ = ["Fenced", "Wrapping"]
 
@@ -65,7 +65,7 @@ class Fenced:
 
     def _refuse(self, command: str, path: str) -> Any:
         self.refused.append(command)
-        answer = load_extra("harbor.environments.base", "harbor").ExecResult
+        answer = load_harbor("harbor.environments.base").ExecResult
         return answer(stdout="", stderr=f"refused: {path} belongs to the grader of this task", return_code=126)
 
 
@@ -88,8 +88,8 @@ class Wrapping:
         super().__init__(logs_dir, model_name, **settings)  # type: ignore[call-arg]  # Harbor's
         given = {name: value for name, value in settings.items() if name not in wrapping_options().model_fields}
         environment = given.pop("extra_env", None) or {}
-        factory = load_extra("harbor.agents.factory", "harbor").AgentFactory
-        config = load_extra("harbor.models.trial.config", "harbor").AgentConfig
+        factory = load_harbor("harbor.agents.factory").AgentFactory
+        config = load_harbor("harbor.models.trial.config").AgentConfig
         self.inner: Any = factory.create_agent_from_config(
             config(
                 name=self.options.agent, model_name=model_name, kwargs=self.options.agent_kwargs or {}, env=environment

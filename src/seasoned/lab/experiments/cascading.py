@@ -16,7 +16,7 @@ from seasoned.agents.noting import NotedLog
 from seasoned.agents.showing import SHOWN, shown_arm
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.experiments.preset_settings import preset_settings
-from seasoned.lab.experiments.teachers import close_teacher, open_teacher
+from seasoned.lab.experiments.teachers import answers_file, close_teacher, open_teacher
 from seasoned.memory import Memory
 from seasoned.policies import JitRL, JitRLSettings, ModelAlone
 from seasoned.policies.agreeing import check_whole
@@ -37,8 +37,9 @@ from seasoned.types import Decision, Episode, Prior
 
 if TYPE_CHECKING:
     from seasoned.lab.experiments.arms import Parts
+    from seasoned.lab.experiments.suite import Suite
 
-__all__ = ["CASCADE", "CascadeArmReader", "build_cascade", "cascade_arm"]
+__all__ = ["CASCADE", "CascadeArmReader", "build_cascade", "cascade_arm", "check_fill"]
 
 CASCADE: dict[str, Any] = {
     "teacher": None, "teacher_reader": "auto", "teacher_settings": {}, "samples": 3, "agreement": None,
@@ -100,11 +101,33 @@ def build_cascade(parts: Parts, examples: Mapping[str, Any]) -> Arm:
 
         policy(parts.memory)  # refuses what does not fit before a teacher is opened
     fill = check_whole("fill_episodes", own["fill_episodes"], 0)
-    teacher = open_teacher(own["teacher"], method=own["teacher_reader"], settings=own["teacher_settings"])
+    teacher = open_teacher(
+        own["teacher"],
+        method=own["teacher_reader"],
+        settings=own["teacher_settings"],
+        cache=answers_file(parts.llm),
+    )
     limits = {name: own[name] for name in ("samples", "agreement", "min_evidence")}
     return cascade_arm(
         parts.prior_reader, teacher, parts.memory, knowledge=knowledge, policy=policy, fill_episodes=fill, **limits
     )
+
+
+def check_fill(suite: Suite) -> None:
+    """Refuse a suite in which a teacher would play all episodes of a run, so that nothing is learned of its student.
+
+    Raises:
+        InputError: `fill_episodes` is the number of episodes of a run, or more.
+    """
+    for cell in suite.cells():
+        arm = suite.arm(cell.arm)
+        fill, episodes = arm.settings.get("fill_episodes", 0), suite.episodes(cell)
+        if arm.kind == "cascade" and isinstance(fill, int) and fill >= episodes:
+            raise InputError(
+                f"arm {arm.name}: fill_episodes = {fill}, with {episodes} episodes of {cell.task}",
+                "the student must have an episode to play: fill_episodes must be less than the episodes of a run",
+                "Fill fewer, or play more episodes.",
+            )
 
 
 def cascade_arm(

@@ -15,14 +15,17 @@ from seasoned.build import close_reader, make_reader
 from seasoned.envs.code import search_working_folder
 from seasoned.envs.options import parse_query
 from seasoned.errors import InputError, excerpt
-from seasoned.protocols import PriorReader
+from seasoned.llms import CachedLLM
+from seasoned.protocols import LLM, PriorReader
 
-__all__ = ["close_teacher", "open_teacher"]
+__all__ = ["answers_file", "close_teacher", "open_teacher"]
 
 _PYTHON = "python:"
 
 
-def open_teacher(spec: object, *, method: str = "auto", settings: Mapping[str, Any] | None = None) -> PriorReader:
+def open_teacher(
+    spec: object, *, method: str = "auto", settings: Mapping[str, Any] | None = None, cache: Path | None = None
+) -> PriorReader:
     """Return the reader of a teacher's policy.
 
     Args:
@@ -32,6 +35,7 @@ def open_teacher(spec: object, *, method: str = "auto", settings: Mapping[str, A
             run: it should open what it needs when it is first asked.
         method: how a model's policy is read.
         settings: of the model (prices, `base_url`), or more arguments of the callable.
+        cache: keep a model's answers in this file; a reader of one's own keeps its own.
 
     Raises:
         UnknownNameError: no model, or way to read it, has this name.
@@ -52,7 +56,7 @@ def open_teacher(spec: object, *, method: str = "auto", settings: Mapping[str, A
         )
     given = dict(_table(settings))
     own = spec.startswith(_PYTHON)
-    reader = _own(spec, method, given) if own else make_reader(spec, method=method, **given)
+    reader = _own(spec, method, given) if own else make_reader(spec, method=method, cache=cache, **given)
     if not isinstance(reader, PriorReader):
         raise InputError(
             f"cascade: teacher {excerpt(spec)} is {excerpt(reader)}",
@@ -60,6 +64,14 @@ def open_teacher(spec: object, *, method: str = "auto", settings: Mapping[str, A
             'Take another teacher, or teacher_reader = "auto".',
         )
     return reader
+
+
+def answers_file(llm: LLM | None) -> Path | None:
+    """Return the file in which a student's model keeps its answers, where it does: its teacher's are kept beside them.
+
+    Equal requests to the same model have the same answer, whoever asks.
+    """
+    return Path(llm._file.path) if isinstance(llm, CachedLLM) else None
 
 
 async def close_teacher(reader: PriorReader) -> None:

@@ -19,6 +19,19 @@ function bar(kind, probability) {
   return element("span", { className: "track" }, fill);
 }
 
+// As the memory tells actions apart: by more than case and blanks.
+const key = (text) => text.trim().split(/\s+/).join(" ").toLowerCase();
+const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
+
+// An answer that the agent does not give yet: memory is not asked, and the model did not propose it.
+function keptRow(label) {
+  return element("div", { className: "learned-row chosen" },
+    element("p", { className: "answer" }, element("span", { className: "tag", text: "new" }), element("span", { text: label })),
+    element("div", { className: "pair", role: "img", "aria-label": "before 0 %, after 0 %" }, bar("was", 0), bar("now", 0)),
+    element("p", { className: "facts" }, element("span", { className: "level", text: "0 % → 0 %" }),
+      element("span", { className: "quiet", text: "kept, and not yet given: that needs more answers like it" })));
+}
+
 function row(label, was, now, marks) {
   const change = now.prob - (was?.prob ?? 0);
   const moved = Math.abs(change) < 0.0005 ? "level" : change > 0 ? "up" : "down";
@@ -42,23 +55,26 @@ export function drawLearned(into, said, shown, chosen) {
   const was = new Map(said.before.actions.map((one) => [one.action, one]));
   const now = new Map(said.after.actions.map((one) => [one.action, one]));
   const texts = [...shown.filter((text) => now.has(text)), ...[...now.keys()].filter((text) => !shown.includes(text))];
-  into.replaceChildren(...texts.map((text) => {
+  const rows = texts.map((text) => {
     const place = shown.indexOf(text);
     const tag = place >= 0 ? String(place + 1) : "new";
-    return row(text, was.get(text), now.get(text), { tag, chosen: text === chosen });
-  }));
+    return row(text, was.get(text), now.get(text), { tag, chosen: key(text) === key(chosen) });
+  });
+  const has = texts.some((text) => key(text) === key(chosen));
+  into.replaceChildren(...rows, ...(has ? [] : [keptRow(chosen)]));
 }
 
 export function summarize(said, chosen) {
-  const steps = said.after.n_steps;
+  const steps = counted(said.after.n_steps, "stored step");
   if (said.after.mode !== "memory") {
-    return `Kept. The agent still answers as before: ${said.after.reason}. Each answer adds to that.`;
+    const reason = said.after.reason.replace(/\b1 stored steps\b/, "1 stored step");
+    return `Kept. The agent still answers as before: ${reason}. Each answer adds to that.`;
   }
-  const was = said.before.actions.find((one) => one.action === chosen);
-  const now = said.after.actions.find((one) => one.action === chosen);
-  if (!now) return `Kept, as evidence among ${steps} stored steps.`;
+  const was = said.before.actions.find((one) => key(one.action) === key(chosen));
+  const now = said.after.actions.find((one) => key(one.action) === key(chosen));
+  if (!now) return `Kept, as evidence among ${steps}.`;
   const before = percent(was?.prob ?? 0);
   const after = percent(now.prob);
   const moved = before === after ? `stays at ${after}` : `goes from ${before} to ${after}`;
-  return `In situations like this one, the agent's chance of your answer ${moved}. ${steps} stored steps speak of it.`;
+  return `In situations like this one, the agent's chance of your answer ${moved}. ${steps} ${said.after.n_steps === 1 ? "speaks" : "speak"} of it.`;
 }

@@ -10,7 +10,7 @@ const now = {
   question: null,
   order: [], // the candidates as shown: indices into the question's own list
   writing: null, // null, "which" (to edit), "edit" or "own"
-  edited: null,
+  chosen: null, // which candidate is edited
   given: [], // what this tab sent, the last one last: { id, question }
   open: 0,
   busy: false,
@@ -20,6 +20,7 @@ const now = {
 
 function show(screen) {
   now.screen = screen;
+  $("message").hidden = true; // what was said of the last screen is not said of this one
   for (const id of ["question", "learned", "done"]) $(id).hidden = id !== screen;
   for (const id of ["undo-before", "undo-done"]) $(id).hidden = now.given.length === 0;
   $("progress").textContent = now.open === 1 ? "1 open question" : `${now.open} open questions`;
@@ -55,7 +56,6 @@ function showQuestion(question) {
   now.order = shuffled(question.candidates.length);
   $("task").textContent = question.task;
   $("state").textContent = question.state;
-  $("prompt").textContent = question.prompt ?? "Which answer is better?";
   $("comment").value = "";
   $("candidates").replaceChildren(...now.order.map((index, place) => {
     const button = element("button", { type: "button", className: "candidate", "data-place": String(place) },
@@ -130,7 +130,7 @@ const send = (body, said) => busily(async () => {
 });
 
 function pick(place) {
-  if (place >= now.order.length) return;
+  if (place >= now.order.length || now.writing === "edit" || now.writing === "own") return;
   const index = now.order[place];
   const { text } = now.question.candidates[index];
   if (now.writing === "which") write("edit", index);
@@ -159,34 +159,42 @@ const skip = () => busily(async () => {
 // ---------------------------------------------------------------------------------------------------- writing
 
 function write(kind, index = null) {
+  const which = kind === "which";
   now.writing = kind;
-  now.edited = index;
-  $("candidates").classList.toggle("editing", kind === "which");
-  $("writing").hidden = kind === "which";
-  $("actions").hidden = kind !== "which";
-  if (kind === "which") {
-    tell(`Which one do you want to edit? Choose it: 1 to ${now.order.length}, or Esc.`);
-    return;
-  }
+  now.chosen = index;
+  $("candidates").classList.toggle("editing", which);
+  $("candidates").classList.toggle("resting", !which); // a slip must not send a choice, and lose what is written
+  $("prompt").textContent = which ? "Which one do you want to edit? Choose it." : asked();
+  for (const id of ["writing", "comment-line", "send"]) $(id).hidden = which;
+  $("sending").hidden = false;
+  $("actions").hidden = true;
   $("message").hidden = true;
+  if (which) return;
   $("text-label").textContent = kind === "edit" ? "Make it better" : "Your own answer";
   $("text").value = kind === "edit" ? now.question.candidates[index].text : "";
   $("text").focus();
 }
 
+const asked = () => now.question.prompt ?? "Which answer is better?";
+
 function stopWriting() {
+  if (now.question === null) return;
   now.writing = null;
-  now.edited = null;
-  $("candidates").classList.remove("editing");
-  $("writing").hidden = true;
-  $("actions").hidden = false;
+  now.chosen = null;
+  $("candidates").classList.remove("editing", "resting");
+  $("prompt").textContent = asked();
+  for (const id of ["writing", "sending"]) $(id).hidden = true;
+  for (const id of ["comment-line", "actions"]) $(id).hidden = false;
   $("message").hidden = true;
 }
 
 function sendWritten() {
   const text = $("text").value.trim();
-  if (!text) tell("An answer has a text.", true);
-  else if (now.writing === "edit") send({ kind: "edit", chosen: now.edited, text }, text);
+  if (!text) {
+    tell("An answer must have a text. Write it, or cancel.", true);
+    $("text").focus();
+  }
+  else if (now.writing === "edit") send({ kind: "edit", chosen: now.chosen, text }, text);
   else send({ kind: "own_answer", text }, text);
 }
 
@@ -213,7 +221,8 @@ document.addEventListener("keydown", (event) => {
     if (typing) event.target.blur();
     stopWriting();
   } else if (typing) {
-    if (event.target.id === "text" && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    const writing = event.target.id === "text" || now.writing !== null; // the reason goes with the text
+    if (writing && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       sendWritten();
     } else if (event.target.id === "comment" && event.key === "Enter") event.target.blur();
