@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+import re
+
 import pytest
 from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
+from seasoned.core import jaccard
 from seasoned.types.showing import Beside
 
 
@@ -107,3 +111,95 @@ def test_a_task_that_is_left_out_takes_no_other_s_place():
         memory.add_many(Episode("buy a red lamp", [Step("page", "pay", 1.0)]) for _ in range(30))
         [found] = memory.recall({"goal": "buy a red lamp"}, exclude_task="buy a red lamp", pool=4).moments
         assert found.place == ("other", 0)
+
+
+def said_by(memory, key, *, exclude_task):
+    """What can be found under a key: of every step that counts, the latest text there that stands."""
+    aside = {"e7", "e11"}  # see below
+    counting = [e for e in memory.episodes() if e.ending != "aborted" and e.id not in aside and e.model != "poisoned"]
+    said = {e.id: e.task for e in counting if e.task != exclude_task}
+    if key == "goal":
+        return said
+    return {note.episode_id: note.body["text"] for note in memory.notes(kind=key) if note.episode_id in said}
+
+
+def test_the_pool_is_of_the_most_similar_among_all_that_counts():
+    """However many are nearer that are aborted, quarantined, revoked, said by a bad source, or of the task left out."""
+    rng = random.Random(5)
+
+    def text():
+        return " ".join(rng.sample(["red", "lamp", "bed", "page", "blue", "sofa", "pay"], 4))
+
+    with Memory.open(":memory:") as memory:
+        for number in range(60):
+            ending, model = rng.choice(["terminated", "aborted"]), rng.choice(["poisoned", "sound"])
+            if number in (7, 11):
+                ending, model = "terminated", "sound"
+            memory.add(Episode(text(), [Step("page", "pay", 1.0)], f"e{number}", ending=ending, model=model))
+            for kind, step in (("plan", None), ("reasoning", 0)):
+                for _ in range(rng.randint(1, 3)):
+                    memory.note(f"e{number}", kind, {"text": text()}, step=step, source=rng.choice(["agent", "bad"]))
+
+        def check():
+            for key in ("goal", "plan", "reasoning"):
+                for task in (None, memory.get("e3").task):
+                    asked = text()
+                    found = memory.recall({key: asked}, pool=5, exclude_task=task).moments
+                    features = memory.encoder.features
+                    near = [jaccard(features(asked), features(said))
+                            for said in said_by(memory, key, exclude_task=task).values()]  # fmt: skip
+                    assert sorted((m.similarities[key] for m in found), reverse=True) == sorted(near, reverse=True)[:5]
+
+        held = [memory.quarantine(selection, "a look at it") for selection in
+                (Selection(model="poisoned"), Selection(episode="e7"), Selection(episode="e11"))]  # fmt: skip
+        check()
+        memory.quarantine(Selection(source="bad"), "a liar")
+        for note in memory.notes(kind="plan")[::2]:
+            memory.revoke(note.id)
+        check()  # what fell since it was indexed
+        memory.lift(held[1])
+        assert "e7" in {m.place[0] for m in memory.recall({"goal": memory.get("e7").task}, pool=60).moments}
+
+
+def test_answers_that_were_not_executed_do_not_crowd_out_episodes():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("buy a red bed", [Step("page", "pay", 1.0)], "other"))
+        memory.add(Episode("buy a red lamp", [Step("page", "pay", 1.0)], "played"))
+        memory.add(Episode("buy a red sofa", [Step("page", "pay", 1.0)], "lost", ending="aborted"))
+        for task, name in (("buy a red lamp", "a"), ("buy a red sofa", "b")):
+            memory.add_many(
+                Episode(task, [Step("page", f"say {n}", 1.0)], f"{name}{n:02}", arm="alternative") for n in range(20)
+            )
+
+        def places(pool):
+            return sorted(m.place[0] for m in memory.recall({"goal": "buy a red lamp"}, pool=pool).moments)
+
+        assert places(2) == ["a19", "played"]
+        assert places(4) == ["a19", "b19", "other", "played"]
+        assert places(6) == ["a17", "a18", "a19", "b19", "other", "played"]  # nothing else is left
+        assert len(places(100)) == 42
+
+
+def test_a_recall_reads_episodes_by_their_ids_and_numbers():
+    with Memory.open(":memory:") as memory:
+        for number in range(3):
+            with memory.episode("buy a lamp", id=f"e{number}") as episode:
+                episode.note("plan", {"text": "open then pay"})
+                episode.note("reasoning", {"text": "it is full"}, step=0)
+                episode.record("page cart", "pay", 1.0)
+        places = [("e0", 0), ("e1", 0)]
+        query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page", "reasoning": "it is full"}
+        memory.recall(query)
+        connection, statements = memory._store.connection, []
+        connection.set_trace_callback(statements.append)
+        memory.recall(query, with_credits=True)
+        memory.experiences(places)
+        memory.showings([("e2", 0)], alike=True)
+        memory.beside(places)
+        memory.evidence("page cart", k=3, unit="states", threshold=0.5, exclude_steps=places)
+        connection.set_trace_callback(None)
+        plans = {sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in statements
+                 if re.match("SELECT", sql)}  # fmt: skip
+        every = re.compile(r"SCAN|episode USING PRIMARY KEY \(namespace_id=\?( AND ordinal>\?)?\)")
+        assert len(plans) > 8
+        assert not {sql for sql, plan in plans.items() if any(every.search(line) for line in plan)}

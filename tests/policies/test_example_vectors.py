@@ -115,6 +115,15 @@ def test_what_is_gone_is_never_recalled(memory):
     assert [moment.experience.task for moment in left] == ["noise"]
 
 
+def test_texts_that_are_set_aside_take_no_other_s_place(memory):
+    memory.add_many(Episode(f"couch {'x' * n}", [Step("y", "z", 1.0)], f"bad{n}", model="bad") for n in range(1, 41))
+    source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "sofa" else 0.1], 2))
+    nearest = {moment.place[0] for moment in source.recall({"goal": "furniture"}, pool=1).moments}
+    assert any(name.startswith("bad") for name in nearest)
+    memory.quarantine(Selection(model="bad"), "poisoned")
+    assert "e0" in {moment.place[0] for moment in source.recall({"goal": "furniture"}, pool=1).moments}
+
+
 def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(memory):
     source = VectorRecall(memory, embedder())
     for texts in ({}, {"colour": "red"}, {"goal": " "}):

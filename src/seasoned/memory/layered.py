@@ -33,8 +33,8 @@ class Layered(Reader):
         self.over = over
         self._first_visit = last + 1 << STEP_BITS
 
-    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, int]:
-        """Return the visits of stored steps, each with its distinct state; what is not stored is left out."""
+    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, tuple[int, int]]:
+        """Return the visits of stored steps, each with its state and action; what is not stored is left out."""
         return super().visits_of(steps) | self.over.visits_of(steps)
 
     def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:

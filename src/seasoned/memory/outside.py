@@ -43,10 +43,10 @@ def check_steps(steps: object) -> frozenset[tuple[str, int]]:
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """Where to look: outside of a task, and of some visits; each visit with the distinct state that it is at."""
+    """Where to look: outside of a task, and of some visits; each visit with its distinct state and its action."""
 
     task: str | None = None
-    visits: Mapping[int, int] = field(default_factory=dict)
+    visits: Mapping[int, tuple[int, int]] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         """Whether anything is left out."""
@@ -55,6 +55,11 @@ class Outside:
     @property
     def sets(self) -> frozenset[int]:
         """The distinct states at which single steps are left out."""
+        return frozenset(set_id for set_id, _ in self.visits.values())
+
+    @property
+    def groups(self) -> frozenset[tuple[int, int]]:
+        """The distinct states and actions of which single steps are left out."""
         return frozenset(self.visits.values())
 
     @property

@@ -101,21 +101,27 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ experiences
 
-    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, int]:
-        """Return the visits of stored steps, given as (episode id, step), each with its distinct state.
+    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, tuple[int, int]]:
+        """Return the visits of stored steps, given as (episode id, step), each with its distinct state and action.
 
         What is not stored is left out.
         """
         ordinals = dict(
             self._store.execute_in(
-                "SELECT id, ordinal FROM episode WHERE namespace_id = ? AND ordinal >= 0 AND id IN {values}",
+                "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+                "AND id IN {values}",
                 (self._ns,), sorted({id_ for id_, _ in steps}),
             )
         )  # fmt: skip
         visits = sorted(ordinals[id_] << STEP_BITS | step for id_, step in steps
                         if id_ in ordinals and step < MAX_STEPS)  # fmt: skip
-        sql = "SELECT visit, set_id FROM step WHERE namespace_id = ? AND visit IN {values}"
-        return dict(self._store.execute_in(sql, (self._ns,), visits))
+        rows = self._store.execute_in(
+            "SELECT visit, set_id, key_id FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND visit IN {values}",
+            (self._ns,), visits,
+        )  # fmt: skip
+        return {visit: (set_id, key_id) for visit, set_id, key_id in rows}
 
     def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
@@ -176,21 +182,42 @@ class Reader:
     def evidence_outside(
         self, view_id: int, set_ids: Sequence[int], outside: Outside, *, by_episode: bool
     ) -> list[EvidenceRow]:
-        """Return the evidence at some distinct states without the steps that are left out, summed from the others.
+        """Return the evidence at some distinct states without the steps that are left out.
 
-        Not the aggregates less the share of those: a difference would keep the rounding of a huge reward. A row for
-        each episode, if asked, so that the caller can let it fade; else the ordinal is that of the last one.
+        Where there are such steps it is summed from the others: the aggregates less the share of those would keep the
+        rounding of a huge reward. What was added up elsewhere is taken as it is; with a task, that is nowhere.
+
+        Args:
+            view_id: of which view.
+            set_ids: the distinct states.
+            outside: what is left out.
+            by_episode: a row for each episode of what is summed, so that the caller can let it fade; else the ordinal
+                is that of the last one.
         """
+        kept: list[EvidenceRow] = []
+        condition, episode, apart = outside.condition, "", outside.groups
+        if by_episode or outside.task is not None:
+            episode = (
+                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+            )
+        if outside.task is None:
+            kept = [row for row in self.evidence(view_id, set_ids) if row[:2] not in apart]
+            asked = set(set_ids)
+            set_ids = sorted({set_id for set_id, _ in apart if set_id in asked})
+            keys = sorted({key_id for set_id, key_id in apart if set_id in asked})
+            condition += f" AND key_id IN ({', '.join(map(str, keys))})"
         sql = (
             "SELECT set_id, key_id, count(*), count(*), sum(return_), sum(return_ * return_), "
-            f"max(step.visit >> {STEP_BITS}) FROM step INDEXED BY step_by_set "
-            f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+            f"max(step.visit >> {STEP_BITS}) FROM step INDEXED BY step_by_set {episode}"
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-            f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} "
+            f"WHERE step.namespace_id = ? AND live{condition} AND set_id IN {{values}} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, *outside.values), set_ids)
+        rows = self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, *outside.values), set_ids)
+        if outside.task is None:
+            rows = [row for row in rows if row[:2] in apart]
+        return sorted([*kept, *rows], key=lambda row: row[:2])
 
     def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int]) -> list[Any]:
         """Return sums over live steps at some distinct states, as a statement asks for them with `IN {values}`."""

@@ -44,6 +44,9 @@ _SETS = (
 
 Place = tuple[str, int]
 
+Alike = dict[int, tuple[float, int]]
+"""By visit, how like its state is to what was asked, and which distinct state that is."""
+
 
 class Recaller:
     """Follows what one namespace's moments can be found by, other than their states, and puts the keys together."""
@@ -101,34 +104,41 @@ class Recaller:
         asked = None if seen is None else self._encoder.features(seen)
         with self._retriever.view(gamma, 1.0) as view_id:
             self._follow()
-            visits = [] if asked is None else self._nearest_visits(view_id, asked, pool, Outside(exclude_task))
-            n_episodes = max(1, pool // 4) if visits and not whole else pool
+            outside = Outside(exclude_task)
+            alike = {} if asked is None else self._nearest_visits(view_id, asked, pool, outside)
+            n_episodes = max(1, pool // 4) if alike and not whole else pool
             ordinals = self._goals.nearest(texts["goal"], n_episodes, exclude_task) if "goal" in texts else []
-            plans = self._thoughts.nearest_plans(texts["plan"], n_episodes) if "plan" in texts else []
-            thoughts = self._thoughts.nearest_reasonings(texts["reasoning"], pool) if "reasoning" in texts else []
-            ordinal_of = self._ordinals({*plans, *(episode_id for episode_id, _ in thoughts)})
-            ordinals += [ordinal_of[episode_id] for episode_id in plans if episode_id in ordinal_of]
-            visits += [ordinal_of[id_] << STEP_BITS | step for id_, step in thoughts if id_ in ordinal_of]
+            if "plan" in texts:
+                first = self._thoughts.nearest_plans(texts["plan"], n_episodes, exclude_task)
+                ordinals += [visit >> STEP_BITS for visit in first]
+            thoughts = []
+            if "reasoning" in texts:
+                thoughts = self._thoughts.nearest_reasonings(texts["reasoning"], pool, exclude_task)
             if whole:
-                visits = [ordinal << STEP_BITS for ordinal in [*ordinals, *(visit >> STEP_BITS for visit in visits)]]
+                visits = [
+                    ordinal << STEP_BITS for ordinal in [*ordinals, *(v >> STEP_BITS for v in (*alike, *thoughts))]
+                ]
+                alike = {visit: alike[visit] for visit in visits if visit in alike}
             elif asked is not None:
-                visits += self._best_steps(dict.fromkeys(ordinals), asked)
+                visits = thoughts
+                alike |= self._best_steps(dict.fromkeys(ordinals), asked)
             else:
-                visits += [ordinal << STEP_BITS for ordinal in ordinals]
-            rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), list(dict.fromkeys(visits)))
-            set_of = {visit: set_id for visit, _, set_id in rows}
-            moments = self._moments(view_id, texts, self._alike(rows, asked), set_of, exclude_task, whole=whole)
+                visits = [*thoughts, *(ordinal << STEP_BITS for ordinal in ordinals)]
+            others = list({visit: None for visit in visits if visit not in alike})
+            rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), others)
+            alike |= self._alike(rows, asked)
+            moments = self._moments(view_id, texts, dict(sorted(alike.items())), outside, whole=whole)
             highest = self._store.execute(
                 "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?", (self._ns, view_id)
             ).fetchone()[0]
             return Recall(self._with_credits(moments) if with_credits else moments, highest)
 
-    def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> list[int]:
+    def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> Alike:
         """Return visits to the distinct states most like what was asked, at most `pool` in all.
 
         Of each action there the visit that earned most and the one that earned least, of the latest 256 visits.
         """
-        visits: list[int] = []
+        visits: Alike = {}
         for set_id, similarity in self._retriever._nearest_sets(asked, pool, 0.0, outside):
             if similarity <= 0.0 or len(visits) >= pool:
                 break
@@ -145,18 +155,20 @@ class Recaller:
             for visit, key_id, return_ in rows:
                 of_action.setdefault(key_id, []).append((return_, visit))
             found = [visit for both in of_action.values() for visit in {max(both)[1], min(both)[1]}]
-            visits += sorted(found, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]
+            for visit in sorted(found, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]:
+                visits[visit] = similarity, set_id
         return visits
 
     def _ordinals(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the ordinals of these episodes; what has arrived, and is not folded, has none yet."""
         rows = self._store.execute_in(
-            "SELECT id, ordinal FROM episode WHERE namespace_id = ? AND ordinal >= 0 AND id IN {values}",
+            "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+            "AND id IN {values}",
             (self._ns,), list(ids),
         )  # fmt: skip
         return dict(rows)
 
-    def _best_steps(self, ordinals: Iterable[int], asked: frozenset[str]) -> list[int]:
+    def _best_steps(self, ordinals: Iterable[int], asked: frozenset[str]) -> Alike:
         """Return of each episode the step whose state is most like what was asked, the latest among equals."""
         rows: list[Any] = []
         for ordinal in ordinals:
@@ -167,36 +179,38 @@ class Recaller:
             if len(rows) >= MAX_SCANNED:
                 break
         best: dict[int, tuple[float, int]] = {}
-        for visit, similarity in self._alike(rows, asked).items():
+        alike = self._alike(rows, asked)
+        for visit, (similarity, _) in alike.items():
             best[visit >> STEP_BITS] = max(best.get(visit >> STEP_BITS, (-1.0, -1)), (similarity, visit))
-        return [visit for _, visit in best.values()]
+        return {visit: alike[visit] for _, visit in best.values()}
 
-    def _alike(self, rows: list[Any], asked: frozenset[str] | None) -> dict[int, float]:
-        """Return by visit how like its state is to what was asked, by the sets that are stored; 0 if nothing was."""
+    def _alike(self, rows: list[Any], asked: frozenset[str] | None) -> Alike:
+        """Return how like the states of some visits are to what was asked, by the stored sets; 0 if nothing was."""
         if asked is None or not rows:
-            return {visit: 0.0 for visit, *_ in rows}
+            return {visit: (0.0, set_id) for visit, _, set_id in rows}
         number_of = self._retriever._token_of
         known = np.array([number_of[feature] for feature in asked if feature in number_of], dtype=np.uint32)
         sizes = np.array([len(tokens) // 4 for _, tokens, _ in rows])
         stored = np.frombuffer(b"".join(tokens for _, tokens, _ in rows), dtype="<u4")
-        shared = np.isin(stored, known)
+        is_asked = np.zeros(max(int(stored.max(initial=0)), int(known.max(initial=0))) + 1, dtype=bool)
+        is_asked[known] = True
+        shared = is_asked[stored]
         ends = np.cumsum(sizes)
         common = np.diff(np.concatenate([[0], np.cumsum(shared)])[np.concatenate([[0], ends])])
         union = sizes + len(asked) - common
         similar = np.where(union > 0, common / np.maximum(union, 1), 1.0)
-        return dict(zip((visit for visit, *_ in rows), similar.tolist(), strict=True))
+        return {visit: (near, set_id) for (visit, _, set_id), near in zip(rows, similar.tolist(), strict=True)}
 
     def _moments(
         self,
         view_id: int,
         texts: Mapping[str, str],
-        alike: Mapping[int, float],
-        set_of: Mapping[int, int],
-        exclude_task: str | None,
+        alike: Alike,
+        outside: Outside,
         *,
         whole: bool,
     ) -> tuple[Moment, ...]:
-        visits, outside, retired = list(alike), Outside(exclude_task), self._retired_pairs(whole=whole)
+        visits, retired = list(alike), self._retired_pairs(whole=whole)
         found = self._reader.experiences(view_id, visits)
         about = {
             ordinal: (ending, arm)
@@ -205,7 +219,7 @@ class Recaller:
                 (self._ns,), list({visit >> STEP_BITS for visit in visits}),
             )
         }  # fmt: skip
-        tried = self._tried(view_id, list(set(set_of.values())), outside)
+        tried = self._tried(view_id, list({set_id for _, set_id in alike.values()}), outside)
         said = self._thoughts.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
         asked = {key: self._features(text) for key, text in texts.items() if key != "observation"}
 
@@ -216,15 +230,14 @@ class Recaller:
         moments = []
         for visit in visits:
             seen = found[visit][0]
-            if seen.task == outside.task:
-                continue
             place = seen.episode_id, seen.step
             plan, reasoning = said.plans.get(seen.episode_id), said.reasonings.get(place)
             written = {"goal": seen.task, "plan": plan, "reasoning": reasoning}
             near = {key: similarity(key, written[key]) for key in asked}
             if "observation" in texts:
-                near["observation"] = alike[visit]
-            set_id, key_id = set_of[visit], found[visit][1]
+                near["observation"] = alike[visit][0]
+            set_id, key_id = alike[visit][1], found[visit][1]
+            self.shown.learn(place, visit >> STEP_BITS, seen.task, (set_id, key_id))
             count, total = tried.get((set_id, key_id), (1, seen.return_))
             done = normalize_action(plan or f"\t{place}") if whole else key_id
             moments.append(
@@ -237,10 +250,7 @@ class Recaller:
 
     def _tried(self, view_id: int, set_ids: list[int], outside: Outside) -> dict[tuple[int, int], tuple[int, float]]:
         """Return by distinct state and action how often it was taken there, and what that earned in all."""
-        if outside:
-            rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
-        else:
-            rows = self._reader.evidence(view_id, set_ids)
+        rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
         return {(row[0], row[1]): (row[2], row[4]) for row in rows}
 
     def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:

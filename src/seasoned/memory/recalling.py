@@ -45,11 +45,14 @@ class Recalling(Speaking):
         most similar reasonings; and one step each of `pool / 4` episodes whose tasks are most like the goal, and of as
         many whose plans are most like the plan: the step whose state is most like the observation, of 256 steps in all.
         Without an observation, or with `whole`, an episode's first step stands for it, and there are `pool` episodes.
+        Of the episodes with one task, answers that were not executed (the alternatives of feedback) take every other
+        place at most, or one where nothing was executed, as long as there are other episodes.
 
         Goals, plans and reasonings are compared by the memory's own encoder, in indexes that are made when first asked
-        for, kept in RAM, and follow every commit. What is erased or set aside is not recalled, aborted episodes never.
-        Episodes that have arrived, and that this memory may not fold (a read-only reader of PostgreSQL), are not
-        recalled before somebody folds them.
+        for, kept in RAM, and follow every commit. Of several plans or reasonings at one place the latest counts. What
+        is erased, aborted or set aside is not recalled, nor what happened in `exclude_task`; neither takes a place in
+        the pool, which is of the most similar ones among all others. Episodes that have arrived, and that this memory
+        may not fold (a read-only reader of PostgreSQL), are not recalled before somebody folds them.
 
         Args:
             texts: by key: one or more of `goal`, `plan`, `observation`, `reasoning`.

@@ -15,7 +15,7 @@ from seasoned.memory.index import JaccardIndex, check_nearest
 from seasoned.memory.outside import Outside, check_steps
 from seasoned.memory.overlay import Overlay
 from seasoned.memory.propensities import check_floor, effective_sums, propensity_rows
-from seasoned.memory.reader import EvidenceRow, Reader
+from seasoned.memory.reader import Reader
 from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.sizes import check_size
 from seasoned.memory.store import Store, Version
@@ -268,7 +268,7 @@ class Retriever:
                 sets = dict(self._nearest_sets(features, k, threshold, outside))
                 ranked = list(sets)
                 if floor is None:
-                    rows = self._sums_at(view_id, ranked, decay, outside)
+                    rows = self._reading.evidence_outside(view_id, ranked, outside, by_episode=decay < 1.0)
                 else:
                     pairs, n_unlogged = propensity_rows(
                         self._reading, self._ns, view_id, ranked,
@@ -313,13 +313,3 @@ class Retriever:
             n_episodes=now,
             n_unlogged=n_unlogged,
         )
-
-    def _sums_at(self, view_id: int, sets: list[int], decay: float, outside: Outside) -> list[EvidenceRow]:
-        """Return what was added up, where nothing is left out, and sum the rest anew."""
-        touched = frozenset(sets) if outside.task is not None else outside.sets
-        anew = [set_id for set_id in sets if set_id in touched]
-        rows = self._reading.evidence(view_id, [set_id for set_id in sets if set_id not in touched])
-        if not anew:
-            return rows
-        rows = [*rows, *self._reading.evidence_outside(view_id, anew, outside, by_episode=decay < 1.0)]
-        return sorted(rows, key=lambda row: row[:2])

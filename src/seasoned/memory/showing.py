@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 import json
 from collections.abc import Collection, Hashable, Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 from seasoned.memory.outside import Outside
@@ -104,12 +105,18 @@ class Shown:
             self._pair_of |= {at[visit]: (set_id, key_id) for visit, set_id, key_id in rows}
         return {place: self._pair_of[place] for place in places if place in self._pair_of}
 
+    def learn(self, place: Place, ordinal: int, task: str, pair: Pair) -> None:
+        """Keep what somebody has read of a step that counts."""
+        self._episode[place[0]] = ordinal, task
+        self._pair_of[place] = pair
+
     def _visits(self, places: Iterable[Place]) -> dict[int, Place]:
         """Return places by their visits; what has no number yet is left out, and looked for again next time."""
         places = list(places)
         unknown = {id_ for id_, _ in places if id_ not in self._episode}
         for id_, ordinal, task in self._store.execute_in(
-            "SELECT id, ordinal, task FROM episode WHERE namespace_id = ? AND ordinal >= 0 AND id IN {values}",
+            "SELECT id, ordinal, task FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+            "AND id IN {values}",
             (self._ns,), sorted(unknown),
         ):  # fmt: skip
             self._episode[id_] = ordinal, task
@@ -154,33 +161,28 @@ class Shown:
     def _found(
         self, view_id: int, groups: dict[Place, frozenset[Place]], task: str | None, most: int | None
     ) -> dict[Place, list[Showing]]:
-        at = self._visits({place for of in groups.values() for example in of for place in self._shown_at[example]})
-        visit_of = {place: visit for visit, place in at.items() if self._episode[place[0]][1] != task}
-        steps: dict[Place, list[int]] = {}
+        shown_at = {of: list(dict.fromkeys(chain.from_iterable(self._shown_at[one] for one in of)))
+                    for of in set(groups.values())}  # fmt: skip
+        at = self._visits(set(chain.from_iterable(shown_at.values())))
+        visit_of = {place: visit for visit, place in at.items() if task is None or self._episode[place[0]][1] != task}
+        steps: dict[frozenset[Place], list[int]] = {}
+        for of, there in shown_at.items():
+            visits = [visit_of[place] for place in there if place in visit_of]
+            steps[of] = sorted(visits if most is None or len(visits) <= most else heapq.nlargest(most, visits))
+        beside = self._beside(view_id, set(chain.from_iterable(steps.values())), task)
+        fallen = self._thoughts.fallen([id_ for visit in beside for id_, _ in self._notes_at[at[visit]]])
+        told = {visit: self._told(at[visit], fallen) for visit in beside}
+        found: dict[Place, list[Showing]] = {}
         for asked, of in groups.items():
-            visits = {visit_of[place] for example in of for place in self._shown_at[example] if place in visit_of}
-            steps[asked] = sorted(visits if most is None else heapq.nlargest(most, visits))
-        wanted = {visit for visits in steps.values() for visit in visits}
-        beside = self._beside(view_id, wanted, task)
-        notes = [id_ for visit in beside for id_, _ in self._notes_at[at[visit]]]
-        fallen = self._thoughts.fallen(notes)
-        told = {
-            visit: dict.fromkeys(
-                example
-                for id_, examples in self._notes_at[at[visit]]
-                if id_ not in fallen
-                for example in examples
-            )
-            for visit in beside
-        }  # fmt: skip
-        found: dict[Place, list[Showing]] = {asked: [] for asked in groups}
-        for asked, of in groups.items():
-            for visit in steps[asked]:
-                shown = told.get(visit, {})
-                n = sum(example in of for example in shown)
-                if n:
-                    found[asked].append(Showing(asked, at[visit], n / len(shown), beside[visit]))
+            shares = ((visit, len(of.intersection(told[visit])) / len(told[visit]))
+                      for visit in steps[of] if told.get(visit))  # fmt: skip
+            found[asked] = [Showing(asked, at[visit], share, beside[visit]) for visit, share in shares if share]
         return found
+
+    def _told(self, place: Place, fallen: set[str]) -> Collection[Place]:
+        """Return what was shown at a step by its notes that stand, each once."""
+        standing = [examples for id_, examples in self._notes_at[place] if id_ not in fallen]
+        return standing[0] if len(standing) == 1 else dict.fromkeys(chain.from_iterable(standing))
 
     def beside(self, view_id: int, places: Collection[Place], task: str | None) -> dict[Place, Beside]:
         """Return steps' returns beside those of others at their distinct states; see `Memory.beside`."""
@@ -196,11 +198,7 @@ class Shown:
             (view_id, self._ns), sorted(visits),
         )  # fmt: skip
         sets = sorted({row[1] for row in rows})
-        outside = Outside(task)
-        if outside:
-            evidence = self._reader.evidence_outside(view_id, sets, outside, by_episode=False)
-        else:
-            evidence = self._reader.evidence(view_id, sets)
+        evidence = self._reader.evidence_outside(view_id, sets, Outside(task), by_episode=False)
         counts: dict[int, int] = dict.fromkeys(sets, 0)
         totals: dict[int, float] = dict.fromkeys(sets, 0.0)
         for set_id, _, count, _, total, *_ in evidence:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable
+from itertools import count
 
 import numpy as np
 
@@ -27,7 +29,7 @@ class TextIndex:
     def __init__(self, features: Callable[[str], frozenset[str]]) -> None:
         self._features = features
         self._index = JaccardIndex()
-        self._token_of: dict[str, int] = {}
+        self._token_of: defaultdict[str, int] = defaultdict(count().__next__)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -41,7 +43,7 @@ class TextIndex:
             found = self._features(text)
             numbers.append(number)
             sizes.append(len(found))
-            tokens.extend(self._token_of.setdefault(feature, len(self._token_of)) for feature in found)
+            tokens.extend(map(self._token_of.__getitem__, found))
         if numbers:
             ids = np.array(numbers, dtype=np.int64)
             self._index.add_arrays(ids, np.array(sizes, dtype=np.int32), np.array(tokens, dtype=np.uint32), ids)

@@ -7,13 +7,19 @@ from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.store import Store
+from seasoned.memory.suspects import active_selections
 from seasoned.memory.texts import TextIndex
-from seasoned.memory.writer import active_selections
 
 __all__ = ["Said", "Thoughts"]
 
 PLAN, REASONING, RETIRED, SHOWN = "plan", "reasoning", "retired", "shown"
+
+_PARSED_AT_ONCE = 100
+
+_PLACED = {PLAN: "note.step IS NULL", REASONING: "note.step IS NOT NULL"}
+"""An SQL condition on `note`: that it stands where its kind is looked for, at an episode or at a step."""
 
 Place = tuple[str, int | None]
 
@@ -107,7 +113,7 @@ class Thoughts:
 
     def fallen(self, ids: list[str]) -> set[str]:
         """Return which of these notes were taken back or set aside."""
-        if active_selections(self._store, self._ns):
+        if active_selections(self._store, self._ns, of_events=True):
             return set(ids) - {row[0] for row in self._standing(ids, "''")}
         rows = self._store.execute_in(
             "SELECT id FROM note WHERE namespace_id = ? AND revoked_at IS NOT NULL AND id IN {values}",
@@ -117,31 +123,72 @@ class Thoughts:
 
     # ------------------------------------------------------------------------------------------ by their words
 
-    def nearest_plans(self, plan: str, n: int) -> list[str]:
-        """Return the ids of the n episodes whose plans are most like this one, the most alike first."""
-        return [episode_id for episode_id, _ in self._nearest(PLAN, plan, n)]
+    def nearest_plans(self, plan: str, n: int, exclude_task: str | None) -> list[int]:
+        """Return the first visits of the n episodes that count whose plans are most like this one, best first."""
+        return self._nearest(PLAN, plan, n, exclude_task)
 
-    def nearest_reasonings(self, reasoning: str, n: int) -> list[tuple[str, int]]:
-        """Return episode id and step of the n most similar reasonings, the most alike first."""
-        return [(episode_id, step) for episode_id, step in self._nearest(REASONING, reasoning, n) if step is not None]
+    def nearest_reasonings(self, reasoning: str, n: int, exclude_task: str | None) -> list[int]:
+        """Return the n visits that count whose reasonings are most like this one, the most alike first."""
+        return self._nearest(REASONING, reasoning, n, exclude_task)
 
-    def _nearest(self, kind: str, text: str, n: int) -> list[Place]:
+    def _nearest(self, kind: str, text: str, n: int, exclude_task: str | None) -> list[int]:
         held = self._kinds[kind]
-        self._index(held)
+        self._index(kind, held)
         wanted = n
-        while True:
+        while True:  # what fell since it was indexed, or is left out, takes no place: until n are found, or all are
             found = [held.ids[number] for number, _ in held.index.search(text, wanted)]
-            standing = {id_: (episode_id, step) for id_, episode_id, step, *_ in self._standing(found, "''")}
-            if len(standing) >= n or len(found) < wanted:
-                return [standing[id_] for id_ in found if id_ in standing][:n]
+            visit_of = self._visits(kind, held, found, exclude_task)
+            if len(visit_of) >= n or len(found) < wanted:
+                return [visit_of[id_] for id_ in found if id_ in visit_of][:n]
             wanted *= 4
 
-    def _index(self, held: _Kind) -> None:
-        new = held.ids[held.n_indexed :]
-        rows = self._store.execute_in("SELECT id, body FROM note WHERE namespace_id = ? AND id IN {values}",
-                                      (self._ns,), new)  # fmt: skip
-        held.index.add(sorted((held.number_of[id_], _text(body)) for id_, body in rows))
+    def _visits(self, kind: str, held: _Kind, ids: list[str], exclude_task: str | None) -> dict[str, int]:
+        """Return of these notes the visits of those that say what is thought there now: that stand, and are latest."""
+        rows = self._counting(kind, ids, exclude_task)
+        beside = {id_ for row in rows for id_ in held.at[row[1], row[2]]}
+        if len(beside) > len(rows):
+            rows = self._counting(kind, sorted(beside), exclude_task)
+        latest = {row[3]: row[0] for row in rows}
+        asked = set(ids)
+        return {id_: visit for visit, id_ in latest.items() if id_ in asked}
+
+    def _counting(self, kind: str, ids: list[str], exclude_task: str | None) -> list[Any]:
+        """Return (id, episode id, step, visit) of those that stand at steps that count, the oldest first."""
+        task, values = ("", ()) if exclude_task is None else ("AND task <> ? ", (exclude_task,))
+        rows = self._store.execute_in(
+            "SELECT note.id, episode_id, note.step, visit, source, note.created_at FROM note "
+            "JOIN episode INDEXED BY episode_by_id ON episode.namespace_id = note.namespace_id "
+            "AND episode.id = episode_id "
+            "JOIN step ON step.namespace_id = note.namespace_id "
+            f"AND visit = (ordinal << {STEP_BITS}) + coalesce(note.step, 0) "
+            f"WHERE note.namespace_id = ? AND {_PLACED[kind]} AND revoked_at IS NULL AND live {task}"
+            "AND note.id IN {values}",
+            (self._ns, *values), ids,
+        )  # fmt: skip
+        return [row[:4] for row in self._unsuspected(rows)]
+
+    def _index(self, kind: str, held: _Kind) -> None:
+        """Index what is new, but for what will never be found before the epoch moves."""
+        rows = self._store.execute_in(
+            f"SELECT id, episode_id, body FROM note WHERE namespace_id = ? AND {_PLACED[kind]} AND revoked_at IS NULL "
+            "AND id IN {values}",
+            (self._ns,), held.ids[held.n_indexed :],
+        )  # fmt: skip
+        aside = self._aside({row[1] for row in rows})
+        texts = _texts([row[2] for row in rows])
+        held.index.add(sorted((held.number_of[row[0]], text) for row, text in zip(rows, texts, strict=True)
+                              if row[1] not in aside))  # fmt: skip
         held.n_indexed = len(held.ids)
+
+    def _aside(self, episode_ids: Collection[str]) -> set[str]:
+        """Return which of these episodes do not count; one that has no number yet may."""
+        rows = self._store.execute_in(
+            "SELECT id FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+            "AND NOT EXISTS (SELECT 1 FROM step WHERE step.namespace_id = episode.namespace_id "
+            f"AND visit = ordinal << {STEP_BITS} AND live) AND id IN {{values}}",
+            (self._ns,), sorted(episode_ids),
+        )  # fmt: skip
+        return {row[0] for row in rows}
 
     # ------------------------------------------------------------------------------------------ by their places
 
@@ -154,11 +201,12 @@ class Thoughts:
             wanted += reasonings.get(place, ())
         for episode_id in {episode_id for episode_id, _ in places}:
             wanted += plans.get((episode_id, None), ())
-        for _, episode_id, step, kind, body in self._standing(wanted):
+        rows = self._standing(wanted)
+        for (_, episode_id, step, kind, _), text in zip(rows, _texts([row[4] for row in rows]), strict=True):
             if kind == PLAN:
-                said.plans[episode_id] = _text(body)
+                said.plans[episode_id] = text
             elif step is not None:
-                said.reasonings[episode_id, step] = _text(body)
+                said.reasonings[episode_id, step] = text
         return said
 
     def _standing(self, ids: list[str], body: str = "body") -> list[tuple[str, str, int | None, str, str]]:
@@ -168,12 +216,20 @@ class Thoughts:
             "WHERE namespace_id = ? AND revoked_at IS NULL AND id IN {values}",
             (self._ns,), ids,
         )  # fmt: skip
-        suspects = active_selections(self._store, self._ns) if rows else []
-        rows.sort(key=lambda row: (row[6], row[0]))
-        return [row[:5] for row in rows if not any(one.covers_event(row[5], row[6]) for one in suspects)]
+        return [row[:5] for row in self._unsuspected(rows)]
+
+    def _unsuspected(self, rows: list[Any]) -> list[Any]:
+        """Return rows that end with source and time, the oldest first, without those whose source is set aside."""
+        suspects = active_selections(self._store, self._ns, of_events=True) if rows else []
+        rows.sort(key=lambda row: (row[-1], row[0]))
+        return [row for row in rows if not any(one.covers_event(row[-2], row[-1]) for one in suspects)]
 
 
-def _text(body: str) -> str:
-    """Return the text of a note's body; one without any is found by nothing."""
-    text = json.loads(body).get("text")
-    return text if isinstance(text, str) else ""
+def _texts(bodies: list[str]) -> list[str]:
+    """Return the texts of notes' bodies; one without any is found by nothing."""
+    found: list[str] = []
+    for start in range(0, len(bodies), _PARSED_AT_ONCE):  # far quicker than one by one
+        for body in json.loads(f"[{','.join(bodies[start : start + _PARSED_AT_ONCE])}]"):
+            text = body.get("text")
+            found.append(text if isinstance(text, str) else "")
+    return found

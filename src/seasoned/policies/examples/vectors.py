@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal, Protocol
 
@@ -148,7 +148,8 @@ class VectorRecall:
     A text that the embedder refuses (too long for its model, say) is left out: it is found by words alone, and is like
     nothing under its key. `n_refused` counts such texts. A query is refused only if all its texts are.
 
-    What is erased, aborted or set aside is never recalled: every moment comes from the memory. But the vector of an
+    What is erased, aborted or set aside is never recalled, since every moment comes from the memory, and no other is
+    missed for it: the 8 nearest texts of each key are those that the memory still gives. But the vector of an
     erased text stays in the embedder's cache, under its digest, until `CachedEmbedder.forget` is told of it.
 
     New episodes are taken in at the next recall, with the plans and reasonings that were noted by then.
@@ -210,12 +211,28 @@ class VectorRecall:
             found = {moment.place: moment for moment in by_words.moments}
             for key in asked:
                 known = {_written(moment, key) for moment in found.values()}
-                for near, cosine in self._indexes[key].nearest(asked[key], _NEAREST_TEXTS):
-                    if cosine > 0.0 and near not in known:
+                n_met = 0
+                for near in self._nearest(key, asked[key]):
+                    n_met += near in known
+                    if near not in known:
                         there = {name: said for name, said in texts.items() if name == "observation"} | {key: near}
-                        more = self._memory.recall(there, pool=min(pool, _MOMENTS_OF_ONE), **options)
-                        found |= {moment.place: moment for moment in more.moments if moment.place not in found}
+                        more = self._memory.recall(there, pool=min(pool, _MOMENTS_OF_ONE), **options).moments
+                        if any(_written(moment, key) == near for moment in more):  # else all of it is set aside
+                            n_met += 1
+                            found |= {moment.place: moment for moment in more if moment.place not in found}
+                    if n_met == _NEAREST_TEXTS:
+                        break
             return Recall(self._scored(list(found.values()), list(texts), asked), by_words.highest)
+
+    def _nearest(self, key: str, vector: Vector) -> Iterator[str]:
+        """Yield the texts under a key that are like a vector, the most alike first."""
+        n_told, wanted = 0, 2 * _NEAREST_TEXTS
+        while True:
+            near = self._indexes[key].nearest(vector, wanted)
+            yield from (text for text, cosine in near[n_told:] if cosine > 0.0)
+            if len(near) < wanted or near[-1][1] <= 0.0:
+                return
+            n_told, wanted = wanted, 4 * wanted
 
     def _asked(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """Return the vectors of a query's texts, without those that are refused."""
