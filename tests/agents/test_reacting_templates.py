@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 
 import pytest
@@ -72,6 +73,59 @@ def test_the_default_prompts_show_everything_there_is_and_no_heading_without_it(
         for heading in ("Plan:", "So far:", "Possible actions", "Thought: \n"):
             assert heading not in bare
         assert estimated_tokens(bare) < 70
+
+
+PROMPTS = {
+    "text": {
+        "plan": "6ff6881bd252f25d",
+        "reason": "d43b6dfa532998c5",
+        "act": "d5b1942c5bb4641e",
+        "reason_act": "8e87ac5da1384456",
+        "read": "0a651f8f96aeee03",
+    },
+    "tools": {
+        "plan": "6ff6881bd252f25d",
+        "reason": "d43b6dfa532998c5",
+        "act": "01061b6cc3a22c75",
+        "reason_act": "427d047b42db1429",
+        "read": "0a651f8f96aeee03",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", PROMPTS)
+def test_the_default_prompts_are_to_the_byte_those_that_were_measured(kind):
+    templates = {"text": Templates(), "tools": TOOL_TEMPLATES}[kind]
+    found = {name: hashlib.sha256(getattr(templates, name).encode()).hexdigest()[:16] for name in PROMPTS[kind]}
+    assert found == PROMPTS[kind], "a prompt changed: measure again, then write down its digest here"
+
+
+def test_the_prompt_of_an_action_is_as_it_is_written_down():
+    values = {field: f"<{field}>" for field in FIELDS["act"]}
+    assert (
+        Templates().render("act", values)
+        == """\
+Goal: <goal>
+
+Plan:
+<plan>
+
+<examples>
+
+So far:
+<history>
+
+Now:
+<observation>
+
+Thought: <reasoning>
+
+Possible actions:
+<actions>
+
+Answer with one line, the action as it is to be taken:
+Action: ..."""
+    )
 
 
 def test_history_keeps_the_last_turns_within_its_budget():

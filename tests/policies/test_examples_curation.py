@@ -214,7 +214,7 @@ def test_an_episode_that_showed_two_of_a_kind_is_one_observation(memory):
             episode.record("page other", "look", 0.0)
             episode.note("shown", {"examples": [[of, 0]]}, step=index)
     play(memory, "s2", 1.0, action="look", state="page other")
-    found, n_shown = Showings(memory, 0.9, Trust(memory, None, None)).observed(
+    found, n_shown, _ = Showings(memory, 0.9, Trust(memory, None, None)).observed(
         [[("one", 0), ("two", 0)]], alike=True, exclude_task=None
     )
     assert (found.counts.tolist(), n_shown) == ([1.0], [2])
@@ -227,7 +227,7 @@ def test_what_was_shown_counts_for_its_kind_though_another_stands_for_it_now(mem
     play(memory, "better", 1.0, action="pay")
     play(memory, "worse", 0.8, action="pay")
     assert ("one", 0) not in {moment.place for moment in memory.recall({"observation": STATE}).moments}
-    _, n_shown = Showings(memory, 0.9, Trust(memory, None, None)).observed(
+    _, n_shown, _ = Showings(memory, 0.9, Trust(memory, None, None)).observed(
         [[("better", 0), ("worse", 0)], [("s0", 0)]], alike=True, exclude_task=None
     )
     assert n_shown == [6, 0]

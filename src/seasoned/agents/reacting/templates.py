@@ -77,6 +77,20 @@ def check_fields(name: str, template: object, known: tuple[str, ...]) -> str:
     return text
 
 
+def _joined(*paragraphs: str) -> str:
+    return "\n\n".join(paragraphs)
+
+
+_GOAL = "Goal: {goal}"
+_NOW = "Now:\n{observation}"
+_KNOWN = _joined("Plan:\n{plan}", "{examples}", "So far:\n{history}", _NOW)
+_THOUGHT = "Thought: {reasoning}"
+_ACTIONS = "Possible actions:\n{actions}"
+_BEFORE_THINKING = _joined(_GOAL, _KNOWN, _ACTIONS)
+_BEFORE_ACTING = _joined(_GOAL, _KNOWN, _THOUGHT, _ACTIONS)
+_CALL = "Call one tool."
+
+
 @dataclass(frozen=True, slots=True)
 class Templates:
     r"""The prompts of an agent. Each may be replaced by a text of your own; see `FIELDS` and `fill`.
@@ -98,90 +112,20 @@ class Templates:
     """
 
     system: str = "You act in an environment, one action at a time, to reach a goal. Be brief."
-    plan: str = """\
-Goal: {goal}
-
-{examples}
-
-Now:
-{observation}
-
-Possible actions now:
-{actions}
-
-Write a short plan to reach the goal, a few lines, and nothing else."""
-    reason: str = """\
-Goal: {goal}
-
-Plan:
-{plan}
-
-{examples}
-
-So far:
-{history}
-
-Now:
-{observation}
-
-Possible actions:
-{actions}
-
-Say in one or two sentences what matters now and what to do next."""
-    act: str = """\
-Goal: {goal}
-
-Plan:
-{plan}
-
-{examples}
-
-So far:
-{history}
-
-Now:
-{observation}
-
-Thought: {reasoning}
-
-Possible actions:
-{actions}
-
-Answer with one line, the action as it is to be taken:
-Action: ..."""
-    reason_act: str = """\
-Goal: {goal}
-
-Plan:
-{plan}
-
-{examples}
-
-So far:
-{history}
-
-Now:
-{observation}
-
-Possible actions:
-{actions}
-
-Answer with two lines, the second one the action as it is to be taken:
-Thought: ...
-Action: ..."""
-    read: str = """\
-Plan:
-{plan}
-
-{examples}
-
-So far:
-{history}
-
-Now:
-{observation}
-
-Thought: {reasoning}"""
+    plan: str = _joined(
+        _GOAL,
+        "{examples}",
+        _NOW,
+        "Possible actions now:\n{actions}",
+        "Write a short plan to reach the goal, a few lines, and nothing else.",
+    )
+    reason: str = _joined(_BEFORE_THINKING, "Say in one or two sentences what matters now and what to do next.")
+    act: str = _joined(_BEFORE_ACTING, "Answer with one line, the action as it is to be taken:\nAction: ...")
+    reason_act: str = _joined(
+        _BEFORE_THINKING,
+        "Answer with two lines, the second one the action as it is to be taken:\nThought: ...\nAction: ...",
+    )
+    read: str = _joined(_KNOWN, _THOUGHT)
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -196,10 +140,8 @@ Thought: {reasoning}"""
         return fill(getattr(self, name), {field: values.get(field, "") for field in FIELDS[name]})
 
 
-_CALL = "Call one tool."
 TOOL_TEMPLATES = Templates(
-    act=Templates().act.rpartition("\n\n")[0] + f"\n\n{_CALL}",
-    reason_act=Templates().reason_act.rpartition("\n\n")[0]
-    + f"\n\nSay in one sentence what matters now, then act. {_CALL}",
+    act=_joined(_BEFORE_ACTING, _CALL),
+    reason_act=_joined(_BEFORE_THINKING, f"Say in one sentence what matters now, then act. {_CALL}"),
 )
 """The default prompts of an agent whose actions are tool calls."""

@@ -44,10 +44,12 @@ class Curation:
         observed = observed.with_own(*self._showings.own(places))
         worth = posterior_worth(observed, derived_shrinkage(observed), confidence=confidence)
         retired = {(note.episode_id, note.step) for note in self._memory.notes(kind="retired")}
+        rejected = self._showings.rejected(list(seen.values()))
         return tuple(
             Standing(
                 *place, seen[place].task, seen[place].return_, float(worth.values[row]), float(worth.low[row]),
                 float(worth.high[row]), n_shown[rows[row]], float(observed.counts[row]), place in retired,
+                place in rejected,
             )
             for row, place in enumerate(places)
         )  # fmt: skip
@@ -57,7 +59,7 @@ class Curation:
         return tuple(sorted(self.values(), key=lambda one: (-one.value, one.high - one.low, one.place)))
 
     def best_per_task(self, n: int = 1) -> dict[str, tuple[Standing, ...]]:
-        """Return for each task its n most valuable examples that are not retired.
+        """Return for each task its n most valuable examples that are neither retired nor rejected.
 
         Raises:
             InputError: n is not a whole number, at least 1.
@@ -66,7 +68,7 @@ class Curation:
             raise InputError(f"n = {excerpt(n)}", "it is a whole number, at least 1", "1 is usual.")
         best: dict[str, list[Standing]] = {}
         for one in self.ranking():
-            if not one.retired and len(best.setdefault(one.task, [])) < n:
+            if not (one.retired or one.rejected) and len(best.setdefault(one.task, [])) < n:
                 best[one.task].append(one)
         return {task: tuple(standings) for task, standings in best.items() if standings}
 

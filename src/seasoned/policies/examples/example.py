@@ -91,6 +91,7 @@ class Standing:
         n_shown: at how many steps it was shown.
         n_observed: the effective number of observations: episodes that showed it, and its own outcome.
         retired: whether it is retired.
+        rejected: whether people rejected it: unrevoked feedback on it, or on its episode, adds up to less than 0.
     """
 
     episode_id: str
@@ -103,6 +104,7 @@ class Standing:
     n_shown: int
     n_observed: float
     retired: bool
+    rejected: bool = False
 
     @property
     def place(self) -> Place:

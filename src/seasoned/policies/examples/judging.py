@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Literal
 
-from seasoned.core.showing import Observed, Worth, derived_shrinkage, posterior_worth
+from seasoned.core.showing import Worth, derived_shrinkage, posterior_worth
 from seasoned.policies.examples.example import Place
+from seasoned.policies.examples.showings import Known
 from seasoned.types import normalize_action
 from seasoned.types.moment import Moment
 
@@ -26,12 +27,13 @@ class Candidate:
     """A distinct pair of a state and an action among the moments found, and the moment that stands for it.
 
     Args:
-        moment: the most similar of those that turned out so, then the one that earned most, then the latest.
+        moment: the most similar of those that turned out so; among equals the one that earned most (to be avoided:
+            least), then the first that was recalled.
         similarity: its own.
         kind: what it is a model of.
         relevance: its similarity times the probability that its worth is on the side of its kind.
         value, low, high: of the pair's worth above the baseline, in reward units.
-        n_shown: at how many steps the pair was shown.
+        n_shown: at how many steps the pair was shown; of the latest 256.
         features: of the state and the action, to compare candidates by.
     """
 
@@ -85,7 +87,7 @@ def baseline_of(returns: Sequence[float], similarities: Sequence[float], median:
 def judge(
     moments: Sequence[Moment],
     weights: Mapping[str, float],
-    showings: Callable[[Sequence[Sequence[Place]]], tuple[Observed, list[int]]],
+    known: Callable[[Sequence[Sequence[Place]]], Known],
     features: Callable[[str], frozenset[str]],
     *,
     median: Callable[[], float | None],
@@ -101,15 +103,19 @@ def judge(
     first action is no plan). A moment is a success if its return is above its baseline, and `floor` holds of it; it
     failed if its return is below the baseline, or `floor` does not hold. Both count in the worth of their pair: an
     action that mostly fails there is no model because it worked once. A pair with a retired moment is no model either,
-    nor is a moment of which `model` does not hold. Moments that share nothing with the query are left out.
+    nor is a moment of which `model` does not hold, nor one that people rejected (`rejected`), though what else was
+    tried was worse: where all successes of a pair were rejected, it is to be avoided. Moments that share nothing with
+    the query are left out.
 
-    The baseline of a pair with rivals, other actions at its own distinct state that earned more or less, is the mean
-    return there, over all of their tries. Without rivals it is that of all moments found (`baseline_of`), but at most
-    `neutral`, which a return need only reach: elsewhere other returns are earned for other reasons, such as being
-    nearer to the end, and an action that nothing was better than is no failure for that.
+    The baseline of a pair with rivals, other actions found at its own distinct state that earned more or less, is the
+    mean return of all of these, over all of their tries. Without rivals it is that of all moments found
+    (`baseline_of`); for what `floor` holds of at most `neutral`, which a return need only reach: elsewhere other
+    returns are earned for other reasons, such as being nearer to the end, and an action that nothing was better than is
+    no failure for that.
 
     A pair's own outcome is the mean return of all steps that the memory holds of it, if all are `believed` (and it is
-    no plan); else of its moments here. `showings` says what followed where a pair's members were shown.
+    no plan); else of its moments here. `known` says what followed where a pair's members were shown, and what was
+    rejected.
     """
     near = {moment.place: similarity_of(moment, weights) for moment in moments}
     moments = [moment for moment in moments if near[moment.place] > 0.0]
@@ -128,25 +134,33 @@ def judge(
         mean - (min(level, least) if least is not None and floor(mean) else level)
         for mean, (level, least) in zip(means, baselines, strict=True)
     ]
-    observed, n_shown = showings([[one.place for one in members] for members in pairs.values()])
-    observed = observed.with_own(own)
-    shrinkage = derived_shrinkage(observed)
-    worth = posterior_worth(observed, shrinkage)
+    there = known([[one.place for one in members] for members in pairs.values()])
+    observed = there.observed.with_own(own)
+    worth = posterior_worth(observed, derived_shrinkage(observed))
+    sides = [_side(worth, row) for row in range(len(pairs))]
+    kinds: list[Kind] = ["imitate" if above >= 0.5 else "avoid" for above in sides]
+    fits = [
+        [one for one in members if _turned_out(one.experience.return_, *held, floor) == kind]
+        for members, held, kind in zip(pairs.values(), baselines, kinds, strict=True)
+    ]
+    rejected = there.rejected(
+        [one.experience for fit, kind in zip(fits, kinds, strict=True) if kind == "imitate" for one in fit]
+    )
     found: list[Candidate] = []
     for row, ((state, action), members) in enumerate(pairs.items()):
-        above = _side(worth, row)
-        kind: Kind = "imitate" if above >= 0.5 else "avoid"
-        if kind == "imitate" and any(one.retired for one in members):
-            continue
-        fit = [one for one in members if _turned_out(one.experience.return_, *baselines[row], floor) == kind]
-        fit = [one for one in fit if kind == "avoid" or model(one)]
+        kind, fit, above = kinds[row], fits[row], sides[row]
+        if kind == "imitate":
+            if any(one.retired for one in members):
+                continue
+            liked = [one for one in fit if one.place not in rejected]
+            kind, fit = ("imitate", [one for one in liked if model(one)]) if liked else ("avoid", fit)
         if not fit:
             continue
         best = max(fit, key=functools.partial(_standing_for, near, kind))
         similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
         bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
         features_ = state | {f"\taction\t{action}"}
-        found.append(Candidate(best, similarity, kind, similarity * sure, *bounds, n_shown[row], features_))
+        found.append(Candidate(best, similarity, kind, similarity * sure, *bounds, there.n_shown[row], features_))
     return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
 
 

@@ -6,16 +6,18 @@ import functools
 import math
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from seasoned.core.showing import Observed, advantages_beside, observed_showings
 from seasoned.policies.examples.example import Place
+from seasoned.policies.examples.rejecting import rejected
 from seasoned.policies.examples.source import ExampleSource
-from seasoned.types import Episode
+from seasoned.types import Episode, Experience
 from seasoned.types.showing import Beside, Showing
 
-__all__ = ["MOST", "Showings", "Trust"]
+__all__ = ["MOST", "Known", "Showings", "Trust"]
 
 MOST = 256
 """Of how many of the latest steps at which an example was shown a retrieval reads what followed."""
@@ -58,6 +60,20 @@ class Trust:
         return frozenset(id_ for id_ in ids if self.counts(id_, credited.get(id_, {})))
 
 
+class Known(NamedTuple):
+    """What is known of groups of places.
+
+    Args:
+        observed: what followed where each group's members were shown.
+        n_shown: at how many steps that was.
+        rejected: says which of some steps people rejected.
+    """
+
+    observed: Observed
+    n_shown: list[int]
+    rejected: Callable[[Collection[Experience]], frozenset[Place]]
+
+
 class Showings:
     """What followed where examples were shown, as the memory says it now; nothing is remembered.
 
@@ -71,10 +87,8 @@ class Showings:
         self._gamma = gamma
         self._trust = trust
 
-    def observed(
-        self, groups: Sequence[Sequence[Place]], *, alike: bool, exclude_task: str | None
-    ) -> tuple[Observed, list[int]]:
-        """Return what followed where each group's members were shown, and at how many steps that was.
+    def observed(self, groups: Sequence[Sequence[Place]], *, alike: bool, exclude_task: str | None) -> Known:
+        """Return what followed where each group's members were shown, at how many steps, and what people rejected.
 
         Args:
             groups: places that stand for one example.
@@ -85,7 +99,12 @@ class Showings:
         found = self._memory.showings(
             list(row_of), alike=alike, gamma=self._gamma, exclude_task=exclude_task, most=MOST
         )  # fmt: skip
-        return self._summed_up(self._counting(found), row_of, len(groups), exclude_task)
+        summed = self._summed_up(self._counting(found), row_of, len(groups), exclude_task)
+        return Known(*summed, self.rejected)
+
+    def rejected(self, steps: Collection[Experience]) -> frozenset[Place]:
+        """Return which of these steps people rejected; whoever it is that counts, all are listened to here."""
+        return rejected(self._memory, steps)
 
     def all(self) -> tuple[list[Place], Observed, list[int]]:
         """Return every place that was shown where it counts, with what `observed` returns of each."""

@@ -1,0 +1,128 @@
+"""What people rejected is no model, whatever was worse; what merely cost something may be."""
+
+from __future__ import annotations
+
+import pytest
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.policies.examples import Examples, Query
+from seasoned.types import Thumbs
+
+CART = "page:cart items:2 total:12"
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:", gamma=0.9) as opened:
+        yield opened
+
+
+def play(memory, id_, *rewards, action=None):
+    states = (CART, "page:pay sum:12", "page:end")
+    steps = [
+        Step(state, action or f"{id_} {n}", reward)
+        for n, (state, reward) in enumerate(zip(states, rewards, strict=False))
+    ]
+    return memory.add(Episode("buy a lamp", steps, id_))
+
+
+def shown(memory, observation=CART, purpose="act", **options):
+    examples = Examples(memory, k=9, window=0, keys={"observation": 1}, **options)
+    return {(one.kind, *one.place) for one in examples.retrieve(Query("t", observation=observation), purpose=purpose)}
+
+
+def test_the_least_rejected_is_no_model_until_the_feedback_is_revoked(memory):
+    for id_ in ("bad", "worse"):
+        play(memory, id_, 0.0)
+    memory.feedback("worse", -3.0)
+    given = memory.give(Thumbs(up=False), episode_id="bad")
+    assert shown(memory) == set()
+    assert shown(memory, min_value=-9.0) == set()
+    assert shown(memory, avoid=True) == {("avoid", "bad", 0), ("avoid", "worse", 0)}
+    memory.revoke(given.id)
+    assert shown(memory) == {("imitate", "bad", 0)}
+
+
+def test_it_is_feedback_that_bars_and_not_what_the_environment_took(memory):
+    play(memory, "short", -1.0)
+    play(memory, "long", -1.0, -1.0)
+    assert shown(memory) == {("imitate", "short", 0)}
+    memory.feedback("short", 0.5)  # still a cost of 1/2
+    assert shown(memory) == {("imitate", "short", 0)}
+    memory.feedback("short", -0.25)  # supersedes: -1.25 is still better than -1.9
+    assert shown(memory) == set()
+
+
+@pytest.mark.parametrize(
+    ("said", "models"),
+    [
+        ([], {0, 1, 2}),
+        ([(1, -1.0, 1.0, "a"), (2, 1.0, 1.0, "a")], {0, 2}),  # one step of an episode that is on the whole approved
+        ([(1, -1.0, 1.0, "a"), (1, 0.5, 2.0, "b")], {0, 1, 2}),  # weighted, they cancel out
+        ([(1, 1.0, 1.0, "a"), (1, -0.5, 3.0, "b")], set()),  # weighted, they do not: nor does the episode's sum
+        ([(2, -1.0, 1.0, "a")], set()),  # the episode is rejected, and all its steps with it
+        ([(0, -0.1, 1.0, "a"), (0, -0.2, 1.0, "b"), (0, 0.3, 1.0, "c")], {0, 1, 2}),  # 0, but for rounding
+    ],
+)
+def test_a_step_is_barred_by_its_own_sum_or_by_that_of_its_episode(memory, said, models):
+    play(memory, "e", 5.0, 5.0, 5.0)
+    for step, reward, weight, author in said:
+        memory.feedback("e", reward, step, author=author, weight=weight)
+    found = {place for state in (CART, "page:pay sum:12", "page:end") for place in shown(memory, state)}
+    assert found == {("imitate", "e", step) for step in models}
+    assert shown(memory, purpose="plan") == ({("imitate", "e", 0)} if 0 in models else set())
+
+
+def test_where_one_try_was_rejected_another_stands_for_the_same_action(memory):
+    for id_, reward in (("dear", 3.0), ("cheap", 1.0)):
+        play(memory, id_, reward, action="pay")
+    play(memory, "none", -1.0)
+    assert shown(memory) == {("imitate", "dear", 0)}
+    memory.feedback("dear", -1.0)
+    assert shown(memory) == {("imitate", "cheap", 0)}
+
+
+def test_a_source_in_quarantine_bars_nothing(memory):
+    play(memory, "good", 9.0)
+    memory.feedback("good", -1.0, source="troll")
+    assert shown(memory) == set()
+    memory.quarantine(Selection(source="troll"), "says no to everything")
+    assert shown(memory) == {("imitate", "good", 0)}
+
+
+def test_what_was_rejected_is_nobody_s_best(memory):
+    for id_, reward in (("good", 1.0), ("better", 3.0)):
+        play(memory, id_, reward)
+        play(memory, f"after {id_}", 0.0)
+        memory.note(f"after {id_}", "shown", {"examples": [[id_, 0]]}, step=0)
+    examples = Examples(memory)
+
+    def best():
+        return [one.episode_id for one in examples.best_per_task()["buy a lamp"]]
+
+    assert best() == ["better"]
+    memory.feedback("better", -1.0)
+    assert best() == ["good"]
+    assert [(one.episode_id, one.rejected) for one in examples.ranking()] == [("better", True), ("good", False)]
+
+
+class Erased:
+    """A memory whose subject is erased by somebody between two questions."""
+
+    def __init__(self, memory):
+        self._memory = memory
+
+    def __getattr__(self, name):
+        return getattr(self._memory, name)
+
+    def credits(self, episode_ids):
+        said = self._memory.credits(episode_ids)
+        self._memory.erase("ann")
+        return said
+
+
+def test_what_is_erased_meanwhile_is_no_model(memory):
+    memory.add(Episode("buy a lamp", [Step(CART, "pay", 1.0)], "e", subject="ann"))
+    memory.feedback("e", 1.0)
+    assert shown(memory) == {("imitate", "e", 0)}
+    assert shown(Erased(memory)) == set()
