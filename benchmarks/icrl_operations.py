@@ -237,8 +237,9 @@ def main() -> None:
     from workload import write_result
 
     pythons = {"ours": sys.executable}
+    given = [part.replace(options.peer_python or "\0", "PYTHON") for part in sys.argv[1:]]
     figures: dict[str, Any] = {"steps": options.steps, "episode_steps": EPISODE_STEPS, "seed": options.seed,
-                               "command": " ".join(["python", "benchmarks/icrl_operations.py", *sys.argv[1:]]),
+                               "command": " ".join(["python benchmarks/icrl_operations.py", *given]),
                                "reported_s": REPORTED_S, "targets": TARGETS}  # fmt: skip
     if options.peer_python:
         pythons["peer"] = options.peer_python

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -91,10 +92,16 @@ def row(name: str, figures: dict[str, float]) -> str:
 HEADER = f"{'':<44}{'n':>6}{'p50 ms':>11}{'p95 ms':>11}{'p99 ms':>11}"
 
 
+def without_folders(command: str) -> str:
+    """Return a command with the last name of each absolute path in its place: its folder is of this machine alone."""
+    return re.sub(r"(?<![^ =:])/(?!/)(?:\S*/)?", "", command)
+
+
 def write_result(name: str, figures: dict[str, Any]) -> dict[str, Any]:
     """Add where the figures come from, write `results/NAME.json`, and return all of it."""
     load = os.getloadavg()[0]
-    result = {**figures, **provenance(), "cpu": _cpu(), "load_average_1min": load, "finished_at": time.time()}
+    told = {**figures, "command": without_folders(figures["command"])}
+    result = {**told, **provenance(), "cpu": _cpu(), "load_average_1min": load, "finished_at": time.time()}
     _RESULTS.mkdir(exist_ok=True)
     (_RESULTS / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
     print(f"\ncommit {result['revision']}\n{result['machine']}, {result['cpu']}, load {load:.2f}")
