@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import sys
 
 import pytest
+from dying import dying_at, ended, forked
 from postgres_server import postgres, server  # noqa: F401
 
 from seasoned import Episode, Memory, Step
@@ -18,37 +18,6 @@ from seasoned.memory.tenants import migrate
 from seasoned.types import Choice, OwnAnswer, Thumbs
 
 SHOWN = "It is lost."
-
-
-def dying_at(statement):
-    """A profiler that kills its own process right before the n-th statement that SQLite is given."""
-    left = statement
-
-    def watch(frame, event, called):
-        nonlocal left
-        of = getattr(called, "__self__", None)
-        if event == "c_call" and called.__name__ in ("execute", "executemany") and isinstance(of, sqlite3.Connection):
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return watch
-
-
-def forked(work):
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return child
-
-
-def ended(child):
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def test_kill_9_in_the_middle_leaves_all_or_nothing(tmp_path):

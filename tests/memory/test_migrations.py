@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
+from dying import dying_at, ended, forked
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.build import open_memory
@@ -201,37 +202,6 @@ def test_a_newer_schema_is_refused_and_left_alone(tmp_path):
 
 
 # ------------------------------------------------------------------------------------------ kill -9, and company
-
-
-def dying_at(statement):
-    """A profiler that kills its own process right before the n-th statement that SQLite is given."""
-    left = statement
-
-    def watch(frame, event, called):
-        nonlocal left
-        if event == "c_call" and called.__name__ == "execute" and isinstance(called.__self__, sqlite3.Connection):
-            left -= 1
-            if left == 0:
-                os.kill(os.getpid(), signal.SIGKILL)
-
-    return watch
-
-
-def forked(work):
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            work()
-            code = 0
-        finally:
-            os._exit(code)
-    return child
-
-
-def ended(child):
-    """How a child ended: an exit code, or minus a signal."""
-    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 def open_and_close(path):
