@@ -49,6 +49,7 @@ __all__ = [
     "StoreError",
     "StoreFullError",
     "UnknownNameError",
+    "counted",
     "excerpt",
 ]
 
@@ -149,6 +150,16 @@ class ModelAnswerError(ModelError):
 
 class EnvError(SeasonedError):
     """The environment failed, or was used out of turn."""
+
+
+def counted(n: int, what: str) -> str:
+    """A number and what it counts.
+
+    Example:
+        >>> counted(1, "step"), counted(2, "step")
+        ('1 step', '2 steps')
+    """
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def excerpt(value: object, limit_chars: int = 80) -> str:

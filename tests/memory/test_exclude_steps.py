@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections import Counter, defaultdict
 
 import numpy as np
 import pytest
 
-from seasoned import Episode, JitRL, Memory, Step
+from seasoned import Episode, Memory, Step
 from seasoned.core import discounted_returns, jaccard
 from seasoned.errors import InputError
 from seasoned.memory import Selection
@@ -152,19 +151,6 @@ def test_what_names_no_step_is_refused(memory, bad):
     assert caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
-
-
-def test_a_policy_passes_them_on():
-    with Memory.open(":memory:") as memory:
-        memory.add_many(Episode("t", [Step("s", "go", 1.0)], f"e{n}") for n in range(4))
-        memory.add(Episode("t", [Step("s", "wait", 0.0)], "w"))
-        policy, candidates = JitRL(memory), {"go": -1.0, "wait": -1.0}
-        known = policy.decide("s", candidates, seed=0)
-        shown = [(f"e{n}", 0) for n in range(4)]
-        left = policy.decide("s", candidates, seed=0, exclude_steps=shown)
-        assert (known.mode, known.n_steps, left.mode, left.n_steps) == ("memory", 5, "base", 1)
-        assert policy.evidence("s", exclude_steps=shown).actions == ("wait",)
-        assert math.isclose(left.probs["go"], 0.5)
 
 
 @pytest.mark.parametrize("unit", ["steps", "states"])

@@ -85,7 +85,7 @@ def test_it_says_why_it_abstained(memory):
     decision = JitRL(memory).decide(CART, EVEN, seed=0)
     text = decision.explain()
     assert "base: the model's own policy, unchanged" in text
-    assert "1 stored steps among the neighbours" in text
+    assert "1 stored step among the neighbours" in text
     assert "3 are needed" in " ".join(text.split())
     assert "V =" not in text
     assert row(text, "pay" if decision.action == "back" else "back").split()[-2:] == ["0.5000", "0.5000"]

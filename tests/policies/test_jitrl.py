@@ -167,7 +167,7 @@ def test_too_little_evidence_leaves_the_model_as_it_is_and_says_why(memory, name
     assert decision.advantages == {"pay": 0.0, "back": 0.0}
     assert decision.kl_nats == 0.0
     assert decision.baseline is None
-    assert f"{n_stored} stored steps" in decision.reason
+    assert f"{n_stored} stored step{'s' * (n_stored != 1)} " in decision.reason
     assert "3 are needed" in decision.reason
     # What is known is said, although nothing was made of it.
     assert decision.n_steps == decision.counts["pay"] == n_stored

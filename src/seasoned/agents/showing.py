@@ -1,4 +1,4 @@
-"""Past steps in the prompt of an arm: shown, noted, and left out of the evidence that shifts the policy."""
+"""Past steps in the prompt of an arm: shown, noted, and without weight in the shift of the policy."""
 
 from __future__ import annotations
 
@@ -23,10 +23,7 @@ SHOWN = "shown"
 
 @dataclass(frozen=True)
 class WithoutShown:
-    """A policy whose evidence leaves out what the model reads in its prompt, so that nothing counts twice.
-
-    The model's own policy already follows what it was shown. With `E` the stored steps and `S` those whose text the
-    prompt holds, the shift is `beta * A` with A estimated from `E - S`.
+    """A policy in which what the model reads in its prompt adds no weight, so that nothing counts twice; see `Unshown`.
 
     Args:
         policy: makes the policy over evidence.
@@ -53,7 +50,7 @@ class WithoutShown:
         step: int = 0,
         seed: int | None = None,
     ) -> Decision:
-        """Return the decision on the steps that were not shown; see `seasoned.protocols.Policy`."""
+        """Return the decision, shifted as far as it rests on what was not shown; see `seasoned.protocols.Policy`."""
         shown = {place for example in self.knowledge.last_examples for place in example.places}
         policy = self.policy(Unshown(self.memory, shown) if shown else self.memory)
         return policy.decide(state, candidates, admissible=admissible, task=task, step=step, seed=seed)
@@ -70,7 +67,7 @@ def shown_arm(
     Args:
         reader: reads the model's policy.
         knowledge: finds what is shown; over the memory that stores the arm's episodes.
-        memory, policy: with both, the policy is shifted as well, by what was not shown (`WithoutShown`).
+        memory, policy: with both, the policy is shifted too, as far as it rests on what was not shown (`WithoutShown`).
     """
     decides: Policy = ModelAlone() if policy is None or memory is None else WithoutShown(policy, memory, knowledge)
     mode = "prompt" if policy is None or memory is None else "both"

@@ -18,7 +18,8 @@ from seasoned.cli.replaying import (
     seed_option,
     set_option,
 )
-from seasoned.cli.screen import counted, echo_fields, echo_json, echo_table, echo_text, number, one_line
+from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, number, one_line
+from seasoned.errors import counted
 
 if TYPE_CHECKING:
     from seasoned.lab.audit import Audit, AuditedGroup, Flip, Outcome

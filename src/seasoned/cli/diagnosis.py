@@ -20,7 +20,8 @@ from seasoned.cli.replaying import (
     seed_option,
     set_option,
 )
-from seasoned.cli.screen import PIPE_WIDTH, counted, echo_fields, echo_json, echo_text, one_line
+from seasoned.cli.screen import PIPE_WIDTH, echo_fields, echo_json, echo_text, one_line
+from seasoned.errors import counted
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 

@@ -11,8 +11,8 @@ from typing import Any
 import click
 
 from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, writing
-from seasoned.cli.screen import counted, echo_json, echo_text, printable
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.cli.screen import echo_json, echo_text, printable
+from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.integrations import FORMATS, Accepted, Refusal, bounded_lines, read_episodes
 from seasoned.memory import Memory
 from seasoned.memory.lines import counted_as, parse_lines

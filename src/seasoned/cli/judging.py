@@ -14,9 +14,9 @@ import click
 
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, writing
 from seasoned.cli.run import model_options, model_settings
-from seasoned.cli.screen import counted, echo_fields, echo_json, number, printable
+from seasoned.cli.screen import echo_fields, echo_json, number, printable
 from seasoned.cli.show import usage_line
-from seasoned.errors import ModelAnswerError
+from seasoned.errors import ModelAnswerError, counted
 from seasoned.judges import Agreement, LLMJudge, agreement, give_feedback
 from seasoned.judges.showing import check_finished
 from seasoned.memory import Memory

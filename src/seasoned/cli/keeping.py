@@ -9,10 +9,10 @@ from typing import Any
 import click
 
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, reading, writing
-from seasoned.cli.screen import counted, echo_fields, echo_json, echo_table, echo_text, one_line
+from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line
 from seasoned.cli.sizes import size_bytes
 from seasoned.cli.times import age_s, shown_time, time_s
-from seasoned.errors import InputError, StoreError, excerpt
+from seasoned.errors import InputError, StoreError, counted, excerpt
 from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Quarantine, Selection
 
 __all__ = ["erase", "lift", "prune", "quarantine", "quarantines"]

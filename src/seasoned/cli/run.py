@@ -15,9 +15,8 @@ import click
 from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli import show
-from seasoned.cli.screen import counted
 from seasoned.envs.code import code_hashes
-from seasoned.errors import ConfigError, NotFoundError
+from seasoned.errors import ConfigError, NotFoundError, counted
 from seasoned.llms import DEFAULT_VOTES
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS

@@ -78,16 +78,6 @@ def echo_fields(fields: Mapping[str, Any]) -> None:
         click.echo(f"{name.replace('_', ' '):<{width}}  {'-' if value is None else one_line(str(value), FIELD_WIDTH)}")
 
 
-def counted(n: int, what: str) -> str:
-    """Return a number and what it counts.
-
-    Example:
-        >>> counted(1, "step"), counted(2, "step")
-        ('1 step', '2 steps')
-    """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
-
-
 def echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
     """Print rows under column names: drawn to the width of a terminal; aligned plain text, uncut, in a pipe.
 

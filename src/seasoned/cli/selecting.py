@@ -10,8 +10,8 @@ from typing import Any
 import click
 
 from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, reading, writing
-from seasoned.cli.screen import counted, echo_fields, echo_json, echo_text, printable
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.cli.screen import echo_fields, echo_json, echo_text, printable
+from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.sqlite import IN_RAM
 
 __all__ = ["fork", "import_harbor", "promote", "roll_back"]

@@ -7,7 +7,8 @@ import dataclasses
 import click
 
 from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, reading, writing
-from seasoned.cli.screen import counted, echo_json, echo_table, echo_text, number, one_line
+from seasoned.cli.screen import echo_json, echo_table, echo_text, number, one_line
+from seasoned.errors import counted
 
 __all__ = ["sources", "weigh"]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from dataclasses import dataclass
@@ -60,6 +61,17 @@ class Estimate:
     baseline: float | None
     scale: float
     kappa: float
+
+    def weighed(self, shares: Floats) -> Estimate:
+        """Return it with each advantage and its interval times a share in [0, 1]; what is exploration stays whole.
+
+        Args:
+            shares: shape (C,), how much of the evidence for each candidate may count.
+        """
+        bounds = [np.where(shares > 0.0, bound * shares, np.where(np.isnan(bound), bound, 0.0))
+                  for bound in (self.low, self.high)]  # fmt: skip
+        learned = (self.advantages - self.bonuses) * shares
+        return dataclasses.replace(self, advantages=learned + self.bonuses, low=bounds[0], high=bounds[1])
 
 
 @dataclass(frozen=True, slots=True)

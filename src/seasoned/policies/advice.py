@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.policies.candidates import check_candidates
 from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import EvidenceSource, Message
@@ -182,7 +182,7 @@ class Advisor:
         actions = evidence.actions if given is None else tuple(given)
         least = max(1, self._policy.settings.min_neighbors)
         if evidence.n_steps < least:
-            reason = f"{evidence.n_steps} stored steps like this, {least} are needed"
+            reason = f"{counted(evidence.n_steps, 'stored step')} like this, {least} are needed"
             return Advice("", (), (), evidence.n_steps, evidence.n_states, None, reason)
         uniform = np.full(len(actions), 1.0 / len(actions))
         estimate = self._policy.estimate(actions, uniform, evidence, np.random.default_rng(0))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 
 from seasoned.core import Cells, Estimate, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
-from seasoned.errors import InputError, excerpt
+from seasoned.errors import InputError, counted, excerpt
 from seasoned.policies.alone import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.presets import PRESETS, preset
@@ -81,7 +81,6 @@ class JitRL:
         task: str | None = None,
         step: int = 0,
         seed: int | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
     ) -> Decision:
         """Choose an action.
 
@@ -93,7 +92,6 @@ class JitRL:
                 not pass are dropped, and actions that only memory knows are added where they pass.
             task: what is being played; needed by the leave-one-task-out guard.
             step, seed: the same seed and step give the same draw; without a seed every call draws anew.
-            exclude_steps: stored steps, as (episode id, step), that weigh nothing here: what the prompt has shown.
 
         Returns:
             The decision, with every number that led to it.
@@ -105,7 +103,7 @@ class JitRL:
         settings = self.settings
         rng = generator(seed, step)
         checked = check_candidates(candidates, admissible)
-        evidence = self.evidence(state, step=step, task=task, exclude_steps=exclude_steps)
+        evidence = self.evidence(state, step=step, task=task)
         recorded: dict[str, Any] = {
             "policy": self.name,
             "gamma": evidence.gamma,
@@ -117,7 +115,7 @@ class JitRL:
             "step": step,
             "seed": seed,
         }
-        enough = evidence.n_steps >= settings.min_neighbors
+        enough = evidence.n_steps - evidence.n_shown >= settings.min_neighbors
         added = self._added(checked, evidence) if enough else ()
         if not checked.logits and not added:
             raise InputError(
@@ -127,8 +125,8 @@ class JitRL:
             )
         if not enough:
             reason = (
-                f"{evidence.n_steps} stored steps among the neighbours (similarity at least "
-                f"{settings.threshold_at(step):g}), {settings.min_neighbors} are needed"
+                f"{counted(evidence.n_steps, 'stored step')} among the neighbours (similarity at least "
+                f"{settings.threshold_at(step):g}{_read(evidence)}), {settings.min_neighbors} are needed"
             )
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
@@ -137,7 +135,8 @@ class JitRL:
             alone = _incomparable(_counts(actions, evidence), estimate)
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
-                reason = f"no advantage among {evidence.n_steps} stored steps is clear: every 95 % interval holds 0"
+                known = counted(evidence.n_steps, "stored step")
+                reason = f"no advantage among {known} is clear: every 95 % interval holds 0{_read(evidence)}"
                 return self._abstained(state, checked, evidence, rng, reason + alone, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
@@ -147,7 +146,6 @@ class JitRL:
         *,
         step: int = 0,
         task: str | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return what memory knows about this moment, asked as these settings ask.
 
@@ -160,10 +158,7 @@ class JitRL:
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
         # Only where they are wanted: an EvidenceSource of somebody's own need not know of graphs or propensities.
-        left_out = exclude_steps if len(exclude_steps) else None
-        more = {
-            "backup": settings.backup, "propensity_floor": settings.propensity_floor, "exclude_steps": left_out,
-        }  # fmt: skip
+        more = {"backup": settings.backup, "propensity_floor": settings.propensity_floor}
         asked: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
 
         def ask(k: int, threshold: float) -> Evidence:
@@ -218,13 +213,17 @@ class JitRL:
             if kept is None
             else Cells(kept.states, kept.actions, kept.counts, kept.weights, kept.totals, kept.squares, kept.shares)
         )
-        return self.settings.estimator.estimate(
+        rows = _rows(actions, evidence)
+        estimate = self.settings.estimator.estimate(
             Sums(evidence.counts, evidence.weights, evidence.totals, evidence.squares, cells),
-            rows=_rows(actions, evidence),
+            rows=rows,
             base_probs=base_probs,
             spread=evidence.spread,
             rng=rng,
         )
+        if evidence.unshown is None:
+            return estimate
+        return estimate.weighed(np.append(evidence.unshown / evidence.counts, 1.0)[rows])
 
     def _abstained(
         self,
@@ -275,10 +274,9 @@ class JitRL:
 
         counts = _counts(actions, evidence)
         tried = int((counts > 0).sum())
-        states = "state" if evidence.n_states == 1 else "states"
         reason = (
-            f"{evidence.n_steps} stored steps at {evidence.n_states} similar {states} speak of {tried} of "
-            f"{len(actions)} candidates{_incomparable(counts, estimate)}"
+            f"{counted(evidence.n_steps, 'stored step')} at {counted(evidence.n_states, 'similar state')} speak of "
+            f"{tried} of {len(actions)} candidates{_read(evidence)}{_incomparable(counts, estimate)}"
         )
         if evidence.n_unlogged:
             reason += f"; {evidence.n_unlogged} of the steps without a propensity, which was estimated"
@@ -318,6 +316,11 @@ def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
 def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
     """Return how many of the neighbours' steps took each candidate."""
     return np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
+
+
+def _read(evidence: Evidence) -> str:
+    """Say how many of the steps the model has read, which gives them no weight here; else ''."""
+    return f"; {evidence.n_shown} of the steps are in the prompt already" if evidence.n_shown else ""
 
 
 def _incomparable(counts: Floats, estimate: Estimate) -> str:

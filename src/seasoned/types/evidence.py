@@ -83,6 +83,7 @@ class Evidence:
         by_state: the sums by distinct state as well, where the memory keeps them apart.
         n_episodes: how many episodes the namespace was given so far.
         n_unlogged: steps whose propensity was asked for and not stored, and was estimated.
+        unshown: shape (A,), how many of the `counts` the model has not read in its prompt; None: all of them.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -105,8 +106,14 @@ class Evidence:
     by_state: StateSums | None = None
     n_episodes: int = 0
     n_unlogged: int = 0
+    unshown: Floats | None = None
 
     @property
     def n_steps(self) -> int:
         """How many stored steps the evidence rests on."""
         return int(self.counts.sum())
+
+    @property
+    def n_shown(self) -> int:
+        """How many of them the model has read in its prompt."""
+        return 0 if self.unshown is None else int(self.counts.sum() - self.unshown.sum())

@@ -42,8 +42,8 @@ class Agent:
     - `none`: nothing; the model alone.
     - `prompt`: past steps that fit the plan, the reasoning and the action are shown (ICRL, arXiv 2505.00234).
     - `logits`: the model's policy is shifted, `z'(a) = z(a) + beta * A(a)` (JitRL, arXiv 2601.18510).
-    - `both`: examples are shown, and A is estimated without them. A step that the plan's, the reasoning's or the
-      action's prompt showed weighs nothing in the evidence of that decision, so that nothing counts twice.
+    - `both`: examples are shown, and the policy is shifted by `beta * A(a) * (n - s) / n`, where s of the n steps that
+      took `a` were shown by the plan's, the reasoning's or the action's prompt, so that nothing counts twice.
 
     `train` stores each episode with its plan, its reasoning and what it was shown, and has it checked by `verify`.
     `run` records nothing and checks nothing. All methods that play are async; `seasoned.sync.Sync(agent)` has the same

@@ -1,17 +1,22 @@
-"""What an agent asks of a memory, and evidence without the steps that a prompt already showed."""
+"""What an agent asks of a memory, and evidence that tells what of it a prompt has shown already."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
+
 from seasoned.judges.judging import FeedbackMemory
 from seasoned.protocols import EvidenceSource
-from seasoned.types import Evidence
+from seasoned.types import Evidence, normalize_action
 
 __all__ = ["AgentMemory", "Unshown"]
+
+_VALUING = ("backup", "propensity_floor")  # of how steps are valued, not of which
 
 
 class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
@@ -32,10 +37,12 @@ class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
 
 @dataclass(frozen=True)
 class Unshown:
-    """A memory in which some steps weigh nothing: those that the model reads in its prompt.
+    """A memory some of whose steps the model reads in its prompt: they stay in the estimate, and add no weight to it.
 
-    The model's own policy already follows what it was shown. A shift by the same steps would count them twice; this is
-    an `EvidenceSource` without them, and the rest is summed anew.
+    The model's own policy already follows what it was shown, and a shift by the same steps would count them twice. With
+    n the stored steps of an action and s those shown, a policy shifts by `beta * A * (n - s) / n`. A is estimated from
+    all of them: what is shown was chosen because it went well, so that the rest alone would make the action look worse
+    than it is.
 
     Args:
         memory: what is asked.
@@ -45,6 +52,15 @@ class Unshown:
     memory: EvidenceSource
     steps: Collection[tuple[str, int]]
 
-    def evidence(self, state: str, *, exclude_steps: Collection[tuple[str, int]] = (), **asked: Any) -> Evidence:
-        """Return what the other steps know; see `seasoned.protocols.EvidenceSource`."""
-        return self.memory.evidence(state, exclude_steps=frozenset((*self.steps, *exclude_steps)), **asked)
+    def evidence(self, state: str, **asked: Any) -> Evidence:
+        """Return what all steps know, and how many were not shown; see `seasoned.protocols.EvidenceSource`."""
+        known = self.memory.evidence(state, **asked)
+        if not self.steps or not known.n_steps:
+            return known
+        asked = {name: value for name, value in asked.items() if name not in _VALUING}
+        left_out = frozenset((*self.steps, *asked.pop("exclude_steps", ())))
+        rest = self.memory.evidence(state, **asked, exclude_steps=left_out)
+        n_left = {normalize_action(action): n for action, n in zip(rest.actions, rest.counts.tolist(), strict=True)}
+        left = [n_left.get(normalize_action(action), 0.0) for action in known.actions]
+        # Where a state drops out because all of it was shown, a farther one takes its place among the k nearest.
+        return dataclasses.replace(known, unshown=np.minimum(left, known.counts))

@@ -160,7 +160,7 @@ class AgentSettings:
         return self.policy(self.memory) if self.shifts and self.memory is not None else ModelAlone()
 
     def decides_without(self, steps: Collection[tuple[str, int]]) -> Policy:
-        """Return what decides where these steps are in the prompt already: they are no evidence then."""
+        """Return what decides where these steps are in the prompt already: they add no weight then."""
         if self.mode != "both" or not steps or self.memory is None:
             return self.decides
         return self.policy(Unshown(self.memory, steps))

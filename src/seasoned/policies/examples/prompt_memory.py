@@ -124,5 +124,5 @@ class ExampleMemory:
 
     @property
     def last_shown(self) -> tuple[Place, ...]:
-        """Where that is stored: for a note of the kind "shown", and to leave it out of evidence (`exclude_steps`)."""
+        """Where that is stored: for a note of the kind "shown"."""
         return tuple(example.place for example in self.last_examples)
