@@ -147,7 +147,7 @@ def test_both_shows_examples_and_does_not_count_them_again():
         for action, whole in everything.advantages.items():
             left = 1.0 - read[action] / everything.counts[action]
             assert event.decision.advantages[action] == pytest.approx(whole * left)
-        assert read and f"{read.total()} of the steps are in the prompt already" in event.decision.reason
+        assert read and f"already in the prompt: {read.total()} of the steps" in event.decision.reason
 
 
 def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
@@ -161,7 +161,7 @@ def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
     acted, all_ = ({step for one in event.shown if one.purpose in p for step in one.steps} & known
                    for p in ({"act"}, {"plan", "reason", "act"}))  # fmt: skip
     assert acted < all_
-    assert f"{len(all_)} of the steps are in the prompt already" in event.decision.reason
+    assert f"already in the prompt: {len(all_)} of the steps" in event.decision.reason
 
 
 def test_the_steps_around_an_example_are_shown_with_it_and_left_out_with_it():
@@ -213,8 +213,8 @@ def test_what_the_plan_was_shown_adds_no_weight_at_any_step_of_the_episode():
             asyncio.run(walker(memory, examples=examples, **both).run(Grid(["S.G"])))
             last = [event.decision for event in events if event.before.state == "cell:0,1 open:east,west"][-1]
             said[examples.place[0]] = last.reason
-    assert "1 of the steps are in the prompt already" in said[ids[3]]
-    assert "in the prompt" not in said["another"]
+    assert "already in the prompt: 1 of the steps" in said[ids[3]]
+    assert "already in the prompt" not in said["another"]
 
 
 @pytest.mark.parametrize("options", [{"templates": Templates()}, {"exclude_same_task": True}, {"mode": "none"}])

@@ -59,12 +59,13 @@ def test_it_is_feedback_that_bars_and_not_what_the_environment_took(memory):
         ([], {0, 1, 2}),
         ([(1, -1.0, 1.0, "a"), (2, 1.0, 1.0, "a")], {0, 2}),  # one step of an episode that is on the whole approved
         ([(1, -1.0, 1.0, "a"), (1, 0.5, 2.0, "b")], {0, 1, 2}),  # weighted, they cancel out
-        ([(1, 1.0, 1.0, "a"), (1, -0.5, 3.0, "b")], set()),  # weighted, they do not: nor does the episode's sum
-        ([(2, -1.0, 1.0, "a")], set()),  # the episode is rejected, and all its steps with it
+        ([(1, 1.0, 1.0, "a"), (1, -0.5, 3.0, "b")], {2}),  # weighted, they do not; what followed stands
+        ([(2, -1.0, 1.0, "a")], set()),  # the end is rejected, and all that led to it
+        ([(2, -1.0, 1.0, "a"), (0, 1.0, 1.0, "a")], {0}),  # but not what was praised for itself
         ([(0, -0.1, 1.0, "a"), (0, -0.2, 1.0, "b"), (0, 0.3, 1.0, "c")], {0, 1, 2}),  # 0, but for rounding
     ],
 )
-def test_a_step_is_barred_by_its_own_sum_or_by_that_of_its_episode(memory, said, models):
+def test_a_step_is_barred_by_its_own_sum_or_by_that_from_it_on(memory, said, models):
     play(memory, "e", 5.0, 5.0, 5.0)
     for step, reward, weight, author in said:
         memory.feedback("e", reward, step, author=author, weight=weight)
@@ -115,10 +116,9 @@ class Erased:
     def __getattr__(self, name):
         return getattr(self._memory, name)
 
-    def credits(self, episode_ids):
-        said = self._memory.credits(episode_ids)
+    def step_credits(self, episode_ids):
         self._memory.erase("ann")
-        return said
+        return self._memory.step_credits(episode_ids)
 
 
 def test_what_is_erased_meanwhile_is_no_model(memory):

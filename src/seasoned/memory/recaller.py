@@ -308,6 +308,18 @@ class Recaller:
             )
         return credited
 
+    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
+        """Return what was said of which step; see `Memory.step_credits`."""
+        credited = {}
+        for id_, ordinal in self._ordinals(episode_ids).items():
+            rows = self._store.execute(
+                "SELECT visit, sum(reward * weight) FROM feedback WHERE namespace_id = ? "
+                "AND visit BETWEEN ? AND ? AND live GROUP BY visit",
+                (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
+            ).fetchall()
+            credited[id_] = {visit - (ordinal << STEP_BITS): total for visit, total in rows}
+        return credited
+
     def median_return(self, *, gamma: float) -> float | None:
         """Return the median return; see `Memory.median_return`."""
         with self._retriever.view(gamma, 1.0) as view_id:

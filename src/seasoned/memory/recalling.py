@@ -193,6 +193,15 @@ class Recalling(Speaking):
 
         return self._store.retrying(read)
 
+    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
+        """Return by episode and step what unrevoked feedback adds up to; what is not stored is left out."""
+
+        def read() -> dict[str, dict[int, float]]:
+            with self._recaller.following(self.gamma):
+                return self._recaller.step_credits(episode_ids)
+
+        return self._store.retrying(read)
+
     def median_return(self, *, gamma: float | None = None) -> float | None:
         """Return the median of the mean returns of all (distinct state, action) pairs; None if there are none."""
         gamma = self.gamma if gamma is None else gamma

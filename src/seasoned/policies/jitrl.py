@@ -320,7 +320,7 @@ def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
 
 def _read(evidence: Evidence) -> str:
     """Say how many of the steps the model has read, which gives them no weight here; else ''."""
-    return f"; {evidence.n_shown} of the steps are in the prompt already" if evidence.n_shown else ""
+    return f"; already in the prompt: {evidence.n_shown} of the steps" if evidence.n_shown else ""
 
 
 def _incomparable(counts: Floats, estimate: Estimate) -> str:

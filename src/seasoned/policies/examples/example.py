@@ -91,7 +91,7 @@ class Standing:
         n_shown: at how many steps it was shown.
         n_observed: the effective number of observations: episodes that showed it, and its own outcome.
         retired: whether it is retired.
-        rejected: whether people rejected it: unrevoked feedback on it, or on its episode, adds up to less than 0.
+        rejected: whether people rejected it: unrevoked feedback on it, or from it on, adds up to less than 0.
     """
 
     episode_id: str

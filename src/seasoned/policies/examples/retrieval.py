@@ -54,11 +54,11 @@ class Examples(Curation):
     task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many as the budget holds.
 
     Never shown: what is aborted, quarantined or erased; as models neither what was retired (`prune`), with all that is
-    the same state and action, nor an alternative (an answer that was not executed) unless its return is above 0. An
-    episode that `trusted` refuses, or of which none of `vouched_by` has said anything, does not count at all: neither
-    its returns, in any value or baseline, nor what it says was shown in it. (It may still take a place in the pool.)
-    Baselines where examples were shown are then of the 256 latest steps at a state, and no median or highest return of
-    the namespace is asked.
+    the same state and action, nor what people rejected (`rejecting.rejected`), nor an alternative (an answer that was
+    not executed) unless its return is above 0. An episode that `trusted` refuses, or of which none of `vouched_by` has
+    said anything, does not count at all: neither its returns, in any value or baseline, nor what it says was shown in
+    it. (It may still take a place in the pool.) Baselines where examples were shown are then of the 256 latest steps at
+    a state, and no median or highest return of the namespace is asked.
 
     Args:
         memory: a `seasoned.Memory`.

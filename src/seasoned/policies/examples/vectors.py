@@ -345,6 +345,10 @@ class VectorRecall:
         """Return by episode and source what unrevoked feedback adds up to."""
         return self._memory.credits(episode_ids)
 
+    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
+        """Return by episode and step what unrevoked feedback adds up to."""
+        return self._memory.step_credits(episode_ids)
+
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode."""
         return self._memory.get(episode_id)
