@@ -12,7 +12,7 @@ from seasoned.agents import UniformReader, play_run
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import InputError, SeasonedError, UnknownNameError
 from seasoned.lab.experiments.arms import build_arm, check_arm
-from seasoned.lab.experiments.cascading import cascade_arm, check_fill
+from seasoned.lab.experiments.cascading import cascade_arm
 from seasoned.lab.experiments.cell import Workbench
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.results import load_results
@@ -283,16 +283,17 @@ def test_what_a_teacher_answers_is_kept_with_its_students_answers(tmp_path, memo
     assert not again.requests
 
 
-def test_a_suite_in_which_the_student_never_plays_is_refused():
+def test_a_suite_in_which_the_student_never_plays_is_refused(tmp_path):
     suite = {
         "name": "taught", "seeds": 1, "model": "uniform",
         "tasks": [{"name": "corridor", "env": "grid:S..G", "episodes": 4}],
         "arms": [{"name": "alone"}, {"name": "taught", "kind": "cascade", "settings": LOGITS | {"fill_episodes": 3}}],
     }  # fmt: skip
-    check_fill(read_suite(suite))
+    Experiment.begin(tmp_path / "two", read_suite(suite))
     suite["arms"][1]["episodes"] = 3
     with pytest.raises(InputError, match=r"fill_episodes = 3, with 3 episodes of corridor.*must be less"):
-        check_fill(read_suite(suite))
+        Experiment.begin(tmp_path / "three", read_suite(suite))
+    assert not (tmp_path / "three").exists()
 
 
 LOGITS = {"teacher": "uniform", "mode": "logits"}

@@ -14,7 +14,6 @@ import click
 from seasoned.cli import show
 from seasoned.cli.screen import printable
 from seasoned.errors import InputError
-from seasoned.lab.experiments.cascading import check_fill
 from seasoned.lab.experiments.comparing_experiments import compare_reports
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.findings import Audited
@@ -116,7 +115,6 @@ def run(
     The same command again goes on where it was broken off.
     """
     wanted = _narrow(load_suite(suite), seeds=seeds, episodes=episodes, arms=arms, tasks=tasks, model=model)
-    check_fill(wanted)
     _run(Experiment.begin(out or Path("lab") / wanted.name, wanted), **running)
 
 

@@ -9,6 +9,7 @@ import sqlite3
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import asdict, replace
+from pathlib import Path
 
 from seasoned import sqlite
 from seasoned.canonical import canonical_json
@@ -71,6 +72,11 @@ class CachedLLM:
         self._asking: dict[tuple[int, str], _Turn] = {}
         with self._using():
             pass
+
+    @property
+    def path(self) -> Path:
+        """The file of the answers."""
+        return Path(self._file.path)
 
     @property
     def name(self) -> str:

@@ -19,6 +19,7 @@ from seasoned.errors import (
 )
 from seasoned.memory.absorbing import Absorber, Merged
 from seasoned.memory.contents import Contents, Entry, list_entries, read_contents
+from seasoned.memory.identities import told_apart
 from seasoned.memory.partial import check_path, whole_file
 from seasoned.memory.store import Store, is_url, open_store, shown
 from seasoned.memory.writer import Writer
@@ -190,9 +191,10 @@ def encoder_of(identity: str, given: StateEncoder | None) -> StateEncoder:
 def _check_settings(name: str, path: str, entry: Entry, other_path: str, other: Entry) -> None:
     where = f"namespace {name!r} of {path}"
     if entry.encoder != other.encoder:
+        ours, theirs = told_apart(entry.encoder, other.encoder)
         raise EncoderMismatchError(
-            f"{where} was encoded by {entry.encoder!r}",
-            f"in {other_path} it was encoded by {other.encoder!r}; features of two encoders are never mixed",
+            f"{where} was encoded by {ours}",
+            f"in {other_path} it was encoded by {theirs}; features of two encoders are never mixed",
             "Open one of them with the other's encoder and reindex=True, then merge.",
         )
     if entry.gamma != other.gamma:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
 from seasoned.memory.arrivals import fold
+from seasoned.memory.identities import told_apart
 from seasoned.memory.store import Store, open_store
 from seasoned.memory.writer import Writer
 from seasoned.protocols import StateEncoder
@@ -64,9 +65,10 @@ def enter_namespace(
             row = store.execute(find, (name,)).fetchone()
     if row[1] != encoder.identity:
         if not reindex:
+            ours, theirs = told_apart(encoder.identity, row[1])
             raise EncoderMismatchError(
-                f"encoder {encoder.identity!r}",
-                f"namespace {name!r} was encoded by {row[1]!r}; features of two encoders are never mixed",
+                f"encoder {ours}",
+                f"namespace {name!r} was encoded by {theirs}; features of two encoders are never mixed",
                 "Open it with that encoder, or pass reindex=True to encode it again.",
             )
         with store.transaction(row[0]):

@@ -13,6 +13,7 @@ from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError, IntegrityError
 from seasoned.memory.canonical import digest, episode_from_line, episode_record
 from seasoned.memory.events import Event
+from seasoned.memory.identities import told_apart
 from seasoned.memory.outside import Outside
 from seasoned.memory.schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.selection import Quarantine, Selection
@@ -38,9 +39,10 @@ def _joined(parts: list[tuple[Ints, ...]]) -> tuple[Ints, Ints, Ints, Ints]:
 def check_same_encoder(stored: str, identity: str) -> None:
     """Raise EncoderMismatchError if a namespace is encoded by another encoder than ours."""
     if stored != identity:
+        ours, theirs = told_apart(identity, stored)
         raise EncoderMismatchError(
-            f"encoder {identity!r}",
-            f"the namespace is encoded by {stored!r} now, and features of two encoders are never mixed",
+            f"encoder {ours}",
+            f"the namespace is encoded by {theirs} now, and features of two encoders are never mixed",
             "Open the memory again with that encoder.",
         )
 

@@ -12,6 +12,7 @@ from typing import Any
 from seasoned.agents import provenance
 from seasoned.errors import ConfigError, InputError
 from seasoned.lab.experiments.arms import check_arm
+from seasoned.lab.experiments.cascading import check_fill
 from seasoned.lab.experiments.locking import alone
 from seasoned.lab.experiments.results import (
     DRAFT,
@@ -60,10 +61,12 @@ class Experiment:
 
         Raises:
             ConfigError: the folder holds another experiment, or is being run.
-            InputError: the folder cannot be made, or holds something else; or an arm cannot be built.
+            InputError: the folder cannot be made, or holds something else; an arm cannot be built, or leaves its
+                student no episode to play.
         """
         for arm in suite.arms:
             check_arm(arm)
+        check_fill(suite)
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:

@@ -71,7 +71,7 @@ def answers_file(llm: LLM | None) -> Path | None:
 
     Equal requests to the same model have the same answer, whoever asks.
     """
-    return Path(llm._file.path) if isinstance(llm, CachedLLM) else None
+    return llm.path if isinstance(llm, CachedLLM) else None
 
 
 async def close_teacher(reader: PriorReader) -> None:
