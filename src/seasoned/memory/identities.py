@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import itertools
 
 from seasoned.errors import excerpt
 
@@ -20,6 +20,7 @@ def told_apart(one: str, other: str) -> tuple[str, str]:
         >>> told_apart("x" * 5000 + "a" + "z" * 5000, "x" * 5000 + "b")[1]
         "'...xxxxxxxxxxxxxxxxxxxxxxxxb'"
     """
-    start = max(0, len(os.path.commonprefix([one, other])) - _BEFORE_CHARS)
+    alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))
+    start = max(0, sum(1 for _ in alike) - _BEFORE_CHARS)
     first, second = (excerpt(f"...{text[start:]}" if start else text) for text in (one, other))
     return first, second
