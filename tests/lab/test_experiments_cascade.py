@@ -272,8 +272,9 @@ def sure_model(name):
 ASKED = []
 
 
-def test_what_a_teacher_answers_is_kept_with_its_students_answers(tmp_path, memory, monkeypatch):
-    monkeypatch.setitem(LLMS._paths, "sure", f"{__name__}:sure_model")  # for this test alone
+def test_what_a_teacher_answers_is_kept_with_its_students_answers(tmp_path, memory):
+    LLMS.register("sure", f"{__name__}:sure_model")  # as a program adds a kind of model
+    ASKED.clear()
     for run in ("one", "two"):  # with one file of answers
         student = CachedLLM(ScriptedLLM(undecided), tmp_path / "answers.db")
         play(build(memory, llm=student, teacher="sure:large", fill_episodes=1), memory, 1, run_id=run)

@@ -111,6 +111,21 @@ def test_an_answer_outside_of_any_episode(memory):
     memory.verify()
 
 
+def test_texts_are_compared_before_the_store_is_locked_and_only_those_that_were_edited():
+    long, other = "x" * 60_000, "y" * 60_000
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("s", other)], "e1"))
+        given = memory.give(Edit(long, None, (f"{long}z",), 0), episode_id="e1")
+        assert [one.reward for one in given.rewards] == [1 - 2 / 60_001, 1.0]
+        locked = []
+        memory._store.connection.set_trace_callback(lambda sql: locked.append(sql) if "IMMEDIATE" in sql else None)
+        with pytest.raises(InputError, match="60000"):
+            memory.give(Edit(long, None, (other,), 0), episode_id="e1")
+        assert locked == []
+        memory.give(Thumbs(True), episode_id="e1")
+        assert len(locked) == 1
+
+
 # ------------------------------------------------------------------------------------------ who says it again
 
 

@@ -113,6 +113,33 @@ def test_a_task_that_is_left_out_takes_no_other_s_place():
         assert found.place == ("other", 0)
 
 
+def test_without_the_task_of_most_notes_the_others_are_found_and_none_of_its_own_is_read():
+    with Memory.open(":memory:") as memory:
+
+        def say(task, name):
+            memory.add(Episode(task, [Step("page", "pay", 1.0)], name))
+            memory.note(name, "reasoning", {"text": f"it is {name}"}, step=0, id=f"said by {name}")
+
+        def found(task):
+            return sorted(m.place[0] for m in memory.recall({"reasoning": "it is"}, exclude_task=task, pool=4).moments)
+
+        for number in range(30):
+            say("most", f"most{number}")
+        say("few", "few0")
+        assert found("most") == ["few0"]
+        say("few", "few1")
+        say("most", "most30")
+        say("other", "other0")
+        assert found("most") == ["few0", "few1", "other0"]
+        assert found("few") == ["most28", "most29", "most30", "other0"]
+        statements = []
+        memory._store.connection.set_trace_callback(statements.append)
+        assert found("most") == ["few0", "few1", "other0"]
+        memory._store.connection.set_trace_callback(None)
+        assert any("said by few0" in sql for sql in statements)
+        assert not any("said by most" in sql for sql in statements)
+
+
 def said_by(memory, key, *, exclude_task):
     """What can be found under a key: of every step that counts, the latest text there that stands."""
     aside = {"e7", "e11"}  # see below
@@ -196,7 +223,7 @@ def test_a_recall_reads_episodes_by_their_ids_and_numbers():
         memory.experiences(places)
         memory.showings([("e2", 0)], alike=True)
         memory.beside(places)
-        memory.evidence("page cart", k=3, unit="states", threshold=0.5, exclude_steps=places)
+        memory.evidence("page cart", k=3, unit="states", threshold=0.5, shown_steps=places)
         connection.set_trace_callback(None)
         plans = {sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in statements
                  if re.match("SELECT", sql)}  # fmt: skip

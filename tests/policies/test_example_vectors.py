@@ -8,7 +8,8 @@ from seasoned.errors import EncoderMismatchError, InputError, ModelUnavailableEr
 from seasoned.llms.embedding import ScriptedEmbedder
 from seasoned.llms.embedding_cache import CachedEmbedder
 from seasoned.policies.examples import Examples, Query
-from seasoned.policies.examples.vectors import VectorIndex, VectorRecall
+from seasoned.policies.examples.vector_index import VectorIndex
+from seasoned.policies.examples.vectors import VectorRecall
 
 MEANS = {"sofa": 0, "couch": 0, "furniture": 0, "lorry": 1, "truck": 1, "noise": 2}
 """Words of one number mean the same."""
@@ -122,6 +123,44 @@ def test_texts_that_are_set_aside_take_no_other_s_place(memory):
     assert any(name.startswith("bad") for name in nearest)
     memory.quarantine(Selection(model="bad"), "poisoned")
     assert "e0" in {moment.place[0] for moment in source.recall({"goal": "furniture"}, pool=1).moments}
+
+
+def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(memory):
+    memory.add_many(Episode(f"{n}", [Step(f"couch {'x' * n}", "z", 1.0)], f"m{n}", model="bad") for n in range(1, 31))
+    memory.add_many(Episode("same", [Step(f"couch {'y' * n}", "z", 1.0)], f"t{n}") for n in range(1, 31))
+    memory.add(Episode("later", [Step("couch x", "z", 1.0)], "both"))  # at a state that is set aside elsewhere
+    memory.add(Episode("bad again", [Step("couch y", "z", 1.0)], "bad", model="bad"))
+    source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "sofa" else 0.1], 2))
+
+    def asked(**options):
+        statements = []
+        memory._store.connection.set_trace_callback(statements.append)
+        found = source.recall({"observation": "furniture"}, pool=1, **options).moments
+        memory._store.connection.set_trace_callback(None)
+        return len(statements), {moment.place[0] for moment in found}
+
+    asked()  # takes all in
+    most, found = asked()
+    assert len(found) == 8
+    memory.quarantine(Selection(model="bad"), "poisoned")
+    asked()
+    n_statements, found = asked(exclude_task="same")
+    assert found == {"both", "e0", "e1", "e2"}
+    assert n_statements <= most
+    memory.lift(memory.quarantines()[0].id)
+    assert "bad" in asked(exclude_task="same")[1]
+
+
+def test_a_plan_that_came_to_count_late_is_found_behind_many_that_do_not(memory):
+    memory.add_many(Episode("t", [Step("y", "z", 1.0)], f"b{n}", model="bad") for n in range(1, 41))
+    for n in range(1, 41):
+        memory.note(f"b{n}", "plan", {"text": f"couch {'x' * n}"})
+    source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "furniture" else 0.1], 2))
+    source.recall({"plan": "furniture"})
+    memory.quarantine(Selection(model="bad"), "poisoned")
+    assert source.recall({"plan": "furniture"}).moments == ()
+    memory.note("e0", "plan", {"text": "couch x"})
+    assert [moment.place for moment in source.recall({"plan": "furniture"}).moments] == [("e0", 0)]
 
 
 def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(memory):

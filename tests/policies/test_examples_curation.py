@@ -96,6 +96,21 @@ def test_what_did_harm_ranks_last_though_it_worked_itself(memory):
     assert (first.episode_id, first.n_shown) == ("good", 12)
 
 
+def test_what_worked_stays_a_model_where_showing_it_did_nothing_and_none_where_it_surely_did_harm(memory):
+    harmful(memory)
+    examples = Examples(memory, k=5)
+    play(memory, "idle", 1.0, action="wait")
+    for number in range(10):  # a model that takes no notice of it does as it always does, or a little worse
+        play(memory, f"i{number}", 0.5 if number % 2 else -0.6, ["idle"])
+    idle, bad = (by_id(examples.values())[id_] for id_ in ("idle", "bad"))
+    assert idle.value < 0.0 < idle.high
+    assert bad.high < 0.0
+    found = [example.action for example in examples.retrieve(Query("t", observation=STATE))]
+    assert "wait" in found
+    assert found.index("pay") < found.index("wait")
+    assert "pay with points" not in found
+
+
 def test_feedback_that_comes_late_moves_the_value(memory):
     harmful(memory)
     examples = Examples(memory)

@@ -1,12 +1,19 @@
-"""What people rejected is no model, whatever was worse; what merely cost something may be."""
+"""What people or judges rejected is no model, whatever was worse; what merely cost something may be."""
 
 from __future__ import annotations
+
+import asyncio
 
 import pytest
 
 from seasoned import Episode, Memory, Selection, Step
+from seasoned.agents import UniformReader, play_run
+from seasoned.envs import SupportTriage
+from seasoned.errors import InputError
+from seasoned.policies import ModelAlone
 from seasoned.policies.examples import Examples, Query
-from seasoned.types import Thumbs
+from seasoned.policies.examples.rejecting import rejected
+from seasoned.types import LATE_REWARD, Thumbs
 
 CART = "page:cart items:2 total:12"
 
@@ -63,6 +70,8 @@ def test_it_is_feedback_that_bars_and_not_what_the_environment_took(memory):
         ([(2, -1.0, 1.0, "a")], set()),  # the end is rejected, and all that led to it
         ([(2, -1.0, 1.0, "a"), (0, 1.0, 1.0, "a")], {0}),  # but not what was praised for itself
         ([(0, -0.1, 1.0, "a"), (0, -0.2, 1.0, "b"), (0, 0.3, 1.0, "c")], {0, 1, 2}),  # 0, but for rounding
+        ([(0, -1e9, 0.7, "a"), (0, -2e9, 0.7, "b"), (0, 3e9, 0.7, "c")], {0, 1, 2}),  # the same, of large ones
+        ([(0, -1e-10, 1.0, "a")], {1, 2}),  # small, and not for rounding
     ],
 )
 def test_a_step_is_barred_by_its_own_sum_or_by_that_from_it_on(memory, said, models):
@@ -116,9 +125,9 @@ class Erased:
     def __getattr__(self, name):
         return getattr(self._memory, name)
 
-    def step_credits(self, episode_ids):
+    def step_credits(self, episode_ids, **options):
         self._memory.erase("ann")
-        return self._memory.step_credits(episode_ids)
+        return self._memory.step_credits(episode_ids, **options)
 
 
 def test_what_is_erased_meanwhile_is_no_model(memory):
@@ -126,3 +135,77 @@ def test_what_is_erased_meanwhile_is_no_model(memory):
     memory.feedback("e", 1.0)
     assert shown(memory) == {("imitate", "e", 0)}
     assert shown(Erased(memory)) == set()
+
+
+def test_rewards_that_an_environment_pays_late_reject_nothing(memory):
+    desk = SupportTriage(tickets=6, delay=2, noise=0.0)
+    asyncio.run(play_run(desk, ModelAlone(), UniformReader(), memory=memory, episodes=1, seed=2))
+    (episode,) = memory.episodes()
+    steps = memory.experiences([(episode.id, n) for n in range(6)])
+    moved = [(event.source, event.reward < 0.0) for event in memory.events()]
+    assert set(moved) == {(LATE_REWARD, True), (LATE_REWARD, False)}
+    assert rejected(memory, steps.values()) == set()
+    memory.feedback(episode.id, -0.5, 4, source="a judge")
+    memory.feedback(episode.id, 1.0, 5, source="human")
+    assert steps[episode.id, 4].reward == 1.0  # the environment's, which came late, makes up for nothing either
+    assert rejected(memory, steps.values()) == {(episode.id, 4)}
+
+
+def windows(memory, **options):
+    query = Query("t", observation="page:pay sum:12")
+    found = Examples(memory, k=9, window=2, keys={"observation": 1}, **options).retrieve(query)
+    return {(one.kind, one.step): ([step for _, step in one.places], one.action) for one in found}
+
+
+def test_the_window_of_a_model_ends_before_what_was_rejected(memory):
+    play(memory, "e", 5.0, 5.0, 5.0)
+    assert windows(memory) == {("imitate", 1): ([0, 1, 2], "e 1")}
+    before = memory.feedback("e", -1.0, 0, author="a")
+    assert windows(memory) == {("imitate", 1): ([1, 2], "e 1")}
+    memory.feedback("e", 2.0, 1, author="b")
+    memory.feedback("e", -1.0, 2, author="c")
+    assert windows(memory) == {("imitate", 1): ([1], "e 1")}
+    memory.revoke(before)
+    assert windows(memory) == {("imitate", 1): ([0, 1], "e 1")}
+    memory.feedback("e", -9.0, 1, author="b")
+    assert windows(memory, avoid=True) == {("avoid", 1): ([0, 1, 2], "e 1")}
+
+
+@pytest.mark.parametrize(
+    ("said", "is_model"),
+    [
+        ({1: -1.0, 2: 1.0}, True),  # approved on the whole
+        ({1: -1.0, 2: 0.5}, False),
+        ({0: -1.0, 2: 2.0}, False),  # approved, but it is the first step that is shown
+    ],
+)
+def test_a_plan_is_a_model_if_the_whole_is_not_rejected_and_nor_is_what_is_shown(memory, said, is_model):
+    play(memory, "e", 5.0, 5.0, 5.0)
+    memory.note("e", "plan", {"text": "go and pay"})
+    for step, reward in said.items():
+        memory.feedback("e", reward, step)
+    found = Examples(memory, window=2).retrieve(Query("buy a lamp"), purpose="plan")
+    assert [(one.kind, one.places) for one in found] == ([("imitate", (("e", 0),))] if is_model else [])
+
+
+def test_what_was_said_of_many_episodes_is_read_at_once_and_through_indexes(memory):
+    for id_ in ("said", "other", "silent"):
+        play(memory, id_, 1.0, 1.0)
+    memory.feedback("said", -1.0, 1, weight=0.5)
+    memory.feedback("said", 2.0, 1, source="tests")
+    memory.feedback("other", -1.0, 0, source="a")
+    statements, connection = [], memory._store.connection
+    connection.set_trace_callback(statements.append)
+    said = memory.step_credits(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
+    connection.set_trace_callback(None)
+    assert said == {"said": {1: [-0.5, 2.0]}, "other": {}, "silent": {}}
+    asked = [sql for sql in statements if "FROM feedback" in sql or "FROM episode INDEXED" in sql]
+    plans = [[row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in asked]
+    assert len(plans) == 2 and not [line for plan in plans for line in plan if "SCAN" in line]
+    assert "feedback_by_visit (namespace_id=? AND visit=?)" in plans[1][0]
+    assert memory.step_credits(["other"]) == {"other": {0: [-1.0]}} and memory.step_credits([]) == {}
+
+
+def test_sources_to_be_left_out_are_a_collection(memory):
+    with pytest.raises(InputError, match=r"but_sources = 'human': it is a collection .* Pass"):
+        memory.step_credits([], but_sources="human")

@@ -40,8 +40,8 @@ def browser():
 
 
 @pytest.fixture
-def served(tmp_path):
-    """A memory with two questions, served by the command on a port of its own; where it is."""
+def served(tmp_path, request):
+    """A memory with two questions, served by the command on a port of its own; where it is. Param: its namespaces."""
     path, token = tmp_path / "a.db", tmp_path / "token"
     token.write_text(TOKEN + "\n")
     token.chmod(0o600)
@@ -51,6 +51,8 @@ def served(tmp_path):
         questions.add(Question(hostile, task=HOSTILE, state=HOSTILE, prompt=HOSTILE, id="hostile"))
         questions.add(Question([Candidate(text) for text in PLAIN], task="support", state="mail: and now?", id="plain"))
     command = [sys.executable, "-m", "seasoned", "serve", str(path), "--port", "0", "--token-file", str(token)]
+    for name in getattr(request, "param", ()):
+        command += ["--create", "--namespace", name]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     try:
         yield path, server.stdout.readline().split()[0]
@@ -168,6 +170,42 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
     page.keyboard.press("u")  # keys do nothing behind a dialog
     page.keyboard.press("Escape")
     assert len(given(path)) == 2
+
+
+@pytest.mark.parametrize("served", [("desk", "more")], indirect=True)
+def test_what_is_being_written_is_not_lost_by_a_slip_and_not_sent_by_another(opened, served):
+    path, _ = served
+    with Memory.open(path, namespace="desk") as memory:
+        streets = [Candidate("Weg 2"), Candidate("Straße 1")]
+        Questions(memory).add(Question(streets, task="where", state="mail: where to?", id="street"))
+    page = opened("ann")
+    while page.locator("#task").text_content() != "where":
+        page.keyboard.press("s")
+        page.wait_for_function("() => !document.querySelector('main button:disabled')")
+    page.keyboard.press("o")
+    page.keyboard.type("STRASSE 1")
+    page.locator("#task").click()  # the text has lost the focus
+    for key in "eosu1":
+        page.keyboard.press(key)
+        expect(page.locator("#text")).to_be_visible()
+        expect(page.locator("#text")).to_have_value("STRASSE 1")
+        expect(page.locator("#message")).to_be_hidden()
+    page.keyboard.press("Escape")
+    page.keyboard.press("e")  # which one? The text of before is still in its box
+    page.locator("#namespace").focus()
+    page.keyboard.press("Control+Enter")
+    expect(page.locator("#candidates.editing")).to_be_visible()
+    page.wait_for_function("() => !document.querySelector('main button:disabled')")
+    assert given(path) == []
+
+    page.keyboard.press("Escape")
+    page.keyboard.press("o")
+    page.keyboard.type("STRASSE 1")
+    page.locator("#comment").press("Control+Enter")  # the reason goes with the text
+    page.locator("#learned:not([hidden])").wait_for()
+    rows = page.locator(".learned-row .answer span:last-child").all_text_contents()
+    assert sorted(rows) == ["Straße 1", "Weg 2"]  # no third one: the memory folds case
+    assert page.locator(".learned-row.chosen .answer span:last-child").all_text_contents() == ["Straße 1"]
 
 
 def test_the_order_is_drawn_anew_each_time(opened):

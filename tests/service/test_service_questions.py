@@ -87,7 +87,10 @@ def test_the_order_in_which_they_were_shown_is_kept(client):
         given = choose(client, id_, 1, order=order)["feedback"]
         assert given["candidates"] == [REPLIES[i] for i in order]
         assert given["candidates"][given["chosen"]] == REPLIES[1]
-    assert client.get("/v1/positions").json() == {"positions": {"3": [1, 1, 1]}}
+    edit = {"kind": "edit", "author": "bob", "chosen": 1, "text": "On Monday.", "order": [1, 2, 0]}
+    client.post(f"/v1/questions/{ids[0]}/answers", json=edit)
+    client.post("/v1/feedback", json={"kind": "edit", "author": "eve", "text": "No.", "episode_id": ids[0], "step": 0})
+    assert client.get("/v1/positions").json() == {"positions": {"3": [2, 1, 1]}}  # an edit of none has no place
 
 
 def test_an_own_answer_becomes_one_that_memory_knows(client):
@@ -102,6 +105,23 @@ def test_an_own_answer_becomes_one_that_memory_knows(client):
         choose(client, id_, 1, author)
     actions = {one["action"]: one for one in client.get(f"/v1/questions/{id_}").json()["policy"]["actions"]}
     assert actions["It is at your door."]["from_memory"]
+
+
+@pytest.mark.parametrize("body", [{"kind": "own_answer", "text": "STRASSE\u20021"}, {"kind": "choice", "chosen": 1}])
+def test_what_was_answered_is_found_among_the_actions_by_its_key(client, body):
+    id_ = asked(client, candidates=[{"text": "Weg 2"}, {"text": "Straße 1"}])
+    learned = client.post(f"/v1/questions/{id_}/answers", json={"author": "ann", **body}).json()
+    assert [one["action"] for one in learned["after"]["actions"] if one["key"] == learned["key"]] == ["Straße 1"]
+
+
+def test_several_people_may_write_the_same_or_what_is_there(client):
+    id_ = asked(client)
+    for author, text in (("ann", "Sorry."), ("bob", "Sorry."), ("eve", "sorry. "), ("kim", "it is  LOST.")):
+        body = {"kind": "own_answer", "author": author, "text": text}
+        learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
+    assert {one["key"]: one["count"] for one in learned["after"]["actions"] if one["count"]} == {
+        "sorry.": 3, "it is lost.": 1,
+    }  # fmt: skip
 
 
 def test_an_edit_of_what_was_executed_says_how_much_that_was_worth(client):

@@ -67,6 +67,7 @@ BAD = [
     lambda: Edit(""), lambda: Edit(" \n"), lambda: Edit(None), lambda: Edit("x", None, ("a",)),
     lambda: Edit("x", None, None, 0), lambda: Edit("x", None, (), 0), lambda: Edit("x", None, ("a",), 1),
     lambda: Edit("x", None, "a", 0), lambda: Edit("x", None, ("a", " "), 0), lambda: Edit("x", None, ("a",), False),
+    lambda: Edit("x", None, ("a", "A "), 0),
     lambda: OwnAnswer("\ud800"), lambda: Correction(3),
     Outcome, lambda: Outcome(comment="x"), lambda: Outcome(passed=1), lambda: Outcome(total=1),
     lambda: Outcome(passed=2, total=1), lambda: Outcome(passed=0, total=0), lambda: Outcome(passed=-1, total=1),

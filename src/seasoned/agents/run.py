@@ -17,12 +17,10 @@ from seasoned.agents.record import RunRecord, new_run_id
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
 from seasoned.judges.judging import FeedbackMemory, give_feedback, judge_episode
 from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
+from seasoned.types import LATE_REWARD as LATE
 from seasoned.types import Episode, check_finite
 
 __all__ = ["LATE", "EpisodeMemory", "play_run"]
-
-LATE = "late reward"
-"""The source of feedback that moves a reward to the step that earned it, where an environment pays later."""
 
 
 class EpisodeMemory(FeedbackMemory, Protocol):

@@ -65,13 +65,16 @@ class Estimate:
     def weighed(self, shares: Floats) -> Estimate:
         """Return it with each advantage and its interval times a share in [0, 1]; what is exploration stays whole.
 
+        At a share of 0 there is no interval (NaN).
+
         Args:
             shares: shape (C,), how much of the evidence for each candidate may count.
         """
-        bounds = [np.where(shares > 0.0, bound * shares, np.where(np.isnan(bound), bound, 0.0))
-                  for bound in (self.low, self.high)]  # fmt: skip
         learned = (self.advantages - self.bonuses) * shares
-        return dataclasses.replace(self, advantages=learned + self.bonuses, low=bounds[0], high=bounds[1])
+        low, high = (np.full(len(shares), np.nan) for _ in range(2))
+        for bound, given in ((low, self.low), (high, self.high)):
+            np.multiply(given, shares, out=bound, where=shares > 0.0)
+        return dataclasses.replace(self, advantages=learned + self.bonuses, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,7 +55,7 @@ def edit_distance(a: str, b: str) -> int:
     (Levenshtein, 1966; computed a row at a time in the bits of an integer: Myers, 1999; Hyyro, 2003.)
 
     Raises:
-        InputError: without what both have alike at the beginning and at the end, both have more than 50,000 characters.
+        InputError: without what both have alike at the beginning and at the end, one has more than 50,000 characters.
 
     Example:
         >>> edit_distance("kitten", "sitting")

@@ -15,7 +15,6 @@ import numpy as np
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
 from seasoned.errors import InputError, IntegrityError, excerpt
 from seasoned.memory.canonical import text_digest
-from seasoned.memory.outside import Outside
 from seasoned.memory.overlay import Overlay
 from seasoned.memory.reader import EvidenceRow
 from seasoned.memory.schema import STEP_BITS
@@ -61,19 +60,10 @@ class GraphKeeper:
         self._store = store
         self._ns = namespace_id
         self._graphs: OrderedDict[tuple[float, Backup, str | None], _Followed] = OrderedDict()
-        self._apart: tuple[tuple[float, Backup, str | None, frozenset[int]], _Followed] | None = None
 
-    def fresh(self, gamma: float, backup: Backup, outside: Outside, overlay: Overlay) -> ValueGraph:
-        """Return the graph of all live steps that are not left out, up to the last commit.
-
-        One without single steps is kept until others are left out: it is read whole.
-        """
-        if outside.visits:
-            apart = gamma, backup, outside.task, frozenset(outside.visits)
-            if self._apart is None or self._apart[0] != apart:
-                self._apart = apart, _Followed(self._store, self._ns, *apart)
-            return self._apart[1].fresh(overlay)
-        asked = gamma, backup, outside.task
+    def fresh(self, gamma: float, backup: Backup, exclude_task: str | None, overlay: Overlay) -> ValueGraph:
+        """Return the graph of all live steps, without those of `exclude_task`, up to the last commit."""
+        asked = gamma, backup, exclude_task
         if asked not in self._graphs:
             self._graphs[asked] = _Followed(self._store, self._ns, *asked)
         self._graphs.move_to_end(asked)
@@ -126,19 +116,11 @@ class _Followed:
     again; what became otherwise is summed anew.
     """
 
-    def __init__(
-        self,
-        store: Store,
-        namespace_id: int,
-        gamma: float,
-        backup: Backup,
-        exclude_task: str | None,
-        exclude_visits: frozenset[int] = frozenset(),
-    ) -> None:
+    def __init__(self, store: Store, namespace_id: int, gamma: float, backup: Backup, exclude_task: str | None) -> None:
         self._store = store
         self._ns = namespace_id
         self._gamma, self._backup = gamma, backup
-        self._exclude_task, self._exclude_visits = exclude_task, exclude_visits
+        self._exclude_task = exclude_task
         self._version: Hashable = None
         self._marks: tuple[Any, ...] | None = None
         self._begin()
@@ -262,7 +244,7 @@ class _Followed:
         return [row for row in rows if (row[1], row[2]) in asked]
 
     def _counted(self, rows: Iterable[Any]) -> list[Any]:
-        return [row for row in rows if row[8] != self._exclude_task and row[0] not in self._exclude_visits]
+        return [row for row in rows if row[8] != self._exclude_task]
 
     def _add(self, rows: Iterable[Any]) -> None:
         kept = self._counted(rows)

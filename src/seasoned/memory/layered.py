@@ -33,9 +33,9 @@ class Layered(Reader):
         self.over = over
         self._first_visit = last + 1 << STEP_BITS
 
-    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, tuple[int, int]]:
-        """Return the visits of stored steps, each with its state and action; what is not stored is left out."""
-        return super().visits_of(steps) | self.over.visits_of(steps)
+    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, tuple[int, int]]:
+        """Return the live visits of steps, each with its distinct state and action."""
+        return super().visits_of(steps, outside) | self.over.visits_of(steps, outside)
 
     def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""

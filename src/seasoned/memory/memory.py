@@ -252,7 +252,7 @@ class Memory(Recalling):
         exclude_task: str | None = None,
         backup: Backup | None = None,
         propensity_floor: float | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
+        shown_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return what is known about the moments most like `state`, per action.
 
@@ -268,10 +268,9 @@ class Memory(Recalling):
         With `propensity_floor`, a step weighs `1 / max(propensity, floor)` as well, and `weights` are effective numbers
         of steps; all steps at the states are summed anew (see `seasoned.policies.JitRLSettings`).
 
-        `exclude_steps`, as (episode id, step), weigh nothing for this question, in any unit: it is answered as if they
-        had never been valued, by sums anew at their states, such as for examples that the prompt has shown already.
-        Other steps keep their returns, and `spread` and `n_episodes` are the namespace's. What is not stored is passed
-        over. With `backup` the graph is read whole, without them, for each new set of them.
+        With `shown_steps`, as (episode id, step), at most 10,000, `unshown` says how many of each action's steps are
+        none of these: what the model has read in its prompt stays in the sums, and adds no weight to a shift. What is
+        not stored, or no neighbour, is passed over.
 
         Raises:
             InputError: as for `search`; or `similarity_power` < 0, `decay` outside (0, 1], a floor outside [1e-6, 1] or
@@ -283,7 +282,7 @@ class Memory(Recalling):
             lambda: self._retriever.evidence(
                 state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
                 decay=decay, exclude_task=exclude_task, backup=backup, propensity_floor=propensity_floor,
-                exclude_steps=exclude_steps,
+                shown_steps=shown_steps,
             )
         )  # fmt: skip
 

@@ -103,16 +103,16 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ experiences
 
-    def visits_of(self, steps: Collection[tuple[str, int]]) -> dict[int, tuple[int, int]]:
-        """Return the visits of stored steps, given as (episode id, step), each with its distinct state and action.
+    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, tuple[int, int]]:
+        """Return the live visits of steps, given as (episode id, step), each with its distinct state and action.
 
-        What is not stored is left out.
+        What is not stored, or of the task that is left out, is missing.
         """
         ordinals = dict(
             self._store.execute_in(
-                "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
-                "AND id IN {values}",
-                (self._ns,), sorted({id_ for id_, _ in steps}),
+                "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0"
+                f"{outside.condition} AND id IN {{values}}",
+                (self._ns, *outside.values), sorted({id_ for id_, _ in steps}),
             )
         )  # fmt: skip
         visits = sorted(ordinals[id_] << STEP_BITS | step for id_, step in steps
@@ -120,7 +120,7 @@ class Reader:
         rows = self._store.execute_in(
             "SELECT visit, set_id, key_id FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-            "WHERE step.namespace_id = ? AND visit IN {values}",
+            "WHERE step.namespace_id = ? AND live AND visit IN {values}",
             (self._ns,), visits,
         )  # fmt: skip
         return {visit: (set_id, key_id) for visit, set_id, key_id in rows}
@@ -186,8 +186,7 @@ class Reader:
     ) -> list[EvidenceRow]:
         """Return the evidence at some distinct states without the steps that are left out.
 
-        Where there are such steps it is summed from the others: the aggregates less the share of those would keep the
-        rounding of a huge reward. What was added up elsewhere is taken as it is; with a task, that is nowhere.
+        It is summed from the others: the aggregates less the share of those would keep the rounding of a huge reward.
 
         Args:
             view_id: of which view.
@@ -196,30 +195,18 @@ class Reader:
             by_episode: a row for each episode of what is summed, so that the caller can let it fade; else the ordinal
                 is that of the last one.
         """
-        kept: list[EvidenceRow] = []
-        condition, episode, apart = outside.condition, "", outside.groups
-        if by_episode or outside.task is not None:
-            episode = (
-                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
-            )
-        if outside.task is None:
-            kept = [row for row in self.evidence(view_id, set_ids) if row[:2] not in apart]
-            asked = set(set_ids)
-            set_ids = sorted({set_id for set_id, _ in apart if set_id in asked})
-            keys = sorted({key_id for set_id, key_id in apart if set_id in asked})
-            condition += f" AND key_id IN ({', '.join(map(str, keys))})"
+        if not outside:
+            return self.evidence(view_id, set_ids)
         sql = (
             "SELECT set_id, key_id, count(*), count(*), sum(return_), sum(return_ * return_), "
-            f"max(step.visit >> {STEP_BITS}) FROM step INDEXED BY step_by_set {episode}"
+            f"max(step.visit >> {STEP_BITS}) FROM step INDEXED BY step_by_set "
+            f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-            f"WHERE step.namespace_id = ? AND live{condition} AND set_id IN {{values}} "
+            f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        rows = self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, *outside.values), set_ids)
-        if outside.task is None:
-            rows = [row for row in rows if row[:2] in apart]
-        return sorted([*kept, *rows], key=lambda row: row[:2])
+        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, *outside.values), set_ids)
 
     def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int]) -> list[Any]:
         """Return sums over live steps at some distinct states, as a statement asks for them with `IN {values}`."""

@@ -308,16 +308,28 @@ class Recaller:
             )
         return credited
 
-    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
+    def step_credits(
+        self, episode_ids: Collection[str], but_sources: Collection[str]
+    ) -> dict[str, dict[int, list[float]]]:
         """Return what was said of which step; see `Memory.step_credits`."""
-        credited = {}
-        for id_, ordinal in self._ordinals(episode_ids).items():
-            rows = self._store.execute(
-                "SELECT visit, sum(reward * weight) FROM feedback WHERE namespace_id = ? "
-                "AND visit BETWEEN ? AND ? AND live GROUP BY visit",
-                (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
-            ).fetchall()
-            credited[id_] = {visit - (ordinal << STEP_BITS): total for visit, total in rows}
+        episodes = self._store.execute_in(
+            "SELECT id, ordinal, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+            "AND id IN {values}",
+            (self._ns,), list(dict.fromkeys(episode_ids)),
+        )  # fmt: skip
+        id_of = {ordinal: id_ for id_, ordinal, _ in episodes}
+        others = f"AND source NOT IN ({', '.join('?' * len(but_sources))}) " if but_sources else ""
+        # By single visits: PostgreSQL looks up no range that a join computes, where rows are secured.
+        visits = [ordinal << STEP_BITS | step for _, ordinal, n_steps in episodes for step in range(n_steps)]
+        said = self._store.execute_in(
+            "SELECT visit, reward * weight FROM feedback INDEXED BY feedback_by_visit WHERE namespace_id = ? AND live "
+            f"{others}AND visit IN {{values}}",
+            (self._ns, *but_sources), visits,
+        )  # fmt: skip
+        credited: dict[str, dict[int, list[float]]] = {id_: {} for id_, _, _ in episodes}
+        for visit, counts in said:
+            of_episode = credited[id_of[visit >> STEP_BITS]]
+            of_episode.setdefault(visit & MAX_STEPS - 1, []).append(counts)
         return credited
 
     def median_return(self, *, gamma: float) -> float | None:

@@ -193,12 +193,35 @@ class Recalling(Speaking):
 
         return self._store.retrying(read)
 
-    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
-        """Return by episode and step what unrevoked feedback adds up to; what is not stored is left out."""
+    def step_credits(
+        self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
+    ) -> dict[str, dict[int, list[float]]]:
+        """Return by episode and step what each unrevoked feedback counts; what is not stored is left out.
 
-        def read() -> dict[str, dict[int, float]]:
+        A feedback counts its reward times its weight, in reward units. One whose source is in quarantine is left out.
+
+        Args:
+            episode_ids: of the episodes asked about.
+            but_sources: what came from these is left out.
+
+        Raises:
+            InputError: `but_sources` is one text.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     _ = memory.feedback("e1", -1.0, source="ann", weight=0.5)
+            ...     _ = memory.feedback("e1", 2.0, source="tests")
+            ...     memory.step_credits(["e1", "e2"]), memory.step_credits(["e1"], but_sources=["ann"])
+            ({'e1': {0: [-0.5, 2.0]}}, {'e1': {0: [2.0]}})
+        """
+        if isinstance(but_sources, str):
+            raise InputError(f"but_sources = {but_sources!r}", "it is a collection of sources", "Pass {'human'}, say.")
+
+        def read() -> dict[str, dict[int, list[float]]]:
             with self._recaller.following(self.gamma):
-                return self._recaller.step_credits(episode_ids)
+                return self._recaller.step_credits(episode_ids, but_sources)
 
         return self._store.retrying(read)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterator
 from typing import Literal
 
@@ -12,8 +13,9 @@ from seasoned.memory.arrivals import Arrivals
 from seasoned.memory.damage import EncoderFailedError, naming_damage
 from seasoned.memory.graph import GraphKeeper, check_backup, revalued
 from seasoned.memory.index import JaccardIndex, check_nearest
-from seasoned.memory.outside import Outside, check_steps
+from seasoned.memory.outside import Outside
 from seasoned.memory.overlay import Overlay
+from seasoned.memory.places import check_places
 from seasoned.memory.propensities import check_floor, effective_sums, propensity_rows
 from seasoned.memory.reader import Reader
 from seasoned.memory.schema import STEP_BITS
@@ -173,8 +175,7 @@ class Retriever:
         tokens = [self._token_of[feature] for feature in features if feature in self._token_of]
         latest: dict[int, int] = {}
         asked: set[int] = set()
-        # Without single steps a state falls behind, if at all: so many more hold the k best.
-        wanted = k + len(outside.sets)
+        wanted = k
         while True:
             found = self._index.search(tokens, n_features=len(features), k=wanted, threshold=threshold)
             found = self._overlay.nearest(found, features, tokens, k=wanted, threshold=threshold)
@@ -184,8 +185,7 @@ class Retriever:
             latest |= self._reading.latest_visits([set_id for set_id, _ in found if set_id not in asked], outside)
             asked.update(set_id for set_id, _ in found)
             kept = [pair for pair in found if pair[0] in latest]
-            cut = len(found) == wanted and outside.task is not None
-            if not cut or (len(kept) >= k and kept[k - 1][1] > found[-1][1]):
+            if len(found) < wanted or (len(kept) >= k and kept[k - 1][1] > found[-1][1]):
                 return sorted(kept, key=lambda pair: (-pair[1], -latest[pair[0]]))[:k]
             wanted *= 4
 
@@ -225,6 +225,21 @@ class Retriever:
 
     # ------------------------------------------------------------------------------------------ evidence
 
+    def _read_steps(
+        self,
+        shown: Collection[tuple[str, int]],
+        outside: Outside,
+        sets: Collection[int],
+        visits: Collection[int] | None,
+    ) -> Counter[int]:
+        """Count by action the shown steps that are among the neighbours: these visits, or all at these states."""
+        found = self._reading.visits_of(shown, outside) if shown else {}
+        return Counter(
+            key_id
+            for visit, (set_id, key_id) in found.items()
+            if (set_id in sets if visits is None else visit in visits)
+        )
+
     def evidence(
         self,
         state: str,
@@ -238,7 +253,7 @@ class Retriever:
         exclude_task: str | None,
         backup: Backup | None = None,
         propensity_floor: float | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
+        shown_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return what is known about the nearest moments, per action; see `Memory.evidence`."""
         k, threshold = self._checked(state, k, threshold, exclude_task)
@@ -257,13 +272,13 @@ class Retriever:
             raise InputError(
                 f"propensity_floor = {floor}, unit = 'steps'", "all steps at a state are weighed", "Use unit='states'."
             )
-        left_out = check_steps(exclude_steps)
+        shown = check_places("shown_steps", shown_steps)
         features = self._encoder.features(state)
         seconds: list[float] = []
         n_unlogged = 0
         with self.view(gamma, decay) as view_id:
             now = self._reading.last_ordinal()
-            outside = Outside(exclude_task, self._reading.visits_of(left_out) if left_out else {})
+            outside = Outside(exclude_task)
             if unit == "states":
                 sets = dict(self._nearest_sets(features, k, threshold, outside))
                 ranked = list(sets)
@@ -292,10 +307,12 @@ class Retriever:
                 rows = [weighed(row, factor) for row, factor in zip(rows, factors, strict=True)]
                 seconds = [factor * second for factor, second in zip(factors, seconds, strict=floor is not None)]
             if backup is not None:
-                rows = revalued(rows, self._graphs.fresh(gamma, backup, outside, self._overlay))
+                rows = revalued(rows, self._graphs.fresh(gamma, backup, exclude_task, self._overlay))
             key_ids, by_action, by_state = (
                 summed_up(rows, ranked) if floor is None else effective_sums(rows, seconds, ranked)
             )
+            listed = {visit for visit, _, _ in visits} if unit == "steps" else None
+            read = self._read_steps(shown, outside, sets, listed)
             texts = self._reading.action_texts(key_ids)
             neighbors = tuple(Neighbor(found[visit][0], s) for visit, s, _ in visits[:MAX_LISTED_NEIGHBORS])
             spread = self.spread(view_id)
@@ -312,4 +329,5 @@ class Retriever:
             by_state=by_state,
             n_episodes=now,
             n_unlogged=n_unlogged,
+            unshown=by_action[:, 0] - [read[key_id] for key_id in key_ids] if shown else None,
         )

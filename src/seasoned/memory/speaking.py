@@ -222,7 +222,7 @@ class Speaking(Exchange):
         | `Thumbs` | +1 or -1 | |
         | `Score` | linear on its scale, -1 to 1 | |
         | `Choice` of N | +1 if chosen, else -1 / (N - 1) | likewise |
-        | `Edit` | 1 - 2 x normalised edit distance | what was made of it: +1 |
+        | `Edit` | 1 - 2 x normalised edit distance | what was made of it: +1; the one that was edited: likewise |
         | `OwnAnswer` | nothing | +1 |
         | `Correction` | -1 | |
         | `Outcome` | tests 2 passed / total - 1, else exit code, else build: +1 or -1 | |
@@ -239,7 +239,7 @@ class Speaking(Exchange):
             step: which step; None for the last.
             source: who speaks (`human`, `tests`, `reviewer`, ...).
             author: which one of them, so that what they said can be erased.
-            weight: how much it counts.
+            weight: how much it counts, > 0.
             task, state, subject: of a choice or an own answer that is about no stored episode.
             id: the caller's key; the same id and content again is a no-op. None: the memory makes one.
 
@@ -268,9 +268,11 @@ class Speaking(Exchange):
                 "episode_id, and a task, a state or a subject", "those are the episode's own", "Give one or the other."
             )
         edited = functools.cache(edit_reward)
-        if isinstance(saying.feedback, Edit) and episode_id is not None:  # nobody waits while this is computed
-            for action in self._read(lambda: self._executed(episode_id, saying.step)):
-                edited(action, saying.feedback.text)
+        told = saying.feedback
+        if isinstance(told, Edit) and episode_id is not None:  # nobody waits while this is computed
+            was = self._read(lambda: self._executed(episode_id, saying.step)) if told.shown is None else [told.shown]
+            for text in was:
+                edited(text, told.text)
         return self._write(lambda: self._giver().give(saying, edited))
 
     def given(

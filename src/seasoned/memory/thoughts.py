@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,15 +33,29 @@ class Said:
     reasonings: dict[tuple[str, int], str] = field(default_factory=dict)
 
 
+class _Texts:
+    """An index of notes' texts, of as many as were taken in when somebody asked."""
+
+    def __init__(self, features: Callable[[str], frozenset[str]]) -> None:
+        self.index = TextIndex(features)
+        self.n_seen = 0
+
+
 class _Kind:
-    """Notes of one kind: where they stand, and, once somebody asks, an index of their texts."""
+    """Notes of one kind: where they stand, and, once somebody asks, their tasks and an index of their texts.
+
+    Where one task has most of them, those of all others are indexed apart once it is left out: else each search without
+    it would go through its notes.
+    """
 
     def __init__(self, features: Callable[[str], frozenset[str]]) -> None:
         self.ids: list[str] = []
         self.number_of: dict[str, int] = {}
         self.at: dict[Place, list[str]] = {}
-        self.index = TextIndex(features)
-        self.n_indexed = 0
+        self.task_of: dict[int, str] = {}
+        self.n_of: Counter[str] = Counter()
+        self.texts = _Texts(features)
+        self.others = "", _Texts(features)
         self.since = float("-inf")
 
     def take(self, rows: Iterable[Any]) -> int:
@@ -133,13 +148,15 @@ class Thoughts:
 
     def _nearest(self, kind: str, text: str, n: int, exclude_task: str | None) -> list[int]:
         held = self._kinds[kind]
-        self._index(kind, held)
+        texts = self._texts(kind, held, exclude_task)
         wanted = n
         while True:  # what fell since it was indexed, or is left out, takes no place: until n are found, or all are
-            found = [held.ids[number] for number, _ in held.index.search(text, wanted)]
-            visit_of = self._visits(kind, held, found, exclude_task)
+            found = [number for number, _ in texts.index.search(text, wanted)]
+            ids = [held.ids[number] for number in found
+                   if exclude_task is None or held.task_of.get(number) != exclude_task]  # fmt: skip
+            visit_of = self._visits(kind, held, ids, exclude_task)
             if len(visit_of) >= n or len(found) < wanted:
-                return [visit_of[id_] for id_ in found if id_ in visit_of][:n]
+                return [visit_of[id_] for id_ in ids if id_ in visit_of][:n]
             wanted *= 4
 
     def _visits(self, kind: str, held: _Kind, ids: list[str], exclude_task: str | None) -> dict[str, int]:
@@ -167,28 +184,49 @@ class Thoughts:
         )  # fmt: skip
         return [row[:4] for row in self._unsuspected(rows)]
 
-    def _index(self, kind: str, held: _Kind) -> None:
+    def _texts(self, kind: str, held: _Kind, exclude_task: str | None) -> _Texts:
+        """Return where to search, with what is new; see `_Kind`."""
+        new = range(held.texts.n_seen, len(held.ids))
+        self._index(kind, held, held.texts, new)
+        if exclude_task is None or held.n_of[exclude_task] <= len(held.texts.index) / 2:
+            return held.texts
+        if held.others[0] != exclude_task:
+            held.others = exclude_task, _Texts(self._features)
+        others = held.others[1]
+        new = range(others.n_seen, len(held.ids))
+        self._index(kind, held, others, [number for number in new if held.task_of.get(number) != exclude_task])
+        return others
+
+    def _index(self, kind: str, held: _Kind, texts: _Texts, numbers: Iterable[int]) -> None:
         """Index what is new, but for what will never be found before the epoch moves."""
         rows = self._store.execute_in(
             f"SELECT id, episode_id, body FROM note WHERE namespace_id = ? AND {_PLACED[kind]} AND revoked_at IS NULL "
             "AND id IN {values}",
-            (self._ns,), held.ids[held.n_indexed :],
+            (self._ns,), [held.ids[number] for number in numbers],
         )  # fmt: skip
-        aside = self._aside({row[1] for row in rows})
-        texts = _texts([row[2] for row in rows])
-        held.index.add(sorted((held.number_of[row[0]], text) for row, text in zip(rows, texts, strict=True)
-                              if row[1] not in aside))  # fmt: skip
-        held.n_indexed = len(held.ids)
+        about = self._episodes({row[1] for row in rows})
+        new: list[tuple[int, str]] = []
+        for (id_, episode_id, _), text in zip(rows, _texts([row[2] for row in rows]), strict=True):
+            task, aside = about.get(episode_id, (None, False))
+            if not aside:
+                number = held.number_of[id_]
+                new.append((number, text))
+                if task is not None and number not in held.task_of:
+                    held.task_of[number] = task
+                    held.n_of[task] += 1
+        texts.index.add(sorted(new))
+        texts.n_seen = len(held.ids)
 
-    def _aside(self, episode_ids: Collection[str]) -> set[str]:
-        """Return which of these episodes do not count; one that has no number yet may."""
+    def _episodes(self, episode_ids: Collection[str]) -> dict[str, tuple[str, bool]]:
+        """Return of these episodes the task, and whether they do not count; one that has no number yet may."""
         rows = self._store.execute_in(
-            "SELECT id FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
-            "AND NOT EXISTS (SELECT 1 FROM step WHERE step.namespace_id = episode.namespace_id "
-            f"AND visit = ordinal << {STEP_BITS} AND live) AND id IN {{values}}",
+            "SELECT id, task, ordinal >= 0 AND NOT EXISTS (SELECT 1 FROM step "
+            "WHERE step.namespace_id = episode.namespace_id "
+            f"AND visit = ordinal << {STEP_BITS} AND live) FROM episode INDEXED BY episode_by_id "
+            "WHERE namespace_id = ? AND id IN {values}",
             (self._ns,), sorted(episode_ids),
         )  # fmt: skip
-        return {row[0] for row in rows}
+        return {id_: (task, bool(aside)) for id_, task, aside in rows}
 
     # ------------------------------------------------------------------------------------------ by their places
 

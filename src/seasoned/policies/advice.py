@@ -181,7 +181,7 @@ class Advisor:
         evidence = self._policy.evidence(state, step=step, task=task)
         actions = evidence.actions if given is None else tuple(given)
         least = max(1, self._policy.settings.min_neighbors)
-        if evidence.n_steps < least:
+        if evidence.n_steps - evidence.n_shown < least:
             reason = f"{counted(evidence.n_steps, 'stored step')} like this, {least} are needed"
             return Advice("", (), (), evidence.n_steps, evidence.n_states, None, reason)
         uniform = np.full(len(actions), 1.0 / len(actions))

@@ -132,11 +132,11 @@ class JitRL:
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
         if settings.clear_only:
-            alone = _incomparable(_counts(actions, evidence), estimate)
+            alone = _read(evidence) or _incomparable(_counts(actions, evidence), estimate)
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
                 known = counted(evidence.n_steps, "stored step")
-                reason = f"no advantage among {known} is clear: every 95 % interval holds 0{_read(evidence)}"
+                reason = f"no advantage among {known} is clear: every 95 % interval holds 0"
                 return self._abstained(state, checked, evidence, rng, reason + alone, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
@@ -188,8 +188,10 @@ class JitRL:
         least = settings.memory_return_above
         remembered = [
             action
-            for action, weight, total in zip(evidence.actions, evidence.weights, evidence.totals, strict=True)
-            if least is None or (weight > 0.0 and total / weight > least)
+            for action, weight, total, left in zip(
+                evidence.actions, evidence.weights, evidence.totals, _unshown(evidence), strict=True
+            )
+            if left > 0.0 and (least is None or (weight > 0.0 and total / weight > least))
         ]
         return checked.added(remembered)
 
@@ -223,7 +225,7 @@ class JitRL:
         )
         if evidence.unshown is None:
             return estimate
-        return estimate.weighed(np.append(evidence.unshown / evidence.counts, 1.0)[rows])
+        return estimate.weighed(np.append(_unshown(evidence) / evidence.counts, 1.0)[rows])
 
     def _abstained(
         self,
@@ -276,7 +278,7 @@ class JitRL:
         tried = int((counts > 0).sum())
         reason = (
             f"{counted(evidence.n_steps, 'stored step')} at {counted(evidence.n_states, 'similar state')} speak of "
-            f"{tried} of {len(actions)} candidates{_read(evidence)}{_incomparable(counts, estimate)}"
+            f"{tried} of {len(actions)} candidates{_read(evidence) or _incomparable(counts, estimate)}"
         )
         if evidence.n_unlogged:
             reason += f"; {evidence.n_unlogged} of the steps without a propensity, which was estimated"
@@ -316,6 +318,11 @@ def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
 def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
     """Return how many of the neighbours' steps took each candidate."""
     return np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
+
+
+def _unshown(evidence: Evidence) -> Floats:
+    """Return how many of each action's steps the model has not read."""
+    return evidence.counts if evidence.unshown is None else evidence.unshown
 
 
 def _read(evidence: Evidence) -> str:

@@ -71,13 +71,12 @@ class ShuffledReturns:
         exclude_task: str | None = None,
         backup: Backup | None = None,
         propensity_floor: float | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
+        shown_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return evidence in which what followed every neighbour is what followed another; see `Memory.evidence`.
 
         Raises:
-            InputError: as for `Memory.evidence`; or the neighbours would be weighted, or single steps be left out of
-                values through the graph.
+            InputError: as for `Memory.evidence`; or the neighbours would be weighted.
         """
         if similarity_power != 0.0 or decay != 1.0 or propensity_floor is not None:
             raise InputError(
@@ -87,23 +86,14 @@ class ShuffledReturns:
             )
         if not (backup is None or isinstance(backup, Backup)):
             raise InputError(f"backup = {excerpt(backup)}", "it is a Backup or None", "Pass Backup(beta=4.0), say.")
-        if backup is not None and len(exclude_steps):
-            raise InputError(
-                f"{len(exclude_steps)} exclude_steps, backup = {backup}",
-                "the placebo's graph leaves out whole tasks only",
-                "Compare with backup=None, or leave nothing out.",
-            )
         gamma = self._memory.gamma if gamma is None else gamma
         real = self._memory.evidence(
             state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_task=exclude_task,
-            exclude_steps=exclude_steps,
+            shown_steps=shown_steps,
         )  # fmt: skip
-        left_out = {(episode_id, step) for episode_id, step in exclude_steps}
-        limit = k + len(left_out) if unit == "steps" else max(1, len(self._memory))
+        limit = k if unit == "steps" else max(1, len(self._memory))
         found = self._memory.search(state, limit, threshold, gamma=gamma, exclude_task=exclude_task)
         self._shuffle(gamma, found)
-        found = [one for one in found if (one.experience.episode_id, one.experience.step) not in left_out]
-        found = found[:k] if unit == "steps" else found
         row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}
         cells: dict[tuple[int, int], list[float]] = {}
         place: dict[frozenset[str], int] = {}

@@ -55,12 +55,13 @@ class EvidenceSource(Protocol):
         exclude_task: str | None = None,
         backup: Backup | None = None,
         propensity_floor: float | None = None,
-        exclude_steps: Collection[tuple[str, int]] = (),
+        shown_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
         """Return what is known about the `k` steps (or distinct states) most like `state`.
 
         With `backup` the totals are of values backed up through the memory's graph. With `propensity_floor` a step
-        weighs `1 / max(propensity, floor)`. The stored steps in `exclude_steps`, as (episode id, step), weigh nothing.
+        weighs `1 / max(propensity, floor)`. `unshown` counts the steps
+        that are none of `shown_steps`, given as (episode id, step); without these it may be None.
         """
         ...
 

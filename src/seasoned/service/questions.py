@@ -15,7 +15,7 @@ from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, Rea
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.service.replies import MAX_CANDIDATES, Candidate, Reply
-from seasoned.types import Choice, Decision, Edit, Episode, Given, Note, OwnAnswer, Step, check_text
+from seasoned.types import Choice, Decision, Edit, Episode, Given, Note, OwnAnswer, Step, check_text, normalize_action
 
 __all__ = ["Learned", "Question", "Questions", "Queue"]
 
@@ -212,7 +212,10 @@ class Questions:
         written = [
             given.feedback.text for given in self.answers(question) if isinstance(given.feedback, Edit | OwnAnswer)
         ]
-        admissible = [*question.priors, *written]
+        spelt: dict[str, str] = {}  # people may write what is there, or what others wrote: each action once
+        for text in (*question.priors, *written):
+            spelt.setdefault(normalize_action(text), text)
+        admissible = list(spelt.values())
         return JitRL(self._memory).decide(str(question.state), question.priors, admissible=admissible, seed=0)
 
     def answer(self, question_id: str, reply: Reply, *, source: str = "human") -> Learned:
@@ -232,14 +235,15 @@ class Questions:
         return Learned(given, before, self.decide(question))
 
     def positions(self) -> dict[str, list[int]]:
-        """Count the choices that stand by the place at which the chosen candidate was shown.
+        """Count the choices and edits that stand by the place at which the chosen or edited candidate was shown.
 
         By the number of candidates; equal counts within a list mean that nobody just takes the first.
         """
         counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
         for given in self._standing(map(_target, self._asked())):
-            if isinstance(given.feedback, Choice):
-                counts[len(given.feedback.candidates)][given.feedback.chosen] += 1
+            match given.feedback:
+                case Choice(candidates=shown, chosen=place) | Edit(candidates=tuple(shown), chosen=int(place)):
+                    counts[len(shown)][place] += 1
         return {str(n): [counts[n][place] for place in range(n)] for n in sorted(counts)}
 
     def _asked(self) -> list[Note]:

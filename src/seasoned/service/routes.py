@@ -11,7 +11,7 @@ from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.views import known_gammas
 from seasoned.service.documents import build_from, check_fields, episode_document, episode_from
-from seasoned.service.learned import policy_document
+from seasoned.service.learned import answer_key, policy_document
 from seasoned.service.opened import Opened
 from seasoned.service.questions import Question, Questions
 from seasoned.service.replies import Candidate, Reply
@@ -180,13 +180,14 @@ def answer_question(call: Call) -> Any:
     learned = Questions(call.memory).answer(call.path["id"], reply)
     return {
         **given_document(learned.given),
+        "key": answer_key(learned.given.feedback),
         "before": policy_document(learned.before),
         "after": policy_document(learned.after),
     }
 
 
 def question_positions(call: Call) -> Any:
-    """Count at which place of the list the chosen candidates stood."""
+    """Count at which place of the list the chosen and edited candidates stood."""
     return {"positions": Questions(call.memory).positions()}
 
 
@@ -205,7 +206,7 @@ ROUTES = (
         "GET", "/v1/questions", list_questions, "What an author has not answered yet.",
         query=("namespace", "author", "limit"),
     ),
-    Route("GET", "/v1/positions", question_positions, "How often each place in the list was chosen."),
+    Route("GET", "/v1/positions", question_positions, "How often each place in the list was taken."),
     Route("POST", "/v1/questions/{id:path}/answers", answer_question, "Answer; returns what was learned.", ANSWER, 201),
     Route("GET", "/v1/questions/{id:path}", get_question, "A question, its answers, and the policy now."),
 )  # fmt: skip

@@ -37,7 +37,7 @@ def check_memory(make_memory: Callable[[str], Any]) -> None:
 
     Checked: a namespace starts empty, and sees nothing of another; an episode comes back as it was given; `add` with an
     id is idempotent, and refuses other content; returns, similarities, order, threshold and `k` of `search`; `evidence`
-    adds up what `search` finds, and excluded steps weigh nothing in it; nothing of a running or an aborted episode is
+    adds up what `search` finds, and counts the steps that were not shown; nothing of a running or an aborted episode is
     found, and an exception aborts; feedback moves returns, supersedes, and is revoked; notes are committed with their
     episode; a choice gives rewards to all that was shown, and is taken back whole; what is refused changes nothing; a
     second handle sees what the first committed, and a reopened one all of it; equal content, times included, has equal
@@ -62,7 +62,7 @@ def check_memory(make_memory: Callable[[str], Any]) -> None:
         _check_feedback(who, memory)
         _check_notes(who, memory)
         _check_given(who, memory)
-        _check_excluded(who, memory)
+        _check_shown(who, memory)
         _check_empty(f"{who}, another namespace", other)
         before = memory.verify().hash
         with make_memory(name) as second:
@@ -293,20 +293,20 @@ def _check_given(who: str, memory: Any) -> None:
     )  # fmt: skip
 
 
-def _check_excluded(who: str, memory: Any) -> None:
+def _check_shown(who: str, memory: Any) -> None:
     for state in _QUERIES:
         every = memory.search(state, 50, 0.3)
-        left_out = {_row(neighbor)[2:] for neighbor in every[::2]}
-        kept = Counter(normalize_action(n.experience.action) for n in every if _row(n)[2:] not in left_out)
+        shown = {_row(neighbor)[2:] for neighbor in every[::2]} | {("nobody's", 0)}
+        left = Counter(normalize_action(n.experience.action) for n in every if _row(n)[2:] not in shown)
         for unit in ("steps", "states"):
-            evidence = memory.evidence(state, k=50, unit=unit, threshold=0.3, exclude_steps=left_out)
+            evidence = memory.evidence(state, k=50, unit=unit, threshold=0.3, shown_steps=shown)
             keys = [normalize_action(action) for action in evidence.actions]
-            seen = dict(zip(keys, evidence.counts.tolist(), strict=True))
+            seen = dict(zip(keys, evidence.unshown.tolist(), strict=True))
             require(
-                seen == dict(kept),
-                f"{who}, evidence({state!r}, unit={unit!r}, exclude_steps=...): {seen}",
-                f"excluded steps weigh nothing: {dict(kept)}",
-                "Sum the others anew.",
+                seen == {key: left[key] for key in keys},
+                f"{who}, evidence({state!r}, unit={unit!r}, shown_steps=...).unshown: {seen}",
+                f"it counts the steps that are none of those: {dict(left)}",
+                "Count the neighbours that were not shown.",
             )
 
 

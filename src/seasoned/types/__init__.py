@@ -16,6 +16,7 @@ from seasoned.types.experience import (
 )
 from seasoned.types.feedback import (
     FEEDBACK_KINDS,
+    LATE_REWARD,
     MAX_CANDIDATES,
     Choice,
     Correction,
@@ -37,6 +38,7 @@ from seasoned.types.notes import JSON, Note, check_body, check_kind, check_step
 __all__ = [
     "FEEDBACK_KINDS",
     "JSON",
+    "LATE_REWARD",
     "MAX_CANDIDATES",
     "Backup",
     "Choice",

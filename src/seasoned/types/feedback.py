@@ -13,6 +13,7 @@ from seasoned.types.experience import check_finite, check_int, check_text, norma
 
 __all__ = [
     "FEEDBACK_KINDS",
+    "LATE_REWARD",
     "MAX_CANDIDATES",
     "Choice",
     "Correction",
@@ -29,6 +30,9 @@ __all__ = [
     "feedback_from_record",
     "feedback_record",
 ]
+
+LATE_REWARD = "late reward"
+"""The source of feedback that moves a reward to the step that earned it, where an environment pays later."""
 
 MAX_CANDIDATES = 64
 """How many answers one choice is among, at most: each that was not executed becomes an episode."""
@@ -55,7 +59,7 @@ def _check_count(name: str, value: object, least: int) -> int:
 
 
 def _check_shown(given: object, chosen: object) -> tuple[tuple[str, ...], int]:
-    """Return what was shown, and which of it was taken."""
+    """Return what was shown, each answer once, and which of it was taken."""
     if isinstance(given, str | bytes) or not isinstance(given, Sequence):
         raise InputError(f"candidates = {excerpt(given)}", "the candidates are a list of texts", "Pass a list.")
     if len(given) > MAX_CANDIDATES:
@@ -66,6 +70,11 @@ def _check_shown(given: object, chosen: object) -> tuple[tuple[str, ...], int]:
     index = _check_count("chosen", chosen, 0)
     if index >= len(candidates):
         raise InputError(f"chosen = {index}", f"it is an index of the {len(candidates)} candidates", "Count from 0.")
+    keys = [normalize_action(candidate) for candidate in candidates]
+    for place, key in enumerate(keys):
+        if (same := keys.index(key)) != place:
+            both = f"candidates {same} and {place} are both {excerpt(candidates[place])}"
+            raise InputError(both, "candidates must differ by more than case and blanks", "Show each once.")
     return candidates, index
 
 
@@ -147,15 +156,6 @@ class Choice:
             raise InputError(
                 f"{len(candidates)} candidates", "a choice is between two or more", "Give thumbs or a score for one."
             )
-        first: dict[str, int] = {}
-        for index, candidate in enumerate(candidates):
-            same = first.setdefault(normalize_action(candidate), index)
-            if same != index:
-                raise InputError(
-                    f"candidates {same} and {index} are both {excerpt(candidate)}",
-                    "the candidates of a choice differ by more than case and blanks",
-                    "Show each once.",
-                )
         object.__setattr__(self, "candidates", candidates)
         object.__setattr__(self, "chosen", chosen)
         _check_comment(self.comment)
@@ -180,7 +180,7 @@ class Edit(_Worded):
     Args:
         text: what they made of it: an answer with reward +1. Of what else was shown it says nothing.
         comment: why.
-        candidates: what was shown, 1 to 64 texts; None: what was executed.
+        candidates: what was shown, 1 to 64, distinct after normalisation; None: what was executed.
         chosen: the index of the one that was edited; with `candidates`, and only then.
 
     Raises:

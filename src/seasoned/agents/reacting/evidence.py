@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-import numpy as np
-
 from seasoned.judges.judging import FeedbackMemory
 from seasoned.protocols import EvidenceSource
-from seasoned.types import Evidence, normalize_action
+from seasoned.types import Evidence
 
 __all__ = ["AgentMemory", "Unshown"]
-
-_VALUING = ("backup", "propensity_floor")  # of how steps are valued, not of which
 
 
 class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
@@ -52,15 +47,6 @@ class Unshown:
     memory: EvidenceSource
     steps: Collection[tuple[str, int]]
 
-    def evidence(self, state: str, **asked: Any) -> Evidence:
+    def evidence(self, state: str, *, shown_steps: Collection[tuple[str, int]] = (), **asked: Any) -> Evidence:
         """Return what all steps know, and how many were not shown; see `seasoned.protocols.EvidenceSource`."""
-        known = self.memory.evidence(state, **asked)
-        if not self.steps or not known.n_steps:
-            return known
-        asked = {name: value for name, value in asked.items() if name not in _VALUING}
-        left_out = frozenset((*self.steps, *asked.pop("exclude_steps", ())))
-        rest = self.memory.evidence(state, **asked, exclude_steps=left_out)
-        n_left = {normalize_action(action): n for action, n in zip(rest.actions, rest.counts.tolist(), strict=True)}
-        left = [n_left.get(normalize_action(action), 0.0) for action in known.actions]
-        # Where a state drops out because all of it was shown, a farther one takes its place among the k nearest.
-        return dataclasses.replace(known, unshown=np.minimum(left, known.counts))
+        return self.memory.evidence(state, shown_steps=frozenset((*self.steps, *shown_steps)), **asked)

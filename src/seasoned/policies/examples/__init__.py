@@ -7,7 +7,8 @@ from seasoned.policies.examples.query import Purpose, Query
 from seasoned.policies.examples.rendering import render
 from seasoned.policies.examples.retrieval import Examples
 from seasoned.policies.examples.source import ExampleSource
-from seasoned.policies.examples.vectors import VectorIndex, VectorRecall
+from seasoned.policies.examples.vector_index import VectorIndex
+from seasoned.policies.examples.vectors import VectorRecall
 
 __all__ = [
     "Curation",

@@ -20,7 +20,8 @@ class Example:
     Args:
         episode_id, step: where it is stored.
         task: of its episode.
-        steps: the window of executed steps around it, in order; rewards include feedback.
+        steps: the window of executed steps around it, in order; around a model it ends before what was rejected.
+            Rewards include feedback.
         at: which of `steps` it is.
         plan: of its episode, if one was noted.
         reasoning: at the step, if any was noted.
@@ -91,7 +92,7 @@ class Standing:
         n_shown: at how many steps it was shown.
         n_observed: the effective number of observations: episodes that showed it, and its own outcome.
         retired: whether it is retired.
-        rejected: whether people rejected it: unrevoked feedback on it, or from it on, adds up to less than 0.
+        rejected: whether people or judges rejected it: their feedback on it, or from it on, adds up to less than 0.
     """
 
     episode_id: str

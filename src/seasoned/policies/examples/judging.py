@@ -103,7 +103,7 @@ def judge(
     first action is no plan). A moment is a success if its return is above its baseline, and `floor` holds of it; it
     failed if its return is below the baseline, or `floor` does not hold. Both count in the worth of their pair: an
     action that mostly fails there is no model because it worked once. A pair with a retired moment is no model either,
-    nor is a moment of which `model` does not hold, nor one that people rejected (`rejected`), though what else was
+    nor is a moment of which `model` does not hold, nor one that was rejected (`rejected`), though what else was
     tried was worse: where all successes of a pair were rejected, it is to be avoided. Moments that share nothing with
     the query are left out.
 
@@ -112,6 +112,9 @@ def judge(
     (`baseline_of`); for what `floor` holds of at most `neutral`, which a return need only reach: elsewhere other
     returns are earned for other reasons, such as being nearer to the end, and an action that nothing was better than is
     no failure for that.
+
+    What followed where a success was shown ranks it, by the probability that its worth is above 0: it is no model only
+    where the interval of its worth lies below 0. Where showing it did nothing, it stays what worked.
 
     A pair's own outcome is the mean return of all steps that the memory holds of it, if all are `believed` (and it is
     no plan); else of its moments here. `known` says what followed where a pair's members were shown, and what was
@@ -138,7 +141,10 @@ def judge(
     observed = there.observed.with_own(own)
     worth = posterior_worth(observed, derived_shrinkage(observed))
     sides = [_side(worth, row) for row in range(len(pairs))]
-    kinds: list[Kind] = ["imitate" if above >= 0.5 else "avoid" for above in sides]
+    kinds: list[Kind] = [
+        "imitate" if above >= 0.5 or outcome >= -_ROUNDING else "avoid"
+        for above, outcome in zip(sides, own, strict=True)
+    ]
     fits = [
         [one for one in members if _turned_out(one.experience.return_, *held, floor) == kind]
         for members, held, kind in zip(pairs.values(), baselines, kinds, strict=True)
@@ -150,7 +156,7 @@ def judge(
     for row, ((state, action), members) in enumerate(pairs.items()):
         kind, fit, above = kinds[row], fits[row], sides[row]
         if kind == "imitate":
-            if any(one.retired for one in members):
+            if any(one.retired for one in members) or worth.high[row] < 0.0:
                 continue
             liked = [one for one in fit if one.place not in rejected]
             kind, fit = ("imitate", [one for one in liked if model(one)]) if liked else ("avoid", fit)

@@ -16,7 +16,7 @@ from seasoned.policies.examples.rendering import fitted
 from seasoned.policies.examples.showings import Showings, Trust
 from seasoned.policies.examples.source import ExampleSource
 from seasoned.states.fitting import estimated_tokens
-from seasoned.types import Episode, Step, check_finite, check_text
+from seasoned.types import Episode, Experience, Step, check_finite, check_text
 from seasoned.types.moment import KEYS, Moment
 
 __all__ = ["Examples"]
@@ -54,16 +54,18 @@ class Examples(Curation):
     task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many as the budget holds.
 
     Never shown: what is aborted, quarantined or erased; as models neither what was retired (`prune`), with all that is
-    the same state and action, nor what people rejected (`rejecting.rejected`), nor an alternative (an answer that was
-    not executed) unless its return is above 0. An episode that `trusted` refuses, or of which none of `vouched_by` has
-    said anything, does not count at all: neither its returns, in any value or baseline, nor what it says was shown in
-    it. (It may still take a place in the pool.) Baselines where examples were shown are then of the 256 latest steps at
-    a state, and no median or highest return of the namespace is asked.
+    the same state and action, nor what people or judges rejected (`rejecting.rejected`), nor an alternative (an answer
+    that was not executed) unless its return is above 0. A model's window ends before what was rejected.
+
+    An episode that `trusted` refuses, or of which none of `vouched_by` has said anything, does not count at all:
+    neither its returns, in any value or baseline, nor what it says was shown in it. (It may still take a place in the
+    pool.) Baselines where examples were shown are then of the 256 latest steps at a state, and no median or highest
+    return of the namespace is asked.
 
     Args:
         memory: a `seasoned.Memory`.
         k: at most so many to imitate, and as many to avoid.
-        window: how many executed steps are shown before and after each.
+        window: how many executed steps are shown before and after each, at most.
         budget_tokens: of all examples together, as `render` writes them.
         keys: how much each key counts, finite and at least 0; one that is not named does not count.
         min_value: the smallest return of what is to be imitated, in reward units; None: see above.
@@ -149,8 +151,10 @@ class Examples(Curation):
     ) -> tuple[Example, ...]:
         """Return the examples for a moment, the most wanted first; those to be avoided come last.
 
-        A plan's examples are whole episodes, each by its first step. `budget_tokens` and `exclude_task` go before those
-        of the constructor.
+        A plan's examples are whole episodes, each by its first step: none on which feedback adds up to less than 0, and
+        none whose first step was rejected, for that is shown; another step that was rejected bars no plan.
+
+        `budget_tokens` and `exclude_task` go before those of the constructor.
 
         Raises:
             InputError: the query is no Query; a value breaks its rule; none of its keys counts; or the budget does not
@@ -220,6 +224,13 @@ class Examples(Curation):
             around[place] = [(episode_id, index) for index in near]
         wanted = {place: None for places in around.values() for place in places}
         seen = self._memory.experiences(list(wanted), gamma=self._gamma)
+        ends = self._showings.rejected(
+            [
+                seen[place]
+                for one in chosen if one.kind == "imitate"
+                for place in around[one.moment.place] if place in seen and place != one.moment.place
+            ]
+        )  # fmt: skip
         examples = []
         for one in chosen:
             own = one.moment.experience
@@ -227,6 +238,8 @@ class Examples(Curation):
             at = next((index for index, step in enumerate(window) if step.step == own.step), None)
             if at is None:  # it was taken away since
                 continue
+            if one.kind == "imitate":
+                window, at = _between(window, at, ends)
             examples.append(
                 Example(
                     own.episode_id, own.step, own.task, tuple(Step(s.state, s.action, s.reward) for s in window), at,
@@ -235,6 +248,14 @@ class Examples(Curation):
                 )
             )  # fmt: skip
         return examples
+
+
+def _between(window: list[Experience], at: int, ends: Collection[Place]) -> tuple[list[Experience], int]:
+    """Return a window's part around one step that holds none of the ends, and where the step is in it."""
+    is_end = [(step.episode_id, step.step) in ends for step in window]
+    first = max((index + 1 for index in range(at) if is_end[index]), default=0)
+    last = next((index for index in range(at + 1, len(window)) if is_end[index]), len(window))
+    return window[first:last], at - first
 
 
 def _whole(name: str, value: object, least: int) -> int:

@@ -66,7 +66,7 @@ class Known(NamedTuple):
     Args:
         observed: what followed where each group's members were shown.
         n_shown: at how many steps that was.
-        rejected: says which of some steps people rejected.
+        rejected: says which of some steps people or judges rejected.
     """
 
     observed: Observed
@@ -88,7 +88,7 @@ class Showings:
         self._trust = trust
 
     def observed(self, groups: Sequence[Sequence[Place]], *, alike: bool, exclude_task: str | None) -> Known:
-        """Return what followed where each group's members were shown, at how many steps, and what people rejected.
+        """Return what followed where each group's members were shown, at how many steps, and what was rejected.
 
         Args:
             groups: places that stand for one example.
@@ -103,7 +103,7 @@ class Showings:
         return Known(*summed, self.rejected)
 
     def rejected(self, steps: Collection[Experience]) -> frozenset[Place]:
-        """Return which of these steps people rejected; whoever it is that counts, all are listened to here."""
+        """Return which of these steps were rejected; whoever it is that counts, all are listened to here."""
         return rejected(self._memory, steps)
 
     def all(self) -> tuple[list[Place], Observed, list[int]]:

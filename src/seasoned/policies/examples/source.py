@@ -75,8 +75,10 @@ class ExampleSource(Protocol):
         """Return by episode and source what unrevoked feedback adds up to."""
         ...
 
-    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
-        """Return by episode and step what unrevoked feedback adds up to."""
+    def step_credits(
+        self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
+    ) -> dict[str, dict[int, list[float]]]:
+        """Return by episode and step what each unrevoked feedback counts."""
         ...
 
     def get(self, episode_id: str) -> Episode:

@@ -3,122 +3,28 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Literal, Protocol
 
-import numpy as np
-import numpy.typing as npt
-
-from seasoned.core.vectors import CosineIndex
-from seasoned.errors import EncoderMismatchError, InputError, excerpt
+from seasoned.errors import InputError
 from seasoned.policies.examples.source import ExampleSource
+from seasoned.policies.examples.vector_index import Vector, VectorIndex
 from seasoned.protocols.models import Embedder
 from seasoned.types import Episode, Evidence, Experience, Note
 from seasoned.types.moment import KEYS, Moment, Recall
 from seasoned.types.showing import Beside, Showing
 
-__all__ = ["VectorIndex", "VectorRecall"]
+__all__ = ["VectorRecall"]
 
-Vector = npt.NDArray[np.float32]
 
 _FEW = 16
 _NEAREST_TEXTS = 8
 _MOMENTS_OF_ONE = 8
-
-
-class VectorIndex:
-    """Texts by key, found by what they mean: exact cosine over an embedder's vectors (`seasoned.core.vectors`).
-
-    Args:
-        embedder: makes the vectors; a `CachedEmbedder`, so that opening does not embed again.
-
-    Raises:
-        InputError: it is no embedder.
-
-    Example:
-        >>> from seasoned.llms.embedding import ScriptedEmbedder
-        >>> index = VectorIndex(ScriptedEmbedder())
-        >>> index.add_many([("e1", "page cart"), ("e2", "a red lamp")])
-        >>> index.search("page cart total", k=1)[0][0]
-        'e1'
-    """
-
-    def __init__(self, embedder: Embedder) -> None:
-        if not isinstance(embedder, Embedder):
-            raise InputError(f"embedder = {excerpt(embedder)}", "it has identity, dimensions and embed", "Pass one.")
-        self._embedder = embedder
-        self.identity = embedder.identity
-        self._index: CosineIndex | None = None
-
-    def __len__(self) -> int:
-        return 0 if self._index is None else len(self._index)
-
-    def __contains__(self, key: object) -> bool:
-        return self._index is not None and key in self._index
-
-    def add(self, key: str, text: str) -> None:
-        """Add a text; a key that is there already gets the new one. Raises what `add_many` raises."""
-        self.add_many([(key, text)])
-
-    def add_many(self, pairs: Iterable[tuple[str, str]]) -> None:
-        """Add (key, text) pairs, embedded together.
-
-        Raises:
-            InputError: a text is blank, or a key is there twice.
-            EncoderMismatchError: the embedder is another one now.
-            ModelError: it failed; nothing was added.
-        """
-        added = list(pairs)
-        if not added:
-            return
-        self._check_embedder()
-        rows = self._embedder.embed([text for _, text in added])
-        if self._index is None:
-            self._index = CosineIndex(rows.shape[1])
-        self._index.add([key for key, _ in added], rows)
-
-    def remove(self, key: str) -> None:
-        """Take a text out.
-
-        Raises:
-            InputError: no text has this key.
-        """
-        if self._index is None:
-            raise InputError(f"key = {excerpt(key)}", "it is in the index", "Add it first.")
-        self._index.remove(key)
-
-    def search(self, text: str, k: int) -> list[tuple[str, float]]:
-        """Return the k keys whose texts are most like this one, best first, with cosines; equal ones: the newest first.
-
-        Raises:
-            InputError: the text is blank, or k is below 1.
-            EncoderMismatchError: the embedder is another one now.
-            ModelError: it failed.
-        """
-        self._check_embedder()
-        return self.nearest(self._embedder.embed([text])[0], k)
-
-    def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """Return what `search` does, for a text whose vector is known."""
-        return [] if self._index is None else self._index.search(vector, k)
-
-    def cosines(self, vector: Vector, keys: Sequence[str]) -> list[float]:
-        """Return how like a vector those of some keys are, in their order.
-
-        Raises:
-            InputError: no text has one of the keys.
-        """
-        return self._index.cosines(vector, keys) if self._index is not None and keys else []
-
-    def _check_embedder(self) -> None:
-        if self._embedder.identity != self.identity:
-            raise EncoderMismatchError(
-                f"vectors of {self.identity!r}, and the embedder {self._embedder.identity!r}",
-                "vectors of two embedders are never compared",
-                "Make the index again.",
-            )
+_NOTES_A_RECALL = 128  # how many are read in the time of a recall
 
 
 class VectorSource(ExampleSource, Protocol):
@@ -152,7 +58,8 @@ class VectorRecall:
     missed for it: the 8 nearest texts of each key are those that the memory still gives. But the vector of an
     erased text stays in the embedder's cache, under its digest, until `CachedEmbedder.forget` is told of it.
 
-    New episodes are taken in at the next recall, with the plans and reasonings that were noted by then.
+    New episodes are taken in at the next recall, with the plans and reasonings that were noted by then. What is noted
+    later is taken in once it was found by words.
 
     Args:
         memory: a `seasoned.Memory`.
@@ -175,6 +82,7 @@ class VectorRecall:
     def __init__(self, memory: VectorSource, embedder: Embedder) -> None:
         self._memory = memory
         self._indexes = {key: VectorIndex(embedder) for key in KEYS}
+        self._task_of: dict[str, dict[str, dict[str, str]]] = {key: {} for key in KEYS}
         self._embedder = embedder
         self._seen = 0
         self._refused: set[str] = set()
@@ -209,10 +117,12 @@ class VectorRecall:
             self._follow(next(iter(texts.values())))
             asked = self._asked({key: self._memory.redacted(text) for key, text in texts.items()})
             found = {moment.place: moment for moment in by_words.moments}
+            outside = None if exclude_task is None else self._memory.redacted(exclude_task)
+            counting = functools.partial(self._counting, outside=outside, gamma=gamma, lives={})
             for key in asked:
                 known = {_written(moment, key) for moment in found.values()}
                 n_met = 0
-                for near in self._nearest(key, asked[key]):
+                for near in counting(key, self._nearest(key, asked[key]), known):
                     n_met += near in known
                     if near not in known:
                         there = {name: said for name, said in texts.items() if name == "observation"} | {key: near}
@@ -233,6 +143,64 @@ class VectorRecall:
             if len(near) < wanted or near[-1][1] <= 0.0:
                 return
             n_told, wanted = wanted, 4 * wanted
+
+    def _counting(
+        self,
+        key: str,
+        texts: Iterator[str],
+        known: Collection[str | None],
+        *,
+        outside: str | None,
+        gamma: float | None,
+        lives: dict[str, bool],
+    ) -> Iterator[str]:
+        """Yield those of these texts that are known to count, or may: in an episode that lives, of no task left out.
+
+        Plans and reasonings may stand where nobody saw them yet: noted late, or back from quarantine. Until reading all
+        notes is the quicker way to know, a text that seems not to count is yielded too.
+        """
+        may_be_elsewhere, n_doubted = key in ("plan", "reasoning"), 0
+        while some := list(islice(texts, 2 * _NEAREST_TEXTS)):
+            unknown = [text for text in some if text not in known]
+            counting = self._living(key, unknown, outside, gamma, lives)
+            if may_be_elsewhere and len(counting) < len(unknown):
+                if _NOTES_A_RECALL * n_doubted < len(self._indexes[key]):
+                    n_doubted += len(unknown) - len(counting)
+                    counting = set(unknown)
+                else:
+                    may_be_elsewhere = False
+                    self._read_places(key)
+                    counting = self._living(key, unknown, outside, gamma, lives)
+            yield from (text for text in some if text in known or text in counting)
+
+    def _living(
+        self, key: str, texts: list[str], outside: str | None, gamma: float | None, lives: dict[str, bool]
+    ) -> set[str]:
+        """Return which texts are of an episode that lives, and of no task left out.
+
+        Which episodes live is asked of the memory, and kept in `lives` for one recall: it changes without a sign.
+        """
+        found: set[str] = set()
+        task_of = self._task_of[key]
+        left = {text: iter([id_ for id_, task in reversed(task_of[text].items()) if task != outside]) for text in texts}
+        n = 1  # the latest first: one that lives is enough
+        while left:
+            asked = {text: list(islice(ids, n)) for text, ids in left.items()}
+            new = {id_ for ids in asked.values() for id_ in ids}.difference(lives)
+            there = self._memory.experiences([(id_, 0) for id_ in new], gamma=gamma) if new else {}
+            lives |= {id_: (id_, 0) in there for id_ in new}
+            found |= {text for text, ids in asked.items() if any(lives[id_] for id_ in ids)}
+            left = {text: left[text] for text, ids in asked.items() if ids and text not in found}
+            n *= 8
+        return found
+
+    def _read_places(self, key: str) -> None:
+        """Take in where known plans or reasonings stand by now."""
+        tasks = {id_: task for ids in self._task_of["goal"].values() for id_, task in ids.items()}
+        for note in self._memory.notes(kind=key):
+            text = note.body.get("text")
+            if isinstance(text, str) and text in self._task_of[key] and note.episode_id in tasks:
+                self._task_of[key][text][note.episode_id] = tasks[note.episode_id]
 
     def _asked(self, texts: Mapping[str, str]) -> dict[str, Vector]:
         """Return the vectors of a query's texts, without those that are refused."""
@@ -255,27 +223,32 @@ class VectorRecall:
         if n == self._seen:
             return
         new = self._memory.episodes(last=n - self._seen if n > self._seen > 0 else None)
-        ids = {one.id for one in new if one.ending != "aborted"}
-        if len(ids) > _FEW:
+        tasks = {one.id: one.task for one in new if one.id is not None and one.ending != "aborted"}
+        if len(tasks) > _FEW:
             notes = [note for kind in ("plan", "reasoning") for note in self._memory.notes(kind=kind)]
         else:
-            notes = [note for id_ in ids for note in self._memory.notes(episode_id=id_)]
-        said: dict[str, list[str]] = {key: [] for key in KEYS}
+            notes = [note for id_ in tasks for note in self._memory.notes(episode_id=id_)]
+        said: dict[str, list[tuple[str, str, str]]] = {key: [] for key in KEYS}
         for one in new:
-            if one.id in ids:
-                said["goal"].append(one.task)
-                said["observation"] += [step.state for step in one.steps]
+            if one.id is not None and one.id in tasks:
+                said["goal"].append((one.task, one.id, one.task))
+                said["observation"] += [(step.state, one.id, one.task) for step in one.steps]
         for note in notes:
-            text = note.body.get("text")
-            if note.kind in ("plan", "reasoning") and note.episode_id in ids and isinstance(text, str) and text.strip():
-                said[note.kind].append(text)
+            id_, text = note.episode_id, note.body.get("text")
+            if note.kind in ("plan", "reasoning") and id_ in tasks and isinstance(text, str) and text.strip():
+                said[note.kind].append((text, id_, tasks[id_]))
         for key, texts in said.items():
             self._take(key, texts)
         self._seen = n
 
-    def _take(self, key: str, texts: Iterable[str]) -> None:
-        index = self._indexes[key]
-        new = [text for text in dict.fromkeys(texts) if text not in index and text not in self._refused]
+    def _take(self, key: str, said: Iterable[tuple[str, str, str]]) -> None:
+        """Take in texts, each with the episode that it is of and that one's task."""
+        index, task_of = self._indexes[key], self._task_of[key]
+        texts: dict[str, None] = {}
+        for text, id_, task in said:
+            task_of.setdefault(text, {})[id_] = task
+            texts[text] = None
+        new = [text for text in texts if text not in index and text not in self._refused]
         halves = [new]
         while halves:  # a text that is refused takes those beside it with it; so they are tried apart
             some = halves.pop()
@@ -292,7 +265,9 @@ class VectorRecall:
         similar: list[dict[str, float]] = [dict.fromkeys(keys, 0.0) for _ in moments]
         for key, vector in asked.items():
             written = [_written(moment, key) for moment in moments]
-            self._take(key, [said for said in written if said is not None])
+            seen = [moment.experience for moment in moments]
+            self._take(key, [(said, one.episode_id, one.task)
+                             for said, one in zip(written, seen, strict=True) if said is not None])  # fmt: skip
             there = [said for said in written if said is not None and said in self._indexes[key]]
             cosines = iter(self._indexes[key].cosines(vector, there))
             for row, said in zip(similar, written, strict=True):
@@ -345,9 +320,11 @@ class VectorRecall:
         """Return by episode and source what unrevoked feedback adds up to."""
         return self._memory.credits(episode_ids)
 
-    def step_credits(self, episode_ids: Collection[str]) -> dict[str, dict[int, float]]:
-        """Return by episode and step what unrevoked feedback adds up to."""
-        return self._memory.step_credits(episode_ids)
+    def step_credits(
+        self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
+    ) -> dict[str, dict[int, list[float]]]:
+        """Return by episode and step what each unrevoked feedback counts."""
+        return self._memory.step_credits(episode_ids, but_sources=but_sources)
 
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode."""

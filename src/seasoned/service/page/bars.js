@@ -19,8 +19,6 @@ function bar(kind, probability) {
   return element("span", { className: "track" }, fill);
 }
 
-// As the memory tells actions apart: by more than case and blanks.
-const key = (text) => text.trim().split(/\s+/).join(" ").toLowerCase();
 const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
 
 // An answer that the agent does not give yet: memory is not asked, and the model did not propose it.
@@ -51,27 +49,26 @@ function row(label, was, now, marks) {
 }
 
 // `shown`: the candidates in the order in which the person saw them; `chosen`: the text that was picked or written.
+// Which action is which the service says, by `key`: it alone knows how the memory tells texts apart.
 export function drawLearned(into, said, shown, chosen) {
-  const was = new Map(said.before.actions.map((one) => [one.action, one]));
-  const now = new Map(said.after.actions.map((one) => [one.action, one]));
-  const texts = [...shown.filter((text) => now.has(text)), ...[...now.keys()].filter((text) => !shown.includes(text))];
-  const rows = texts.map((text) => {
-    const place = shown.indexOf(text);
-    const tag = place >= 0 ? String(place + 1) : "new";
-    return row(text, was.get(text), now.get(text), { tag, chosen: key(text) === key(chosen) });
+  const was = new Map(said.before.actions.map((one) => [one.key, one]));
+  const placeOf = ({ action }) => (shown.includes(action) ? shown.indexOf(action) : shown.length);
+  const actions = [...said.after.actions].sort((a, b) => placeOf(a) - placeOf(b));
+  const rows = actions.map((one) => {
+    const tag = placeOf(one) < shown.length ? String(placeOf(one) + 1) : "new";
+    return row(one.action, was.get(one.key), one, { tag, chosen: one.key === said.key });
   });
-  const has = texts.some((text) => key(text) === key(chosen));
+  const has = actions.some((one) => one.key === said.key);
   into.replaceChildren(...rows, ...(has ? [] : [keptRow(chosen)]));
 }
 
-export function summarize(said, chosen) {
+export function summarize(said) {
   const steps = counted(said.after.n_steps, "stored step");
   if (said.after.mode !== "memory") {
-    const reason = said.after.reason.replace(/\b1 stored steps\b/, "1 stored step");
-    return `Kept. The agent still answers as before: ${reason}. Each answer adds to that.`;
+    return `Kept. The agent still answers as before: ${said.after.reason}. Each answer adds to that.`;
   }
-  const was = said.before.actions.find((one) => key(one.action) === key(chosen));
-  const now = said.after.actions.find((one) => key(one.action) === key(chosen));
+  const was = said.before.actions.find((one) => one.key === said.key);
+  const now = said.after.actions.find((one) => one.key === said.key);
   if (!now) return `Kept, as evidence among ${steps}.`;
   const before = percent(was?.prob ?? 0);
   const after = percent(now.prob);

@@ -124,13 +124,13 @@ const send = (body, said) => busily(async () => {
   now.given.push({ id: learned.id, question });
   now.open = Math.max(0, now.open - 1);
   $("said").textContent = comment ? `${said}\n(${comment})` : said;
-  $("summary").textContent = summarize(learned, said);
+  $("summary").textContent = summarize(learned);
   drawLearned($("bars"), learned, shown, said);
   show("learned");
 });
 
 function pick(place) {
-  if (place >= now.order.length || now.writing === "edit" || now.writing === "own") return;
+  if (place >= now.order.length || written()) return;
   const index = now.order[place];
   const { text } = now.question.candidates[index];
   if (now.writing === "which") write("edit", index);
@@ -175,6 +175,7 @@ function write(kind, index = null) {
   $("text").focus();
 }
 
+const written = () => now.writing === "edit" || now.writing === "own"; // a text is there that a slip could lose
 const asked = () => now.question.prompt ?? "Which answer is better?";
 
 function stopWriting() {
@@ -189,6 +190,7 @@ function stopWriting() {
 }
 
 function sendWritten() {
+  if (!written()) return; // the text is that of an earlier answer
   const text = $("text").value.trim();
   if (!text) {
     tell("An answer must have a text. Write it, or cancel.", true);
@@ -203,6 +205,7 @@ function sendWritten() {
 function act(key) {
   if (now.busy) return;
   const question = now.screen === "question";
+  if (written() && "eosu".includes(key)) return; // each would throw the text away: that is for Esc
   if (key === "?") $("help").showModal();
   else if (key === "u" && now.screen !== "start") undo();
   else if (question && key === "e") write("which");
@@ -221,8 +224,7 @@ document.addEventListener("keydown", (event) => {
     if (typing) event.target.blur();
     stopWriting();
   } else if (typing) {
-    const writing = event.target.id === "text" || now.writing !== null; // the reason goes with the text
-    if (writing && event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
+    if (written() && event.key === "Enter" && (event.ctrlKey || event.metaKey)) { // from the reason too
       event.preventDefault();
       sendWritten();
     } else if (event.target.id === "comment" && event.key === "Enter") event.target.blur();
