@@ -120,6 +120,20 @@ def test_an_unknown_price_is_never_nothing():
     assert "unknown" in found.report()
 
 
+def test_what_is_printed_says_its_unit_its_level_and_its_n():
+    found = ledger()
+    for estimate, unit in (
+        (found.difference("cascade", "teacher"), "USD per success"),
+        (found.costs("cascade").usd_per_episode, "USD per episode"),
+        (found.costs("cascade").success, "successes per episode"),
+        (found.costs("cascade").teacher_share, "of the steps"),
+    ):
+        assert str(estimate).endswith(f"] {unit} (n=20, 95% interval)")
+        assert str(estimate).startswith(estimate.short())
+    assert str(ledger(n=5).difference("cascade", "teacher")).endswith(" USD per success (n=5, no interval)")
+    assert str(found.break_even()).endswith("(n=20)")
+
+
 def test_a_cached_answer_costs_what_it_took():
     found = Ledger()
     found.add("a", "1", 1, Usage(cached_calls=1, cached_usd=0.25))

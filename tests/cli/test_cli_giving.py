@@ -211,6 +211,20 @@ def test_bad_input_changes_nothing(path):
         assert memory.verify().hash == before
 
 
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--thumb", "up"], "'--thumbs'"),
+        (["--thumbs", "up", "--weight", "-1"], "--weight -1: a weight must be greater than 0. Say .* --thumbs down"),
+        (["1", "--weight", "0"], "--weight 0: a weight must be"),
+    ],
+)
+def test_a_slip_is_answered_with_an_option(path, args, said):
+    done = seasoned("feedback", path, "run-1", *args)
+    assert done.exit_code == 2
+    assert re.search(said, done.stderr), done.stderr
+
+
 def test_what_is_not_there_is_not_found(path):
     assert seasoned("feedback", path, "nope", "--thumbs", "up").exit_code == 3
     assert seasoned("notes", path, "nope").exit_code == 3

@@ -164,6 +164,26 @@ def test_quarantine_in_words(path):
     assert seasoned("lift", path, id_).stdout == f"lifted {id_}\n"
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--task", "chekout"), "no episode has the task 'chekout'. Did you mean 'checkout'?"),
+        (("--source", "humann"), "no feedback has the source 'humann'. Did you mean 'human'?"),
+        (("--arm", "memory", "--model", "x"), "no episode has the model 'x'. Known are: model 0, model 1."),
+    ],
+)
+def test_a_quarantine_that_holds_nothing_yet_says_so(path, options, said):
+    dry = seasoned("quarantine", path, "--reason", "x", *options, "--dry-run")
+    assert dry.stderr.splitlines() == [said]
+    done = seasoned("quarantine", path, "--reason", "x", *options)
+    id_ = done.stdout.strip()
+    first, second, third = done.stderr.splitlines()
+    assert (done.exit_code, first) == (0, said)
+    assert second.startswith("0 episodes and 0 feedback events set aside now; it stays")
+    assert third.endswith(f"seasoned memory lift {path} {id_}")
+    assert "seasoned memory quarantines" in seasoned("lift", path, "zz").stderr
+
+
 def test_quarantine_takes_the_start_of_an_id(path):
     with Memory.open(path, namespace="shop") as memory:
         memory.add(Episode("checkout", [Step(CART, "click(back)")], "4f2a-long"))

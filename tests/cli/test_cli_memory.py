@@ -15,13 +15,15 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from seasoned import Episode, JitRL, Memory, Step
+from seasoned import Episode, JitRL, Memory, Selection, Step
+from seasoned.cli.encoders import named_encoder
 from seasoned.cli.errors import EXIT_CODES
 from seasoned.cli.main import cli
 from seasoned.cli.memory import memory as memory_group
 from seasoned.cli.records import decision_record
+from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
-from seasoned.states import NUMBERS, TokenEncoder
+from seasoned.states import ALL_MASKS, NUMBERS, TokenEncoder
 from seasoned.types import Prior
 
 CART = "page:cart total:12"
@@ -316,6 +318,55 @@ def test_an_export_that_fails_leaves_the_old_file(path, tmp_path):
     assert written(path) == before
     assert seasoned("memory", "export", path, "-o", tmp_path / "no" / "x.jsonl").exit_code == 2
     assert seasoned("memory", "export", path, "-o", tmp_path).exit_code == 2
+
+
+def test_an_export_overwrites_nothing_unasked(path, tmp_path):
+    text, other, empty = tmp_path / "thesis.txt", tmp_path / "other.db", tmp_path / "empty"
+    text.write_text("mine")
+    empty.touch()
+    Memory.open(other).close()
+    before = written(path)
+    for target in (text, other):
+        content = target.read_bytes()
+        done = seasoned("memory", "export", path, "-o", target)
+        assert (done.exit_code, target.read_bytes()) == (2, content)
+        assert f"{target} exists: nothing is overwritten unasked" in done.stderr
+        assert "--overwrite" in done.stderr
+    assert written(path) == before  # no copy is noted that was not made
+    for target, asked in ((empty, ()), (text, ("--overwrite",))):
+        assert seasoned("memory", "export", path, "-o", target, *asked).exit_code == 0
+        assert target.read_bytes() == seasoned("memory", "export", path).stdout_bytes
+    assert [p.name for p in tmp_path.iterdir() if "partial" in p.name] == []
+
+
+# ------------------------------------------------------------------------------- what nothing has
+
+
+def test_a_task_that_no_episode_has_is_named_with_the_closest(path):
+    done = seasoned("memory", "list", path, "--task", "chekout")
+    assert (done.exit_code, done.stdout) == (0, "no episode has the task 'chekout'. Did you mean 'checkout'?\n")
+    assert answer("list", path, "--task", "chekout") == {"episodes": []}
+
+
+def test_stats_say_the_encoders_name_and_over_how_many_episodes_the_mean_is(path, tmp_path):
+    assert answer("stats", path)["mean_over_episodes"] == 5
+    with Memory.open(path, namespace="shop") as memory:
+        memory.quarantine(Selection(episode="run-0"), "x")
+        memory.add(Episode("login", [Step("page:login", "wait", 1.0)], "gone", ending="aborted"))
+    assert answer("stats", path)["mean_over_episodes"] == 4
+    shown = seasoned("memory", "stats", path).stdout
+    assert re.search(r"^mean episode reward  0\.5625, over 4 episodes ", shown, re.MULTILINE)
+    Memory.open(tmp_path / "masked.db", encoder=TokenEncoder(masks=ALL_MASKS)).close()
+    for command in ("stats", "namespaces"):
+        shown = seasoned("memory", command, tmp_path / "masked.db").stdout
+        assert "masked\n" in shown
+        assert max(map(len, shown.splitlines())) < 120
+
+
+def test_a_misspelt_encoder_is_answered_with_the_closest():
+    assert named_encoder("masked").identity == TokenEncoder(masks=ALL_MASKS).identity
+    with pytest.raises(InputError, match=r"must be words, masked, .*Did you mean 'masked'"):
+        named_encoder("maskd")
 
 
 # ------------------------------------------------------------------------------- bad input

@@ -43,7 +43,11 @@ def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
         scores.write_text(content)
         with pytest.raises(error):
             ran(promote, candidate, "--scores", scores)
-    with pytest.raises(NotFoundError, match="memory fork"):
+    with pytest.raises(InputError, match=r"new file.*another name"):
+        ran(fork, live, candidate)
+    with pytest.raises(InputError, match="--scores FILE"):
+        ran(promote, candidate)
+    with pytest.raises(NotFoundError, match=r"is missing.*memory fork"):
         ran(promote, tmp_path / "none.db", "--force", "x")
 
 

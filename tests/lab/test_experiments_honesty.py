@@ -290,7 +290,11 @@ def test_tables_and_pictures_can_be_heard_and_say_how_to_draw_them_again(tmp_pat
     assert all(each in text for each in commands)
     assert len(page.alts) == 2
     assert all("default 1.000 (n = 3)" in alt for alt in page.alts)
-    assert [label.split(":")[0] for label in page.labels] == ["gain of default", "gain of placebo"]
+    assert [label.split(":")[0] for label in page.labels] == [
+        "gain of default",
+        "gain of placebo",
+        "scale of the gains",
+    ]
 
 
 def test_only_what_holds_after_adjustment_has_a_mark():

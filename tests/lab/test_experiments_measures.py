@@ -294,9 +294,10 @@ def test_two_experiments_are_paired_by_task_arm_and_seed():
     found = compare_reports(first, second)
     assert [(c.task, c.arm, c.difference.values) for c in found.changes] == [("maze", "ours", (1.0, 0.0))]
     assert len(found.unpaired) == 2
+    assert "over 1 episode:" in str(found).replace("\n  ", " ")
     assert "suite, seeds: [0, 1] / [0, 1, 2]" in found.differs
     assert "suite, reference: alone / ours" in found.differs
-    assert max(map(len, found.summary.splitlines())) <= 80
+    assert max(map(len, str(found).splitlines())) <= 80
     assert found.to_json()["changes"][0]["difference"]["n"] == 2
 
 

@@ -6,6 +6,7 @@ import asyncio
 import dataclasses
 import html.parser
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -170,6 +171,25 @@ def test_the_pictures_are_pngs(report):
     assert set(report.pictures) == {"curves one", "arms one", "curves two", "arms two"}
     for path in report.pictures.values():
         assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_arm_has_one_colour_in_every_picture(report):
+    """The first arm with no part to play but its own, which once was the colour of ours where it stood alone."""
+    from matplotlib.image import imread
+
+    orange = [0xD5, 0x5E, 0x00]
+    for name in ("curves one", "arms one"):
+        pixels = (imread(report.pictures[name])[:, :, :3] * 255).round()
+        assert (pixels == orange).all(axis=2).any(), name
+
+
+def test_a_link_says_what_stands_where_it_leads_and_breaks_between_words(report):
+    page = report.html.read_text(encoding="utf-8")
+    nav = page[page.index("<nav>") : page.index("</nav>")]
+    links = re.findall(r'<a href="#(\w+)">(.+?)</a>', nav)
+    assert links == re.findall(r'<h2 id="(\w+)">(.+?)</h2>', page)
+    assert len(links) == 9
+    assert "</a><a" not in nav
 
 
 def test_splits_are_apart(report):

@@ -78,6 +78,32 @@ def test_rolling_back_carries_too_and_happens_once(live, better):
         roll_back(live)
 
 
+def test_what_was_erased_since_is_not_brought_back_by_the_advice(live, better):
+    with Memory.open(live) as memory:
+        memory.add(Episode("shop", [Step("cart", "pay", 1.0)], id="of c1", subject="c1"))
+    retired = promote(better, evaluate(better, mean_return)).retired
+    with Memory.open(live) as memory:
+        memory.erase("c1")
+    assert "of c1" in ids(retired)
+    with pytest.raises(StoreError) as refused:
+        roll_back(live)
+    said = refused.value.next_step
+    assert "still holds what was erased" in said
+    first, then = said.index(f"seasoned memory erase {retired} --subject"), said.index("seasoned memory restore")
+    assert first < then
+    assert said.endswith(f"restore {retired} {live} --overwrite.")
+
+
+def test_no_copy_is_named_that_was_there_for_a_moment_only(live, better):
+    promote(better, evaluate(better, mean_return))
+    roll_back(live)
+    promote(better, None, force="a test")
+    with Memory.open(live) as memory:
+        copies = [Path(copy.path) for copy in memory.copies()]
+    assert copies
+    assert [copy for copy in copies if not copy.exists()] == []
+
+
 @pytest.mark.slow
 def test_two_promotions_are_rolled_back_one_after_the_other(live, tmp_path):
     for name in ("one", "two"):

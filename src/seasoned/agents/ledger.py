@@ -14,11 +14,13 @@ from typing import Literal
 from seasoned.agents.episode import EpisodeResult
 from seasoned.core.costs import BreakEven, break_even, break_even_interval, ratio_difference, ratio_interval
 from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.protocols import Usage
 from seasoned.types import check_finite, check_text
 
 __all__ = ["ArmCosts", "Estimate", "Ledger", "LedgerEntry", "Payoff"]
+
+_PRICE = "USD per success"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +69,27 @@ class Estimate:
         value: None where nobody can say.
         interval: from 10 episodes on.
         reason: why there is no value, or no interval.
+        n: over how many episodes; None: it has no value.
+        unit: what it is counted in.
     """
 
     value: float | None
     interval: Interval | None = None
     reason: str | None = None
+    n: int | None = None
+    unit: str = ""
 
     def __str__(self) -> str:
         if self.value is None:
             return f"unknown ({self.reason})"
+        value = f"{self.short()} {self.unit}".rstrip()
+        level = "no interval" if self.interval is None else f"{self.interval.level:.0%} interval"
+        return value if self.n is None else f"{value} (n={self.n}, {level})"
+
+    def short(self) -> str:
+        """Return the value and its interval without their unit, level and n, for a table that says them."""
+        if self.value is None:
+            return "unknown"
         if self.interval is None:
             return f"{self.value:.4g}"
         return f"{self.value:.4g} [{self.interval.low:.4g}, {self.interval.high:.4g}]"
@@ -111,19 +125,22 @@ class Payoff:
         point: after how many episodes; `point.episodes` is None for never.
         low, high: its 95 % interval, in episodes; None: never, or there is no interval.
         reason: why there is no answer, or no interval.
+        n: from how many pairs of episodes.
     """
 
     point: BreakEven | None
     low: int | None = None
     high: int | None = None
     reason: str | None = None
+    n: int | None = None
 
     def __str__(self) -> str:
         if self.point is None:
             return f"unknown ({self.reason})"
         if self.reason is not None:
             return f"{self.point}; no interval: {self.reason}"
-        return f"{self.point}; 95 %: {_episodes(self.low)} to {_episodes(self.high)}"
+        given = "" if self.n is None else f" (n={self.n})"
+        return f"{self.point}; 95 % interval: {_episodes(self.low)} to {_episodes(self.high)}{given}"
 
 
 @dataclass
@@ -136,9 +153,9 @@ class Ledger:
         ...     ledger.add("teacher", str(number), True, Usage(calls=5, cost_usd=0.25))
         ...     ledger.add("cascade", str(number), number > 2, Usage(calls=6, cost_usd=0.0625))
         >>> print(ledger.costs("cascade").usd_per_success)
-        0.08333 [0.0625, 0.15]
+        0.08333 [0.0625, 0.15] USD per success (n=12, 95% interval)
         >>> print(ledger.break_even())
-        after 6 episodes (0.1875 saved by each, 1 spent beforehand); 95 %: 6 to 6
+        after 6 episodes (0.1875 saved by each, 1 spent beforehand); 95 % interval: 6 to 6 (n=12)
     """
 
     filling: Usage = field(default_factory=Usage)
@@ -221,9 +238,9 @@ class Ledger:
         return ArmCosts(
             arm,
             len(rows),
-            _ratio(success, ones, "no episodes"),
-            _ratio(usd, ones, "no episodes") if usd is not None else unknown,
-            _ratio(usd, success, "no success, so that no price buys one") if usd is not None else unknown,
+            _ratio(success, ones, "successes per episode", "no episodes"),
+            _ratio(usd, ones, "USD per episode", "no episodes") if usd is not None else unknown,
+            _ratio(usd, success, _PRICE, "no success, so that no price buys one") if usd is not None else unknown,
             _teacher_share(rows),
             sum((row.usage for row in rows), Usage()),
         )
@@ -244,8 +261,9 @@ class Ledger:
             return Estimate(None, reason="an arm without a success in the episodes that both played")
         value = math.fsum(usd) / math.fsum(success) - math.fsum(other_usd) / math.fsum(other_success)
         if len(rows) < BOOTSTRAP_MIN_RUNS:
-            return Estimate(value, reason=_few(len(rows)))
-        return Estimate(value, ratio_difference((usd, success), (other_usd, other_success)))
+            return Estimate(value, reason=_few(len(rows)), n=len(rows), unit=_PRICE)
+        found = ratio_difference((usd, success), (other_usd, other_success))
+        return Estimate(value, found, n=len(rows), unit=_PRICE)
 
     def break_even(
         self, cascade: str = "cascade", teacher: str = "teacher", *, per: Literal["episode", "success"] = "episode"
@@ -281,9 +299,9 @@ class Ledger:
         n = len(rows)
         point = break_even(filling, worth * math.fsum(alone) / n, math.fsum(usd) / n)
         if n < BOOTSTRAP_MIN_RUNS:
-            return Payoff(point, reason=_few(n))
+            return Payoff(point, reason=_few(n), n=n)
         successes = ([row.success for row in others], [row.success for row in rows]) if per == "success" else None
-        return Payoff(point, *break_even_interval(filling, alone, usd, successes=successes))
+        return Payoff(point, *break_even_interval(filling, alone, usd, successes=successes), n=n)
 
     def report(self) -> str:
         """Return all arms as a table that a person can read; what is unknown says why below it."""
@@ -292,10 +310,11 @@ class Ledger:
         for arm in self.entries:
             costs = self.costs(arm)
             cells = (costs.success, costs.usd_per_episode, costs.usd_per_success, costs.teacher_share)
-            shown = "".join(f"  {'unknown' if cell.value is None else str(cell):<28}" for cell in cells)
+            shown = "".join(f"  {cell.short():<28}" for cell in cells)
             lines.append(f"{arm:<12} {costs.episodes:>4}{shown}")
             named = zip(head, cells, strict=True)
             why += [f"{arm}, {name}: {cell.reason}" for name, cell in named if cell.value is None]
+        why.append(f"in brackets: 95 % intervals, from {BOOTSTRAP_MIN_RUNS} episodes on")
         filling = _usd(self.filling)
         why.append(f"filling the memory: {'unknown' if filling is None else format(filling, '.4g')} USD")
         return "\n".join(line.rstrip() for line in [*lines, *why])
@@ -324,25 +343,26 @@ def _prices(rows: Sequence[LedgerEntry]) -> tuple[list[float] | None, str | None
     return known, None
 
 
-def _ratio(numerators: Sequence[float], denominators: Sequence[float], none: str) -> Estimate:
+def _ratio(numerators: Sequence[float], denominators: Sequence[float], unit: str, none: str) -> Estimate:
     total = math.fsum(denominators)
     if not total:
         return Estimate(None, reason=none)
     value = math.fsum(numerators) / total
-    if len(numerators) < BOOTSTRAP_MIN_RUNS:
-        return Estimate(value, reason=_few(len(numerators)))
-    return Estimate(value, ratio_interval(numerators, denominators))
+    n = len(numerators)
+    if n < BOOTSTRAP_MIN_RUNS:
+        return Estimate(value, reason=_few(n), n=n, unit=unit)
+    return Estimate(value, ratio_interval(numerators, denominators), n=n, unit=unit)
 
 
 def _teacher_share(rows: Sequence[LedgerEntry]) -> Estimate:
-    counted = [float(row.teacher_steps) for row in rows if row.teacher_steps is not None]
-    if len(counted) < len(rows):
-        return Estimate(None, reason=f"nobody counted in {len(rows) - len(counted)} of {len(rows)} episodes")
-    return _ratio(counted, [float(row.steps) for row in rows], "no steps entered")
+    taught = [float(row.teacher_steps) for row in rows if row.teacher_steps is not None]
+    if len(taught) < len(rows):
+        return Estimate(None, reason=f"nobody counted in {len(rows) - len(taught)} of {len(rows)} episodes")
+    return _ratio(taught, [float(row.steps) for row in rows], "of the steps", "no steps entered")
 
 
 def _few(n: int) -> str:
-    return f"{n} episodes; an interval needs {BOOTSTRAP_MIN_RUNS}"
+    return f"{counted(n, 'episode')}; an interval needs {BOOTSTRAP_MIN_RUNS}"
 
 
 def _episodes(n: int | None) -> str:

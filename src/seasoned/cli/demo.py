@@ -19,7 +19,7 @@ from seasoned.agents import EpisodeResult, compare, play_run, provenance
 from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli import show
 from seasoned.cli.run import model_options, model_settings
-from seasoned.errors import InputError, ReadOnlyStoreError, excerpt
+from seasoned.errors import InputError, ReadOnlyStoreError, counted, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, ShuffledReturns
 from seasoned.protocols import Chooser, Environment, PriorReader, Usage
@@ -166,6 +166,8 @@ async def _play(
 
 def _report(advance: Callable[[str], None], arm: str, seed: int) -> Callable[[int, EpisodeResult], None]:
     def report(episode: int, result: EpisodeResult) -> None:
-        advance(f"seed {seed}, {arm:<7} episode {episode + 1}: {result.score:g} points in {result.steps} steps")
+        advance(
+            f"seed {seed}, {arm:<7} episode {episode + 1}: {result.score:g} points in {counted(result.steps, 'step')}"
+        )
 
     return report

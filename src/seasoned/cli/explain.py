@@ -20,7 +20,7 @@ from seasoned.cli.opening import (
 )
 from seasoned.cli.records import decision_record
 from seasoned.cli.screen import echo_json, echo_text, one_line
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL
 from seasoned.types import Decision, Episode, Prior
@@ -49,11 +49,11 @@ def _parse_candidates(pairs: tuple[str, ...]) -> dict[str, float]:
         if value is None:
             raise InputError(
                 f"candidate {excerpt(pair)}",
-                "a candidate is ACTION=LOGPROB, in nats",
+                "a candidate must be ACTION=LOGPROB, in nats",
                 "For example: 'click(pay)=-0.3'.",
             )
         if action in candidates:
-            raise InputError(f"candidate {excerpt(action)}", "each candidate is given once", "Merge them.")
+            raise InputError(f"candidate {excerpt(action)}", "each candidate must be given once", "Merge them.")
         candidates[action] = value
     return candidates
 
@@ -167,7 +167,9 @@ def explain(
             return _most_shifted(memory, policy, chosen, given, seed)
         if not 0 <= step < len(chosen.steps):
             raise NotFoundError(
-                f"step {step} of episode {excerpt(chosen.id)}", f"it has {len(chosen.steps)} steps", "Count from 0."
+                f"step {step} of episode {excerpt(chosen.id)}",
+                f"it has {counted(len(chosen.steps), 'step')}",
+                "Count from 0.",
             )
         return _decide(memory, policy, chosen.steps[step].state, given, seed, chosen, step)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from seasoned.cli.numbers import SignedNumber
 from seasoned.cli.opening import (
     example,
     find_episode,
@@ -55,7 +56,7 @@ _TESTS = re.compile(r"(\d+)/(\d+)")
 )
 @memory_argument
 @click.argument("episode_id")
-@click.argument("reward", type=float, required=False)
+@click.argument("reward", type=SignedNumber(), required=False)
 @click.option("--thumbs", type=click.Choice(["up", "down"]), help="+1 or -1.")
 @click.option("--score", type=float, metavar="X", help="A number on --scale, as -1 to 1.")
 @click.option("--scale", type=float, nargs=2, metavar="LOW HIGH", help="Of --score. Default: -1 1.")
@@ -90,6 +91,12 @@ def feedback(
     typed = _feedback(said)
     if (reward is None) == (typed is None):
         raise click.UsageError("give a REWARD, or one kind of feedback, such as --thumbs up")
+    if not weight > 0.0:
+        raise InputError(
+            f"--weight {weight:g}",
+            "a weight must be greater than 0",
+            "Say the opposite instead, such as --thumbs down.",
+        )
     with writing(path, namespace) as memory:
         full_id = str(find_episode(memory, episode_id).id)
         if typed is None:
@@ -140,7 +147,7 @@ def _feedback(said: dict[str, Any]) -> Feedback | None:
 def _counts(text: str) -> tuple[int, int]:
     found = _TESTS.fullmatch(text)
     if not found:
-        raise InputError(f"--tests {text}", "tests are counted as PASSED/TOTAL", "Write 11/12, say.")
+        raise InputError(f"--tests {text}", "tests must be counted as PASSED/TOTAL", "Write 11/12, say.")
     return int(found[1]), int(found[2])
 
 

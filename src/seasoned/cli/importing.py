@@ -79,7 +79,8 @@ def import_(
     name = excerpt(found["namespace"])
     if format_ == JSONL:
         echo_text(
-            f"{found['episodes']} episodes and {found['feedback']} feedback events {would} new in namespace {name}"
+            f"{counted(found['episodes'], 'episode')} and {counted(found['feedback'], 'feedback event')} {would} new "
+            f"in namespace {name}"
         )
     else:
         echo_text(
@@ -106,7 +107,9 @@ def _source(source: str) -> Lines:
         except FileNotFoundError:
             raise NotFoundError(f"{source}", "this file does not exist", "Check the path; `-` reads stdin.") from None
         except OSError as error:
-            raise InputError(f"{source}: {error.strerror}", "the file can be read", "Name another one.") from error
+            raise InputError(
+                f"{source}: {error.strerror}", "it must be a file that can be read", "Name another one."
+            ) from error
 
     return read
 
@@ -114,12 +117,16 @@ def _source(source: str) -> Lines:
 def _decoded(lines: Iterable[Any]) -> Iterator[str]:
     for line in lines:
         if isinstance(line, Refusal):
-            raise InputError(str(line), "a line of an export is not that long", "Export again; nothing was imported.")
+            raise InputError(
+                str(line), "a line of an export must not be that long", "Export again; nothing was imported."
+            )
         try:
             yield line.data.decode()
         except UnicodeDecodeError as error:
             raise InputError(
-                f"line {line.number}: {error}", "an export is text in UTF-8", "Export it again; nothing was imported."
+                f"line {line.number}: {error}",
+                "an export must be text in UTF-8",
+                "Export it again; nothing was imported.",
             ) from None
 
 
@@ -131,7 +138,7 @@ def _import_ours(
         kinds[counted_as(item)] += 1
     first = next((line for line in _decoded(lines()) if line.strip()), None)
     if first is None:
-        raise InputError(f"{source} is empty", "an export has a header at least", "Export again.")
+        raise InputError(f"{source} is empty", "an export must have a header at least", "Export again.")
     record = json.loads(first)
     header = record if record.get("type") == "header" else {}
     with _opened(path, namespace, header, create, dry_run, settings) as memory:

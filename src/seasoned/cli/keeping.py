@@ -8,8 +8,9 @@ from typing import Any
 
 import click
 
+from seasoned.cli.absent import caught
 from seasoned.cli.opening import example, find_episode, json_option, memory_argument, namespace_option, reading, writing
-from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line
+from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line, printable
 from seasoned.cli.sizes import size_bytes
 from seasoned.cli.times import age_s, shown_time, time_s
 from seasoned.errors import InputError, StoreError, counted, excerpt
@@ -152,21 +153,28 @@ def quarantine(
         return dataclasses.replace(selection, episode=find_episode(memory, selection.episode).id)
 
     if dry_run:
-        n_episodes, n_events = reading(path, namespace, lambda memory: memory.selected(whole(memory)))
+        n_episodes, n_events, nothing = reading(path, namespace, lambda memory: caught(memory, whole(memory)))
         id_ = None
     else:
         with writing(path, namespace) as memory:
             selection = whole(memory)
             id_ = memory.quarantine(selection, reason)
-            n_episodes, n_events = memory.selected(selection)
+            n_episodes, n_events, nothing = caught(memory, selection)
     if as_json:
         echo_json({"id": id_, "episodes": n_episodes, "feedback": n_events})
     elif id_ is None:
         echo_text(f"{counted(n_episodes, 'episode')} and {counted(n_events, 'feedback event')} are selected")
+        for line in nothing:
+            click.echo(printable(line), err=True)
     else:
         echo_text(id_)
         held = f"{counted(n_episodes, 'episode')} and {counted(n_events, 'feedback event')} set aside"
-        click.echo(f"{held}; so is what comes in later and fits", err=True)
+        if n_episodes or n_events:
+            click.echo(f"{held}; so is what comes in later and fits", err=True)
+            return
+        for line in (*nothing, f"{held} now; it stays for what comes in later and fits"):
+            click.echo(printable(line), err=True)
+        click.echo(printable(f"to take it back: seasoned memory lift {path} {id_}"), err=True)
 
 
 @click.command(epilog=example("seasoned memory quarantines agent.db"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import shlex
 import sys
@@ -12,8 +13,9 @@ from typing import Any, get_args
 import click
 
 from seasoned.cli import show
+from seasoned.cli.errors import exit_code
 from seasoned.cli.screen import printable
-from seasoned.errors import InputError
+from seasoned.errors import InputError, SeasonedError
 from seasoned.lab.experiments.comparing_experiments import compare_reports
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.findings import Audited
@@ -21,7 +23,7 @@ from seasoned.lab.experiments.report import write_report
 from seasoned.lab.experiments.results import Results, load_results, planned
 from seasoned.lab.experiments.suite import Budget, Suite
 from seasoned.lab.experiments.suite_reading import load_suite, read_suite, suite_names
-from seasoned.lab.experiments.wording import plural
+from seasoned.lab.experiments.wording import WIDTH, plural
 from seasoned.registry import load_extra, suggest
 
 __all__ = ["lab"]
@@ -41,7 +43,7 @@ def lab() -> None:
 @lab.command("list")
 def list_suites() -> None:
     """List the suites that come with seasoned."""
-    screen = show.Screen(markup=False)
+    screen = _screen()
     for name in suite_names():
         suite = load_suite(name)
         screen.print(f"{name}: {suite.about}")
@@ -115,7 +117,12 @@ def run(
     The same command again goes on where it was broken off.
     """
     wanted = _narrow(load_suite(suite), seeds=seeds, episodes=episodes, arms=arms, tasks=tasks, model=model)
-    _run(Experiment.begin(out or Path("lab") / wanted.name, wanted), **running)
+    experiment = Experiment.begin(out or Path("lab") / wanted.name, wanted)
+    try:
+        _run(experiment, **running)
+    except SeasonedError:
+        experiment.discard()  # refused: it leaves nothing
+        raise
 
 
 @lab.command(epilog="Example: seasoned lab resume lab/quick --workers 2")
@@ -145,7 +152,7 @@ def compare(one: Path, other: Path, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps(found.to_json()))
     else:
-        show.Screen(markup=False).print(printable(str(found)))
+        _screen().print(printable(found.text(_width())))
 
 
 def _run(
@@ -160,7 +167,7 @@ def _run(
     max_episode_seconds: float | None,
     audited: Audited,
 ) -> None:
-    screen = show.Screen(markup=False)
+    screen = _screen()
     suite = experiment.suite.budget
     budget = Budget(
         max_calls or suite.calls,
@@ -170,24 +177,34 @@ def _run(
         max_episode_seconds or suite.episode_seconds,
     )
     before = load_results(experiment.folder)
-    screen.print(
-        f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
-        f"{plural(len(before.cells), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
-    )
     again = shlex.join(["seasoned", "lab", "resume", str(experiment.folder)])
-    try:
-        with show.progress(screen, before.left) as advance:
+    with contextlib.ExitStack() as shown:
+        advance: list[Callable[[str], None]] = []
+
+        def begins() -> None:
+            screen.print(
+                f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
+                f"{plural(len(before.cells), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
+            )
+            advance.append(shown.enter_context(show.progress(screen, before.left)))
+
+        def told(line: str) -> None:
+            advance[0](line)
+
+        try:
             results = experiment.run(
                 workers=workers,
                 budget=budget,
                 cache=cache,
-                progress=advance,
+                begins=begins,
+                progress=told,
                 command=shlex.join(["seasoned", *sys.argv[1:]]),
             )
-    except KeyboardInterrupt:
-        left = load_results(experiment.folder).left
-        screen.print(f"interrupted, {plural(left, 'episode')} left; go on with: {again}")
-        raise
+        except KeyboardInterrupt as interrupt:
+            shown.close()
+            left = load_results(experiment.folder).left
+            screen.print(f"interrupted, {plural(left, 'episode')} left; go on with: {again}")
+            raise click.exceptions.Exit(exit_code(interrupt)) from interrupt  # the last line is the one to copy
     failed: dict[str, list[str]] = {}
     for each in results.cells:
         if each.error:
@@ -205,12 +222,25 @@ def _run(
 
 
 def _report(results: Results, out: Path, audited: Audited) -> None:
-    screen = show.Screen(markup=False)
+    screen = _screen()
     written = write_report(
-        results, out, audited=audited, progress=lambda line: screen.print(printable(line), highlight=False)
+        results,
+        out,
+        audited=audited,
+        progress=lambda line: screen.print(printable(line), highlight=False),
+        width=_width(),
     )
     screen.print(printable(written.summary))
     screen.print(f"report in {written.html}")
+
+
+def _screen() -> show.Screen:
+    """A terminal gets wrapped lines; in a pipe a line stays one."""
+    return show.Screen(markup=False, soft_wrap=not sys.stdout.isatty())
+
+
+def _width() -> int | None:
+    return WIDTH if sys.stdout.isatty() else None
 
 
 def _narrow(

@@ -8,7 +8,9 @@ from typing import Any
 
 import click
 
+from seasoned.cli.absent import none_like
 from seasoned.cli.diagnosis import audit, doctor, drift, evaluate
+from seasoned.cli.encoders import encoder_shown
 from seasoned.cli.explain import explain
 from seasoned.cli.giving import feedback, notes, revoke
 from seasoned.cli.importing import import_
@@ -30,6 +32,7 @@ from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, n
 from seasoned.cli.selecting import fork, import_harbor, promote, roll_back
 from seasoned.cli.transfer import export
 from seasoned.cli.weighing import sources, weigh
+from seasoned.errors import counted
 from seasoned.memory import Memory
 from seasoned.memory.events import Event
 from seasoned.memory.verify import Verification
@@ -59,12 +62,20 @@ for command in (
 @namespace_option
 @json_option
 def stats(path: str, namespace: str | None, as_json: bool) -> None:
-    """Show what a namespace holds."""
+    """Show what a namespace holds.
+
+    The mean reward is over the episodes that are evidence: none that is aborted, quarantined or still waiting.
+    """
     found = dataclasses.asdict(reading(path, namespace, lambda memory: memory.stats()))
     if as_json:
         echo_json(found)
         return
-    echo_fields({name: number(value) if isinstance(value, float) else value for name, value in found.items()})
+    n = counted(found.pop("mean_over_episodes"), "episode")
+    shown = {name: number(value) if isinstance(value, float) else value for name, value in found.items()}
+    shown["encoder"] = encoder_shown(found["encoder"])
+    if found["mean_episode_reward"] is not None:
+        shown["mean_episode_reward"] = f"{number(found['mean_episode_reward'])}, over {n} (see --help)"
+    echo_fields(shown)
 
 
 @memory.command(epilog=example("seasoned memory namespaces agent.db"))
@@ -76,7 +87,7 @@ def namespaces(path: str, as_json: bool) -> None:
     if as_json:
         echo_json({"namespaces": [{"namespace": name, "encoder": encoder} for name, encoder in found.items()]})
         return
-    echo_table(["namespace", "encoder"], [[one_line(name), one_line(encoder)] for name, encoder in found.items()])
+    echo_table(["namespace", "encoder"], [[one_line(name), encoder_shown(encoder)] for name, encoder in found.items()])
 
 
 @memory.command("list", epilog=example("seasoned memory list agent.db --task checkout --last 20"))
@@ -91,16 +102,20 @@ def list_(path: str, task: str | None, last: int | None, namespace: str | None, 
     The reward is in total, feedback included.
     """
 
-    def ask(memory: Memory) -> list[dict[str, Any]]:
+    def ask(memory: Memory) -> list[dict[str, Any]] | str:
         said: defaultdict[str, list[Event]] = defaultdict(list)
         for event in memory.events():
             said[event.episode_id].append(event)
         aside = memory.set_aside()
-        return [episode_summary(e, said[str(e.id)], aside) for e in memory.episodes(task=task, last=last)]
+        found = [episode_summary(e, said[str(e.id)], aside) for e in memory.episodes(task=task, last=last)]
+        return found if found or task is None or as_json else none_like(memory, "task", task)
 
     found = reading(path, namespace, ask)
     if as_json:
         echo_json({"episodes": found})
+        return
+    if isinstance(found, str):
+        echo_text(found)
         return
     rows = [
         [e["id"], one_line(e["task"], 40), "quarantined" if e["quarantined"] else e["ending"], str(e["steps"]),

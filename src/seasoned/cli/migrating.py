@@ -60,7 +60,9 @@ def _read_passwords(file: str | None) -> dict[str, str]:
     try:
         lines = Path(file).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{file}: {error}", "the passwords can be read", "Name a text file in UTF-8.") from error
+        raise InputError(
+            f"{file}: {error}", "the passwords must be in a file that can be read", "Name a text file in UTF-8."
+        ) from error
     found: dict[str, str] = {}
     for number, line in enumerate(lines, start=1):
         name, sign, password = line.partition("=")

@@ -18,6 +18,7 @@ __all__ = [
     "json_option",
     "memory_argument",
     "namespace_option",
+    "overwrite_option",
     "reading",
     "state_text",
     "writing",
@@ -29,6 +30,7 @@ memory_argument = click.argument("path", metavar="MEMORY")
 namespace_option = click.option(
     "--namespace", "-n", metavar="NAME", help="Which namespace of the file; needed if it has several."
 )
+overwrite_option = click.option("--overwrite", is_flag=True, help="The target may exist; it is replaced.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document, for a program.")
 
 _LISTED_MATCHES = 10
@@ -138,4 +140,4 @@ def state_text(argument: str) -> str:
     try:
         return read.decode().removesuffix("\n").removesuffix("\r")
     except UnicodeDecodeError as error:
-        raise InputError(f"stdin: {error}", "a state is text in UTF-8", "Convert it first.") from None
+        raise InputError(f"stdin: {error}", "a state must be text in UTF-8", "Convert it first.") from None

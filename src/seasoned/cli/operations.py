@@ -8,16 +8,15 @@ from typing import Any
 
 import click
 
-from seasoned.cli.opening import example, json_option, memory_argument
+from seasoned.cli.opening import example, json_option, memory_argument, overwrite_option
 from seasoned.cli.screen import echo_fields, echo_json, echo_table, echo_text, one_line
+from seasoned.memory.identities import told_apart
 from seasoned.memory.schema import SCHEMA_VERSION
 
 __all__ = ["backup", "compact", "diff", "merge", "restore"]
 
 DIFFERENT = 1
 _LISTED = 10
-
-_overwrite_option = click.option("--overwrite", is_flag=True, help="The target may exist; it is replaced.")
 
 
 def _echo_copied(copied: Any, as_json: bool) -> None:
@@ -39,7 +38,7 @@ def _echo_copied(copied: Any, as_json: bool) -> None:
 @click.command(epilog=example("seasoned memory backup agent.db agent-2026-01-31.db"))
 @click.argument("source", metavar="MEMORY")
 @click.argument("target", metavar="FILE")
-@_overwrite_option
+@overwrite_option
 @json_option
 def backup(source: str, target: str, overwrite: bool, as_json: bool) -> None:
     """Copy a memory into one file, while others write.
@@ -57,7 +56,7 @@ def backup(source: str, target: str, overwrite: bool, as_json: bool) -> None:
 @click.command(epilog=example("seasoned memory restore agent-2026-01-31.db agent.db --overwrite"))
 @click.argument("source", metavar="BACKUP")
 @click.argument("target", metavar="MEMORY")
-@_overwrite_option
+@overwrite_option
 @json_option
 def restore(source: str, target: str, overwrite: bool, as_json: bool) -> None:
     """Make a memory from a backup, checked first.
@@ -105,7 +104,8 @@ def diff(ctx: click.Context, a: str, b: str, namespace: str | None, other: str |
 def _echo_difference(name: str, found: Any) -> None:
     for setting, (in_a, in_b) in (("encoder", found.encoders), ("gamma", found.gammas)):
         if in_a != in_b:
-            echo_text(f"{name}: {setting} {in_a} in A, {in_b} in B")
+            said_a, said_b = told_apart(in_a, in_b) if setting == "encoder" else (in_a, in_b)
+            echo_text(f"{name}: {setting} {said_a} in A, {said_b} in B")
     for kind in ("episodes", "feedback", "quarantines", "notes"):
         one = getattr(found, kind)
         for ids, where in ((one.only_in_a, "only in A"), (one.only_in_b, "only in B")):

@@ -49,9 +49,9 @@ def _parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
     for pair in pairs:
         name, found, value = pair.partition("=")
         if not found or not name:
-            raise InputError(f"--set {excerpt(pair)}", "a setting is KEY=VALUE", "For example: --set beta=2")
+            raise InputError(f"--set {excerpt(pair)}", "a setting must be KEY=VALUE", "For example: --set beta=2")
         if name in settings:
-            raise InputError(f"--set {excerpt(name)} twice", "each setting is given once", "Leave one out.")
+            raise InputError(f"--set {excerpt(name)} twice", "each setting must be given once", "Leave one out.")
         try:
             settings[name] = json.loads(value)
         except ValueError:

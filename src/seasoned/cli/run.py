@@ -139,7 +139,7 @@ def run(
         try:
             asyncio.run(_play(environment, reader, memory, policy, episodes, seed, record, console))
         except KeyboardInterrupt:
-            console.print(f"interrupted after {len(record.results)} episodes; the same command goes on")
+            console.print(f"interrupted after {counted(len(record.results), 'episode')}; the same command goes on")
             raise
     if as_json:
         click.echo(json.dumps({"settings": settings, "scores": record.scores, "folder": str(folder)}))
@@ -155,7 +155,7 @@ def _open_memory(path: str, namespace: str | None, known: RunRecord | None) -> M
         return open_memory(path, namespace=namespace)
     except NotFoundError as error:
         raise ConfigError(
-            f"{error.seen} ({error.rule}), and {known.folder} has recorded {len(known.results)} episodes",
+            f"{error.seen} ({error.rule}), and {known.folder} has recorded {counted(len(known.results), 'episode')}",
             "a run goes on with the memory that its recorded episodes are in",
             "Bring that memory back, or choose another folder and begin anew.",
         ) from error
@@ -182,7 +182,8 @@ async def _play(
         with show.progress(console, episodes) as advance:
 
             def report(number: int, result: EpisodeResult) -> None:
-                advance(f"episode {number + 1}: {result.score:g} points in {result.steps} steps, {result.flips} flips")
+                played = f"{counted(result.steps, 'step')}, {counted(result.flips, 'flip')}"
+                advance(f"episode {number + 1}: {result.score:g} points in {played}")
 
             await play_run(
                 environment,
@@ -207,7 +208,7 @@ def _report(record: RunRecord, environment: Environment, console: show.Screen, f
     top = f" of {environment.max_score:g}" if environment.max_score else ""
     console.print(show.learning_curve({"score": [record.scores]}))
     mean = sum(record.scores) / len(results)
-    console.print(f"mean score {mean:.2f}{top} over {len(results)} episodes; last {results[-1].score:g}")
+    console.print(f"mean score {mean:.2f}{top} over {counted(len(results), 'episode')}; last {results[-1].score:g}")
     seconds = sum(result.seconds for result in results)
     decided = sum(result.decision_s for result in results)
     console.print(show.usage_line(record.usage, seconds) + f"; deciding took {decided:.1f} s of it")

@@ -34,6 +34,8 @@ def fork(path: str, candidate: str, namespace: str | None, as_json: bool) -> Non
     """
     from seasoned.lab.selection import fork
 
+    if Path(candidate).exists():
+        raise InputError(f"{candidate} exists", "a fork must be a new file", "Choose another name for it.")
     made = fork(path, candidate, namespace=_chosen(path, namespace))
     _record_of(made.candidate).write_text(json.dumps(dataclasses.asdict(made), indent=1) + "\n", encoding="utf-8")
     told = {"live": made.live, "candidate": made.candidate, "namespace": made.namespace}
@@ -58,12 +60,24 @@ def promote(candidate: str, scores_path: str | None, force: str | None, as_json:
     """
     from seasoned.lab.selection import Fork, compared, promote
 
-    made = Fork(**_read(_record_of(candidate), "`seasoned memory fork` writes it"))
+    made = Fork(
+        **_read(
+            _record_of(candidate),
+            f"`seasoned memory fork` must have made {candidate}, and written this file",
+            "Name the fork, not the memory that it came from.",
+        )
+    )
+    if scores_path is None and force is None:
+        raise InputError(
+            "neither --scores nor --force",
+            "a fork must be shown to be better",
+            "Give --scores FILE with the scores of both, task by task; or --force REASON.",
+        )
     comparison = None
     if scores_path is not None:
-        given = _read(Path(scores_path), "scores are in a file")
+        given = _read(Path(scores_path), "scores must be in a file", "Check the path.")
         if set(given) != {"live", "candidate"}:
-            raise InputError(f"{scores_path} has {sorted(given)}", "it has live and candidate", "Name both.")
+            raise InputError(f"{scores_path} has {sorted(given)}", "it must have live and candidate", "Name both.")
         comparison = compared(made, given["live"], given["candidate"])
         click.echo(f"candidate less live: {comparison.interval}", err=True)
     _echo_promotion(promote(made, comparison, force=force), as_json)
@@ -96,15 +110,15 @@ def _echo_promotion(done: Any, as_json: bool) -> None:
     echo_fields({"live": done.live, "kept": done.retired, "carried": counted(done.carried, "episode")})
 
 
-def _read(path: Path, rule: str) -> dict[str, Any]:
+def _read(path: Path, rule: str, next_step: str) -> dict[str, Any]:
     try:
         found = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
-        raise NotFoundError(f"{path}", rule, "Check the path.") from None
+        raise NotFoundError(f"{path} is missing", rule, next_step) from None
     except (ValueError, OSError) as error:
-        raise InputError(f"{path}: {excerpt(str(error))}", "it is JSON", "Write it anew.") from error
+        raise InputError(f"{path}: {excerpt(str(error))}", "it must be JSON", "Write it anew.") from error
     if not isinstance(found, dict):
-        raise InputError(f"{path}: {excerpt(found)}", "it is one JSON object", "Write it anew.")
+        raise InputError(f"{path}: {excerpt(found)}", "it must be one JSON object", "Write it anew.")
     return found
 
 

@@ -10,19 +10,17 @@ from pathlib import Path
 
 import click
 
+from seasoned.cli.encoders import named_encoder
 from seasoned.cli.opening import example
 from seasoned.cli.screen import echo_text
-from seasoned.errors import ConfigError, InputError, UnknownNameError, excerpt
-from seasoned.protocols import StateEncoder
+from seasoned.errors import ConfigError
 from seasoned.service import check_token, make_app
 from seasoned.service.serving import listen
 from seasoned.service.serving import serve as answer_requests
-from seasoned.states import ALL_MASKS, TokenEncoder, encoder_from_identity
 
 __all__ = ["serve"]
 
 _MAX_TOKEN_FILE_BYTES = 8192
-_ENCODERS = {"words": TokenEncoder(), "masked": TokenEncoder(masks=ALL_MASKS)}
 
 
 @click.command(
@@ -71,7 +69,7 @@ def serve(
     """
     if encoder_spec is not None and not create:
         raise click.UsageError("--encoder is of a memory that is made; give --create too, or leave it out")
-    encoder = None if encoder_spec is None else _encoder(encoder_spec)
+    encoder = None if encoder_spec is None else named_encoder(encoder_spec)
     token = None if token_file is None else _read_token(token_file)
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     listening = listen(host, port, secured=token is not None)
@@ -93,20 +91,6 @@ def serve(
     click.echo("stopped", err=True)
 
 
-def _encoder(spec: str) -> StateEncoder:
-    """Return the encoder that somebody named."""
-    if spec in _ENCODERS:
-        return _ENCODERS[spec]
-    try:
-        return encoder_from_identity(spec)
-    except UnknownNameError as error:
-        raise InputError(
-            f"--encoder {excerpt(spec)}",
-            f"an encoder must be {', '.join(_ENCODERS)}, or the identity of a built-in one",
-            "See: seasoned memory namespaces; or make the namespace in Python with an encoder of your own.",
-        ) from error
-
-
 def _read_token(path: Path) -> str:
     """The token in a file, less the last line break; a file that others can read is warned about."""
     try:
@@ -114,7 +98,9 @@ def _read_token(path: Path) -> str:
             text = file.read(_MAX_TOKEN_FILE_BYTES).decode()
             mode = path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path}: {error}", "it holds the token", "Name another --token-file.") from error
+        raise ConfigError(
+            f"{path}: {error}", "it must be a file that holds the token", "Name another --token-file."
+        ) from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         click.echo(f"warning: others on this machine can read {path}; chmod 600 it", err=True)
     return check_token(text.removesuffix("\n").removesuffix("\r"))

@@ -25,7 +25,7 @@ def age_s(text: str) -> float:
     """
     found = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)([smhdw]?)", text.strip(), re.ASCII)
     if not found:
-        raise InputError(f"--age {excerpt(text)}", "an age is days, or 12h, 30d, 2w", "Write a number and a unit.")
+        raise InputError(f"--age {excerpt(text)}", "an age must be days, or 12h, 30d, 2w", "Write a number and a unit.")
     return float(found[1]) * _SECONDS[found[2] or "d"]
 
 
@@ -49,7 +49,7 @@ def time_s(option: str, text: str) -> float:
     if not math.isfinite(at):
         raise InputError(
             f"{option} {excerpt(text)}",
-            "a time is ISO 8601 or seconds since 1970",
+            "a time must be ISO 8601 or seconds since 1970",
             "Write it like 2026-01-31T12:00 (local time), 2026-01-31T12:00+01:00 or 1769860800.",
         )
     return at

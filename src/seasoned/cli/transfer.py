@@ -2,45 +2,36 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Iterable
 from pathlib import Path
 
 import click
 
-from seasoned.cli.opening import example, memory_argument, namespace_option, reading, writing
+from seasoned.cli.opening import example, memory_argument, namespace_option, overwrite_option, reading, writing
 from seasoned.cli.screen import printable
 from seasoned.errors import InputError, StoreError
 from seasoned.memory import Memory
+from seasoned.memory.partial import whole_file
 from seasoned.memory.store import is_url
 
 __all__ = ["export"]
 
 
-def _replace(target: Path, lines: Iterable[str]) -> None:
-    """Write the whole file or leave what was there."""
-    if target.exists() and not target.is_file():
-        raise InputError(f"{target}", "the output is a file", "Leave out -o to write to stdout.")
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+def _write(partial: Path, lines: Iterable[str]) -> None:
     try:
-        with partial.open("x", encoding="utf-8", newline="\n") as file:
+        with partial.open("w", encoding="utf-8", newline="\n") as file:
             file.writelines(f"{line}\n" for line in lines)
-            file.flush()
-            os.fsync(file.fileno())
-        partial.replace(target)
     except OSError as error:
-        raise InputError(f"{target}: {error.strerror}", "the output can be written", "Name another file.") from error
-    finally:
-        with contextlib.suppress(OSError):
-            partial.unlink()
+        seen = f"{partial}: {error.strerror}"
+        raise InputError(seen, "the disk must take the whole output", "Free space, or name another file.") from error
 
 
 @click.command(epilog=example("seasoned memory export agent.db -o agent.jsonl"))
 @memory_argument
 @click.option("--output", "-o", metavar="FILE", help="Write this file, whole or not at all. Default: stdout.")
+@overwrite_option
 @namespace_option
-def export(path: str, output: str | None, namespace: str | None) -> None:
+def export(path: str, output: str | None, overwrite: bool, namespace: str | None) -> None:
     """Write a namespace as JSON Lines.
 
     A header, then the episodes, then the feedback. The memory notes FILE, so that `erase` can name it.
@@ -53,11 +44,13 @@ def export(path: str, output: str | None, namespace: str | None) -> None:
             return
         target = Path(output)
         if not is_url(path) and target.exists() and target.samefile(path):
-            raise InputError(f"{output}", "a memory is not overwritten by its own export", "Name another file.")
-        if not target.parent.is_dir():
-            raise InputError(f"{target.parent}", "the folder of the output exists", "Make it first.")
-        _note(path, namespace, str(target.absolute()))  # first: an erasure meanwhile must name it
-        _replace(target, memory.export())
+            raise InputError(f"{output}", "a memory must not be overwritten by its own export", "Name another file.")
+        if target.exists() and not target.is_file():
+            raise InputError(f"{target} is no file", "the output must be a file", "Leave out -o to write to stdout.")
+        empty = target.is_file() and not target.stat().st_size  # such as `mktemp` makes
+        with whole_file(target, overwrite=overwrite or empty) as partial:
+            _note(path, namespace, str(target.absolute()))  # first: an erasure meanwhile must name it
+            _write(partial, memory.export())
 
     reading(path, namespace, ask)
 

@@ -6,6 +6,7 @@ import dataclasses
 
 import click
 
+from seasoned.cli.numbers import SignedNumber
 from seasoned.cli.opening import example, json_option, memory_argument, namespace_option, reading, writing
 from seasoned.cli.screen import echo_json, echo_table, echo_text, number, one_line
 from seasoned.errors import counted
@@ -42,7 +43,7 @@ def sources(path: str, namespace: str | None, as_json: bool) -> None:
 )
 @memory_argument
 @click.argument("source")
-@click.argument("factor", type=float)
+@click.argument("factor", type=SignedNumber())
 @namespace_option
 @json_option
 def weigh(path: str, source: str, factor: float, namespace: str | None, as_json: bool) -> None:

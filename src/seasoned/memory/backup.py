@@ -89,7 +89,7 @@ def backup(
         check_path(path)
     if is_url(target):
         raise InputError(
-            "a postgresql:// target", "a backup is a file", "To copy into a server: seasoned memory merge."
+            "a postgresql:// target", "a backup must be a file", "To copy into a server: seasoned memory merge."
         )
     if is_url(source):
         with contextlib.closing(open_store(source, create=False, read_only=True)) as store:
@@ -139,7 +139,7 @@ def restore(
         check_path(path)
     if is_url(source):
         raise InputError(
-            "a postgresql:// source", "a backup is a file", "To copy from a server: seasoned memory backup."
+            "a postgresql:// source", "a backup must be a file", "To copy from a server: seasoned memory backup."
         )
     place = _existing(source)
     _check_store(place)
@@ -163,7 +163,7 @@ def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEnc
     if known:
         raise InputError(
             f"{shown} has namespaces {', '.join(map(repr, known[:10]))}",
-            "a backup is restored into an empty database",
+            "a backup must be restored into an empty database",
             "To add what is missing: seasoned memory merge.",
         )
     _check_whole(place, "Use another backup.")
@@ -180,13 +180,13 @@ def _existing(path: str | os.PathLike[str]) -> Path:
     if not place.exists():
         raise NotFoundError(f"{place}", "this file does not exist", "Check the path.")
     if not place.is_file():
-        raise ForeignStoreError(f"{place} is no regular file", "a store is a file", "Name a file.")
+        raise ForeignStoreError(f"{place} is no regular file", "a store must be a file", "Name a file.")
     return place
 
 
 def _refuse_same(source: Path, target: str | os.PathLike[str]) -> None:
     if os.path.realpath(source) == os.path.realpath(target) or (Path(target).exists() and source.samefile(target)):
-        raise InputError(f"{target}", "a store is not copied onto itself", "Name another file.")
+        raise InputError(f"{target}", "a store must not be copied onto itself", "Name another file.")
 
 
 def _check_store(place: Path) -> None:
@@ -221,7 +221,7 @@ def _check_whole(place: Path, mend: str, shown: Path | None = None) -> None:
     finally:
         file.close()
     if found != "ok":
-        raise IntegrityError(f"{shown or place}: SQLite says {found[:300]!r}", "a store is whole", mend)
+        raise IntegrityError(f"{shown or place}: SQLite says {found[:300]!r}", "a store must be whole", mend)
 
 
 def _finish(

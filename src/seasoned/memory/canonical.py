@@ -63,7 +63,7 @@ def episode_from_line(path: str, episode_id: str, line: str, content: bytes) -> 
     if line_digest("episode", line) != content:
         raise IntegrityError(
             f"{path}: episode {episode_id!r} differs from its hash",
-            "what is read is what was stored",
+            "what is read must be what was stored",
             "Run `seasoned memory verify`, and restore a backup.",
         )
     return episode_from_record(json.loads(line))

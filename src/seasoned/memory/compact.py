@@ -59,7 +59,7 @@ def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None
         if name in before and before[name][1] == revision and before[name][0] != hash_:
             raise IntegrityError(
                 f"{shown}: namespace {name!r} had hash {before[name][0]}, and has {hash_}",
-                "compacting changes nothing that is stored",
+                "compacting must change nothing that is stored",
                 "Restore a backup, and report this.",
             )
     for name in after.keys() & entries.keys():

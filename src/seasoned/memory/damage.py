@@ -50,6 +50,6 @@ def naming_damage(path: str) -> Iterator[None]:
 def _damage(path: str, error: Exception) -> IntegrityError:
     return IntegrityError(
         f"{path}: rows that make no sense ({type(error).__name__}: {str(error)[:200]})",
-        "what is stored can be read as it was written",
+        "what is stored must be readable as it was written",
         "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
     )

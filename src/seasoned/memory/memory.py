@@ -309,7 +309,9 @@ class Memory(Recalling):
         if task is not None:
             check_text("task", task)
         if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
-            raise InputError(f"last = {excerpt(last)}", "it is a whole number, at least 1", "None lists all.")
+            raise InputError(
+                f"last = {excerpt(last)}", "it must be a whole number, at least 1", "Leave it out to list all."
+            )
         about = self._redacted(task)
         return [one for _, _, _, one in self._read(lambda: list(self._reader.episodes(task=about, last=last)))]
 

@@ -91,14 +91,14 @@ def merge(
         >>> folder.cleanup()
     """
     if not sources:
-        raise InputError("no sources", "a merge has one or more", "Name the stores to merge into the target.")
+        raise InputError("no sources", "a merge must have one or more", "Name the stores to merge into the target.")
     if namespace is not None:
         check_text("namespace", namespace)
     for path in (target, *sources):
         check_path(path)
     for source in sources:
         if _same(source, target):
-            raise InputError(shown(source), "a store is not merged into itself", "Name another source.")
+            raise InputError(shown(source), "a store must not be merged into itself", "Name another source.")
     with contextlib.ExitStack() as open_:
         opened = [
             open_.enter_context(contextlib.closing(open_store(source, create=False, read_only=True)))

@@ -114,9 +114,9 @@ def _beside(path: Path, suffix: str) -> Path:
 
 def _check_target(target: Path, overwrite: bool) -> None:
     if target.is_dir():
-        raise InputError(f"{target} is a folder", "the target is a file", "Name a file in it.")
+        raise InputError(f"{target} is a folder", "the target must be a file", "Name a file in it.")
     if not target.parent.is_dir():
-        raise InputError(f"{target.parent}", "the folder of the target exists", "Make it first.")
+        raise InputError(f"{target.parent}", "the folder of the target must exist", "Make it first.")
     if overwrite:
         return
     for suffix in ("", *_BESIDE):
@@ -124,7 +124,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
             raise InputError(
                 f"{_beside(target, suffix)} exists",
                 "nothing is overwritten unasked",
-                "Name another file, or overwrite it (--overwrite).",
+                "Name another file; `export`, `backup` and `restore` also take --overwrite.",
             )
 
 
@@ -206,7 +206,9 @@ def _replace_content(partial: Path, target: Path) -> bool:
             return False
         if code in _BUSY:
             raise StoreBusyError(
-                f"{target} is in use", "a store is overwritten while nobody has it open", "Close it everywhere first."
+                f"{target} is in use",
+                "a store is overwritten only while nobody has it open",
+                "Close it everywhere first.",
             ) from error
         with sqlite.store_errors(str(target), "Restore to another path."):
             raise

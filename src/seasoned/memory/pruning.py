@@ -51,9 +51,11 @@ class Budget:
         for name in ("steps", "bytes"):
             limit = getattr(self, name)
             if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-                raise InputError(f"{name} = {excerpt(limit)}", "a budget is a whole number, at least 0", "Correct it.")
+                raise InputError(
+                    f"{name} = {excerpt(limit)}", "a budget must be a whole number, at least 0", "Correct it."
+                )
         if self.age_s is not None and check_finite("age_s", self.age_s) < 0:
-            raise InputError(f"age_s = {self.age_s}", "an age is at least 0", "Give seconds.")
+            raise InputError(f"age_s = {self.age_s}", "an age must be at least 0", "Give seconds.")
 
 
 @dataclass(frozen=True, slots=True)

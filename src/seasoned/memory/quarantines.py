@@ -65,7 +65,9 @@ class QuarantineWriter:
         row = self._row("SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id)
         if not row:
             raise NotFoundError(
-                f"quarantine {excerpt(quarantine_id)}", "it is not in this namespace", "See memory.quarantines()."
+                f"quarantine {excerpt(quarantine_id)}",
+                "it is not in this namespace",
+                "See: seasoned memory quarantines (in Python: memory.quarantines()).",
             )
         if row[1] is None:
             self._store.execute(

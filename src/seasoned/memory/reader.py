@@ -302,7 +302,7 @@ class Reader:
             if digest("episode", episode_record(episode)) != content:
                 raise IntegrityError(
                     f"{self._store.path}: episode {name!r} differs from its hash",
-                    "what is read is what was stored",
+                    "what is read must be what was stored",
                     "Run `seasoned memory verify`, and restore a backup.",
                 )
             yield ordinal, created_at, content, episode

@@ -57,7 +57,7 @@ class Selection:
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, check_finite(name, getattr(self, name)))
         if not self.record():
-            raise InputError("nothing is selected", "a selection names an episode, a source or a time", "Name one.")
+            raise InputError("nothing is selected", "a selection must name an episode, a source or a time", "Name one.")
         if self.source is not None and self._of_episodes():
             raise InputError(
                 f"source and {', '.join(self._of_episodes())}",
@@ -66,7 +66,7 @@ class Selection:
             )
         if self.since is not None and self.until is not None and self.since >= self.until:
             raise InputError(
-                f"since {self.since} until {self.until}", "a window begins before it ends", "Exchange the two."
+                f"since {self.since} until {self.until}", "a window must begin before it ends", "Exchange the two."
             )
 
     @classmethod

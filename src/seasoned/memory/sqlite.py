@@ -86,13 +86,13 @@ class SqliteStore(sqlite.Connection):
         if self.file is not None:
             file = Path(self.path)
             if file.is_dir():
-                raise ForeignStoreError(f"{file} is a folder", "a memory is a file", "Name a file in it.")
+                raise ForeignStoreError(f"{file} is a folder", "a memory must be a file", "Name a file in it.")
             if not file.exists() and (read_only or not create):
                 raise NotFoundError(
                     f"{file}", "this memory does not exist", "Check the path, or record an episode first."
                 )
             if not file.parent.is_dir():
-                raise StoreError(f"{file.parent}", "the folder of a memory exists", "Make it first.")
+                raise StoreError(f"{file.parent}", "the folder of a memory must exist", "Make it first.")
             _refuse_lonely_log(Path(self.file))
         with self.lock, _store_errors(self.path):
             self.check_open()

@@ -15,6 +15,9 @@ __all__ = ["MemoryStats", "gather_stats"]
 class MemoryStats:
     """What a namespace holds. `spread` is the robust spread of its mean returns at `gamma`, in reward units.
 
+    `mean_episode_reward` is over `mean_over_episodes`: those that are evidence, so neither aborted, nor
+    quarantined, nor waiting.
+
     `waiting`: how many of the episodes have arrived, but are not folded: `search` and `evidence` know them, and so does
     `spread`; states, actions and the mean reward are counted without them. There are some only where this memory may
     not write, or a writer holds the namespace.
@@ -34,6 +37,7 @@ class MemoryStats:
     tasks: int
     feedback: int
     mean_episode_reward: float | None
+    mean_over_episodes: int
     spread: float
     size_bytes: int | None
 
@@ -71,6 +75,7 @@ def gather_stats(
         tasks=tasks,
         feedback=count("feedback"),
         mean_episode_reward=reward / finished if finished else None,
+        mean_over_episodes=int(finished),
         spread=spread,
         size_bytes=store.size_bytes(),
     )

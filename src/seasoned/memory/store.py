@@ -203,7 +203,7 @@ def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -
         return PostgresStore(str(path), create=create, read_only=read_only)
     if re.match(r"[a-z][a-z0-9+.-]*://", str(path)):
         raise InputError(
-            f"a URL that begins with {str(path).partition('//')[0]}//", "a store is a file or postgresql://...",
+            f"a URL that begins with {str(path).partition('//')[0]}//", "a store must be a file or postgresql://...",
             "Name one of these.",
         )  # fmt: skip
     from seasoned.memory.sqlite import SqliteStore

@@ -59,7 +59,7 @@ class _Check:
         if not holds:
             raise IntegrityError(
                 f"{self._path}: {what}",
-                "what is derived equals what it is derived from",
+                "what is derived must equal what it is derived from",
                 "Restore a backup, or export the episodes and import them into a new store.",
             )
 

@@ -69,7 +69,7 @@ class Sources(Keeper):
         """
         check_text("source", source)
         if check_finite("factor", factor) < 0:
-            raise InputError(f"factor = {factor}", "a factor is at least 0", "0 leaves the source without a say.")
+            raise InputError(f"factor = {factor}", "a factor must be at least 0", "0 leaves the source without a say.")
         now_us = int(time.time() * 1e6)
         counts: list[int] = []
 

@@ -53,7 +53,9 @@ def listen(host: str, port: int, *, secured: bool) -> socket.socket:
         listening.listen(_BACKLOG)
     except OSError as error:
         listening.close()
-        raise ConfigError(f"{host}:{port}: {error.strerror}", "the port must be free", "Name another --port.") from error
+        raise ConfigError(
+            f"{host}:{port}: {error.strerror}", "the port must be free", "Name another --port."
+        ) from error
     return listening
 
 

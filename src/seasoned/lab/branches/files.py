@@ -17,7 +17,7 @@ from seasoned.lab.branches.exchange import Exchange
 from seasoned.lab.branches.growth import Base, base_of, grown, lines_of
 from seasoned.lab.branches.opening import open_branch
 from seasoned.memory import Memory
-from seasoned.memory.backup import backup
+from seasoned.memory.backup import backup, restore
 from seasoned.memory.keeping import Copy
 from seasoned.memory.partial import StoreFile, whole_file
 from seasoned.memory.schema import SCHEMA_VERSION
@@ -54,7 +54,7 @@ def switch(exchange: Exchange) -> tuple[str, int]:
             _copy(held, partial)
         try:
             new = Path(folder) / "new.db"
-            backup(candidate, new, encoder=encoder)
+            restore(candidate, new, encoder=encoder)  # which notes no copy: this one is gone in a moment
             for name in Memory.namespaces(retired):
                 carried += _carry(retired, new, candidate, name, exchange.base.get(name), encoder)
             _single_file(new)

@@ -100,7 +100,7 @@ class Journal:
                 raise StoreError(
                     f"{live} is not as promotion {entry['id']} left it, nor as it found it",
                     "what is rolled back may have grown, and is otherwise as it was promoted",
-                    f"Restore {entry['retired_path']} by hand: seasoned memory restore.",
+                    _by_hand(entry),
                 )
             if "rolled_back" in entry:
                 undone.add(entry["rolled_back"])
@@ -111,6 +111,21 @@ class Journal:
     def nothing_promoted(self, live: str) -> NotFoundError:
         """Return the error that says that there is no promotion to take back."""
         return NotFoundError(f"{live}: no promotion", "what is rolled back was promoted", f"See {self.path}.")
+
+
+def _by_hand(entry: Mapping[str, Any]) -> str:
+    """What is left to do: what was replaced is as it was, with whatever was erased from the live memory since."""
+    path = entry["retired_path"]
+    if is_url(entry["live"]):
+        name = entry["retired_namespace"]
+        return (
+            f"Namespace {name!r} still holds what was erased or taken back since: erase there first "
+            f"(seasoned memory erase --namespace {name} --subject NAME), then go on with that namespace."
+        )
+    return (
+        f"{path} still holds what was erased or taken back since: erase there first (seasoned memory erase {path} "
+        f"--subject NAME), then put it back: seasoned memory restore {path} {entry['live']} --overwrite."
+    )
 
 
 def _covers(whole: Mapping[str, Base], part: Mapping[str, Base]) -> bool:

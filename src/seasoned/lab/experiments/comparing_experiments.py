@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,10 @@ from seasoned.errors import InputError
 from seasoned.lab.experiments.comparing import paired_scores, sign_flip_p_value, verdict
 from seasoned.lab.experiments.measures import Estimate, estimate
 from seasoned.lab.experiments.results import Results
-from seasoned.lab.experiments.wording import bounds, mean_text
+from seasoned.lab.experiments.wording import WIDTH, bounds, mean_text, plural, wrapped
 
 __all__ = ["ArmChange", "ExperimentComparison", "compare_reports"]
 
-_WIDTH = 80
 _ALWAYS_DIFFER = {"sessions", "began_at"}
 
 
@@ -29,6 +27,8 @@ class ArmChange:
         difference: of average scores over the episodes that both played, paired by seed, in points.
         p, adjusted: by flipping signs, and adjusted for all rows by Holm.
         verdict: `better` (the second is), `worse`, `no difference shown`, `too few runs`.
+        episodes: how many of each pair were compared, the least and the most: those that both runs played.
+        longest: the most that any of these runs played.
     """
 
     task: str
@@ -37,6 +37,17 @@ class ArmChange:
     p: float
     adjusted: float
     verdict: str
+    episodes: tuple[int, int]
+    longest: int
+
+    @property
+    def over(self) -> str:
+        """What was compared, in words."""
+        least, most = self.episodes
+        n = plural(most, "episode") if least == most else f"{least} to {plural(most, 'episode')}"
+        if least == self.longest:
+            return f"over {n}"
+        return f"over the first {'episode' if most == 1 else n} of {self.longest}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,29 +74,30 @@ class ExperimentComparison:
                 "p": each.p,
                 "adjusted": each.adjusted,
                 "verdict": each.verdict,
+                "episodes": list(each.episodes),
+                "longest": each.longest,
             }
             for each in self.changes
         ]
         return {"changes": rows, "differs": list(self.differs), "unpaired": list(self.unpaired)}
 
     def __str__(self) -> str:
-        return self.summary
+        return self.text(WIDTH)
 
-    @property
-    def summary(self) -> str:
-        """For a terminal, at most 80 columns."""
+    def text(self, width: int | None = None) -> str:
+        """Return it in lines, at most `width` columns wide; None: no line is wrapped."""
         lines = ["average score, the second less the first, in points, paired by seed:"]
         lines += [
             f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} "
-            f"{bounds(each.difference, signed=True)}, n\xa0=\xa0{each.difference.n}: {each.verdict}"
+            f"{bounds(each.difference, signed=True)}, n\xa0=\xa0{each.difference.n}, {each.over}: {each.verdict}"
             if each.difference.interval is not None
-            else f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} (n\xa0=\xa01, no interval)"
+            else f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} (n\xa0=\xa01, no interval), "
+            f"{each.over}"
             for each in self.changes
         ]
         lines += ["what differs:", *self.differs] if self.differs else ["the suites and their records do not differ"]
         lines += ["not paired:", *self.unpaired] if self.unpaired else []
-        wrapped = [textwrap.wrap(line, _WIDTH, subsequent_indent="  ") for line in lines]
-        return "\n".join(part.replace("\xa0", " ") for each in wrapped for part in each)
+        return wrapped(lines, width)
 
 
 def compare_reports(a: Results, b: Results) -> ExperimentComparison:
@@ -100,38 +112,41 @@ def compare_reports(a: Results, b: Results) -> ExperimentComparison:
     Raises:
         InputError: no run of one can be paired with a run of the other.
     """
-    raw: list[tuple[str, str, Estimate]] = []
+    raw: list[tuple[str, str, Estimate, list[int], int]] = []
     unpaired: list[str] = []
     for task, arm in dict.fromkeys((cell.cell.task, cell.cell.arm) for each in (a, b) for cell in each.cells):
-        differences, why = _differences(a, b, task, arm)
+        differences, compared, longest, why = _differences(a, b, task, arm)
         found = estimate(differences)
         if found is None:
             unpaired.append(f"{task}, {arm}: {why}")
         else:
-            raw.append((task, arm, found))
+            raw.append((task, arm, found, compared, longest))
     if not raw:
         raise InputError(
             f"{a.folder} and {b.folder}: {'; '.join(unpaired[:3])}",
             "runs are compared where task, environments, arm and seed agree",
             "Run both suites on the same tasks and seeds, to the end.",
         )
-    p = [sign_flip_p_value(found.values) for _, _, found in raw]
+    p = [sign_flip_p_value(found.values) for _, _, found, _, _ in raw]
     changes = tuple(
-        ArmChange(task, arm, found, each, adjusted, verdict(found, adjusted, len(raw)))
-        for (task, arm, found), each, adjusted in zip(raw, p, holm(p).tolist(), strict=True)
+        ArmChange(task, arm, found, each, adjusted, verdict(found, adjusted, len(raw)), (min(n), max(n)), longest)
+        for (task, arm, found, n, longest), each, adjusted in zip(raw, p, holm(p).tolist(), strict=True)
     )
     return ExperimentComparison(changes, tuple(_differs(a, b)), tuple(unpaired))
 
 
-def _differences(a: Results, b: Results, task: str, arm: str) -> tuple[list[float], str]:
+def _differences(a: Results, b: Results, task: str, arm: str) -> tuple[list[float], list[int], int, str]:
+    """Return by seed the difference and over how many episodes; the most of any run; and why there is none."""
     envs = [next((t.env for t in each.suite.tasks if t.name == task), None) for each in (a, b)]
     if envs[0] != envs[1]:
-        return [], "its environments differ, or one suite lacks it"
+        return [], [], 0, "its environments differ, or one suite lacks it"
     first = {cell.cell.seed: cell for cell in a.of(task, arm)}
     second = {cell.cell.seed: cell for cell in b.of(task, arm)}
     shared = sorted(first.keys() & second.keys())
     pairs = [paired_scores(second[seed], first[seed]) for seed in shared]
-    return [ours - theirs for ours, theirs in pairs], "no seed has a finished run in both"
+    played = [(len(first[seed].episodes), len(second[seed].episodes)) for seed in shared]
+    compared, longest = [min(pair) for pair in played], max(map(max, played), default=0)
+    return [ours - theirs for ours, theirs in pairs], compared, longest, "no seed has a finished run in both"
 
 
 def _differs(a: Results, b: Results) -> Iterator[str]:

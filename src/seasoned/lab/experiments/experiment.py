@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import time
 from collections.abc import Callable
@@ -10,10 +11,10 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import provenance
-from seasoned.errors import ConfigError, InputError
+from seasoned.errors import ConfigError, InputError, SeasonedError
 from seasoned.lab.experiments.arms import check_arm
 from seasoned.lab.experiments.cascading import check_fill
-from seasoned.lab.experiments.locking import alone
+from seasoned.lab.experiments.locking import LOCK, alone
 from seasoned.lab.experiments.results import (
     DRAFT,
     FILE,
@@ -23,6 +24,7 @@ from seasoned.lab.experiments.results import (
     write_lab_file,
 )  # fmt: skip
 from seasoned.lab.experiments.scheduling import Schedule
+from seasoned.lab.experiments.sessions import ERROR, INTERRUPTED, ended
 from seasoned.lab.experiments.spending import Spending
 from seasoned.lab.experiments.suite import Budget, Cell, Suite, Task
 from seasoned.lab.experiments.workers import Job, clear, stop
@@ -30,7 +32,6 @@ from seasoned.protocols import Usage
 
 __all__ = ["Experiment", "Progress"]
 
-_LOCK = "lock"
 _WAIT_S = 30.0
 
 Progress = Callable[[str], None]
@@ -44,6 +45,7 @@ class Experiment:
     Args:
         folder: of the experiment; one process at a time runs it.
         suite: what is asked.
+        made: the folders that `begin` has made for it, the experiment's first.
 
     Example:
         >>> from seasoned.lab.experiments.suite_reading import load_suite
@@ -52,6 +54,7 @@ class Experiment:
 
     folder: Path
     suite: Suite
+    made: tuple[Path, ...] = ()
 
     @staticmethod
     def begin(folder: Path, suite: Suite) -> Experiment:
@@ -67,28 +70,29 @@ class Experiment:
         for arm in suite.arms:
             check_arm(arm)
         check_fill(suite)
+        made = tuple(each for each in (folder, *folder.parents) if not each.exists())
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
         if not (folder / FILE).exists():
             _check_empty(folder)
-            with alone(folder / _LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
+            with alone(folder / LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
                 if not (folder / FILE).exists():  # else another process has begun it meanwhile
                     write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
         known, record = read_lab_file(folder)
         if known.to_json() != suite.to_json():
             if _nothing_was_played(folder):  # a misspelt suite can be corrected
-                with alone(folder / _LOCK, f"{folder} is being run"):
+                with alone(folder / LOCK, f"{folder} is being run"):
                     shutil.rmtree(folder / "runs", ignore_errors=True)
                     write_lab_file(folder, suite, record)
-                return Experiment(folder, suite)
+                return Experiment(folder, suite, made)
             raise ConfigError(
                 f"{folder} holds another experiment: {known.name} ({_difference(known, suite)})",
                 "a folder holds one experiment",
                 "Choose another folder, or go on with it: seasoned lab resume.",
             )
-        return Experiment(folder, known)
+        return Experiment(folder, known, made)
 
     @staticmethod
     def find(folder: Path) -> Experiment:
@@ -105,6 +109,7 @@ class Experiment:
         workers: int | str = 1,
         budget: Budget | None = None,
         cache: Path | None = None,
+        begins: Callable[[], None] = lambda: None,
         progress: Progress = lambda line: None,
         command: str | None = None,
     ) -> Results:
@@ -121,6 +126,7 @@ class Experiment:
                 it is in fails its own run.
             budget: instead of the suite's; what earlier parts of the experiment spent counts, but for seconds.
             cache: the file of the model's answers; one in the folder if None.
+            begins: called when nothing was refused, before the first episode.
             progress: told of each episode.
             command: what a person typed for it; the record keeps the first, and each session's own.
 
@@ -138,7 +144,7 @@ class Experiment:
                 "Give both prices a million tokens (model_settings in the suite), or limit tokens.",
             )
         cache = self.folder / "answers.db" if cache is None else cache
-        with alone(self.folder / _LOCK, f"{self.folder} is being run"):
+        with alone(self.folder / LOCK, f"{self.folder} is being run"):
             before = load_results(self.folder)
             usage = sum((c.lost + sum((e.usage for e in _episodes(c)), Usage()) for c in before.cells), Usage())
             spending = Spending(budget, usage)
@@ -148,7 +154,7 @@ class Experiment:
             if command is not None:
                 record.setdefault("command", command)
                 session["command"] = command
-            record["sessions"] = [*record.get("sessions", []), session]
+            record["sessions"] = [*ended(record.get("sessions", []), self.folder, begins=True), session]
             write_lab_file(self.folder, self.suite, record)  # now, so that a kill leaves it
             clear(self.folder)
 
@@ -159,15 +165,32 @@ class Experiment:
                 if spending.limit:
                     stop(self.folder)
 
+            stopped: str | None = None
             try:
-                if not spending.limit:
+                if spending.limit:
+                    begins()
+                else:
                     job = Job(str(self.folder.resolve()), str(cache.resolve()), budget, usage)
-                    Schedule(self.folder, self.suite, job, told, self._new(before)).play(workers, todo)
+                    Schedule(self.folder, self.suite, job, told, self._new(before), begins).play(workers, todo)
+            except KeyboardInterrupt:
+                stopped = INTERRUPTED
+                raise
+            except SeasonedError as error:
+                stopped = f"{ERROR}{error.seen}"
+                raise
             finally:
-                session |= {"seconds": time.time() - session["at"], "stopped": spending.limit}
+                session |= {"seconds": time.time() - session["at"], "stopped": stopped or spending.limit}
                 write_lab_file(self.folder, self.suite, record)
                 clear(self.folder)
         return load_results(self.folder)
+
+    def discard(self) -> None:
+        """Take the folder away again if `begin` has made it, and no run has left anything in it."""
+        if self.made and not any((self.folder / "runs").rglob("*.json*")):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            for parent in self.made[1:]:
+                with contextlib.suppress(OSError):  # somebody else uses it by now
+                    parent.rmdir()
 
     def _new(self, before: Results) -> list[Task]:
         """The tasks of which nothing was played; what opens no more since is the trouble of its own runs."""
@@ -178,7 +201,7 @@ class Experiment:
 
 def _check_empty(folder: Path) -> None:
     """What a process that was killed here has left behind is ours."""
-    if any(each.name not in (_LOCK, DRAFT) for each in folder.iterdir()):
+    if any(each.name not in (LOCK, DRAFT) for each in folder.iterdir()):
         if (folder / FILE).exists():
             return  # begun meanwhile
         raise InputError(

@@ -28,6 +28,7 @@ from seasoned.lab.experiments.measures import (
 )
 from seasoned.lab.experiments.missing_runs import WorstCase, worst_cases
 from seasoned.lab.experiments.results import CellResults, Results
+from seasoned.lab.experiments.sessions import ended
 from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Suite, Task
 from seasoned.protocols import Usage
 
@@ -138,7 +139,7 @@ class Findings:
         unread: files of runs that could not be read, a line each; all else of these runs counts.
         changed_code: modules of environments of one's own whose code is not the same in all that was played.
         lost: what episodes that broke off had asked of the model; no other number has it.
-        stopped: the limit of the budget that stopped the last part of the experiment; None if none did.
+        stopped: what ended the last session before its runs did, such as a limit of the budget; None if nothing did.
         record: provenance, as the experiment kept it.
         runs, done: learning runs asked for, and finished.
         again: the command that draws all of it again.
@@ -200,7 +201,7 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
     if audited not in get_args(Audited):
         raise InputError(f"audited = {excerpt(audited)}", "it is 'none', 'ours' or 'all'", "Leave it out.")
     suite, found = results.suite, claims(results)
-    sessions = results.record.get("sessions") or [{}]
+    sessions = ended(results.record.get("sessions") or [], results.folder)
     flips, unread = audit_arms(results, lambda arm: _is_audited(arm, suite, audited), progress)
     unusable, damaged = _unusable(results)
     again = ["seasoned", "lab", "report", str(results.folder), *(() if audited == "ours" else ("--audit", audited))]
@@ -217,8 +218,8 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
         (*unread, *damaged),
         _changed(results),
         sum((cell.lost for cell in results.cells), Usage()),
-        sessions[-1].get("stopped"),
-        results.record,
+        sessions[-1].get("stopped") if sessions else None,
+        {**results.record, "sessions": sessions},
         len(results.cells),
         sum(cell.done for cell in results.cells),
         shlex.join(again),

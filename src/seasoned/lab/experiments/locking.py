@@ -10,7 +10,10 @@ from pathlib import Path
 
 from seasoned.errors import ConfigError, InputError
 
-__all__ = ["alone"]
+__all__ = ["LOCK", "alone", "is_held"]
+
+LOCK = "lock"
+"""The file in a folder of an experiment by whose lock one process at a time runs it."""
 
 _POLL_S = 0.1
 
@@ -54,6 +57,23 @@ def alone(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
             except OSError as error:
                 raise _unusable(file, error) from error
         yield
+
+
+def is_held(file: Path) -> bool:
+    """Whether somebody holds the lock of a file; nobody does where there is none.
+
+    Example:
+        >>> is_held(Path("no such folder/lock"))
+        False
+    """
+    try:
+        with file.open("rb") as opened:
+            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # it is not there, or cannot be locked by anybody
+    return False
 
 
 def _unusable(file: Path, error: OSError) -> InputError:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,12 +12,12 @@ from seasoned.lab.experiments.findings import Audited, Findings, find, role
 from seasoned.lab.experiments.report_html import render
 from seasoned.lab.experiments.report_plots import draw_pictures
 from seasoned.lab.experiments.results import Results
-from seasoned.lab.experiments.wording import changed_sentence, plural, sentence, worst_sentence
+from seasoned.lab.experiments.sessions import early_end
+from seasoned.lab.experiments.wording import WIDTH, changed_sentence, plural, sentence, worst_sentence, wrapped
 
 __all__ = ["Report", "write_report"]
 
 FORMAT = 1
-_WIDTH = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +27,7 @@ class Report:
     Args:
         html, data: the page and the numbers.
         pictures: PNG files by name; empty where the extra `plot` is missing, as the summary then says.
-        summary: for a terminal, at most 80 columns.
+        summary: for a terminal.
         findings: the numbers.
     """
 
@@ -45,6 +44,7 @@ def write_report(
     *,
     audited: Audited = "ours",
     progress: Callable[[str], None] = lambda line: None,
+    width: int | None = WIDTH,
 ) -> Report:
     """Write `report.html`, `report.json` and the pictures into the folder `out`, and return where they are.
 
@@ -56,6 +56,7 @@ def write_report(
         audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit by number of neighbours:
             `none`, `ours` or `all`; it takes some milliseconds a stored step, the first time.
         progress: told of what takes longer than 10 seconds, in a line each.
+        width: columns of the summary; None: no line is wrapped.
 
     Raises:
         InputError: `out` cannot be written, or `audited` is none of its values.
@@ -80,10 +81,10 @@ def write_report(
         html.write_text(render(found, pictures, missing), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
-    return Report(html, data, pictures, _summary(found, missing), found)
+    return Report(html, data, pictures, _summary(found, missing, width), found)
 
 
-def _summary(found: Findings, missing: str | None) -> str:
+def _summary(found: Findings, missing: str | None, width: int | None) -> str:
     lines = [f"{found.suite.name}: {found.done} of {plural(found.runs, 'run')} finished"]
     for claim in found.claims:
         lines.append(sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)))
@@ -93,20 +94,17 @@ def _summary(found: Findings, missing: str | None) -> str:
         lines.append(f"{plural(len(found.unread), 'file')} could not be read; the first: {found.unread[0]}")
     if found.changed_code:
         lines.append(changed_sentence(found.changed_code))
-    if found.stopped:
-        lines.append(f"The budget stopped the experiment: {found.stopped}.")
+    if (stopped := early_end(found.stopped)) is not None:
+        lines.append(stopped)
     if crashed := [each for each in found.troubles if each.error is not None]:
         first = crashed[0]
         cell = f"{first.task}, {first.arm}, seed {first.seed}"
         lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {cell}: {first.error}")
     if missing is not None:
         lines.append(f"No pictures: {missing}")
-    wrapped = []
-    for line in lines:
-        indent = "  " if line.startswith("  ") else ""
-        whole = _plain(line).replace("n = ", "n\xa0=\xa0")
-        wrapped.append(textwrap.wrap(whole, _WIDTH, initial_indent=indent, subsequent_indent=f"{indent}  "))
-    return "\n".join(part.replace("\xa0", " ") for each in wrapped for part in each)
+    indents = ["  " if line.startswith("  ") else "" for line in lines]
+    whole = (indent + _plain(line).replace("n = ", "n\xa0=\xa0") for indent, line in zip(indents, lines, strict=True))
+    return wrapped(whole, width)
 
 
 def _plain(text: str) -> str:

@@ -12,7 +12,7 @@ from seasoned.lab.experiments.comparing import Claim
 from seasoned.lab.experiments.findings import Findings, TaskFindings, role
 from seasoned.lab.experiments.report_sections import flips, provenance, splits, troubles, wins_table
 from seasoned.lab.experiments.report_style import STYLE
-from seasoned.lab.experiments.report_tables import glyph, source
+from seasoned.lab.experiments.report_tables import SECTIONS, glyph, heading, scale, source
 from seasoned.lab.experiments.report_tasks import arms, task_tables
 from seasoned.lab.experiments.wording import badge, changed_sentence, mean_text, plural, sentence, worst_sentence
 
@@ -38,7 +38,7 @@ def render(found: Findings, pictures: Mapping[str, Path], no_pictures: str | Non
             _answer(found),
             arms(found),
             _curves(found, pictures, no_pictures),
-            '<h2 id="tasks">Every arm at every task</h2>',
+            heading("tasks"),
             *(task_tables(found, task) for task in found.tasks),
             wins_table(found),
             flips(found),
@@ -69,9 +69,7 @@ def _head(found: Findings) -> str:
         )
     if found.changed_code:
         warning += f'<p class="warning">{escape(changed_sentence(found.changed_code))}</p>'
-    links = {"answer": "The answer", "arms": "Arms", "curves": "Curves", "tasks": "Tasks", "wins": "Wins",
-             "flips": "Flips", "splits": "Splits", "troubles": "What failed", "provenance": "Provenance"}  # fmt: skip
-    nav = "".join(f'<a href="#{key}">{name}</a>' for key, name in links.items())
+    nav = "\n".join(f'<a href="#{key}">{escape(name)}</a>' for key, name in SECTIONS.items())
     return (
         f'<header><h1>{escape(suite.name)}</h1><p class="about">{escape(suite.about)}</p>'
         f"<p>{escape(size)}; {state}.</p>{warning}<nav>{nav}</nav></header>\n"
@@ -98,8 +96,10 @@ def _answer(found: Findings) -> str:
             f"{_qualified(found, claim)}</div>"
             f"<div>{picture}</div></li>"
         )
+    if drawn is not None:
+        items.append(f'<li class="scale"><div>{scale(min(ends), max(ends), drawn)}</div></li>')
     listed = f'<ul class="answer">{"".join(items)}</ul><!-- intervals -->\n'
-    return f'<h2 id="answer">The answer</h2>{listed}<p class="source">{source(found.again)}</p>\n'
+    return f'{heading("answer")}{listed}<p class="source">{source(found.again)}</p>\n'
 
 
 def _qualified(found: Findings, claim: Claim) -> str:
@@ -134,7 +134,7 @@ def _intervals_note(found: Findings, n: int) -> str:
 
 
 def _curves(found: Findings, pictures: Mapping[str, Path], no_pictures: str | None) -> str:
-    parts = ['<h2 id="curves">Learning curves</h2>', f'<p class="note">{_CURVES_NOTE}</p>']
+    parts = [heading("curves"), f'<p class="note">{_CURVES_NOTE}</p>']
     if no_pictures is not None:
         parts.append(f'<p class="warning">No pictures: {escape(no_pictures)}</p>')
     elif not any(name.startswith("curves ") for name in pictures):

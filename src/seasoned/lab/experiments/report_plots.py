@@ -16,7 +16,9 @@ __all__ = ["draw_pictures"]
 
 _INK, _SOFT = "#222222", "#6b6b6b"
 _REFERENCE, _OURS = "#8c8c8c", "#0b4f8a"
-_OTHERS = ("#d55e00", "#009e73", "#aa4499", "#b8860b")  # told apart by those who see no red or no green
+# Neighbours are told apart by those who see no red or no green; those of the same dashes by anybody.
+_OTHERS = ("#d55e00", "#009e73", "#aa4499", "#b8860b", "#882255", "#cc6677", "#117733", "#56b4e9", "#44aa99", "#661100",
+           "#999933", "#7b61c9")  # fmt: skip
 _DASHES: tuple[Any, ...] = ((0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1, 2)), (0, (3, 1, 1, 1, 1, 1)))
 _MOST_LINES = 6
 _FRAMES_FROM = 3
@@ -70,8 +72,9 @@ def _gains(pyplot: Any, found: Findings) -> Any:
     shown = [(claim, claim.gain) for claim in found.claims if claim.gain is not None]
     figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.42 * len(shown)))
     axes.axvline(0.0, color=_REFERENCE, linewidth=1.2)
+    looks = _looks(found)
     for y, (claim, gain) in enumerate(shown):
-        colour = _INK if role(found.suite.arm(claim.arm), found.suite) != "ours" else _OURS
+        colour = looks[claim.arm][0]
         clear = claim.verdict in {"better", "worse"}
         if gain.interval is not None:
             axes.plot(
@@ -92,10 +95,10 @@ def _gains(pyplot: Any, found: Findings) -> Any:
 
 def _curves(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
     figure, axes = pyplot.subplots(figsize=(7.5, 4.0))
-    styles = iter(zip(_OTHERS, _DASHES, strict=True))
+    looks = _looks(found)
     ends: list[tuple[float, str, str]] = []
     for row in _readable(found, rows):
-        colour, dash = {"reference": (_REFERENCE, "-"), "ours": (_OURS, "-")}.get(_role(found, row)) or next(styles)
+        colour, dash = looks[row.arm]
         heavy = _role(found, row) in {"ours", "reference"}
         end = _line(axes, row, colour, dash, 2.6 if heavy else 1.4, band=0.2 if heavy else None)
         ends.append((end, row.arm, colour))
@@ -107,7 +110,7 @@ def _curves(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
 def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
     """Small multiples: the same axes for all, the reference behind each."""
     reference = next((row for row in rows if row.arm == found.suite.reference), None)
-    others = [row for row in rows if row is not reference]
+    others, looks = [row for row in rows if row is not reference], _looks(found)
     columns = min(4, max(2, len(others)))
     lines = math.ceil(len(others) / columns)
     figure, frames = pyplot.subplots(
@@ -118,7 +121,7 @@ def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
     for axes, row in zip(frames.flat, others, strict=False):
         if reference is not None:
             _line(axes, reference, _REFERENCE, (0, (4, 2)), 1.2, band=0.12)
-        _line(axes, row, _OURS, "-", 1.8, band=0.22)
+        _line(axes, row, looks[row.arm][0], "-", 1.8, band=0.22)
         axes.set_title(f"{row.arm}  (n = {row.n})", fontsize=9, loc="left")
         axes.tick_params(labelsize=8)
     _limits(frames[0][0], rows, task.max_score)
@@ -130,6 +133,18 @@ def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
     figure.suptitle(title, x=0.015, ha="left", fontsize=9.5, color=_SOFT)
     figure.tight_layout()
     return figure
+
+
+def _looks(found: Findings) -> dict[str, tuple[str, Any]]:
+    """Each arm's colour and dashes: the same in every picture, whichever arms are in it."""
+    ours = {"reference": (_REFERENCE, "-"), "ours": (_OURS, "-")}
+    looks: dict[str, tuple[str, Any]] = {}
+    others = 0
+    for arm in found.suite.arms:
+        known = ours.get(role(arm, found.suite))
+        looks[arm.name] = known or (_OTHERS[others % len(_OTHERS)], _DASHES[others % len(_DASHES)])
+        others += known is None
+    return looks
 
 
 def _role(found: Findings, row: ArmRow) -> str:

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 from seasoned.lab.experiments.comparing import Win
 from seasoned.lab.experiments.findings import Findings, role
 from seasoned.lab.experiments.flips import FlipGroup
-from seasoned.lab.experiments.report_tables import cell, row_head, table
+from seasoned.lab.experiments.report_tables import cell, heading, row_head, table
+from seasoned.lab.experiments.sessions import early_end
 from seasoned.lab.experiments.wording import bounds, mean_text, plural
 
 __all__ = ["flips", "provenance", "splits", "troubles", "wins_table"]
@@ -36,8 +38,8 @@ def wins_table(found: Findings) -> str:
         part = f", {number + 1} of {tables}" if tables > 1 else ""
         shown.append(table(f"Every arm against every other{part}", ["arm", *others], rows, found.again))
     return (
-        '<h2 id="wins">Wins</h2>'
-        "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
+        heading("wins")
+        + "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
         "tasks likewise by the mean, and the mean difference over seeds with its interval. Nothing here is "
         "adjusted for being many, so nothing here is a verdict.</p>" + "".join(shown)
     )
@@ -61,8 +63,7 @@ def _win(win: Win | None) -> str:
 def flips(found: Findings) -> str:
     """Return how often memory changed the action, and how that turned out."""
     parts = [
-        '<h2 id="flips">What memory changed</h2>'
-        '<p class="note">A decision is flipped if its likeliest action is another one '
+        heading("flips") + '<p class="note">A decision is flipped if its likeliest action is another one '
         "with memory than without. Every stored step is decided again on what was known before its episode. "
         "<em>Helped</em>: mean return after a flip where memory's action was taken, less that where the model's was, "
         "over the runs that have both; the two differ in states and times too, so it is a look, not a proof. "
@@ -120,7 +121,7 @@ def _flip_row(group: FlipGroup) -> list[str]:
 
 def splits(found: Findings) -> str:
     """Return each split apart: the end of learning, new slots, held-out tasks."""
-    parts = ['<h2 id="splits">Does it carry over?</h2>']
+    parts = [heading("splits")]
     names = list(dict.fromkeys(row.split for row in found.splits))
     if not names:
         return parts[0] + "<p>The suite asks for no transfer episodes.</p>\n"
@@ -160,9 +161,9 @@ def splits(found: Findings) -> str:
 
 def troubles(found: Findings) -> str:
     """Return what failed, and what did not end."""
-    parts = ['<h2 id="troubles">What failed</h2>']
-    if found.stopped:
-        parts.append(f'<p class="warning">The budget stopped the experiment: {escape(str(found.stopped))}.</p>')
+    parts = [heading("troubles")]
+    if (stopped := early_end(found.stopped)) is not None:
+        parts.append(f'<p class="warning">{escape(stopped)}</p>')
     parts += [_unread(found), _unusable(found), _lost(found)]
     if not found.troubles:
         nothing = "Every run finished." if any(parts[1:]) else "Nothing: every run finished."
@@ -242,13 +243,13 @@ def provenance(found: Findings) -> str:
     }
     facts |= {key: value for key, value in record.items() if key not in _SHOWN_ELSEWHERE}
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items() if v is not None)
-    parts = [f'<h2 id="provenance">Provenance</h2><dl>{listed}</dl>']
+    parts = [f"{heading('provenance')}<dl>{listed}</dl>"]
     rows = [
         (
             "",
             [
                 f"<td>{escape(str(_when(s.get('at'))))}</td><td>{escape(str(s.get('workers', '')))}</td>",
-                f"<td>{escape(format(float(s.get('seconds', 0.0)), ',.0f'))}</td>",
+                _seconds(s),
                 f"<td>{escape(str(s.get('stopped') or 'nothing'))}</td>",
                 f"<td>{escape(str(s.get('revision') or '')[:12])}</td>",
                 f'<td class="left wide">{escape(str(s.get("command") or "not recorded"))}</td>',
@@ -265,6 +266,15 @@ def provenance(found: Findings) -> str:
     suite = escape(json.dumps(found.suite.to_json(), indent=2))
     parts.append(f"<details><summary>The suite</summary><pre>{suite}</pre></details>")
     return "".join(parts)
+
+
+def _seconds(session: Mapping[str, Any]) -> str:
+    """How long it ran; of one that was killed, until the last thing that it wrote."""
+    seconds = session.get("seconds")
+    if seconds is None:
+        return '<td class="unknown">unknown</td>'
+    more = " or more" if session.get("at_least") else ""
+    return f"<td>{seconds:,.0f}{more}</td>"
 
 
 def _when(at: object) -> str | None:

@@ -15,11 +15,12 @@ body { margin: 0 auto; max-width: 66rem; padding: 2.5rem 1.25rem 4rem; backgroun
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .25rem; letter-spacing: -.01em; }
 h2 { font-size: 1.25rem; margin: 3rem 0 .5rem; padding-top: .6rem; border-top: 2px solid var(--ink); }
 h3 { font-size: 1.02rem; margin: 2rem 0 .4rem; }
+h1, h3, p, li, summary { overflow-wrap: anywhere; }
 p { margin: .4rem 0; max-width: 46rem; }
 .about { font-size: 1.1rem; }
 .soft, .about + p, figcaption, .note { color: var(--soft); font-size: .9rem; }
 .warning { border-left: 4px solid var(--bad); padding: .35rem .8rem; background: var(--wash); }
-nav { font-size: .9rem; margin: 1rem 0 0; } nav a { margin-right: 1rem; } a { color: var(--accent); }
+nav { display: flex; flex-wrap: wrap; gap: .2rem 1rem; font-size: .9rem; margin: 1rem 0 0; } a { color: var(--accent); }
 ul.answer { list-style: none; margin: 1.2rem 0 .8rem; padding: 0; }
 ul.answer li { display: grid; grid-template-columns: 11.5rem 1fr 14rem; gap: 0 1rem; align-items: center;
   padding: .65rem .2rem; border-bottom: 1px solid var(--line); }
@@ -33,6 +34,9 @@ ul.answer p { margin: 0; }
 .verdict.alarm { background: var(--bad); border-color: var(--bad); color: var(--paper); }
 svg.glyph { width: 100%; height: 1.6rem; display: block; color: var(--soft); }
 svg.glyph.better, svg.glyph.ours { color: var(--good); } svg.glyph.worse { color: var(--bad); }
+ul.answer li.scale { border: 0; padding: 0 .2rem; } ul.answer li.scale div { grid-column: 3; text-align: center; }
+ul.answer li.scale small { color: var(--soft); font-size: .76rem; }
+svg.scale { height: 1.1rem; } svg.scale text { fill: currentColor; font-size: .76rem; }
 .scroll { overflow-x: auto; margin: .6rem 0 1rem; }
 table { border-collapse: collapse; font-size: .88rem; font-variant-numeric: tabular-nums; min-width: 100%; }
 th, td { text-align: right; padding: .32rem .4rem; border-bottom: 1px solid var(--line); vertical-align: top; }
@@ -55,7 +59,7 @@ dl { display: grid; grid-template-columns: 11rem 1fr; gap: .2rem 1rem; font-size
 dt { color: var(--soft); }
 dd { margin: 0; overflow-wrap: anywhere; } .error { overflow-wrap: anywhere; max-width: 34rem; }
 @media (max-width: 700px) { body { padding: 1.2rem .8rem 3rem; } ul.answer li {
-  grid-template-columns: 1fr; gap: .3rem; }
+  grid-template-columns: minmax(0, 1fr); gap: .3rem; } ul.answer li.scale div { grid-column: 1; }
   dl { grid-template-columns: 1fr; } dd { margin-bottom: .4rem; }
   th, td { padding: .3rem .4rem; } }
 @media print { html { font-size: 11px; } body { max-width: none; padding: 0; font-size: 9pt; } nav { display: none; }

@@ -6,10 +6,24 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from seasoned.lab.experiments.measures import Estimate
-from seasoned.lab.experiments.wording import bounds, mean_text
+from seasoned.lab.experiments.wording import bounds, mean_text, number
 
-__all__ = ["cell", "glyph", "row_head", "source", "table"]
+__all__ = ["SECTIONS", "cell", "glyph", "heading", "row_head", "scale", "source", "table"]
 
+SECTIONS = {
+    "answer": "The answer",
+    "arms": "The arms",
+    "curves": "Learning curves",
+    "tasks": "Every arm at every task",
+    "wins": "Wins",
+    "flips": "What memory changed",
+    "splits": "Does it carry over?",
+    "troubles": "What failed",
+    "provenance": "Provenance",
+}
+"""The page's sections: what a link to one says is what stands above it."""
+
+_LEAST_APART = 0.22  # of a scale, between what is written at two places of it
 _TEXTS = {"task", "why", "what it is", "picks", "remarks", "command"}  # columns of texts, not numbers
 
 
@@ -40,6 +54,16 @@ def cell(
         f"<td{shown}>{mean_text(found, signed=signed)}{escape(mark)}"
         f"<small{kind}>{bounds(found, signed=signed)}{count}</small>{extra}</td>"
     )
+
+
+def heading(section: str) -> str:
+    """Return the heading of a section, which a link can lead to.
+
+    Example:
+        >>> heading("wins")
+        '<h2 id="wins">Wins</h2>'
+    """
+    return f'<h2 id="{section}">{escape(SECTIONS[section])}</h2>'
 
 
 def row_head(name: str, *notes: str) -> str:
@@ -84,10 +108,9 @@ def glyph(name: str, found: Estimate, low: float, high: float, kind: str) -> str
         low, high: ends of the scale.
         kind: of the verdict; see `seasoned.lab.experiments.wording.badge`.
     """
-    room = (high - low) or 1.0
 
     def x(value: float) -> str:
-        return f"{4 + 92 * (value - low) / room:.2f}%"
+        return _place(value, low, high)
 
     bar = ""
     if found.interval is not None:
@@ -100,3 +123,32 @@ def glyph(name: str, found: Estimate, low: float, high: float, kind: str) -> str
         f'<line x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="100%" stroke="var(--soft)" stroke-dasharray="2 2"/>{bar}'
         f'<circle cx="{x(found.mean)}" cy="50%" r="5" fill="{filled}" stroke="currentColor" stroke-width="2"/></svg>'
     )
+
+
+def scale(low: float, high: float, unit: str) -> str:
+    """Return what the bars are drawn on: its ends, its zero, and what is counted.
+
+    Args:
+        low, high: its ends; 0 lies between them or is one.
+        unit: of the gains.
+
+    Example:
+        >>> drawn = scale(-0.25, 0.5, "of the maximum")
+        >>> [text in drawn for text in ("-0.250", ">0<", "+0.500", "of the maximum")]
+        [True, True, True, True]
+    """
+    most = max(-low, high)
+    ends = [(low, "start"), (high, "end")]
+    marks = [(0.0, "0", "middle")] + [
+        (end, number(end, most, signed=True), anchor) for end, anchor in ends if abs(end) > _LEAST_APART * (high - low)
+    ]
+    texts = "".join(
+        f'<text x="{_place(at, low, high)}" y="75%" text-anchor="{anchor}">{text}</text>' for at, text, anchor in marks
+    )
+    said = f"scale of the gains: {number(low, most, signed=True)} to {number(high, most, signed=True)}"
+    return f'<svg class="glyph scale" role="img" aria-label="{said}">{texts}</svg><small>gain, {escape(unit)}</small>'
+
+
+def _place(value: float, low: float, high: float) -> str:
+    """Where a value is on a scale, as a share of its width."""
+    return f"{4 + 92 * (value - low) / ((high - low) or 1.0):.2f}%"

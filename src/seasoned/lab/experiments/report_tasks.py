@@ -8,7 +8,7 @@ from html import escape
 from seasoned.lab.experiments.caveats import ArmNote
 from seasoned.lab.experiments.faults import ASKS
 from seasoned.lab.experiments.findings import ArmRow, Findings, TaskFindings, role
-from seasoned.lab.experiments.report_tables import cell, row_head, table
+from seasoned.lab.experiments.report_tables import cell, heading, row_head, table
 from seasoned.lab.experiments.wording import MARKS
 
 __all__ = ["arms", "task_tables"]
@@ -38,7 +38,7 @@ def arms(found: Findings) -> str:
         rows.append((role(found.suite.arm(each.arm), found.suite), [_head(found, each.arm), *cells]))
     columns = ["arm", "what it is", "picks", "episodes", "remarks"]
     return (
-        '<h2 id="arms">The arms</h2><p class="note">Where an arm takes the likeliest action and the reference samples, '
+        heading("arms") + '<p class="note">Where an arm takes the likeliest action and the reference samples, '
         "a part of the difference can be decoding and not memory. Where the environment's own score chooses "
         "among attempts, the arm is an upper bound: nothing at work has that judge.</p>"
         + table("How each arm picks its actions, and what qualifies its gain", columns, rows, found.again)

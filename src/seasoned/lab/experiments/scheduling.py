@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
@@ -31,6 +31,7 @@ class Schedule:
         job: what every run is played under.
         told: told of each episode.
         new: the tasks to look at before anything is played.
+        begins: called when that is done.
     """
 
     folder: Path
@@ -38,6 +39,7 @@ class Schedule:
     job: Job
     told: Told
     new: Sequence[Task] = ()
+    begins: Callable[[], None] = lambda: None
     _offset: int = 0
     _looked: bool = False
 
@@ -51,6 +53,8 @@ class Schedule:
             SeasonedError: what `preflight` raises, before anything is played.
         """
         left = list(cells)
+        if not left:
+            self.begins()
         fruitless = 0
         while left:
             before = len(left)
@@ -99,6 +103,7 @@ class Schedule:
                 if not self._looked:
                     preflight(workers, self.job, self.new)
                     self._looked = True
+                    self.begins()
                 broken = self._play_with(workers, left, under_way, kind if isinstance(kind, int) else None)
             except BaseException:  # Ctrl-C
                 stop(self.folder)

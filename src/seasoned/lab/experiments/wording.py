@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterable, Sequence
 
 from seasoned.lab.experiments.comparing import Claim
 from seasoned.lab.experiments.measures import Estimate
@@ -11,6 +12,7 @@ from seasoned.lab.experiments.missing_runs import WorstCase
 
 __all__ = [
     "MARKS",
+    "WIDTH",
     "badge",
     "bounds",
     "changed_sentence",
@@ -19,7 +21,11 @@ __all__ = [
     "plural",
     "sentence",
     "worst_sentence",
+    "wrapped",
 ]
+
+WIDTH = 80
+"""Columns of a terminal."""
 
 MARKS = {
     "better": "▲",
@@ -50,6 +56,27 @@ def number(value: float, scale: float | None = None, *, signed: bool = False) ->
     decimals = 3 if size < 2.0 else max(0, 2 - int(math.log10(size)))
     text = f"{value:{'+' if signed else ''},.{decimals}f}"
     return text if float(text.replace(",", "")) else f"{0.0:.{decimals}f}"  # no -0.000
+
+
+def wrapped(lines: Iterable[str], width: int | None, indent: str = "  ") -> str:
+    r"""Return lines that are `width` columns wide at most, going on indented; None: as they are.
+
+    A no-break space keeps together what it joins, and comes out as a blank.
+
+    Example:
+        >>> wrapped(["a bee,", "n\xa0=\xa03: a cat"], 8)
+        'a bee,\nn = 3: a\n  cat'
+        >>> wrapped(["a bee, n\xa0=\xa03"], None)
+        'a bee, n = 3'
+    """
+    found: list[str] = []
+    for line in lines:
+        first = line[: len(line) - len(line.lstrip(" "))]
+        if width is None:
+            found.append(line)
+        else:
+            found += textwrap.wrap(line.lstrip(" "), width, initial_indent=first, subsequent_indent=first + indent)
+    return "\n".join(found).replace("\xa0", " ")
 
 
 def plural(n: int, what: str) -> str:

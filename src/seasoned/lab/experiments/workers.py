@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass, field
@@ -25,7 +26,19 @@ from seasoned.lab.experiments.suite import Budget, Cell
 from seasoned.protocols import Usage
 from seasoned.registry import load_extra
 
-__all__ = ["Job", "Told", "Workers", "begun", "bench_of", "clear", "open_workers", "play_cell", "stop", "told_since"]
+__all__ = [
+    "Job",
+    "Told",
+    "Workers",
+    "begun",
+    "bench_of",
+    "clear",
+    "journal",
+    "open_workers",
+    "play_cell",
+    "stop",
+    "told_since",
+]
 
 Outcome = str
 """How a worker's run ended: `done`, `failed` (the reason is in its folder) or `stopped` (out of budget)."""
@@ -116,13 +129,13 @@ def stop(folder: Path) -> None:
 def clear(folder: Path) -> None:
     """Forget what workers of an earlier time told, and that they were stopped."""
     _stop_file(folder).unlink(missing_ok=True)
-    _journal(folder).unlink(missing_ok=True)
+    journal(folder).unlink(missing_ok=True)
 
 
 def told_since(folder: Path, offset: int, told: Told) -> int:
     """Pass on what workers told since `offset` bytes; return the new offset."""
     try:
-        with _journal(folder).open("rb") as file:
+        with journal(folder).open("rb") as file:
             file.seek(offset)
             *lines, _ = file.read().split(b"\n")
     except FileNotFoundError:
@@ -138,7 +151,7 @@ def told_since(folder: Path, offset: int, told: Told) -> int:
 def begun(folder: Path) -> set[Cell]:
     """Return the runs that some worker has begun."""
     try:
-        lines = _journal(folder).read_bytes().split(b"\n")[:-1]
+        lines = journal(folder).read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
         return set()
     return {Cell(**entry["begin"]) for entry in map(json.loads, lines) if "begin" in entry}
@@ -207,12 +220,13 @@ class _RayWorkers:
 
 
 def _append(folder: Path, entry: dict[str, Any]) -> None:
-    """One write of one line: lines of several processes do not mix."""
-    with _journal(folder).open("ab", buffering=0) as file:
-        file.write(json.dumps(entry).encode() + b"\n")
+    """One write of one line, which says when: lines of several processes do not mix."""
+    with journal(folder).open("ab", buffering=0) as file:
+        file.write(json.dumps({**entry, "at": time.time()}).encode() + b"\n")
 
 
-def _journal(folder: Path) -> Path:
+def journal(folder: Path) -> Path:
+    """Return the file in which workers tell of what they do, a JSON object a line."""
     return folder / "progress.jsonl"
 
 
