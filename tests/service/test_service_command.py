@@ -65,7 +65,7 @@ def test_this_machine_alone_needs_none(host):
 
 
 def test_a_port_that_is_taken_and_a_host_that_is_none_are_said():
-    with listen("127.0.0.1", 0, secured=False) as first, pytest.raises(ConfigError, match="port is free"):
+    with listen("127.0.0.1", 0, secured=False) as first, pytest.raises(ConfigError, match="port must be free"):
         listen("127.0.0.1", first.getsockname()[1], secured=False)
     with pytest.raises(ConfigError, match="address"):
         listen("no.such.host.invalid", 0, secured=True)
