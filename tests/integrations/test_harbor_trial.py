@@ -124,7 +124,8 @@ def test_a_trial_in_train_mode_teaches_what_its_verifier_said(run, tmp_path):
     assert result.exception_info is None, result.exception_info
     assert result.agent_result.cost_usd == 1.0
     first_action = ScriptedAgent.requests[1].messages[-1].content
-    assert "What worked before" in first_action and "Before, Action: cat a.txt" in first_action
+    _, _, shown = first_action.partition("What worked before")  # the step of this very moment, and what came then
+    assert "\nAction: echo hello > a.txt\n" in shown and "\nThen, Action: cat a.txt\n" in shown
 
 
 def test_an_agent_in_test_mode_never_looks_at_the_grader_and_writes_to_no_memory(run, task, memory_path):
