@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +22,14 @@ def warm_python() -> Iterator[list[str]]:
 def share(request: pytest.FixtureRequest) -> Callable[[int], int]:
     """How many of a dear property's examples to try: a third, and all of them among the slow tests."""
     return (lambda n_examples: n_examples) if request.param == "all" else (lambda n_examples: n_examples // 3)
+
+
+@pytest.fixture(scope="module", params=["file", "server"])
+def place(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path | str:
+    """Where a memory is: in a file, and again on a server, by the `postgres` that the test module imports."""
+    if request.param == "server":
+        return request.getfixturevalue("postgres").fresh()
+    return tmp_path_factory.mktemp("memory") / "agent.db"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

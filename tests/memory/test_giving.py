@@ -21,13 +21,6 @@ STATE, SHOWN = "where is my order?", "It is lost."
 TALK = Episode("support", [Step(STATE, SHOWN), Step("thanks", "bye", 0.25)], "talk", subject="customer-17")
 
 
-@pytest.fixture(scope="module", params=["file", "server"])
-def place(request, tmp_path_factory):
-    if request.param == "server":
-        return request.getfixturevalue("postgres").fresh()
-    return tmp_path_factory.mktemp("given") / "agent.db"
-
-
 @pytest.fixture
 def memory(place):
     with Memory.open(place, namespace=f"n{uuid.uuid4().hex}", gamma=0.5) as opened:

@@ -16,13 +16,6 @@ from seasoned.states import Redactor
 from seasoned.types import Choice, Edit, Note, OwnAnswer, Thumbs
 
 
-@pytest.fixture(scope="module", params=["file", "server"])
-def place(request, tmp_path_factory):
-    if request.param == "server":
-        return request.getfixturevalue("postgres").fresh()
-    return tmp_path_factory.mktemp("notes") / "agent.db"
-
-
 @pytest.fixture
 def memory(place):
     with Memory.open(place, namespace=f"n{uuid.uuid4().hex}") as opened:

@@ -17,13 +17,6 @@ from seasoned.types import Choice, Edit, OwnAnswer, Thumbs
 STATE, SHOWN = "where is my order?", "It is lost."
 
 
-@pytest.fixture(scope="module", params=["file", "server"])
-def place(request, tmp_path_factory):
-    if request.param == "server":
-        return request.getfixturevalue("postgres").fresh()
-    return tmp_path_factory.mktemp("standing") / "agent.db"
-
-
 @pytest.fixture
 def memory(place):
     with Memory.open(place, namespace=f"n{uuid.uuid4().hex}") as memory:
