@@ -19,7 +19,7 @@ from seasoned.errors import (
     SeasonedError,
     UnknownNameError,
 )
-from seasoned.llms import AutoReader, LabelReader, VerbalizedReader, VotesReader
+from seasoned.llms import AutoReader, CachedScorer, LabelReader, VerbalizedReader, VotesReader
 from seasoned.llms.exact import ExactReader
 from seasoned.policies import PRESETS, ModelAlone
 from seasoned.protocols import PriorReader
@@ -95,10 +95,15 @@ def test_a_model_is_read_as_asked_and_its_answers_kept_where_asked(tmp_path):
 
 def test_a_local_model_is_read_exactly_as_asked(tmp_path):
     pytest.importorskip("xllamacpp")
-    reader = make_reader("local", method="exact", cache=tmp_path / "answers.db", context_tokens=256)
-    assert isinstance(reader, ExactReader) and isinstance(reader, PriorReader)
-    assert not (tmp_path / "answers.db").exists()
+    reader = make_reader("local", method="exact", cache=tmp_path / "answers.db", menu="line", context_tokens=256)
+    assert isinstance(reader, ExactReader) and isinstance(reader, PriorReader) and reader.menu == "line"
+    assert (tmp_path / "answers.db").exists() and isinstance(reader.model, CachedScorer)
     asyncio.run(close_reader(reader))
+
+
+def test_a_menu_is_chosen_for_what_shows_one_and_has_a_name():
+    refused(InputError, "by exact", lambda: make_reader("local", method="label", menu="line"))
+    refused(InputError, "line", lambda: make_reader("local", method="exact", menu="lines"))
 
 
 def test_the_folder_of_the_answers_is_made_and_a_reader_is_closed(tmp_path):

@@ -20,6 +20,8 @@ from seasoned.llms import (
     reader_for,
 )
 from seasoned.llms.exact import ExactReader
+from seasoned.llms.menus import Menu, check_menu
+from seasoned.llms.score_cache import CachedScorer
 from seasoned.memory import Memory
 from seasoned.memory.store import is_url, shown
 from seasoned.policies import PRESETS, JitRL, ModelAlone
@@ -63,6 +65,7 @@ def make_reader(
     cache: Path | None = None,
     calibrate: bool = True,
     n_votes: int = DEFAULT_VOTES,
+    menu: Menu = "list",
     **settings: Any,
 ) -> PriorReader | Chooser:
     """Return a reader of a model's own policy: `uniform` (no model), or a model that `open_llm` knows.
@@ -71,16 +74,24 @@ def make_reader(
         spec: `uniform`, `local`, `local:PATH.gguf`, `openai:MODEL`, `litellm:PROVIDER/MODEL`.
         method: `label`, `votes`, `verbalized`, or `auto`: the best of these that the endpoint allows, found out at the
             first reading; `bias`: the model chooses itself, shifted by `logit_bias`; or `exact`, for `local` and
-            `transformers:MODEL`, whose scores are not cached.
+            `transformers:MODEL`.
         cache: keep the model's answers in this file; its folder is made if it does not exist.
         calibrate: for `label`: divide out the model's preference for letters.
         n_votes: for `votes`: samples a reading.
+        menu: for `exact`: how the candidates are shown, see `ExactReader`.
         settings: of the model.
 
     Raises:
         UnknownNameError, ConfigError: no such model, or method.
-        InputError: a setting that the model does not have; `uniform` has none. Or the cache's folder cannot be made.
+        InputError: a setting that the model does not have; `uniform` has none. No such menu, or one for a method that
+            has its own. Or the cache's folder cannot be made.
     """
+    if check_menu(menu) != "list" and method != "exact":
+        raise InputError(
+            f"menu = {menu!r} with the method {method!r}",
+            "a menu is chosen for the method 'exact'; the others show the candidates in their own way",
+            "Read the model by exact, or leave the menu out.",
+        )
     if method not in METHODS:
         raise UnknownNameError(
             f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, METHODS)
@@ -95,22 +106,29 @@ def make_reader(
                 f"settings {sorted(settings)}, method {method!r}", "the model 'uniform' has none", "Leave them out."
             )
         return UniformReader()
+    # A specification that is wrong leaves no folder behind, so the model comes first.
     if method == "exact":
-        return ExactReader(open_scorer(spec, **settings))
-    llm = open_llm(spec, **settings)  # a specification that is wrong leaves no folder behind
+        scorer = open_scorer(spec, **settings)
+        return ExactReader(scorer if cache is None else CachedScorer(scorer, _made(cache)), menu)
+    llm = open_llm(spec, **settings)
     if cache is not None:
-        try:
-            cache.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"{cache}: {error}", "answers are kept in a file", "Choose another path.") from error
-        llm = CachedLLM(llm, cache)
+        llm = CachedLLM(llm, _made(cache))
     return BiasChooser(llm) if method == "bias" else reader_for(llm, method, calibrate=calibrate, n_votes=n_votes)
+
+
+def _made(cache: Path) -> Path:
+    """Return the path of a cache, in a folder that exists now."""
+    try:
+        cache.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{cache}: {error}", "answers are kept in a file", "Choose another path.") from error
+    return cache
 
 
 async def close_reader(reader: PriorReader | Chooser) -> None:
     """Release the model behind a reader that `make_reader` made."""
     model = getattr(reader, "llm", None) or getattr(reader, "model", None)
-    if isinstance(model, LLM):
+    if isinstance(model, LLM | CachedScorer):
         await model.aclose()
 
 

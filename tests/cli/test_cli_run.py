@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -21,6 +20,17 @@ from seasoned.errors import ConfigError, InputError, SeasonedError
 GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
 GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
 MAIN = "from seasoned.cli import main; main()"
+BROKEN_OFF = """
+import os, pathlib, sys, threading, time
+file, at_episode, sign = pathlib.Path(sys.argv.pop(1)), int(sys.argv.pop(1)), int(sys.argv.pop(1))
+
+def watch():
+    while not file.exists() or file.read_bytes().count(b"\\n") < at_episode:
+        time.sleep(0.002)
+    os.kill(os.getpid(), sign)
+
+threading.Thread(target=watch, daemon=True).start()
+"""
 
 
 def command(folder, *more, env=GRID, episodes=24, model="uniform"):
@@ -34,10 +44,11 @@ def in_process(folder, *more, **options):
     return done.output
 
 
-def shell(folder, *more, **options):
+def shell(folder, *more, before=(), **options):
     """The command as a process of its own, in the folder."""
+    main = [BROKEN_OFF + MAIN, *map(str, before)] if before else [MAIN]
     return subprocess.Popen(
-        [sys.executable, "-c", MAIN, "run", *command(folder, *more, **options)],
+        [sys.executable, "-c", *main, "run", *command(folder, *more, **options)],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
     )  # fmt: skip
 
@@ -52,11 +63,11 @@ def record(folder):
 
 
 def broken_off(folder, sign, at_episode, **options):
-    """Send the signal once so many episodes are recorded; returns the exit code and what was said."""
-    process = shell(folder, **options)
-    while lines(folder) < at_episode and process.poll() is None:
-        time.sleep(0.005)
-    process.send_signal(sign)
+    """Send the signal once so many episodes are recorded, from within, so that it is not late on a busy machine.
+
+    Returns the exit code and what was said.
+    """
+    process = shell(folder, before=(folder / "run" / "episodes.jsonl", at_episode, int(sign)), **options)
     said = "".join(process.communicate(timeout=120))
     return process.returncode, said
 

@@ -162,7 +162,7 @@ def test_the_reader_normalises_the_raw_sums(llama):
 
 
 def test_unlisted_a_candidate_does_not_move_the_others(llama):
-    reader = ExactReader(llama, listed=False)
+    reader = ExactReader(llama, menu="none")
     few = asyncio.run(reader.read(STATE, "", ACTIONS[:3])).scores.logprobs
     many = asyncio.run(reader.read(STATE, "", ACTIONS)).scores.logprobs
     assert {action: many[action] for action in few} == pytest.approx(few, abs=1e-4)

@@ -17,7 +17,7 @@ from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reade
 from seasoned.cli import show
 from seasoned.envs.code import code_hashes
 from seasoned.errors import ConfigError, NotFoundError, counted
-from seasoned.llms import DEFAULT_VOTES
+from seasoned.llms import DEFAULT_VOTES, MENUS, Menu
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 from seasoned.protocols import Chooser, Environment, PriorReader
@@ -80,6 +80,13 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.option(
     "--votes", "n_votes", default=DEFAULT_VOTES, show_default=True, type=click.IntRange(1), help="Samples a reading."
 )
+@click.option(
+    "--menu",
+    default="list",
+    show_default=True,
+    type=click.Choice(MENUS),
+    help="How a model that is read by exact is shown the candidates.",
+)
 @model_options
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 def run(
@@ -95,6 +102,7 @@ def run(
     method: str,
     calibrate: bool,
     n_votes: int,
+    menu: Menu,
     as_json: bool,
     **about_model: Any,
 ) -> None:
@@ -117,6 +125,8 @@ def run(
     }
     if (method, n_votes) != ("auto", DEFAULT_VOTES):  # a run from before there was a choice goes on
         settings |= {"reader": method, "votes": n_votes}
+    if menu != "list":
+        settings["menu"] = menu
     folder = out or Path("runs") / _name({**settings, "base_url": about_model["base_url"]})
     reader = make_reader(
         model,
@@ -124,6 +134,7 @@ def run(
         cache=cache or folder / "answers.db",
         calibrate=calibrate,
         n_votes=n_votes,
+        menu=menu,
         **model_settings(about_model),
     )
     settings["model"] = reader.name  # which model it was, and where: `local` can be another one tomorrow

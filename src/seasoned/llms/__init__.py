@@ -18,9 +18,11 @@ from seasoned.llms.labels import LabelReader, label_prior, label_prompt
 from seasoned.llms.litellm import LiteLLM
 from seasoned.llms.local import LocalLLM, default_model_path
 from seasoned.llms.local_scoring import LocalScorer
+from seasoned.llms.menus import MENUS, Menu
 from seasoned.llms.modulated import ModulatedLogits, TriePolicy
 from seasoned.llms.openai import OpenAILLM
 from seasoned.llms.opening import LLMS, SCORERS, open_llm, open_scorer
+from seasoned.llms.score_cache import CachedScorer
 from seasoned.llms.scores import TextScorer, TextScores
 from seasoned.llms.scripted import ScriptedLLM
 from seasoned.llms.transformers import TransformersModel
@@ -31,12 +33,14 @@ from seasoned.llms.votes import DEFAULT_VOTES, Votes, VotesReader, VotesReading,
 __all__ = [
     "DEFAULT_VOTES",
     "LLMS",
+    "MENUS",
     "READING_METHODS",
     "SCORERS",
     "AutoReader",
     "BiasChooser",
     "CachedEmbedder",
     "CachedLLM",
+    "CachedScorer",
     "EndpointEmbedder",
     "ExactReader",
     "ExactReading",
@@ -45,6 +49,7 @@ __all__ = [
     "LocalEmbedder",
     "LocalLLM",
     "LocalScorer",
+    "Menu",
     "ModulatedLogits",
     "OpenAILLM",
     "ScriptedEmbedder",

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
-import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 
-from seasoned import sqlite
 from seasoned.canonical import canonical_json
-from seasoned.errors import (
-    InputError,
-    IntegrityError,
-    ModelAnswerError,
-    excerpt,
-)
-from seasoned.llms.cache_file import CacheFile
+from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.llms.answer_file import AnswerFile
 from seasoned.llms.requests import check_request, request_digest
 from seasoned.llms.token_ids import no_token_ids
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenIds, TokenLogprob, ToolCall, Usage
 
 __all__ = ["CachedLLM"]
-
-_APPLICATION_ID = 0x5EA50CAC
-_VERSION = 1
-_SCHEMA = (
-    "CREATE TABLE IF NOT EXISTS answers (digest TEXT PRIMARY KEY, model TEXT NOT NULL, completion TEXT NOT NULL)"
-    " WITHOUT ROWID",
-    "CREATE TABLE IF NOT EXISTS capabilities (model TEXT PRIMARY KEY, capabilities TEXT NOT NULL) WITHOUT ROWID",
-)
 
 
 class CachedLLM:
@@ -68,15 +51,12 @@ class CachedLLM:
                 "Pass name=...",
             )
         self._make = llm
-        self._file = CacheFile(os.fspath(path), _APPLICATION_ID, _VERSION, _SCHEMA, "an answer cache", overwrites=False)
-        self._asking: dict[tuple[int, str], _Turn] = {}
-        with self._using():
-            pass
+        self._kept = AnswerFile(path)
 
     @property
     def path(self) -> Path:
         """The file of the answers."""
-        return Path(self._file.path)
+        return Path(self._kept.path)
 
     @property
     def name(self) -> str:
@@ -90,13 +70,13 @@ class CachedLLM:
             ModelError: the model had to be asked, and failed.
             StoreError: the file failed.
         """
-        async with self._turn("capabilities"):
-            stored = self._read("SELECT capabilities FROM capabilities WHERE model = ?", self._name)
+        async with self._kept.turn("capabilities"):
+            stored = self._kept.capabilities(self._name)
             if stored is not None:
-                with _decoding(self._file.path):
+                with self._kept.decoding():
                     return Capabilities(**json.loads(stored))
             found = await self._wrapped().capabilities()
-            self._write("INSERT OR IGNORE INTO capabilities VALUES (?, ?)", self._name, canonical_json(asdict(found)))
+            self._kept.keep_capabilities(self._name, canonical_json(asdict(found)))
             return found
 
     @property
@@ -115,10 +95,10 @@ class CachedLLM:
         """
         check_request(request)
         digest = request_digest(self._name, request)
-        async with self._turn(digest):
-            stored = self._read("SELECT completion FROM answers WHERE digest = ?", digest)
+        async with self._kept.turn(digest):
+            stored = self._kept.answer(digest)
             if stored is not None:
-                with _decoding(self._file.path):
+                with self._kept.decoding():
                     return _decode(stored)
             answer = await self._wrapped().complete(request)
             try:
@@ -127,7 +107,7 @@ class CachedLLM:
                 raise ModelAnswerError(
                     f"{self._name} answered {excerpt(answer, 160)}", "a logprob is finite", "Check the endpoint."
                 ) from None
-            self._write("INSERT OR IGNORE INTO answers VALUES (?, ?, ?)", digest, self._name, text)
+            self._kept.keep(digest, self._name, text)
             return answer
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
@@ -143,7 +123,7 @@ class CachedLLM:
 
     async def aclose(self) -> None:
         """Close the file, and the model if it was used."""
-        self._file.park()
+        self._kept.close()
         if self._llm is not None:
             await self._llm.aclose()
 
@@ -157,40 +137,6 @@ class CachedLLM:
             self._llm = made
         return self._llm
 
-    @asynccontextmanager
-    async def _turn(self, digest: str) -> AsyncIterator[None]:
-        """Let one caller per key through at a time; the last one to leave takes the key away."""
-        key = (id(asyncio.get_running_loop()), digest)
-        turn = self._asking.setdefault(key, _Turn())
-        turn.callers += 1
-        try:
-            async with turn.lock:
-                yield
-        finally:
-            turn.callers -= 1
-            if not turn.callers:
-                del self._asking[key]
-
-    def _read(self, query: str, key: str) -> str | None:
-        with self._using() as connection:
-            row = connection.execute(query, (key,)).fetchone()
-        return None if row is None else str(row[0])
-
-    def _write(self, statement: str, *values: str) -> None:
-        with self._using() as connection:
-            connection.execute(statement, values)
-
-    @contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
-        with self._file.lock, sqlite.store_errors(self._file.path, "Delete it; answers will be asked anew."):
-            yield self._file.connection
-
-
-class _Turn:
-    def __init__(self) -> None:
-        self.lock = asyncio.Lock()
-        self.callers = 0
-
 
 def _decode(stored: str) -> Completion:
     fields = json.loads(stored)
@@ -202,13 +148,3 @@ def _decode(stored: str) -> Completion:
     )
     fields["tool_calls"] = tuple(ToolCall(**call) for call in fields.get("tool_calls", ()))
     return replace(Completion("", "", Usage()), **fields)
-
-
-@contextmanager
-def _decoding(path: str) -> Iterator[None]:
-    try:
-        yield
-    except (ValueError, KeyError, TypeError) as error:
-        raise IntegrityError(
-            f"{path}: {excerpt(str(error))}", "a stored answer can be read back", "Delete the cache."
-        ) from error

@@ -39,8 +39,8 @@ class AutoReader:
 
     Label, where at least 2 top logprobs come: the model's own numbers, one call (two, calibrated). Else votes, where it
     answers at temperature 1: draws from the model's own policy, n calls. Else verbalized: what the model says, one
-    call. Never exact, which is to be named: it needs a model that scores texts, not a chat endpoint, its scores are not
-    cached, and it reads another policy (over whole texts) than label does.
+    call. Never exact, which is to be named: it needs a model that scores texts, not a chat endpoint, and it reads
+    another policy (over whole texts) than label does.
 
     The first reading's usage holds what probing cost, if it was done for it. A model that was probed before, or whose
     answer cache knows, costs nothing.

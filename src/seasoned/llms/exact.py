@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from seasoned.core import log_softmax
 from seasoned.errors import ConfigError, excerpt
-from seasoned.llms.menus import check_candidates
+from seasoned.llms.menus import Menu, check_candidates, check_menu
 from seasoned.llms.scores import TextScorer, TextScores
 from seasoned.llms.votes import votes_prompt
 from seasoned.protocols import Message, PriorReading
@@ -42,23 +42,26 @@ class ExactReader:
 
     Args:
         model: what scores texts: `TransformersModel`, or `LocalScorer` for a GGUF file under llama.cpp.
-        listed: True: the candidates are shown, so the model knows what can be done and how it is written. False: they
-            are not, so a candidate's raw logprob does not depend on which others there are; one that memory adds moves
-            no other. For models that know the actions, or states that name them.
+        menu: how the candidates are shown. `list`: one a line, so that the model knows what can be done and how it is
+            written. `line`: all in one line. `none`: not at all, so that a candidate's raw logprob does not depend on
+            which others there are, and one that memory adds moves no other; for models that know the actions, or states
+            that name them. A small model that is shown examples follows them least after a list.
 
     Raises:
         ConfigError: the model does not score texts.
+        InputError: no such menu.
     """
 
     model: TextScorer
-    listed: bool = True
+    menu: Menu = "list"
 
     def __post_init__(self) -> None:
+        check_menu(self.menu)
         if not isinstance(self.model, TextScorer):
             raise ConfigError(
                 f"{excerpt(getattr(self.model, 'name', self.model))} by the method 'exact'",
                 "only a model that scores whole texts is read exactly",
-                "Use local or transformers:MODEL, without an answer cache; or read it by label.",
+                "Use local or transformers:MODEL; with an answer cache, as CachedScorer. Or read it by label.",
             )
 
     @property
@@ -76,7 +79,7 @@ class ExactReader:
         """
         check_text("state", state)
         names = check_candidates(candidates)
-        question = Message("user", votes_prompt(state, task, names if self.listed else (), readable=False))
+        question = Message("user", votes_prompt(state, task, names, readable=False, menu=self.menu))
         scores = await self.model.score((question,), names)
         normalized = log_softmax([scores.logprobs[name] for name in names]).tolist()
         logprobs = {name: min(0.0, value) for name, value in zip(names, normalized, strict=True)}

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Sequence
+from typing import Literal, get_args
 
 from seasoned.errors import InputError, excerpt
+from seasoned.registry import suggest
 from seasoned.types import check_text, normalize_action
 
-__all__ = ["check_candidates", "in_one_line", "with_task"]
+__all__ = ["MENUS", "Menu", "check_candidates", "check_menu", "in_one_line", "with_task"]
+
+Menu = Literal["list", "line", "none"]
+"""How a question shows the candidates: one a line, all in one line, or not at all. See `ExactReader`."""
+
+MENUS: tuple[Menu, ...] = get_args(Menu)
 
 _HIGH, _LOW = r"\\u[dD][89abAB][0-9a-fA-F]{2}", r"\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 _ESCAPE = re.compile(rf"(?<!\\)((?:\\\\)*)({_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}})")
@@ -23,6 +30,21 @@ def with_task(state: str, task: str | None) -> str:
         'Task: Cook.\nYou are in a kitchen.'
     """
     return state if not task else f"Task: {task}\n{state}"
+
+
+def check_menu(menu: object) -> Menu:
+    """Return the menu, if there is one of this name.
+
+    Raises:
+        InputError: there is none.
+
+    Example:
+        >>> check_menu("line")
+        'line'
+    """
+    if menu not in MENUS:
+        raise InputError(f"menu = {excerpt(menu)}", f"a menu is {', '.join(MENUS)}", suggest(str(menu), MENUS))
+    return menu
 
 
 def in_one_line(action: str) -> str:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.llms.answers import read_action, spellings
-from seasoned.llms.menus import check_candidates, in_one_line, with_task
+from seasoned.llms.menus import Menu, check_candidates, in_one_line, with_task
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, PriorReading, Tool, Usage
 from seasoned.types import Prior, check_finite, check_text, normalize_action
 
@@ -32,11 +32,18 @@ DEFAULT_VOTES = 10
 
 
 def votes_prompt(
-    state: str, task: str | None, candidates: Sequence[str] = (), *, tools: bool = False, readable: bool = True
+    state: str,
+    task: str | None,
+    candidates: Sequence[str] = (),
+    *,
+    tools: bool = False,
+    readable: bool = True,
+    menu: Menu = "list",
 ) -> str:
     """Return the question: which of the candidates, or which action or tool call at all.
 
-    Canonical tool calls are shown without their escapes, if `readable`; else every candidate is shown as it is.
+    Canonical tool calls are shown without their escapes, if `readable`; else every candidate is shown as it is. With
+    `menu`, candidates are shown as a list, in one line, or not at all.
 
     Example:
         >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -46,15 +53,22 @@ def votes_prompt(
         - go north
         - open fridge
         Answer with one of these actions, as it is written, and nothing else.
+        >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"], menu="line"))
+        Task: Cook.
+        You are in a kitchen.
+        Which action is best: go north, open fridge?
+        Answer with one action, on one line, and nothing else.
     """
-    if candidates:
-        shown = map(in_one_line, candidates) if readable else (" ".join(name.split()) for name in candidates)
-        lines = [f"- {name}" for name in shown]
-        ending = ["Answer with one of these actions, as it is written, and nothing else."]
+    shown = [in_one_line(name) if readable else " ".join(name.split()) for name in candidates]
+    question, ending = "Which action is best", "Answer with one action, on one line, and nothing else."
+    if not shown or menu == "none":
+        asked = [f"{question}?", "Call one tool." if tools else ending]
+    elif menu == "line":
+        asked = [f"{question}: {', '.join(shown)}?", ending]
     else:
-        lines = []
-        ending = ["Call one tool." if tools else "Answer with one action, on one line, and nothing else."]
-    return "\n".join([with_task(state, task), "Which action is best?", *lines, *ending])
+        listed = (f"- {name}" for name in shown)
+        asked = [f"{question}?", *listed, "Answer with one of these actions, as it is written, and nothing else."]
+    return "\n".join([with_task(state, task), *asked])
 
 
 def smoothed_logprobs(counts: Sequence[int], alpha: float | None = None) -> list[float]:

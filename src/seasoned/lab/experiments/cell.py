@@ -79,6 +79,7 @@ class Workbench:
                 method=suite.reader,
                 cache=None if suite.model == "uniform" else self._cache,
                 calibrate=suite.calibrate,
+                menu=suite.menu,
                 **suite.model_settings,
             )
         return self._reader
@@ -256,7 +257,7 @@ def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
         "reader": suite.reader,
         "calibrate": suite.calibrate,
         "seed": cell.seed,
-    }
+    } | ({} if suite.menu == "list" else {"menu": suite.menu})  # a run from before there was a choice goes on
 
 
 def _write_faults(home: Path, arm: Arm) -> None:

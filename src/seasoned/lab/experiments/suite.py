@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from seasoned.llms import Menu
+
 __all__ = ["SAME_TASK", "ArmSpec", "Budget", "Cell", "Suite", "Task", "Transfer"]
 
 SAME_TASK = "same task"
@@ -111,6 +113,7 @@ class Suite:
         model: the model's specification; see `seasoned.build.make_reader`.
         reader: how its policy is read.
         calibrate: divide out letter preference.
+        menu: how the candidates are shown to a model that is read by `exact`.
         seeds: of the learning runs; the same for every arm, so that runs are paired.
         tasks, arms: what is played, and how.
         reference: the arm that the others are compared with.
@@ -126,6 +129,7 @@ class Suite:
     model: str = "local"
     reader: str = "auto"
     calibrate: bool = True
+    menu: Menu = "list"
     reference: str = "alone"
     budget: Budget = field(default_factory=Budget)
     model_settings: Mapping[str, Any] = field(default_factory=dict)

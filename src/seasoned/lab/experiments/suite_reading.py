@@ -12,6 +12,7 @@ from typing import Any
 
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Budget, Suite, Task, Transfer
+from seasoned.llms.menus import check_menu
 from seasoned.registry import suggest
 from seasoned.types import check_finite, check_text
 
@@ -40,6 +41,7 @@ def read_suite(data: object, where: str = "suite") -> Suite:
     fields["model_settings"] = dict(_table(f"{where}, model_settings", table.get("model_settings", {})))
     if not isinstance(fields.get("calibrate", True), bool):
         raise InputError(f"{where}: calibrate = {excerpt(fields['calibrate'])}", "it is true or false", "Say true.")
+    check_menu(fields.get("menu", "list"))
     suite = Suite(**fields)
     for name in (suite.name, *(task.name for task in tasks), *(arm.name for arm in arms)):
         if not isinstance(name, str) or not _NAME.fullmatch(name):

@@ -1,0 +1,101 @@
+"""Kept scores: what was scored once is not scored again, and reads the same; nothing else is taken for it."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+
+import pytest
+
+from seasoned.errors import ForeignStoreError, InputError, IntegrityError, ModelUnavailableError
+from seasoned.llms import CachedLLM, CachedScorer, ExactReader, ScriptedLLM, TextScorer, TextScores
+from seasoned.protocols import CompletionRequest, Message, Usage
+
+QUESTION = (Message("user", "Which action is best?"),)
+
+
+class Scorer:
+    """Scores a text by its length, and counts how often it was asked."""
+
+    def __init__(self, name="m", fails=0):
+        self.name, self.asked, self.fails = name, 0, fails
+
+    async def score(self, messages, texts):
+        self.asked += 1
+        await asyncio.sleep(0)
+        if self.asked <= self.fails:
+            raise ModelUnavailableError("no answer", "it answers", "Ask again.")
+        tokens = tuple((len(text), 7) for text in texts)
+        logprobs = tuple((-0.1 * len(text), -1 / 3, -0.5) for text in texts)
+        return TextScores(
+            self.name, tuple(texts), tokens, logprobs, (1, 2), (0,), Usage(len(texts), 0, 90, 4, 1.5, 0.2)
+        )
+
+
+def ask(scorer, messages=QUESTION, texts=("go", "wait a while")):
+    return asyncio.run(scorer.score(messages, texts))
+
+
+def test_what_was_scored_is_read_back_to_the_last_bit_for_free_and_in_another_process_too(tmp_path):
+    first = CachedScorer(Scorer(), tmp_path / "answers.db")
+    fresh, kept = ask(first), ask(first)
+    again = Scorer(fails=1)
+    reopened = ask(CachedScorer(again, tmp_path / "answers.db"))
+    assert again.asked == 0 and isinstance(first, TextScorer)
+    for scores in (kept, reopened):
+        assert scores.usage == Usage(cached_calls=2, cached_tokens=94, cached_usd=0.2)
+        assert {name: getattr(scores, name) for name in scores.__dataclass_fields__ if name != "usage"} == {
+            name: getattr(fresh, name) for name in fresh.__dataclass_fields__ if name != "usage"
+        }
+
+
+def test_another_model_question_or_order_is_asked_anew(tmp_path):
+    model = Scorer()
+    cached = CachedScorer(model, tmp_path / "answers.db")
+    ask(cached)
+    ask(cached, texts=("wait a while", "go"))
+    ask(cached, (Message("user", "Which action is worst?"),))
+    ask(cached, (Message("system", "Which action is best?"),))
+    assert model.asked == 4
+    ask(CachedScorer(other := Scorer("m2"), tmp_path / "answers.db"))
+    assert other.asked == 1
+
+
+def test_equal_questions_at_the_same_time_are_asked_once_and_failures_are_not_kept(tmp_path):
+    model = Scorer(fails=1)
+    cached = CachedScorer(model, tmp_path / "answers.db")
+    with pytest.raises(ModelUnavailableError):
+        ask(cached)
+
+    async def both():
+        return await asyncio.gather(cached.score(QUESTION, ("go",)), cached.score(QUESTION, ("go",)))
+
+    one, other = asyncio.run(both())
+    assert model.asked == 2 and one.logprobs == other.logprobs
+
+
+def test_it_shares_the_file_of_a_models_answers_and_reads_through_exact(tmp_path):
+    path = tmp_path / "answers.db"
+    llm = CachedLLM(ScriptedLLM(["yes"], name="m"), path)
+    assert asyncio.run(llm.complete(CompletionRequest(QUESTION))).text == "yes"
+    reader = ExactReader(CachedScorer(Scorer(), path), "none")
+    read = [asyncio.run(reader.read("a door", "leave", ["go", "wait"])) for _ in range(2)]
+    assert read[0].prior == read[1].prior and read[1].usage.calls == 0
+    assert asyncio.run(llm.complete(CompletionRequest(QUESTION))).usage.cached_calls == 1
+    asyncio.run(reader.model.aclose())
+
+
+def test_what_cannot_be_asked_or_read_back_is_refused(tmp_path):
+    cached = CachedScorer(Scorer(), tmp_path / "answers.db")
+    with pytest.raises(InputError, match="at least one"):
+        ask(cached, texts=())
+    (tmp_path / "notes.txt").write_text("mine, and long enough to be a header of something else" * 4)
+    with pytest.raises(ForeignStoreError):
+        CachedScorer(Scorer(), tmp_path / "notes.txt")
+    ask(cached)
+    asyncio.run(cached.aclose())
+    with sqlite3.connect(tmp_path / "answers.db") as connection:
+        connection.execute("UPDATE answers SET completion = '{}'")
+    connection.close()
+    with pytest.raises(IntegrityError, match="read back"):
+        ask(cached)
