@@ -98,6 +98,7 @@ def test_a_local_model_is_read_exactly_as_asked(tmp_path):
     reader = make_reader("local", method="exact", cache=tmp_path / "answers.db", menu="line", context_tokens=256)
     assert isinstance(reader, ExactReader) and isinstance(reader, PriorReader) and reader.menu == "line"
     assert (tmp_path / "answers.db").exists() and isinstance(reader.model, CachedScorer)
+    assert reader.llm is reader.model.llm and reader.llm.name == reader.name
     asyncio.run(close_reader(reader))
 
 

@@ -127,7 +127,7 @@ def _made(cache: Path) -> Path:
 
 async def close_reader(reader: PriorReader | Chooser) -> None:
     """Release the model behind a reader that `make_reader` made."""
-    model = getattr(reader, "llm", None) or getattr(reader, "model", None)
+    model = getattr(reader, "model", None) or getattr(reader, "llm", None)
     if isinstance(model, LLM | CachedScorer):
         await model.aclose()
 

@@ -15,7 +15,7 @@ from seasoned.errors import ConfigError, excerpt
 from seasoned.llms.menus import Menu, check_candidates, check_menu
 from seasoned.llms.scores import TextScorer, TextScores
 from seasoned.llms.votes import votes_prompt
-from seasoned.protocols import Message, PriorReading
+from seasoned.protocols import LLM, Message, PriorReading
 from seasoned.types import Prior, check_text
 
 __all__ = ["ExactReader", "ExactReading"]
@@ -68,6 +68,12 @@ class ExactReader:
     def name(self) -> str:
         """The model's name."""
         return self.model.name
+
+    @property
+    def llm(self) -> LLM | None:
+        """The same model, to be asked for text; None if it only scores."""
+        llm = self.model if isinstance(self.model, LLM) else getattr(self.model, "llm", None)
+        return llm if isinstance(llm, LLM) else None
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> ExactReading:
         """Return the model's policy over `candidates` in `state`. One candidate is scored too, for its raw logprob.

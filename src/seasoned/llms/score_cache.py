@@ -11,8 +11,9 @@ from typing import Any
 
 from seasoned.canonical import canonical_json
 from seasoned.llms.answer_file import AnswerFile
+from seasoned.llms.cache import CachedLLM
 from seasoned.llms.scores import TextScorer, TextScores, check_question
-from seasoned.protocols import Message, Usage
+from seasoned.protocols import LLM, Message, Usage
 
 __all__ = ["CachedScorer"]
 
@@ -37,11 +38,17 @@ class CachedScorer:
     def __init__(self, scorer: TextScorer, path: str | os.PathLike[str]) -> None:
         self._scorer = scorer
         self._kept = AnswerFile(path)
+        self._llm = CachedLLM(scorer, path) if isinstance(scorer, LLM) else None
 
     @property
     def name(self) -> str:
         """The wrapped model's name."""
         return self._scorer.name
+
+    @property
+    def llm(self) -> CachedLLM | None:
+        """The same model for text, its answers kept in the same file; None if it only scores."""
+        return self._llm
 
     async def score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
         """Return the stored scores, or ask and store.
@@ -66,9 +73,8 @@ class CachedScorer:
     async def aclose(self) -> None:
         """Close the file, and the model if it can be closed."""
         self._kept.close()
-        close = getattr(self._scorer, "aclose", None)
-        if close is not None:
-            await close()
+        if self._llm is not None:
+            await self._llm.aclose()
 
 
 def _decode(stored: str) -> TextScores:
