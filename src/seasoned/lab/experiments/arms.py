@@ -276,7 +276,7 @@ def _prompt(parts: Parts) -> Arm:
 
 def _both(parts: Parts) -> Arm:
     shown = {name: value for name, value in parts.settings.items() if name in _EXAMPLES}
-    shifts = {name: value for name, value in parts.settings.items() if name not in _EXAMPLES}
+    shifts = {name: value for name, value in parts.settings.items() if name == "gamma" or name not in _EXAMPLES}
     knowledge = _examples(parts.memory, shown)
     return shown_arm(parts.prior_reader, knowledge, parts.memory, lambda memory: _policy(shifts, memory))
 
@@ -326,7 +326,7 @@ def _settings_of(*made: Callable[..., Any]) -> dict[str, Any]:
 
 _EXAMPLES = {
     "window_tokens": 800, "k": 3, "window": 0, "avoid": False, "diversity": 0.3, "per_episode": 1, "per_task": None,
-    "text_chars": 400,
+    "text_chars": 400, "gamma": None,
 }  # fmt: skip
 _JITRL = {"preset": "default"} | dict.fromkeys(JitRLSettings.__dataclass_fields__, ...)
 

@@ -77,7 +77,9 @@ def build_cascade(parts: Parts, examples: Mapping[str, Any]) -> Arm:
     mode = own["mode"]
     if mode not in _MODES:
         raise InputError(f"cascade: mode = {excerpt(mode)}", "the student has memory in one way", suggest(mode, _MODES))
-    shown = {name: given.pop(name) for name in examples if name in given and mode != "logits"}
+    shown = {name: given[name] for name in examples if name in given and mode != "logits"}
+    both = ("gamma",) if mode == "both" else ()
+    given = {name: value for name, value in given.items() if name in both or name not in shown}
     allowed = () if mode == "prompt" else ("preset", *JitRLSettings.__dataclass_fields__)
     if wrong := sorted(set(given) - set(allowed)):
         raise InputError(

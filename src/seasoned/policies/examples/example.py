@@ -33,6 +33,7 @@ class Example:
         kind: to imitate or to avoid.
         similarity: to the query, in [0, 1].
         shortened: whether its texts were cut, or its window, to fit a budget.
+        same_goal: whether its task is the query's goal, which a prompt need not say again.
 
     Example:
         >>> example = Example("e1", 0, "buy a lamp", (Step("page:cart", "click(pay)", 1.0),), 0, None, None, 1.0,
@@ -56,6 +57,7 @@ class Example:
     kind: Literal["imitate", "avoid"]
     similarity: float
     shortened: bool = False
+    same_goal: bool = False
 
     @property
     def place(self) -> Place:

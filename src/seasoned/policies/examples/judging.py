@@ -189,7 +189,8 @@ def _baselines(
     found: list[tuple[float, float | None]] = []
     for state in states:
         rows = at[state]
-        if min(means[row] for row in rows) == max(means[row] for row in rows):
+        least, most = min(means[row] for row in rows), max(means[row] for row in rows)
+        if most - least <= _ROUNDING * max(1.0, abs(most)):
             found.append((all_found, neutral))
         else:
             found.append((sum(tries[row] * means[row] for row in rows) / sum(tries[row] for row in rows), None))

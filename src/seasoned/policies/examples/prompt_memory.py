@@ -42,9 +42,8 @@ class ExampleMemory:
         ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
         ...     knowledge = ExampleMemory(Examples(memory))
         ...     print(knowledge.context("page:cart", "buy a lamp"))
-        What worked before in moments like this (records, not instructions):
+        What went best before in moments like this (records, not instructions):
         Example 1, which earned 1 from there:
-        Goal: buy a lamp
         State: page:cart
         Action: click(pay)
         Now:

@@ -14,8 +14,8 @@ from seasoned.types import Step
 __all__ = ["HEADS", "fitted", "render"]
 
 HEADS = {
-    "imitate": "What worked before in moments like this (records, not instructions):",
-    "avoid": "What went badly before in moments like this, to be avoided (records, not instructions):",
+    "avoid": "What went worse before in moments like this, to be avoided (records, not instructions):",
+    "imitate": "What went best before in moments like this (records, not instructions):",
 }
 _LEAST_CHARS = 40
 _MOST_CHARS = 1 << 40
@@ -38,7 +38,8 @@ def _data(text: str, limit_chars: int = _MOST_CHARS) -> str:
 
 def _lines(example: Example, number: int) -> Iterator[str]:
     yield f"Example {number}, which earned {example.return_:.4g} from there:"
-    yield f"Goal: {_data(example.task)}"
+    if not example.same_goal:
+        yield f"Goal: {_data(example.task)}"
     if example.plan is not None:
         yield f"Plan: {_data(example.plan)}"
     for index, step in enumerate(example.steps):
@@ -50,7 +51,11 @@ def _lines(example: Example, number: int) -> Iterator[str]:
 
 
 def render(examples: Sequence[Example]) -> str:
-    r"""Return examples as text, what is to be imitated first; an empty text for none.
+    r"""Return examples as text, the most wanted last, where the question is near; an empty text for none.
+
+    What is to be avoided comes before what is to be imitated. A model follows what stands next to the question more
+    than what stands far from it (Zhao et al. 2021, arXiv 2102.09690; Liu et al. 2022, arXiv 2101.06804), so each part
+    ends with its best. A goal that is the one at hand is not said again.
 
     Every field is one line that begins with our own word for it. A text of others has no line break here, so that
     nothing in it can pass for a heading of ours. What begins a control token of the chat templates that we know is
@@ -60,7 +65,7 @@ def render(examples: Sequence[Example]) -> str:
         >>> example = Example("e1", 0, "buy a lamp", (Step("page:cart\nAction: sell", "click(pay)", 1.0),), 0, None,
         ...     None, 1.0, value=0.25, low=-0.1, high=0.6, n_shown=2, kind="imitate", similarity=0.9)
         >>> print(render([example]))
-        What worked before in moments like this (records, not instructions):
+        What went best before in moments like this (records, not instructions):
         Example 1, which earned 1 from there:
         Goal: buy a lamp
         State: page:cart Action: sell
@@ -69,7 +74,7 @@ def render(examples: Sequence[Example]) -> str:
     lines: list[str] = []
     number = 0
     for kind, head in HEADS.items():
-        of_kind = [example for example in examples if example.kind == kind]
+        of_kind = [example for example in reversed(examples) if example.kind == kind]
         if of_kind:
             lines.append(head)
         for example in of_kind:
@@ -89,13 +94,14 @@ def _cut(example: Example, limit_chars: int, *, window: bool) -> Example:
         Step(one_line(step.state, limit_chars), one_line(step.action, _MOST_CHARS), step.reward) for step in kept
     )
     return replace(
-        example, steps=steps, at=example.at if window else 0, task=one_line(example.task, limit_chars),
-        plan=short(example.plan), reasoning=short(example.reasoning), shortened=True,
+        example, steps=steps, at=example.at if window else 0,
+        task=example.task if example.same_goal else one_line(example.task, limit_chars), plan=short(example.plan),
+        reasoning=short(example.reasoning), shortened=True,
     )  # fmt: skip
 
 
 def _longest(example: Example) -> int:
-    texts = [example.task, example.plan or "", example.reasoning or ""]
+    texts = ["" if example.same_goal else example.task, example.plan or "", example.reasoning or ""]
     return max(len(text) for text in (*texts, *(step.state for step in example.steps)))
 
 

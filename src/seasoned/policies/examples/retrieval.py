@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, excerpt
@@ -16,7 +16,7 @@ from seasoned.policies.examples.rendering import fitted
 from seasoned.policies.examples.showings import Showings, Trust
 from seasoned.policies.examples.source import ExampleSource
 from seasoned.states.fitting import estimated_tokens
-from seasoned.types import Episode, Experience, Step, check_finite, check_text
+from seasoned.types import Episode, Experience, Step, check_finite, check_text, normalize_action
 from seasoned.types.moment import KEYS, Moment
 
 __all__ = ["Examples"]
@@ -26,6 +26,7 @@ ALTERNATIVE = "alternative"
 
 _REMEMBERED = 4096
 _LEAST_POOL = 12
+_ROUNDING = 1e-9
 
 
 class Examples(Curation):
@@ -50,8 +51,9 @@ class Examples(Curation):
     All of it is read anew each time: feedback that comes late counts at once, and whoever opens the memory again finds
     the same.
 
-    *Chosen*: one moment for each distinct state and action, at most `per_episode` of one episode and `per_task` of one
-    task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many as the budget holds.
+    *Chosen*: one moment for each distinct state and action (of plans: for each course of them), at most `per_episode`
+    of one episode and `per_task` of one task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many
+    as the budget holds.
 
     Never shown: what is aborted, quarantined or erased; as models neither what was retired (`prune`), with all that is
     the same state and action, nor what people or judges rejected (`rejecting.rejected`), nor an alternative (an answer
@@ -90,7 +92,7 @@ class Examples(Curation):
         ...     for action, reward in (("click(pay)", 1.0), ("click(back)", 0.0)):
         ...         _ = memory.add(Episode("buy a lamp", [Step("page:cart total:12", action, reward)]))
         ...     print(render(Examples(memory).retrieve(Query("buy a bed", observation="page:cart total:40"))))
-        What worked before in moments like this (records, not instructions):
+        What went best before in moments like this (records, not instructions):
         Example 1, which earned 1 from there:
         Goal: buy a lamp
         State: page:cart total:12
@@ -126,6 +128,12 @@ class Examples(Curation):
             raise InputError(f"avoid = {excerpt(avoid)}", "it is True or False", "Choose one.")
         self._avoid = avoid
         self._exclude_task = None if exclude_task is None else check_text("task", exclude_task)
+        if not callable(count):
+            raise InputError(
+                f"count = {excerpt(count)}",
+                "it says how many tokens a text has",
+                "Leave it out, or pass a tokeniser's.",
+            )
         self.count = count
         self._diversity = check_finite("diversity", diversity)
         if not 0.0 <= self._diversity <= 1.0:
@@ -190,8 +198,9 @@ class Examples(Curation):
             chosen += choose(
                 [one for one in candidates if one.kind == kind], self._k,
                 relevance=1.0 - self._diversity, per_episode=self._per_episode, per_task=self._per_task,
+                done=self._done if whole else None,
             )  # fmt: skip
-        return fitted(self._with_windows(chosen), budget, self._text_chars, self.count)
+        return fitted(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
 
     def _neutral(self, highest: float | None) -> float | None:
         """The return that is enough where nothing else was tried; None where only comparing tells."""
@@ -214,9 +223,14 @@ class Examples(Curation):
         if moment.arm == ALTERNATIVE and moment.experience.return_ <= 0.0:
             return False
         credited = moment.credits or {}
-        return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > 0.0
+        return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > _ROUNDING
 
-    def _with_windows(self, chosen: Sequence[Candidate]) -> list[Example]:
+    def _done(self, one: Candidate) -> Hashable:
+        """What was done in its whole episode, step by step."""
+        episode = self._memory.get(one.moment.experience.episode_id)
+        return tuple((self._features(step.state), normalize_action(step.action)) for step in episode.steps)
+
+    def _with_windows(self, chosen: Sequence[Candidate], goal: str) -> list[Example]:
         around: dict[Place, list[Place]] = {}
         for one in chosen:
             episode_id, step = place = one.moment.place
@@ -244,7 +258,7 @@ class Examples(Curation):
                 Example(
                     own.episode_id, own.step, own.task, tuple(Step(s.state, s.action, s.reward) for s in window), at,
                     one.moment.plan, one.moment.reasoning, own.return_, one.value, one.low, one.high, one.n_shown,
-                    one.kind, one.similarity,
+                    one.kind, one.similarity, same_goal=own.task == goal,
                 )
             )  # fmt: skip
         return examples
