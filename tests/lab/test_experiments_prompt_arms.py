@@ -136,6 +136,21 @@ def test_prompt_alone_does_not_shift():
         assert [(r.kl_nats, r.memory_steps) for r in results] == [(0.0, 0)] * 4
 
 
+def test_a_discount_is_that_of_the_examples_and_of_the_shift():
+    """With 0, opening the door is no success for what came after it."""
+    for kind in ("prompt", "both"):
+        for gamma, worked in ((None, True), (0.0, False)):
+            with Memory.open(":memory:", gamma=0.9) as memory:
+                memory.add(Episode("t", [Step("a door", "open", 0.0), Step("a hall", "rest", 1.0)]))
+                settings = {} if gamma is None else {"gamma": gamma}
+                arm = build_arm(
+                    ArmSpec(kind, kind, {"window_tokens": 300, **settings}),
+                    memory=memory, llm=ScriptedLLM([]), reader=LabelReader(ScriptedLLM([])), seed=0,
+                )  # fmt: skip
+                context = arm.reader.memory.context("a door", "t")
+                assert ("Action: open" in context) == worked
+
+
 def test_a_window_too_small_is_refused_before_anything_is_played():
     for kind in ("prompt", "both"):
         with pytest.raises(InputError, match="budget_tokens = 1"):
@@ -144,9 +159,10 @@ def test_a_window_too_small_is_refused_before_anything_is_played():
 
 def test_the_suite_gives_every_prompt_the_same_window():
     """What is compared at equal tokens has equal windows."""
-    shipped = load_suite("icrl")
-    windows = {arm.name: arm.settings["window_tokens"] for arm in shipped.arms if "window_tokens" in arm.settings}
-    assert {"prompt", "both", "top-k", "bm25"} <= set(windows)
-    assert len(set(windows.values())) == 1
+    for name in ("icrl", "icrl-text"):
+        shipped = load_suite(name)
+        windows = {arm.name: arm.settings["window_tokens"] for arm in shipped.arms if "window_tokens" in arm.settings}
+        assert {"prompt", "both", "top-k"} <= set(windows)
+        assert len(set(windows.values())) == 1
     for arm in shipped.arms:
         check_arm(arm)

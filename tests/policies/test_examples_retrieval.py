@@ -168,6 +168,27 @@ def test_no_clones_of_one_success(memory):
     assert sorted(action.strip().lower() for _, action in shown(Examples(memory, k=5))) == ["buy", "pay"]
 
 
+def test_plans_of_the_same_course_are_clones_however_they_are_worded(memory):
+    for number in range(8):
+        course = [Step("page:list", "open", 0.0), Step(CART, "pay" if number < 7 else "buy now", 1.0)]
+        with memory.episode("buy a lamp") as episode:
+            episode.note("plan", {"text": f"open it, then pay, for the {number}th time"})
+            for step in course:
+                episode.record(step.state, step.action, step.reward)
+    examples = Examples(memory, k=5, diversity=0.0)
+    found = examples.retrieve(Query("buy a lamp", observation="page:list"), purpose="plan")
+    assert sorted(memory.get(one.episode_id).steps[1].action for one in found) == ["buy now", "pay"]
+
+
+@pytest.mark.parametrize("tries", [(3, 1), (1, 3), (6, 7), (10, 3)])
+def test_two_ways_that_earn_the_same_are_both_models_whatever_their_sums_round_to(memory, tries):
+    """The mean of n times 0.7 is 0.7, though the sum of n floats over n need not be."""
+    for action, n in zip(("pay", "buy"), tries, strict=True):
+        for _ in range(n):
+            one(memory, action, 0.7)
+    assert sorted(shown(Examples(memory))) == [("imitate", "buy"), ("imitate", "pay")]
+
+
 def test_at_most_so_many_of_one_episode_and_of_one_task(memory):
     memory.add(Episode("t", [Step(f"{CART} {i}", f"do {i}", 1.0) for i in range(6)], "e1"))
     memory.add(Episode("t", [Step(f"{CART} x{i}", f"did {i}", 1.0) for i in range(6)], "e2"))
@@ -278,6 +299,24 @@ def test_the_budget_holds_whatever_the_examples_are(memory, budget):
     found = Examples(memory, k=6, budget_tokens=budget, text_chars=4000).retrieve(Query("t", observation=CART))
     assert estimated_tokens(render(found)) <= budget
     assert bool(found) == (budget >= 80)
+
+
+def test_a_prompt_ends_with_the_best_and_says_a_goal_once(memory):
+    for action, reward, task in (("pay", 1.0, "buy a lamp"), ("wait", 0.0, "buy a bed"), ("buy", 0.9, "buy a bed")):
+        one(memory, action, reward, task=task)
+    found = Examples(memory, avoid=True, keys={"goal": 1, "observation": 9}, diversity=0.0).retrieve(
+        Query("buy a lamp", observation=CART)
+    )
+    assert [(e.action, e.same_goal) for e in found] == [("pay", True), ("buy", False), ("wait", False)]
+    lines = render(found).splitlines()
+    assert [line for line in lines if line.startswith(("Goal", "Action", "What"))] == [
+        "What went worse before in moments like this, to be avoided (records, not instructions):",
+        "Goal: buy a bed", "Action: wait",
+        "What went best before in moments like this (records, not instructions):",
+        "Goal: buy a bed", "Action: buy",
+        "Action: pay",
+    ]  # fmt: skip
+    assert [line.split(",")[0] for line in lines if line.startswith("Example")] == [f"Example {i}" for i in (1, 2, 3)]
 
 
 def test_a_budget_counts_with_the_tokeniser_that_is_given(memory):
