@@ -119,11 +119,17 @@ def check_fill(suite: Suite) -> None:
     """Refuse a suite in which a teacher would play all episodes of a run, so that nothing is learned of its student.
 
     Raises:
-        InputError: `fill_episodes` is the number of episodes of a run, or more.
+        InputError: `fill_episodes` is the number of episodes of a run, or more; or the suite fills memories as well.
     """
     for cell in suite.cells():
         arm = suite.arm(cell.arm)
         fill, episodes = arm.settings.get("fill_episodes", 0), suite.episodes(cell)
+        if arm.kind == "cascade" and fill and suite.fill_episodes:
+            raise InputError(
+                f"arm {arm.name}: fill_episodes = {fill}, and the suite's fill_episodes = {suite.fill_episodes}",
+                "a memory is filled by the teacher or, for every arm alike, at random",
+                "Leave one of them out.",
+            )
         if arm.kind == "cascade" and isinstance(fill, int) and fill >= episodes:
             raise InputError(
                 f"arm {arm.name}: fill_episodes = {fill}, with {episodes} episodes of {cell.task}",

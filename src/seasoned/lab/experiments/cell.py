@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from seasoned.agents import Arm, EpisodeResult, RunRecord, play_run, read_results
+from seasoned.agents import Arm, EpisodeResult, RunRecord, UniformReader, play_run, read_results
 from seasoned.build import close_reader, make_reader, open_env
 from seasoned.envs.code import code_hashes
 from seasoned.errors import ConfigError, EnvError, SeasonedError
@@ -20,16 +20,18 @@ from seasoned.lab.experiments.arms import build_arm
 from seasoned.lab.experiments.cascading import CascadeArmReader
 from seasoned.lab.experiments.instances import env_order, expand
 from seasoned.lab.experiments.locking import alone
-from seasoned.lab.experiments.results import ERROR, cell_folder, read_lab_file
+from seasoned.lab.experiments.results import ERROR, FILLED, cell_folder, read_lab_file
 from seasoned.lab.experiments.suite import Cell, Suite, Task
 from seasoned.lab.experiments.watch import Watch
 from seasoned.memory import Memory
+from seasoned.policies import ModelAlone
 from seasoned.protocols import LLM, Chooser, Environment, PriorReader, Usage
 
 __all__ = ["OnEpisode", "OutOfBudget", "Workbench", "write_error"]
 
 _LONGEST_LINE, _LONGEST_TRACEBACK = 2_000, 20_000
 _WAIT_S, _SETTLE_S = 20.0, 2.0
+_FILLING = 0  # what is drawn for filling; the transfers' begin at 1
 
 OnEpisode = Callable[[Cell, EpisodeResult | None, Usage], None]
 """Told of every episode that was played now and what it cost; raises `OutOfBudget` to stop after it. None for an
@@ -163,6 +165,21 @@ class Workbench:
                 watch.begin()
                 return environments[env_order(cell.seed, episode, len(environments))]
 
+            if suite.fill_episodes:
+                await play_run(
+                    next_environment,
+                    ModelAlone(),
+                    UniformReader(),
+                    memory=memory,
+                    episodes=suite.fill_episodes,
+                    seed=int(np.random.SeedSequence([cell.seed, _FILLING]).generate_state(1)[0]),
+                    record=RunRecord(home / FILLED, _settings(suite, task, cell), code_hashes(map(expand, task.env))),
+                    learn=arm.learn,
+                    arm=FILLED,
+                    keep_aborted=False,
+                    episode_seconds=self._episode_seconds,
+                    lost=lambda episode, usage: on_episode(cell, None, usage),
+                )
             await play_run(
                 next_environment,
                 arm.policy,
@@ -257,7 +274,9 @@ def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
         "reader": suite.reader,
         "calibrate": suite.calibrate,
         "seed": cell.seed,
-    } | ({} if suite.menu == "list" else {"menu": suite.menu})  # a run from before there was a choice goes on
+        **({} if suite.menu == "list" else {"menu": suite.menu}),  # a run from before there was a choice goes on
+        **({"fill_episodes": suite.fill_episodes} if suite.fill_episodes else {}),
+    }
 
 
 def _write_faults(home: Path, arm: Arm) -> None:

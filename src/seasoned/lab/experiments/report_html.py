@@ -60,6 +60,8 @@ def _head(found: Findings) -> str:
     suite = found.suite
     counts = {"arm": len(suite.arms), "task": len(suite.tasks), "seed": len(suite.seeds)}
     size = ", ".join(plural(n, what) for what, n in counts.items()) + f"; model {suite.model}"
+    if suite.fill_episodes:
+        size += f"; every memory filled first with {plural(suite.fill_episodes, 'episode')} of random actions"
     state = f"{found.done} of {found.runs} runs finished"
     warning = ""
     if found.done < found.runs:

@@ -201,13 +201,14 @@ def _unread(found: Findings) -> str:
 
 
 def _lost(found: Findings) -> str:
-    """What was asked in vain: it is paid for, and in no other number."""
+    """What was asked and is in no other number, though it is paid for."""
     usage = found.lost
     if not usage.calls + usage.cached_calls:
         return ""
     usd = f", {usage.cost_usd:,.2f} dollars" if usage.cost_usd else ""
     asked = f"{plural(usage.calls, 'call')}, {plural(usage.prompt_tokens + usage.completion_tokens, 'token')}{usd}"
-    return f"<p>Episodes that broke off had asked the model: {asked}. No other number here has them.</p>"
+    filling = ", or to learn from the episodes that memories were filled with" if found.suite.fill_episodes else ""
+    return f"<p>Episodes that broke off had asked the model{filling}: {asked}. No other number here has them.</p>"
 
 
 def _unusable(found: Findings) -> str:

@@ -19,6 +19,8 @@ __all__ = ["FILE", "FORMAT", "CellResults", "Results", "cell_folder", "load_resu
 FORMAT = 1
 FILE = "lab.json"
 ERROR = "error.json"
+FILLED = "filled"
+"""The folder, in a run's, of the record of the episodes that its memory was filled with."""
 DRAFT = f"{FILE}.tmp"
 _SQLITE = b"SQLite format 3\x00"
 
@@ -34,7 +36,8 @@ class CellResults:
         transfer: by split, the episodes played in the end, with nothing learned from them.
         error: what broke it off, or what is damaged in its folder, in a line; None if nothing is wrong.
         done: whether every episode of it was played, and can be read.
-        lost: what episodes that broke off had asked of the model; it is in no episode's figures.
+        lost: what is in no episode's figures: what episodes that broke off had asked of the model, and what was asked
+            to learn from the episodes that a memory was filled with.
         code: names and hashes of the code that environments of one's own were made by; two of a name if it changed.
     """
 
@@ -148,7 +151,9 @@ def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
         episodes = read_results(home)
         ends = [(each, home / f"transfer-{i}") for i, each in enumerate(suite.task(cell.task).transfer)]
         played = [(each, read_results(end)) for each, end in ends]
-        lost = sum((read_lost(end) for _, end in ends), read_lost(home))
+        filled = read_results(home / FILLED)
+        lost = sum((read_lost(end) for _, end in ends), read_lost(home) + read_lost(home / FILLED))
+        lost = sum((result.usage for result in filled), lost)
         code = frozenset().union(read_code(home), *(read_code(end) for _, end in ends))
         _check_memory(home / "memory.db")
     except SeasonedError as error:  # the trouble of this run, and not of the others

@@ -116,6 +116,8 @@ class Suite:
         menu: how the candidates are shown to a model that is read by `exact`.
         seeds: of the learning runs; the same for every arm, so that runs are paired.
         tasks, arms: what is played, and how.
+        fill_episodes: how many episodes of actions drawn at random each run's memory is filled with first, the same
+            for every arm: stored and learned from, and in no score. For tasks at which the model alone never succeeds.
         reference: the arm that the others are compared with.
         budget: where it stops.
         model_settings: of the model: `base_url`, prices.
@@ -130,6 +132,7 @@ class Suite:
     reader: str = "auto"
     calibrate: bool = True
     menu: Menu = "list"
+    fill_episodes: int = 0
     reference: str = "alone"
     budget: Budget = field(default_factory=Budget)
     model_settings: Mapping[str, Any] = field(default_factory=dict)

@@ -13,6 +13,7 @@ from typing import Any
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Budget, Suite, Task, Transfer
 from seasoned.llms.menus import check_menu
+from seasoned.policies.agreeing import check_whole
 from seasoned.registry import suggest
 from seasoned.types import check_finite, check_text
 
@@ -42,6 +43,7 @@ def read_suite(data: object, where: str = "suite") -> Suite:
     if not isinstance(fields.get("calibrate", True), bool):
         raise InputError(f"{where}: calibrate = {excerpt(fields['calibrate'])}", "it is true or false", "Say true.")
     check_menu(fields.get("menu", "list"))
+    fields["fill_episodes"] = check_whole("fill_episodes", fields.get("fill_episodes", 0), 0)
     suite = Suite(**fields)
     for name in (suite.name, *(task.name for task in tasks), *(arm.name for arm in arms)):
         if not isinstance(name, str) or not _NAME.fullmatch(name):
