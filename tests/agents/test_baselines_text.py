@@ -69,6 +69,12 @@ def test_estimated_tokens_is_the_greater_of_bytes_and_pieces(text, expected):
     assert estimated_tokens(text) == expected
 
 
+@given(st.text(st.sampled_from("ab \t\n0_.-\x1f\x00\u00e4\u4e00"), max_size=30) | st.text(max_size=20))
+def test_pieces_are_runs_of_letters_digits_marks_and_line_breaks_in_any_text(text):
+    pieces = len(re.findall(r"[^\W\d_]+|\d|[^\w\s]|_|\n", text))
+    assert estimated_tokens(text) == max(-(-len(text.encode(errors="replace")) // 4), pieces)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "text",

@@ -6,15 +6,18 @@ import asyncio
 import dataclasses
 import json
 import math
+import tempfile
 
 import pytest
 from walkers import COLOURS, Terminal, east, follow, kinds, once, said, walker
 
-from seasoned import Memory
+from seasoned import Episode, Memory, Step
 from seasoned.agents import Agent, episode_seed
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import EnvError, InputError, ModelAnswerError, ModelUnavailableError
 from seasoned.llms import BiasChooser, LabelReader, ScriptedLLM
+from seasoned.policies.cascade import CascadeReader
+from seasoned.policies.examples import Examples
 from seasoned.protocols import Completion, Tool, ToolCall, Usage
 from seasoned.sync import Sync
 
@@ -265,6 +268,7 @@ REFUSED = [
     ({"reader": "labels"}, "LabelReader"),
     ({"calls": 2, "reason": False}, "calls"),
     ({"calls": 3}, "1 or 2"),
+    ({"calls": 0}, "1 or 2"),
     ({"calls": True}, "1 or 2"),
     ({"tools": ["go"]}, "tuple of Tools"),
     ({"templates": "{goal}"}, "Templates"),
@@ -282,6 +286,9 @@ REFUSED = [
     ({"verify": True}, "verify"),
     ({"on_step": 1}, "on_step"),
     ({"arm": " "}, "arm"),
+    ({"demonstrations": "walk"}, "list of episodes"),
+    ({"demonstrations": [Step("s", "a")]}, "list of episodes"),
+    ({"demonstrations": [Episode("t", [Step("s", "a")])], "memory": None}, "Pass a memory"),
     ({"llm": "gpt"}, "open_llm"),
 ]
 
@@ -292,6 +299,50 @@ def test_what_cannot_work_is_refused_when_the_agent_is_made(options, says):
         Agent(**{"llm": LLM, "memory": memory} | options)
     assert says in str(error.value)
     assert all((error.value.seen, error.value.rule, error.value.next_step))
+
+
+@pytest.mark.parametrize("guard", [{"trusted": bool}, {"vouched_by": {"tests"}}], ids="".join)
+def test_what_guards_the_prompt_alone_is_refused_where_the_logits_act_too(guard):
+    with Memory.open(":memory:") as memory:
+        guarded = Examples(memory, **guard)
+        with pytest.raises(InputError, match=r"memory\.quarantine"):
+            Agent(LLM, memory, mode="both", reader=LABELS, examples=guarded)
+        Agent(LLM, memory, mode="prompt", reader=LABELS, examples=guarded)
+        Agent(LLM, memory, mode="both", reader=LABELS, examples=Examples(memory))
+
+
+def test_a_cascade_that_would_look_for_evidence_at_the_prompt_is_refused():
+    with Memory.open(":memory:") as memory:
+        with pytest.raises(InputError, match="observation=observed"):
+            Agent(LLM, memory, reader=CascadeReader(LABELS, LABELS, min_evidence=1, memory=memory))
+        Agent(LLM, memory, reader=CascadeReader(LABELS, LABELS, memory=memory))
+
+
+def test_demonstrations_are_stored_once_and_stay():
+    """However often an agent is made, here, after a restart and by others at the same time; changed ones are others."""
+    given = [
+        Episode("go east", [Step("hall", "east", 1.0, prior={"east": -0.5})]),
+        Episode("t", [Step("s", "a")], "own"),
+    ]
+
+    def ids(memory):
+        return [episode.id for episode in memory.episodes()]
+
+    with tempfile.TemporaryDirectory() as folder:
+        with Memory.open(f"{folder}/a.db") as memory, Memory.open(f"{folder}/a.db") as other:
+            for held in (memory, other, memory):
+                Agent(LLM, held, demonstrations=given)
+            [first, own] = ids(memory)
+        with Memory.open(f"{folder}/a.db") as memory:
+            Agent(LLM, memory, demonstrations=given[::-1])
+            assert ids(memory) == [first, own] and own == "own"
+            Agent(LLM, memory, demonstrations=[dataclasses.replace(given[0], model="a person")])
+            assert len(ids(memory)) == 3
+    with Memory.open(":memory:") as memory:
+        result = once(
+            walker(memory, demonstrations=[Episode(Grid(["S.G"]).task, [Step("cell:0,0 open:east", "east", 1.0)])])
+        )
+        assert result.example_steps > 0  # the first episode was shown it
 
 
 def test_training_needs_a_memory_and_an_environment():

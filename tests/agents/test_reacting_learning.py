@@ -117,6 +117,15 @@ def trained_on_both(memory, episodes=16):
     return bandit
 
 
+def test_in_mode_none_a_reader_acts_by_the_models_own_policy_whatever_the_memory_knows():
+    with Memory.open(":memory:") as memory:
+        bandit, events = trained_on_both(memory), []
+        agent = walker(memory, mode="none", reader=labels(), reason=False, plan=False, on_step=events.append)
+        once(agent, bandit, learns=False)
+    [decision] = [event.decision for event in events]
+    assert (decision.mode, decision.probs, decision.n_steps) == ("base", decision.base_probs, 0)
+
+
 def test_logits_are_shifted_by_what_the_memory_knows():
     with Memory.open(":memory:") as memory:
         bandit, events = trained_on_both(memory), []
@@ -155,13 +164,14 @@ def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
         bandit, events = trained_on_both(memory), []
         agent = walker(memory, mode="both", reader=labels(), on_step=events.append)
         once(agent, bandit, learns=False)
-    [event] = events
-    assert {shown.purpose for shown in event.shown} >= {"reason", "act"}
-    known = {(n.experience.episode_id, n.experience.step) for n in event.decision.neighbors}
-    acted, all_ = ({step for one in event.shown if one.purpose in p for step in one.steps} & known
-                   for p in ({"act"}, {"plan", "reason", "act"}))  # fmt: skip
-    assert acted < all_
-    assert f"already in the prompt: {len(all_)} of the steps" in event.decision.reason
+        there = {(n.experience.episode_id, n.experience.step) for n in events[0].decision.neighbors}
+        own = Each(**dict(zip(("plan", "reason", "act"), sorted(there), strict=False)))
+        once(walker(memory, mode="both", reader=labels(), examples=own, on_step=events.append), bandit, learns=False)
+    by_default, event = events
+    assert {shown.purpose for shown in by_default.shown} == {"plan", "reason", "act"}
+    n_shown = len({step for one in by_default.shown for step in one.steps} & there)
+    assert f"already in the prompt: {n_shown} of the steps" in by_default.decision.reason
+    assert "already in the prompt: 3 of the steps" in event.decision.reason
 
 
 def test_the_steps_around_an_example_are_shown_with_it_and_left_out_with_it():
@@ -189,16 +199,18 @@ def test_what_was_shown_by_others_as_well_counts_once():
         assert rest.evidence(state, **asked, shown_steps=[(ids[1], 0), (ids[0], 0)]).n_shown == 2
 
 
-class OnlyPlans:
-    """Shows one step, to the plan alone."""
+class Each:
+    """Shows each prompt the one step that is named for it, or none."""
 
-    def __init__(self, episode_id, step):
-        self.place = episode_id, step
+    def __init__(self, **places):
+        self.places = places
 
     def retrieve(self, query, *, purpose, exclude_task):
+        if purpose not in self.places:
+            return ()
         step = Step("cell:0,1", "east")
         about = {"value": 0.0, "low": 0.0, "high": 0.0, "n_shown": 0, "kind": "imitate", "similarity": 1.0}
-        return (Example(*self.place, query.goal, (step,), 0, None, None, 1.0, **about),) * (purpose == "plan")
+        return (Example(*self.places[purpose], query.goal, (step,), 0, None, None, 1.0, **about),)
 
 
 def test_what_the_plan_was_shown_adds_no_weight_at_any_step_of_the_episode():
@@ -207,10 +219,10 @@ def test_what_the_plan_was_shown_adds_no_weight_at_any_step_of_the_episode():
     with Memory.open(":memory:") as memory:
         ids = [once(walker(memory)).episode_id for _ in range(4)]
         said = {}
-        for examples in (OnlyPlans(ids[3], 1), OnlyPlans("another", 1)):
-            asyncio.run(walker(memory, examples=examples, **both).run(Grid(["S.G"])))
+        for episode_id in (ids[3], "another"):
+            asyncio.run(walker(memory, examples=Each(plan=(episode_id, 1)), **both).run(Grid(["S.G"])))
             last = [event.decision for event in events if event.before.state == "cell:0,1 open:east,west"][-1]
-            said[examples.place[0]] = last.reason
+            said[episode_id] = last.reason
     assert "already in the prompt: 1 of the steps" in said[ids[3]]
     assert "already in the prompt" not in said["another"]
 

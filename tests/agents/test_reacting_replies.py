@@ -23,6 +23,11 @@ AMONG = [
     ("2) 'open fridge'.", "open fridge"),
     ("Action: open fridge", "open fridge"),
     ("**Action:** open fridge", "open fridge"),
+    ("Action: **open fridge**", "open fridge"),
+    ("**open fridge**", "open fridge"),
+    ("1. **open fridge**.", "open fridge"),
+    ("**Action: open fridge.**", "open fridge"),
+    ("**Action: open fridge**.", "open fridge"),
     ("> ACTION : `open fridge`", "open fridge"),
     ("Thought: hungry.\nAction: open fridge\nObservation: food\nAction: go north", "open fridge"),
     ("```\ngo north\n```", "go north"),
@@ -56,6 +61,9 @@ FREE = [
     ("```sh\ncd /tmp\nls\n```", False, "cd /tmp\nls"),
     ("cd /tmp\nls", False, "cd /tmp\nls"),
     ("Action: ls *", True, "ls *"),
+    ("**Action: ls**", True, "ls"),
+    ("Thought: all.\n**Action:** ls **", True, "ls **"),
+    ("**Action:\n```\nls **\n```", True, "ls **"),
     ("Thought: look.\nAction: echo 'a b'\nObservation: a b", True, "echo 'a b'"),
     ("Look first.\nAction:\n```sh\ncat <<E\nAction: x\nE\n```", True, "cat <<E\nAction: x\nE"),
     ("Let me look.", True, None),
@@ -108,10 +116,10 @@ GO = ("c1", "go", '{"to": "B", "fast": true}')
 
 def test_a_tool_call_becomes_its_canonical_text():
     text = '{"name": "go", "arguments": {"fast": true, "to": "B"}}'
-    reply = read_reply(answer("To B.", GO), None, tools=True, reasons=True)
+    reply = read_reply(answer("To B.", GO), None, tools=("go",), reasons=True)
     assert (reply.action, reply.reasoning) == (canonical_tool_call(text), "To B.")
-    assert read_reply(answer("", GO, GO), None, tools=True).action == reply.action  # an entry that repeats itself
-    assert read_reply(answer("", GO), (text, "wait"), tools=True).action == text  # in the environment's spelling
+    assert read_reply(answer("", GO, GO), None, tools=("go",)).action == reply.action  # an entry that repeats itself
+    assert read_reply(answer("", GO), (text, "wait"), tools=("go",)).action == text  # in the environment's spelling
 
 
 @pytest.mark.parametrize(
@@ -119,6 +127,7 @@ def test_a_tool_call_becomes_its_canonical_text():
     [
         ((), "one tool call"),
         ((GO, ("c2", "go", '{"to": "C"}')), "one tool call"),
+        ((("c1", "rm_rf", '{"to": "B"}'),), "the tools are go"),
         ((("c1", "go", "{to: B}"),), "JSON"),
         ((("c1", "go", '["B"]'),), "object"),
         ((("c1", "go", '{"to": "B", "to": "C"}'),), "once"),
@@ -126,10 +135,12 @@ def test_a_tool_call_becomes_its_canonical_text():
 )
 def test_what_is_no_tool_call_is_refused_whatever_the_text_says(calls, rule):
     with pytest.raises(ModelAnswerError, match=rule):
-        read_reply(answer("Action: go north", *calls), None, tools=True)
+        read_reply(answer("Action: go north", *calls), None, tools=("go",))
 
 
 def test_two_cities_that_differ_in_case_are_two_calls():
     """The memory's key folds case; the canonical text of a tool call does not let it."""
     with pytest.raises(ModelAnswerError, match="one of"):
-        read_reply(answer("", ("c1", "go", '{"to": "b"}')), ('{"name": "go", "arguments": {"to": "B"}}',), tools=True)
+        read_reply(
+            answer("", ("c1", "go", '{"to": "b"}')), ('{"name": "go", "arguments": {"to": "B"}}',), tools=("go",)
+        )

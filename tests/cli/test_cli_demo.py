@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import struct
@@ -129,6 +130,26 @@ def test_it_prints_a_table_with_intervals_and_n_and_a_curve_without_colour(playe
     assert "uniform" in output and GRID in output
     assert f"{2 * SEEDS * EPISODES}/{2 * SEEDS * EPISODES} episodes" in output
     assert output.count("\n") < 60
+
+
+def test_its_progress_says_what_is_played_in_what_time_and_what_is_left_of_it():
+    now, said = 100.0, "seed 0, memory  episode 20: 1 points in 20 steps"
+    console = Console(file=io.StringIO(), width=80)
+    with show.progress(console, 60, clock=lambda: now) as advance:
+        for _ in range(60):
+            now += 4.5
+            advance(said)
+    assert console.file.getvalue().splitlines() == [  # after 30 s, or 20 episodes; 4.5 s an episode
+        f"7/60 episodes in 32 s, about 3 min 58 s left; {said}",
+        f"14/60 episodes in 1 min 3 s, about 3 min 27 s left; {said}",
+        f"20/60 episodes in 1 min 30 s, about 3 min 0 s left; {said}",
+        f"27/60 episodes in 2 min 2 s, about 2 min 28 s left; {said}",
+        f"34/60 episodes in 2 min 33 s, about 1 min 57 s left; {said}",
+        f"40/60 episodes in 3 min 0 s, about 1 min 30 s left; {said}",
+        f"47/60 episodes in 3 min 32 s, about 58 s left; {said}",
+        f"54/60 episodes in 4 min 3 s, about 27 s left; {said}",
+        f"60/60 episodes in 4 min 30 s; {said}",
+    ]
 
 
 def test_the_memory_it_leaves_holds_what_it_played(played):

@@ -34,12 +34,19 @@ def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
     scores.write_text(json.dumps({"live": [0, 0, 0, 1], "candidate": [1, 0, 0, 0]}))
     with pytest.raises(InputError, match="above zero"):
         ran(promote, candidate, "--scores", scores)
-    scores.write_text(json.dumps({"live": [0, 0, 0.1, 0], "candidate": [1, 1, 1, 1]}))
+    better = {"live": [0, 0, 0.1, 0], "candidate": [1, 1, 1, 1]}
+    with Memory.open(live) as memory:
+        scores.write_text(json.dumps({**better, "content": memory.verify().hash}))
+    with pytest.raises(InputError, match="changed since it was evaluated"):
+        ran(promote, candidate, "--scores", scores)
+    with Memory.open(candidate) as memory:
+        scores.write_text(json.dumps({**better, "content": memory.verify().hash}))
     told = json.loads(ran(promote, candidate, "--scores", scores, "--json").stdout)
     assert (told["carried"], n_found(live), n_found(told["retired"])) == (0, 1, 2)
     ran(roll_back, live)
     assert n_found(live) == 2
-    for content, error in (("[]", InputError), ("{", InputError), ('{"live": [1]}', InputError)):
+    wrong = '{"live": [1, 2], "candidate": [1, 2], "content": 5}'
+    for content, error in (("[]", InputError), ("{", InputError), ('{"live": [1]}', InputError), (wrong, InputError)):
         scores.write_text(content)
         with pytest.raises(error):
             ran(promote, candidate, "--scores", scores)
@@ -60,12 +67,38 @@ def test_the_only_namespace_is_meant_and_of_several_one_is_named(tmp_path):
         memory.add(Episode("t", [Step("cart", "leave")], "f"))
     ran(promote, candidate, "--force", "tried")
     assert n_found(live, "shop") == 2
-    ran(roll_back, live)
-    assert n_found(live, "shop") == 1
     Memory.open(live, namespace="desk").close()
+    ran(roll_back, live)  # the record says which one was promoted
+    assert n_found(live, "shop") == 1
+    with pytest.raises(NotFoundError, match="no promotion"):
+        ran(roll_back, live)
     with pytest.raises(InputError, match="desk, shop"):
         ran(fork, live, tmp_path / "other.db")
     assert not (tmp_path / "other.db").exists()
+    journal = tmp_path / "agent.db.promotions.jsonl"
+    journal.write_text(journal.read_text() + json.dumps({"live": str(live), "namespace": "desk", "retired_path": "x"}))
+    with pytest.raises(InputError, match=r"2 namespaces .*desk, shop.*--namespace"):
+        ran(roll_back, live)
+
+
+def test_the_record_of_another_fork_is_replaced_only_when_asked(tmp_path):
+    live, other, candidate = (tmp_path / name for name in ("agent.db", "other.db", "tried.db"))
+    record = tmp_path / "tried.db.fork.json"
+    for path in (live, other):
+        with Memory.open(path) as memory:
+            memory.add(Episode("t", [Step("cart", "pay")], path.name))
+    ran(fork, live, candidate)
+    first = record.read_text()
+    candidate.unlink()
+    ran(fork, live, candidate)  # of the same: nothing is lost
+    candidate.unlink()
+    for content, said in ((first, "agent.db"), ("{", "not a fork's record")):
+        record.write_text(content)
+        with pytest.raises(InputError, match=rf"{said}.*must not be replaced.*--overwrite"):
+            ran(fork, other, candidate)
+        assert (record.read_text(), candidate.exists()) == (content, False)
+    ran(fork, other, candidate, "--overwrite")
+    assert json.loads(record.read_text())["live"] == str(other)
 
 
 def test_a_job_is_imported(tmp_path):

@@ -125,6 +125,11 @@ def test_examples_that_were_shown_are_not_learned(job):
 REFUSED = [
     (result(config={"agent": {"kwargs": {"mode": "test"}}}), trajectory(), "test.*not learned from"),
     (result(), trajectory(extra={"mode": "test"}), "test.*not learned from"),
+    (
+        result(config={"agent": {"kwargs": {}}}, agent_result={"metadata": {"mode": "test"}}),
+        trajectory(extra={}),
+        "test.*not learned from",
+    ),
     (result(verifier_result=None), trajectory(), "no reward"),
     (result(verifier_result={"rewards": {"a": 1, "b": 0}}), trajectory(), "one of them is the episode's"),
     (result(verifier_result={"rewards": {"reward": "1"}}), trajectory(), "reward"),
@@ -160,11 +165,14 @@ def test_a_named_reward_counts_and_running_out_of_time_truncates(job):
 def test_a_trial_of_several_steps(job):
     told = result(verifier_result=None, step_results=[
         {"step_name": "one", "verifier_result": {"rewards": {"reward": 1}}},
-        {"step_name": "../../up", "verifier_result": {"rewards": {"reward": 1}}}])  # fmt: skip
+        {"step_name": "../../up", "verifier_result": {"rewards": {"reward": 1}}},
+        {"step_name": "two", "verifier_result": {"rewards": {"reward": 1}},
+         "agent_result": {"metadata": {"mode": "test"}}}])  # fmt: skip
     write(job / "t", told, inside="steps/one/agent")
-    first, second = read_job(job)
+    first, second, third = read_job(job)
     assert (first.name, first.episode.id) == ("t/one", f"{ID}/one")
     assert "outside the trial" in second.refusal
+    assert "not learned from" in third.refusal
 
 
 def test_links_and_pipes_are_not_followed(job, tmp_path):

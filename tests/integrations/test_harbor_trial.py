@@ -124,7 +124,7 @@ def test_a_trial_in_train_mode_teaches_what_its_verifier_said(run, tmp_path):
     assert result.exception_info is None, result.exception_info
     assert result.agent_result.cost_usd == 1.0
     first_action = ScriptedAgent.requests[1].messages[-1].content
-    _, _, shown = first_action.partition("What worked before")  # the step of this very moment, and what came then
+    _, _, shown = first_action.partition("What went best before")  # the step of this very moment, and what came then
     assert "\nAction: echo hello > a.txt\n" in shown and "\nThen, Action: cat a.txt\n" in shown
 
 
@@ -239,6 +239,18 @@ def test_a_wrapped_agent_is_given_examples_that_are_not_learned_again(run, memor
     with Memory.open(memory_path) as memory:
         assert import_job(memory, folder).new == 1
         assert [step.state for step in memory.episodes()[-1].steps] == ["Write hello into a.txt."]
+
+
+@pytest.mark.parametrize(("path", "options"), [
+    ("seasoned.integrations.harbor:WithExamples", {"agent": f"{Told.__module__}:Told"}), (SCRIPTED, {}),
+])  # fmt: skip
+def test_a_trial_whose_mode_nobody_named_is_a_test(run, memory_path, path, options):
+    result, _, folder = run(path, ["Make it.", *WORK], memory=str(memory_path), **options)
+    assert result.exception_info is None, result.exception_info
+    assert "mode" not in result.config.agent.kwargs and result.agent_result.metadata["mode"] == "test"
+    with Memory.open(memory_path) as memory:
+        assert "not learned from" in import_job(memory, folder).refused[folder.name]
+        assert [episode.id for episode in memory.episodes()] == ["old"]
 
 
 def test_bad_options_are_refused(tmp_path, run):

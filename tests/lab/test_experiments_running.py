@@ -319,3 +319,41 @@ def test_a_begin_that_was_killed_or_is_not_alone_does_no_harm(tmp_path):
 
     with ThreadPoolExecutor(8) as pool:
         assert set(map(str, pool.map(begin, range(8)))) == {str(suite())}
+
+
+def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_path):
+    filling = suite(fill_episodes=4, tasks=[{"name": "grid", "env": GRID, "episodes": 2}])
+    cells = Experiment.begin(tmp_path / "whole", filling).run().cells
+    assert [len(cell.episodes) for cell in cells] == [2, 2, 2, 2]
+    whole = outcome(tmp_path / "whole")
+    filled = {name: stored[:4] for name, (_, stored, _, _) in whole.items()}
+    assert all(len(stored) == 6 for _, stored, _, _ in whole.values())
+    assert filled["grid/alone/0"] == filled["grid/default/0"] != filled["grid/alone/1"]
+    bare = Experiment.begin(tmp_path / "bare", dataclasses.replace(filling, fill_episodes=0)).run()
+    first = {
+        (name, str(cell.cell)): cell.episodes[0]
+        for name, each in (("whole", cells), ("bare", bare.cells))
+        for cell in each
+    }
+    assert first["whole", "grid/alone/0"].score == first["bare", "grid/alone/0"].score
+    assert first["whole", "grid/default/0"].memory_steps > 0 == first["bare", "grid/default/0"].memory_steps
+
+    def breaks_off(*_):
+        raise KeyboardInterrupt
+
+    broken = Experiment.begin(tmp_path / "broken", filling)
+    with pytest.raises(KeyboardInterrupt):
+        broken.run(progress=breaks_off)
+    Experiment.begin(tmp_path / "broken", filling).run()
+    assert outcome(tmp_path / "broken") == whole
+
+
+def test_a_filling_is_a_number_and_a_cascade_has_its_own(tmp_path):
+    for value in (-1, 1.5, True, "4"):
+        with pytest.raises(InputError, match="fill_episodes"):
+            suite(fill_episodes=value)
+    cascade = {"name": "taught", "kind": "cascade",
+               "settings": {"teacher": "uniform", "mode": "logits", "fill_episodes": 1}}  # fmt: skip
+    with pytest.raises(InputError, match="the suite's fill_episodes = 2"):
+        Experiment.begin(tmp_path / "lab", suite(fill_episodes=2, arms=[{"name": "alone"}, cascade]))
+    assert not (tmp_path / "lab").exists()

@@ -50,6 +50,9 @@ def test_a_healthy_memory_is_said_to_be_healthy_with_the_numbers():
             "recent against older returns", "speed of retrieval", "size of states"} <= set(fine)  # fmt: skip
     assert fine["priors and propensities"].numbers == {"steps": 160, "without_prior": 0, "without_propensity": 0}
     assert fine["loops"].numbers["looped"] == 0
+    for name, n in (("priors and propensities", "0 of 160 steps (0 %), no propensity at 0 of 160 steps (0 %)"),
+                    ("rewards", "(mean of 40)"), ("size of states", "of 160 steps")):  # fmt: skip
+        assert n in fine[name].seen
     for check in found.checks:
         assert check.seen and check.rule
         assert (check.next_step is None) == (check.verdict != "finding")

@@ -6,14 +6,18 @@ import json
 import signal
 import subprocess
 import sys
+from urllib.parse import unquote
 
 import pytest
-from postgres_server import fresh_url, postgres, server  # noqa: F401
+from click.testing import CliRunner
+from postgres_server import PASSWORD, fresh_url, postgres, server  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
+from seasoned.cli.selecting import roll_back as rolls_back
 from seasoned.errors import InputError, StoreError
 from seasoned.lab.selection import evaluate, fork, promote, roll_back
 from seasoned.memory.backup import backup
+from seasoned.memory.store import shown
 
 pytestmark = pytest.mark.slow
 
@@ -60,6 +64,19 @@ def test_the_names_are_exchanged_and_what_was_learned_is_carried(forked, tmp_pat
     with Memory.open(url, namespace="shop") as memory:
         assert len(memory.search("cart")) == 4
     assert set(Memory.namespaces(url)) == {"shop", back.retired}
+
+
+def test_the_command_rolls_back_what_the_journal_says_was_promoted(forked, tmp_path):
+    url, journal = forked.live, tmp_path / "promotions.jsonl"
+    promote(forked, evaluate(forked, mean_return), journal=journal)
+    assert len(Memory.namespaces(url)) == 2  # so that no single one could be meant
+    done = CliRunner().invoke(rolls_back, [url, "--journal", str(journal)], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert shown(url) in done.output and PASSWORD not in unquote(done.output)
+    with Memory.open(url, namespace="shop") as memory:
+        assert len(memory.search("cart")) == 2
+    with pytest.raises(InputError, match=r"recorded in a file.*--journal"):
+        CliRunner().invoke(rolls_back, [url], catch_exceptions=False)
 
 
 def test_bad_input_on_a_server(forked, tmp_path):

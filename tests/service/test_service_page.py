@@ -122,6 +122,12 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
     )
     assert was == pytest.approx(100 / 3, abs=0.01)
     assert now > was
+    assert page.locator("#summary").text_content().endswith("Thin evidence: 1 person's answer.")
+    for fact in page.locator(".facts .quiet").all_text_contents():
+        assert fact.startswith("95 % interval: under 0.1 % to over 99 %")
+        assert fact.endswith("n 0 → 1")
+    line, track = (chosen.locator(f".pair .track:last-child{kind}").bounding_box() for kind in (" .range", ""))
+    assert line["width"] == pytest.approx(track["width"], abs=1.0)
     [one] = given(path)
     assert (one.author, one.feedback.comment) == ("ann", "because 1 <b>")
     assert list(one.feedback.candidates) == order

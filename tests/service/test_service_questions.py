@@ -70,6 +70,58 @@ def test_a_choice_moves_the_policy_as_the_library_says(client):
     assert client.get(f"/v1/questions/{id_}").json()["policy"] == after
 
 
+def test_the_interval_of_a_chance_is_the_policy_where_the_answer_is_worth_as_much_or_as_little_as_may_be(client):
+    id_ = asked(
+        client, candidates=[{"text": t, "logprob": p} for t, p in zip(REPLIES, (-0.4, -1.2, -4.0), strict=True)]
+    )
+    for author, chosen in (("ann", 1), ("bob", 1), ("eve", 0)):
+        learned = choose(client, id_, chosen, author)
+    with Memory.open(":memory:") as other:  # the same experience, told by hand
+        for chosen in (1, 1, 0):
+            for n, text in enumerate(REPLIES):
+                other.add(Episode("support", [Step(MAIL, text, 1.0 if n == chosen else -0.5)]))
+        policy = JitRL(other)
+        decision = policy.decide(MAIL, dict(zip(REPLIES, (-0.4, -1.2, -4.0), strict=True)))
+    base, worth = decision.base_probs, dict(decision.advantages)  # Q, less a constant
+    for one in learned["after"]["actions"]:
+        action = one["action"]
+        ends = []
+        for end in decision.intervals[action]:
+            # Q of this answer such that its advantage Q - V, V the mean by the base policy, is at the end.
+            moved = worth | {action: (end + sum(base[b] * worth[b] for b in worth if b != action)) / (1 - base[action])}
+            weights = {b: base[b] * math.exp(decision.beta * (moved[b] - moved[action])) for b in worth}
+            ends.append(1 / sum(weights.values()) * base[action])
+        assert one["interval"] == pytest.approx(ends)
+        assert ends[0] < one["prob"] < ends[1]
+
+
+def test_one_click_among_three_is_one_persons_answer_however_many_steps_it_makes(client):
+    id_ = asked(client)
+    first = choose(client, id_, 1)
+    assert first["before"]["evidence"] == {"people": 0, "answers": 0, "played": 0}
+    assert [one["interval"] for one in first["before"]["actions"]] == [None] * 3  # memory is not asked
+    after = first["after"]
+    assert (after["n_steps"], after["evidence"]) == (3, {"people": 1, "answers": 1, "played": 0})
+    assert after["thin"]
+    for author in ("bob", "eve"):
+        after = choose(client, id_, 1, author)["after"]
+    assert (after["evidence"], after["thin"]) == ({"people": 3, "answers": 3, "played": 0}, False)
+    again = choose(client, asked(client, prompt="And now?"), 0)["after"]  # who contradicts herself
+    assert again["evidence"] == {"people": 3, "answers": 4, "played": 0}
+    episode = {"id": f"{first['id']}-x", "task": "support", "steps": [{"state": MAIL, "action": REPLIES[1]}]}
+    client.post("/v1/episodes", json=episode)
+    evidence = client.get(f"/v1/questions/{id_}").json()["policy"]["evidence"]
+    assert evidence == {"people": 3, "answers": 4, "played": 1}
+
+
+def test_nothing_is_clear_where_people_differ(client):
+    id_ = asked(client)
+    for author, chosen in (("ann", 0), ("bob", 1), ("eve", 2)):
+        after = choose(client, id_, chosen, author)["after"]
+    assert after["evidence"]["answers"] == 3
+    assert after["thin"]
+
+
 def test_undo_takes_all_of_it_back_and_the_question_waits_again(client):
     id_ = asked(client)
     before = client.get(f"/v1/questions/{id_}").json()["policy"]

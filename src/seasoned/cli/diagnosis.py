@@ -130,6 +130,7 @@ def evaluate(
         echo_json(dataclasses.asdict(found))
         return
     estimate = found.estimate
+    of = counted(found.n_steps, "step") if one_step else counted(found.n_episodes, "episode")
     measured = "return from a step on, that decision alone changed" if one_step else "total reward per episode"
     echo_fields(
         {
@@ -142,7 +143,7 @@ def evaluate(
             f"{estimate.effective:.3g} episodes (effective sample size)",
             "mean ratio": f"{found.mean_ratio:.3g} (1 if the log holds what the policy would do)",
             **(
-                {"never taken": f"{found.untaken_share:.2%} of what it would do; the intervals allow for it"}
+                {"never taken": f"{found.untaken_share:.2%} of what it would do, over {of}; the intervals allow for it"}
                 if found.untaken_share
                 else {}
             ),

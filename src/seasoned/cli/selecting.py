@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -24,29 +26,52 @@ def _record_of(candidate: str) -> Path:
 @click.command(epilog=example("seasoned memory fork agent.db tried.db"))
 @memory_argument
 @click.argument("candidate", metavar="FILE")
+@click.option("--overwrite", is_flag=True, help="Replace the FILE.fork.json of another fork.")
 @namespace_option
 @json_option
-def fork(path: str, candidate: str, namespace: str | None, as_json: bool) -> None:
+def fork(path: str, candidate: str, overwrite: bool, namespace: str | None, as_json: bool) -> None:
     """Copy a memory into FILE, to be changed and perhaps promoted.
 
-    All of it; the namespace is what is evaluated later. What was there is noted in FILE.fork.json. On a server, fork in
-    Python: seasoned.lab.selection.
+    All of it; the namespace is what is evaluated later. What was there is noted in FILE.fork.json; one that an earlier
+    fork of another memory or namespace left there is refused. On a server, fork in Python: seasoned.lab.selection.
     """
     from seasoned.lab.selection import fork
 
     if Path(candidate).exists():
         raise InputError(f"{candidate} exists", "a fork must be a new file", "Choose another name for it.")
-    made = fork(path, candidate, namespace=_chosen(path, namespace))
+    name = _chosen(path, namespace)
+    if not overwrite:
+        _check_record(path, candidate, name)
+    made = fork(path, candidate, namespace=name)
     _record_of(made.candidate).write_text(json.dumps(dataclasses.asdict(made), indent=1) + "\n", encoding="utf-8")
     told = {"live": made.live, "candidate": made.candidate, "namespace": made.namespace}
     echo_json(told) if as_json else echo_fields(told)
+
+
+def _check_record(live: str, candidate: str, namespace: str) -> None:
+    """Refuse to replace the record of a fork of something else: all that is known of what that one began with."""
+    record = _record_of(os.path.realpath(candidate))
+    if not record.exists():
+        return
+    found: Any = None
+    with contextlib.suppress(ValueError, OSError):
+        found = json.loads(record.read_text(encoding="utf-8"))
+    known = (found.get("live"), found.get("namespace")) if isinstance(found, dict) else None
+    if known != (os.path.realpath(live), namespace):
+        told = f"of namespace {excerpt(known[1])} of {excerpt(known[0])}" if known else "there, and not a fork's record"
+        raise InputError(
+            f"{record} is {told}",
+            "the record of another fork must not be replaced unasked",
+            "Choose another name for the fork, or replace it: --overwrite.",
+        )
 
 
 @click.command(epilog=example("seasoned memory promote tried.db --scores scores.json"))
 @click.argument("candidate", metavar="FILE")
 @click.option(
     "--scores", "scores_path", metavar="JSON", type=click.Path(exists=True, dir_okay=False),
-    help='Scores task by task, {"live": [...], "candidate": [...]}: paired, the same tasks and seeds.',
+    help='Scores task by task, {"live": [...], "candidate": [...]}: paired, the same tasks and seeds. With "content", '
+    "the hash that `memory verify FILE` printed when it was scored, a fork that changed since is refused.",
 )  # fmt: skip
 @click.option(
     "--force", metavar="REASON", help="Promote though no interval above zero says so; the reason is recorded."
@@ -76,25 +101,44 @@ def promote(candidate: str, scores_path: str | None, force: str | None, as_json:
     comparison = None
     if scores_path is not None:
         given = _read(Path(scores_path), "scores must be in a file", "Check the path.")
-        if set(given) != {"live", "candidate"}:
-            raise InputError(f"{scores_path} has {sorted(given)}", "it must have live and candidate", "Name both.")
-        comparison = compared(made, given["live"], given["candidate"])
+        if set(given) - {"content"} != {"live", "candidate"}:
+            raise InputError(
+                f"{scores_path} has {sorted(given)}",
+                "it must have live and candidate, and may have content",
+                "Name both.",
+            )
+        comparison = compared(made, given["live"], given["candidate"], content=given.get("content"))
         click.echo(f"candidate less live: {comparison.interval}", err=True)
     _echo_promotion(promote(made, comparison, force=force), as_json)
 
 
-@click.command("roll-back", epilog=example("seasoned memory roll-back agent.db"))
+@click.command(
+    "roll-back",
+    epilog=example(
+        "seasoned memory roll-back agent.db",
+        "seasoned memory roll-back postgresql://host/db --journal promotions.jsonl",
+    ),
+)
 @memory_argument
-@namespace_option
+@click.option(
+    "--journal", metavar="FILE", type=click.Path(exists=True, dir_okay=False),
+    help="Where promotions are recorded. Default: beside the memory, if that is a file.",
+)  # fmt: skip
+@click.option("--namespace", "-n", metavar="NAME", help="Which one; needed if several were promoted.")
 @json_option
-def roll_back(path: str, namespace: str | None, as_json: bool) -> None:
+def roll_back(path: str, journal: str | None, namespace: str | None, as_json: bool) -> None:
     """Put back what a promotion replaced.
 
     With what was learned since.
     """
+    from seasoned.lab.branches.journal import Journal
     from seasoned.lab.selection import roll_back
+    from seasoned.memory.store import is_url
 
-    _echo_promotion(roll_back(path, namespace=_chosen(path, namespace)), as_json)
+    if namespace is None:
+        live = path if is_url(path) else os.path.realpath(path)
+        namespace = Journal.of(live, journal).namespace(live)
+    _echo_promotion(roll_back(path, namespace=namespace, journal=journal), as_json)
 
 
 def _chosen(path: str, namespace: str | None) -> str:
@@ -103,11 +147,13 @@ def _chosen(path: str, namespace: str | None) -> str:
 
 
 def _echo_promotion(done: Any, as_json: bool) -> None:
-    told = dataclasses.asdict(done)
+    from seasoned.memory.store import shown
+
+    told = {**dataclasses.asdict(done), "live": shown(done.live)}
     if as_json:
         echo_json(told)
         return
-    echo_fields({"live": done.live, "kept": done.retired, "carried": counted(done.carried, "episode")})
+    echo_fields({"live": told["live"], "kept": done.retired, "carried": counted(done.carried, "episode")})
 
 
 def _read(path: Path, rule: str, next_step: str) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from rich.table import Table
 from rich.text import Text
 
 from seasoned.agents.curves import Comparison
+from seasoned.cli.times import shown_span
 from seasoned.core import Interval
 from seasoned.errors import MissingExtraError
 from seasoned.protocols import Usage
@@ -34,6 +36,7 @@ __all__ = [
 _CURVE_ROWS = 10
 _CURVE_COLUMNS = 68
 _PLAIN_EVERY = 20
+_PLAIN_EVERY_S = 30.0
 
 
 class Screen(Console):
@@ -50,16 +53,27 @@ def heading(text: str) -> Panel:
 
 
 @contextlib.contextmanager
-def progress(console: Console, total: int) -> Iterator[Callable[[str], None]]:
-    """A bar with the time left, in a terminal; a line now and then elsewhere. Gives a function that advances it."""
+def progress(
+    console: Console, total: int, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[str], None]]:
+    """A bar with the time left, in a terminal; a line now and then elsewhere. Gives a function that advances it.
+
+    The time left is that of the episodes left, each as long as those that were played took in the mean.
+    """
     if not console.is_terminal:
+        began = told = clock()
         done = 0
 
         def plain(what: str) -> None:
-            nonlocal done
+            nonlocal done, told
             done += 1
-            if done % _PLAIN_EVERY == 0 or done == total:
-                console.print(f"{done}/{total} episodes; {what}", highlight=False)
+            now = clock()
+            if done % _PLAIN_EVERY and done != total and now - told < _PLAIN_EVERY_S:
+                return
+            told = now
+            left = f", about {shown_span((now - began) / done * (total - done))} left" if done < total else ""
+            line = f"{done}/{total} episodes in {shown_span(now - began)}{left}; {what}"
+            console.print(line, highlight=False, soft_wrap=True)
 
         yield plain
         return

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["age_s", "shown_time", "time_s"]
+__all__ = ["age_s", "shown_span", "shown_time", "time_s"]
 
 _SECONDS = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
@@ -66,3 +66,17 @@ def shown_time(at: float) -> str:
         return datetime.fromtimestamp(at, UTC).isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
     except (ValueError, OverflowError, OSError):  # a time of no calendar
         return str(at)
+
+
+def shown_span(seconds: float) -> str:
+    """Return a time span as a person reads it: its two largest units.
+
+    Example:
+        >>> shown_span(4.4), shown_span(75), shown_span(7265)
+        ('4 s', '1 min 15 s', '2 h 1 min')
+    """
+    minutes, rest_s = divmod(round(seconds), 60)
+    hours, minutes_left = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {minutes_left} min"
+    return f"{minutes} min {rest_s} s" if minutes else f"{rest_s} s"

@@ -18,6 +18,7 @@ __all__ = ["BreakEven", "break_even", "break_even_interval", "ratio_difference",
 
 _RESAMPLES = 10_000
 _CHUNK = 2_000_000
+_ROUNDING = Fraction(1, 10**9)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +38,11 @@ class BreakEven:
 
 
 def break_even(filling: float, alone: float, cascade: float) -> BreakEven:
-    """Return the smallest n >= 0 with `filling + n * cascade < n * alone`, in the exact numbers that the floats are.
+    """Return the smallest n >= 0 with `filling + n * cascade < n * alone`, by more than the rounding of floats.
 
-    `n = floor(filling / (alone - cascade)) + 1`. Where `cascade >= alone` there is none: nothing is saved by an
-    episode, so nothing pays the filling back.
+    `n = floor(filling / (alone - cascade)) + 1`, where a quotient that is less than one part in 10^9 below a whole
+    number is that number: 20 episodes that save 0.05 each have not yet paid for 1. Where `cascade >= alone` there is
+    none: nothing is saved by an episode, so nothing pays the filling back.
 
     Args:
         filling: spent once, beforehand, at least 0.
@@ -53,6 +55,8 @@ def break_even(filling: float, alone: float, cascade: float) -> BreakEven:
     Example:
         >>> print(break_even(29.5, alone=0.059, cascade=0.024))
         after 843 episodes (0.035 saved by each, 29.5 spent beforehand)
+        >>> break_even(1.0, alone=0.10, cascade=0.05).episodes
+        21
     """
     spent = {"filling": filling, "alone": alone, "cascade": cascade}
     for name, value in spent.items():
@@ -61,7 +65,7 @@ def break_even(filling: float, alone: float, cascade: float) -> BreakEven:
     saved = Fraction(alone) - Fraction(cascade)
     if saved <= 0:
         return BreakEven(None, f"never: an episode costs {cascade:.4g} with it, and {alone:.4g} without")
-    n = math.floor(Fraction(filling) / saved) + 1
+    n = math.floor(Fraction(filling) / saved * (1 + _ROUNDING)) + 1
     return BreakEven(n, f"after {n} episodes ({float(saved):.4g} saved by each, {filling:.4g} spent beforehand)")
 
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from seasoned.errors import counted
 from seasoned.lab.checks import Check, Number, finding_if, not_checked, share
 from seasoned.lab.described import States, featured
 from seasoned.lab.likeness import most_carried
@@ -127,7 +128,7 @@ def check_speed(memory: Memory, states: States, *, k: int, threshold: float) -> 
     small = finding_if(
         middle > MAX_FEATURES,
         "size of states",
-        f"a state has {middle:.0f} features in the middle, {max(sizes)} at most",
+        f"a state has {middle:.0f} features in the middle of {counted(len(sizes), 'step')}, {max(sizes)} at most",
         rule=f"at most {MAX_FEATURES} in the middle",
         next_step="Store what a decision depends on (the open dialog, not the whole page), or describe states by a "
         "template (docs/how-to/states.md).",

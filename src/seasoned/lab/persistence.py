@@ -75,9 +75,11 @@ def persistence(
     r"""Return how many of the lines that a change added are alive at a later commit.
 
     Of a commit: its lines are those that `git blame -w` gives to it, in its files, followed through renames; a line is
-    lost when its words were changed, not when its blanks were. Of a patch, which no commit holds as it is (squashed,
-    rebased, never committed): its lines are looked up by their text, less blanks, in the same files; a line that was
-    written again by somebody else counts as alive there. Blank lines count nowhere.
+    lost when its words were changed, not when its blanks were. Lost, too, is what was taken out and brought back (git
+    gives it to the commit that did, such as a revert), and what went into another file other than by a rename. Of a
+    patch, which no commit holds as it is (squashed, rebased, never committed): its lines are looked up by their text,
+    less blanks, in the same files; a line that was written again by somebody else, or by a revert, counts as alive
+    there. Blank lines count nowhere.
 
     Args:
         repo: a folder in the repository.

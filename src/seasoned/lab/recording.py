@@ -32,7 +32,8 @@ def check_priors(episodes: Sequence[Episode]) -> Check:
     return finding_if(
         max(no_prior, no_propensity) > MAX_UNKNOWN * len(steps),
         "priors and propensities",
-        f"no prior at {share(no_prior, len(steps), 'steps')}, no propensity at {no_propensity}",
+        f"no prior at {share(no_prior, len(steps), 'steps')}, no propensity at "
+        f"{share(no_propensity, len(steps), 'steps')}",
         rule=f"at most {MAX_UNKNOWN:.0%} of the steps lack either; audit and evaluate leave those out",
         next_step="Record the decision itself: episode.record(state, decision, reward). It carries both.",
         numbers={"steps": len(steps), "without_prior": no_prior, "without_propensity": no_propensity},
@@ -73,7 +74,8 @@ def check_rewards(episodes: Sequence[Episode]) -> Check:
     }  # fmt: skip
     if len(totals) < MIN_EPISODES:
         return not_checked(name, f"{len(totals)} episodes", f"{rule}; judged from {MIN_EPISODES} on", **numbers)
-    seen = f"{share(rewarded, n_steps, 'steps')} have a reward; an episode earns {np.mean(totals):.4g}"
+    seen = f"{share(rewarded, n_steps, 'steps')} have a reward; "
+    seen += f"an episode earns {np.mean(totals):.4g} (mean of {len(totals)})"
     if rewarded:
         seen += f", from {min(totals):.4g} to {max(totals):.4g}"
     next_step = (

@@ -163,16 +163,25 @@ def compared(
     live: Sequence[float],
     candidate: Sequence[float],
     *,
+    content: str | None = None,
     level: float = 0.95,
     encoder: StateEncoder | None = None,
 ) -> Comparison:
     """Return the comparison that scores give which were found elsewhere, such as by the lab: paired, task by task.
 
-    They are those of the fork as it is now.
+    Args:
+        fork: as `fork` made it.
+        live, candidate: the scores, one a task.
+        content: the hash of the candidate that was scored, its `verify().hash` then: a fork that changed since is not
+            promoted. None: they are those of the fork as it is now.
+        level: of confidence.
+        encoder: for a namespace of an encoder that is not built in.
 
     Raises:
         InputError: as for `evaluate`.
     """
+    if content is not None:
+        check_text("content", content)
     pairs = []
     for name, scores in (("live", live), ("candidate", candidate)):
         if isinstance(scores, str | bytes) or not hasattr(scores, "__iter__"):
@@ -184,8 +193,9 @@ def compared(
             "each task is scored with both memories",
             "Use the same tasks.",
         )
-    with open_branch(fork.candidate, fork.candidate_namespace, encoder) as memory:
-        content = memory.verify().hash
+    if content is None:
+        with open_branch(fork.candidate, fork.candidate_namespace, encoder) as memory:
+            content = memory.verify().hash
     differences = [new - old for old, new in zip(*pairs, strict=True)]
     return Comparison(mean_interval(differences, level=level), pairs[0], pairs[1], content)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from itertools import chain, zip_longest
 
@@ -11,6 +12,8 @@ from seasoned.memory.store import Store
 from seasoned.memory.texts import TextIndex
 
 __all__ = ["Goals"]
+
+_REMEMBERED = 64
 
 
 class Goals:
@@ -29,6 +32,7 @@ class Goals:
     def clear(self) -> None:
         """Forget everything; something went that may be in here."""
         self._index = TextIndex(self._features)
+        self._search = functools.lru_cache(_REMEMBERED)(self._index.search)  # each step of an episode has one goal
         self._number_of: dict[str, int] = {}
         self._executed: list[list[int]] = []
         self._alternatives: list[list[int]] = []
@@ -53,7 +57,9 @@ class Goals:
                 self._alternatives.append([])
                 new.append((number, task))
             (self._alternatives if arm == ALTERNATIVE else self._executed)[number].append(ordinal)
-        self._index.add(new)
+        if new:
+            self._index.add(new)
+            self._search.cache_clear()
 
     def nearest(self, goal: str, n: int, exclude_task: str | None = None) -> list[int]:
         """Return the ordinals of n episodes whose tasks are most like `goal`, the most alike first, then the newest.
@@ -64,7 +70,7 @@ class Goals:
         left_out = None if exclude_task is None else self._number_of.get(exclude_task)
         found: list[int] = []
         spare: list[int] = []
-        for number, _ in self._index.search(goal, n + 1):  # each has an episode at least
+        for number, _ in self._search(goal, n + 1):  # each has an episode at least
             if number == left_out:
                 continue
             executed, answers = self._executed[number][: -n - 1 : -1], self._alternatives[number][: -n - 1 : -1]

@@ -11,12 +11,15 @@ from typing import Any
 import numpy as np
 
 from seasoned.core import jaccard
+from seasoned.memory.crediting import Credits
 from seasoned.memory.damage import carrying
 from seasoned.memory.goals import Goals
+from seasoned.memory.latest import latest_at
+from seasoned.memory.numbered import Numbered, Numbers
 from seasoned.memory.outside import Outside
 from seasoned.memory.reader import Reader
 from seasoned.memory.retrieval import Retriever
-from seasoned.memory.schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.schema import STEP_BITS
 from seasoned.memory.showing import Shown
 from seasoned.memory.store import Store
 from seasoned.memory.thoughts import Thoughts
@@ -63,23 +66,24 @@ class Recaller:
         self._features = functools.lru_cache(_REMEMBERED_TEXTS)(carrying(encoder.features))
         self._goals = Goals(store, namespace_id, self._features)
         self._thoughts = Thoughts(store, namespace_id, self._features)
-        self.shown = Shown(store, namespace_id, self._thoughts)
+        self._numbers = Numbers(store, namespace_id)
+        self.credits = Credits(store, namespace_id, self._numbers)
+        self.shown = Shown(store, namespace_id, self._thoughts, self._numbers)
         self._retired: dict[bool, set[tuple[int, int | str]]] = {}
         self._seen: Hashable = None
-        self._seen_epoch: int | None = None
+        self._seen_epoch: Hashable = None
         self._medians: dict[int, float | None] = {}
 
     def _follow(self) -> None:
         """Take in what was committed since, by anybody; inside a snapshot."""
-        mark = self._store.version(self._ns).mark
+        _, mark = self._retriever.seen
         if mark == self._seen:
             return
-        epoch = self._store.execute("SELECT epoch FROM namespace WHERE id = ?", (self._ns,)).fetchone()[0]
-        if epoch != self._seen_epoch:
+        if self._numbers.epoch != self._seen_epoch:
             self._goals.clear()
             self._thoughts.clear()
             self._features.cache_clear()
-            self._seen_epoch = epoch
+            self._seen_epoch = self._numbers.epoch
         self._goals.follow()
         self._thoughts.follow()
         self.shown.committed()
@@ -102,8 +106,7 @@ class Recaller:
         """Return moments that fit; see `Memory.recall`."""
         seen = texts.get("observation")
         asked = None if seen is None else self._encoder.features(seen)
-        with self._retriever.view(gamma, 1.0) as view_id:
-            self._follow()
+        with self.following(gamma) as view_id:
             outside = Outside(exclude_task)
             alike = {} if asked is None else self._nearest_visits(view_id, asked, pool, outside)
             n_episodes = max(1, pool // 4) if alike and not whole else pool
@@ -138,35 +141,30 @@ class Recaller:
 
         Of each action there the visit that earned most and the one that earned least, of the latest 256 visits.
         """
+        nearest = [pair for pair in self._retriever._nearest_sets(asked, pool, 0.0, outside) if pair[1] > 0.0]
+        n_at = dict.fromkeys((set_id for set_id, _ in nearest), 0)
+        for set_id, _, count, *_ in self._reader.evidence(view_id, sorted(n_at)):
+            n_at[set_id] += count
+
+        def latest(n_there: dict[int, int]) -> dict[int, list[tuple[int, int, float]]]:
+            return latest_at(
+                self._store, self._ns, view_id, n_there, "key_id", outside=outside, most=MAX_VISITS
+            )  # fmt: skip
+
+        there = latest({set_id: n for set_id, n in n_at.items() if n <= MAX_AT_ONE})
         visits: Alike = {}
-        for set_id, similarity in self._retriever._nearest_sets(asked, pool, 0.0, outside):
-            if similarity <= 0.0 or len(visits) >= pool:
+        for set_id, similarity in nearest:
+            if len(visits) >= pool:
                 break
-            rows = self._store.execute(
-                "SELECT step.visit, key_id, return_ FROM step INDEXED BY step_by_set "
-                f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
-                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
-                "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
-                f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} ORDER BY step.visit DESC "
-                "LIMIT ?",
-                (view_id, self._ns, set_id, *outside.values, MAX_VISITS),
-            ).fetchall()
+            if set_id not in there:
+                there |= latest({set_id: n_at[set_id]})
             of_action: dict[int, list[tuple[float, int]]] = {}
-            for visit, key_id, return_ in rows:
+            for visit, key_id, return_ in there[set_id]:
                 of_action.setdefault(key_id, []).append((return_, visit))
             found = [visit for both in of_action.values() for visit in {max(both)[1], min(both)[1]}]
             for visit in sorted(found, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]:
                 visits[visit] = similarity, set_id
         return visits
-
-    def _ordinals(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the ordinals of these episodes; what has arrived, and is not folded, has none yet."""
-        rows = self._store.execute_in(
-            "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
-            "AND id IN {values}",
-            (self._ns,), list(ids),
-        )  # fmt: skip
-        return dict(rows)
 
     def _best_steps(self, ordinals: Iterable[int], asked: frozenset[str]) -> Alike:
         """Return of each episode the step whose state is most like what was asked, the latest among equals."""
@@ -213,9 +211,9 @@ class Recaller:
         visits, retired = list(alike), self._retired_pairs(whole=whole)
         found = self._reader.experiences(view_id, visits)
         about = {
-            ordinal: (ending, arm)
-            for ordinal, ending, arm in self._store.execute_in(
-                "SELECT ordinal, ending, arm FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
+            ordinal: (ending, arm, steps)
+            for ordinal, ending, arm, steps in self._store.execute_in(
+                "SELECT ordinal, ending, arm, steps FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
                 (self._ns,), list({visit >> STEP_BITS for visit in visits}),
             )
         }  # fmt: skip
@@ -237,13 +235,15 @@ class Recaller:
             if "observation" in texts:
                 near["observation"] = alike[visit][0]
             set_id, key_id = alike[visit][1], found[visit][1]
-            self.shown.learn(place, visit >> STEP_BITS, seen.task, (set_id, key_id))
+            ordinal = visit >> STEP_BITS
+            ending, arm, n_steps = about[ordinal]
+            self._numbers.learn(seen.episode_id, Numbered(ordinal, seen.task, n_steps))
+            self.shown.learn(place, (set_id, key_id))
             count, total = tried.get((set_id, key_id), (1, seen.return_))
             done = normalize_action(plan or f"\t{place}") if whole else key_id
             moments.append(
                 Moment(
-                    seen, near, *about[visit >> STEP_BITS], plan, reasoning, (set_id, done) in retired,
-                    count, total / count,
+                    seen, near, ending, arm, plan, reasoning, (set_id, done) in retired, count, total / count,
                 )
             )  # fmt: skip
         return tuple(moments)
@@ -255,7 +255,7 @@ class Recaller:
 
     def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
         """Say of each moment's episode what came from whom."""
-        credited = self.credits({moment.experience.episode_id for moment in moments})
+        credited = self.credits.by_source({moment.experience.episode_id for moment in moments})
         return tuple(replace(moment, credits=credited[moment.experience.episode_id]) for moment in moments)
 
     def _retired_pairs(self, *, whole: bool) -> set[tuple[int, int | str]]:
@@ -275,13 +275,8 @@ class Recaller:
 
     def experiences(self, places: Collection[Place], *, gamma: float) -> dict[Place, Experience]:
         """Return stored steps by their places; see `Memory.experiences`."""
-        with self._retriever.view(gamma, 1.0) as view_id:
-            ordinal_of = self._ordinals({episode_id for episode_id, _ in places})
-            visits = [
-                ordinal_of[episode_id] << STEP_BITS | step
-                for episode_id, step in places
-                if episode_id in ordinal_of and 0 <= step < MAX_STEPS
-            ]
+        with self.numbering(gamma) as view_id:
+            visits = sorted(self._numbers.visits(places))
             rows = self._store.execute_in(
                 "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
             )
@@ -289,53 +284,22 @@ class Recaller:
         return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
 
     @contextlib.contextmanager
+    def numbering(self, gamma: float) -> Iterator[int]:
+        """A snapshot in which the episodes' numbers are known; gives the id of the view for this discount."""
+        with self._retriever.view(gamma, 1.0) as view_id:
+            self._numbers.follow(*self._retriever.seen)
+            yield view_id
+
+    @contextlib.contextmanager
     def following(self, gamma: float) -> Iterator[int]:
         """A snapshot in which everything is followed; gives the id of the view for this discount."""
-        with self._retriever.view(gamma, 1.0) as view_id:
+        with self.numbering(gamma) as view_id:
             self._follow()
             yield view_id
 
-    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
-        """Return what came from whom; see `Memory.credits`."""
-        credited = {}
-        for id_, ordinal in self._ordinals(episode_ids).items():
-            credited[id_] = dict(
-                self._store.execute(
-                    "SELECT source, sum(reward * weight) FROM feedback WHERE namespace_id = ? "
-                    "AND visit BETWEEN ? AND ? AND live GROUP BY source",
-                    (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
-                ).fetchall()
-            )
-        return credited
-
-    def step_credits(
-        self, episode_ids: Collection[str], but_sources: Collection[str]
-    ) -> dict[str, dict[int, list[float]]]:
-        """Return what was said of which step; see `Memory.step_credits`."""
-        episodes = self._store.execute_in(
-            "SELECT id, ordinal, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
-            "AND id IN {values}",
-            (self._ns,), list(dict.fromkeys(episode_ids)),
-        )  # fmt: skip
-        id_of = {ordinal: id_ for id_, ordinal, _ in episodes}
-        others = f"AND source NOT IN ({', '.join('?' * len(but_sources))}) " if but_sources else ""
-        # By single visits: PostgreSQL looks up no range that a join computes, where rows are secured.
-        visits = [ordinal << STEP_BITS | step for _, ordinal, n_steps in episodes for step in range(n_steps)]
-        said = self._store.execute_in(
-            "SELECT visit, reward * weight FROM feedback INDEXED BY feedback_by_visit WHERE namespace_id = ? AND live "
-            f"{others}AND visit IN {{values}}",
-            (self._ns, *but_sources), visits,
-        )  # fmt: skip
-        credited: dict[str, dict[int, list[float]]] = {id_: {} for id_, _, _ in episodes}
-        for visit, counts in said:
-            of_episode = credited[id_of[visit >> STEP_BITS]]
-            of_episode.setdefault(visit & MAX_STEPS - 1, []).append(counts)
-        return credited
-
     def median_return(self, *, gamma: float) -> float | None:
         """Return the median return; see `Memory.median_return`."""
-        with self._retriever.view(gamma, 1.0) as view_id:
-            self._follow()
+        with self.following(gamma) as view_id:
             if view_id not in self._medians:
                 row = self._store.execute(
                     "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "

@@ -188,8 +188,8 @@ class Recalling(Speaking):
         """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
 
         def read() -> dict[str, dict[str, float]]:
-            with self._recaller.following(self.gamma):
-                return self._recaller.credits(episode_ids)
+            with self._recaller.numbering(self.gamma):
+                return self._recaller.credits.by_source(episode_ids)
 
         return self._store.retrying(read)
 
@@ -220,8 +220,8 @@ class Recalling(Speaking):
             raise InputError(f"but_sources = {but_sources!r}", "it is a collection of sources", "Pass {'human'}, say.")
 
         def read() -> dict[str, dict[int, list[float]]]:
-            with self._recaller.following(self.gamma):
-                return self._recaller.step_credits(episode_ids, but_sources)
+            with self._recaller.numbering(self.gamma):
+                return self._recaller.credits.by_step(episode_ids, but_sources)
 
         return self._store.retrying(read)
 

@@ -158,6 +158,11 @@ class Retriever:
         self._seen_version = version.mark
 
     @property
+    def seen(self) -> tuple[int | None, Hashable]:
+        """Which connection it has read by, and the mark of the commit up to which it has followed."""
+        return self._seen_generation, self._seen_version
+
+    @property
     def _reading(self) -> Reader:
         """Reads what is stored, under what has arrived."""
         return self._overlay.reader or self._reader

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seasoned.memory.schema import STEP_BITS
+from seasoned.memory.selection import Selection
 from seasoned.memory.store import Store
 from seasoned.memory.suspects import active_selections
 from seasoned.memory.texts import TextIndex
@@ -51,7 +52,7 @@ class _Kind:
     def __init__(self, features: Callable[[str], frozenset[str]]) -> None:
         self.ids: list[str] = []
         self.number_of: dict[str, int] = {}
-        self.at: dict[Place, list[str]] = {}
+        self.at: dict[Place, tuple[str, ...]] = {}
         self.task_of: dict[int, str] = {}
         self.n_of: Counter[str] = Counter()
         self.texts = _Texts(features)
@@ -65,7 +66,8 @@ class _Kind:
             if id_ not in self.number_of:
                 self.number_of[id_] = len(self.ids)
                 self.ids.append(id_)
-                self.at.setdefault((episode_id, step), []).append(id_)
+                place = episode_id, step  # tuples of texts are soon out of the garbage collector's sight
+                self.at[place] = (*self.at.get(place, ()), id_)
                 self.since = max(self.since, created_at)
         return len(self.ids) - before
 
@@ -89,9 +91,11 @@ class Thoughts:
         self._kinds = {kind: _Kind(self._features) for kind in (PLAN, REASONING, RETIRED, SHOWN)}
         self.generation += 1
         self._n_noted: int | None = None
+        self._aside: list[Selection] | None = None
 
     def follow(self) -> None:
         """Take in what was committed since; costs what is new, and a count where that may not be all."""
+        self._aside = None
         row = self._store.execute("SELECT notes FROM namespace WHERE id = ?", (self._ns,)).fetchone()
         before, self._n_noted = self._n_noted, row[0]
         if before is not None and not self._store.derives_later:
@@ -128,7 +132,7 @@ class Thoughts:
 
     def fallen(self, ids: list[str]) -> set[str]:
         """Return which of these notes were taken back or set aside."""
-        if active_selections(self._store, self._ns, of_events=True):
+        if self._suspects():
             return set(ids) - {row[0] for row in self._standing(ids, "''")}
         rows = self._store.execute_in(
             "SELECT id FROM note WHERE namespace_id = ? AND revoked_at IS NOT NULL AND id IN {values}",
@@ -258,9 +262,15 @@ class Thoughts:
 
     def _unsuspected(self, rows: list[Any]) -> list[Any]:
         """Return rows that end with source and time, the oldest first, without those whose source is set aside."""
-        suspects = active_selections(self._store, self._ns, of_events=True) if rows else []
         rows.sort(key=lambda row: (row[-1], row[0]))
-        return [row for row in rows if not any(one.covers_event(row[-2], row[-1]) for one in suspects)]
+        aside = self._suspects() if rows else []
+        return [row for row in rows if not any(one.covers_event(row[-2], row[-1]) for one in aside)] if aside else rows
+
+    def _suspects(self) -> list[Selection]:
+        """Return what can set a note aside; read once per commit."""
+        if self._aside is None:
+            self._aside = active_selections(self._store, self._ns, of_events=True)
+        return self._aside
 
 
 def _texts(bodies: list[str]) -> list[str]:

@@ -169,7 +169,7 @@ def get_question(call: Call) -> Any:
     return {
         **dataclasses.asdict(question),
         "answers": [given_document(given) for given in questions.answers(question)],
-        "policy": policy_document(questions.decide(question)),
+        "policy": policy_document(questions.decide(question), call.memory),
     }
 
 
@@ -181,8 +181,8 @@ def answer_question(call: Call) -> Any:
     return {
         **given_document(learned.given),
         "key": answer_key(learned.given.feedback),
-        "before": policy_document(learned.before),
-        "after": policy_document(learned.after),
+        "before": policy_document(learned.before, call.memory),
+        "after": policy_document(learned.after, call.memory),
     }
 
 

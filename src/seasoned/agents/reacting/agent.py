@@ -14,10 +14,11 @@ from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed
 from seasoned.agents.noting import NotedLog
 from seasoned.agents.reacting.arm import arm_of
 from seasoned.agents.reacting.batch import Environments, environments_of, play_many
+from seasoned.agents.reacting.demonstrations import store_once
 from seasoned.agents.reacting.evidence import AgentMemory
 from seasoned.agents.reacting.playing import play
 from seasoned.agents.reacting.replies import canonical_action
-from seasoned.agents.reacting.results import AgentResult, Mode, OnStep, Verdict, Verify
+from seasoned.agents.reacting.results import AgentResult, Mode, OnStep, Verdict, Verify, check_verdict
 from seasoned.agents.reacting.settings import AgentSettings, Retriever
 from seasoned.agents.reacting.templates import TOOL_TEMPLATES, Templates
 from seasoned.agents.reacting.trace import Trace
@@ -36,10 +37,10 @@ class Agent:
     r"""Plans once an episode, then reasons and acts at each step; learns when it trains, and not when it runs.
 
     At each step the model is asked for its reasoning and for an action, in one call or in two. Without a `reader` the
-    action is parsed from the reply; with one it is drawn from the model's own policy over the actions. What memory does
-    is one switch, `mode`:
+    action is parsed from the reply; with one, in every mode, it is drawn from the model's own policy over the actions.
+    What memory does is one switch, `mode`:
 
-    - `none`: nothing; the model alone.
+    - `none`: nothing; the model alone: its reply, or with a reader its own policy as it is.
     - `prompt`: past steps that fit the plan, the reasoning and the action are shown (ICRL, arXiv 2505.00234).
     - `logits`: the model's policy is shifted, `z'(a) = z(a) + beta * A(a)` (JitRL, arXiv 2601.18510).
     - `both`: examples are shown, and the policy is shifted by `beta * A(a) * (n - s) / n`, where s of the n steps that
@@ -61,7 +62,10 @@ class Agent:
             the environment names no actions it must propose them (`VotesReader`). What it is given as the state is a
             whole prompt; `observed` finds the state. Who of a `CascadeReader` decided is noted beside each step.
         policy: makes a policy over a memory; for `logits` and `both`.
-        examples: finds past steps for the prompts; None: `seasoned.policies.examples.Examples(memory)`.
+        examples: finds past steps for the prompts; None: `seasoned.policies.examples.Examples(memory)`. With `trusted`
+            or `vouched_by` not in mode `both`: they guard what is shown, and a shift asks for all that memory holds.
+        demonstrations: episodes to begin with: stored when the agent is made, each once, however often that is, under
+            its own id or one that follows from its content.
         tools: functions that the model may call: then an action is a tool call, in canonical text
             (`seasoned.actions.ToolAction`).
         templates: the prompts; None: short ones that go with what an action is.
@@ -80,6 +84,7 @@ class Agent:
 
     Raises:
         InputError: a value breaks its rule, or two cannot work together; the message says what would.
+        EpisodeConflictError, StoreError: the demonstrations cannot be stored, as for `Memory.add_many`.
 
     Example:
         >>> from seasoned import Memory
@@ -105,6 +110,7 @@ class Agent:
         reader: PriorReader | Proposer | None = None,
         policy: Callable[[EvidenceSource], Policy] = JitRL,
         examples: Retriever | None = None,
+        demonstrations: Sequence[Episode] = (),
         tools: Sequence[Tool] = (),
         templates: Templates | None = None,
         canonical: Callable[[str], str] = canonical_action,
@@ -133,8 +139,10 @@ class Agent:
                 raise InputError(f"{name} = {excerpt(hook)}", f"{name} is a function", "Pass one, or leave it out.")
         if arm is not None:
             check_text("arm", arm)
+        if calls is None:
+            calls = 2 if reader is not None and reason else 1
         self.settings = AgentSettings(
-            llm, memory, mode, plan, reason, calls or (2 if reader is not None and reason else 1), reader, policy,
+            llm, memory, mode, plan, reason, calls, reader, policy,
             examples, tuple(tools), templates or (TOOL_TEMPLATES if tools else Templates()), canonical, history_tokens,
             max_tokens, max_steps, temperature, exclude_same_task,
         )  # fmt: skip
@@ -143,6 +151,7 @@ class Agent:
         self._on_step = on_step
         self._arm = arm
         self._played = 0
+        store_once(memory, demonstrations)
 
     # ------------------------------------------------------------------------------------------ playing
 
@@ -334,7 +343,7 @@ class Agent:
             verdict = await said if inspect.isawaitable(said) else said
             if verdict is None:
                 return None, None
-            _check_verdict(verdict)
+            check_verdict(verdict)
             last = len(episode.steps) - 1
             self._memory.feedback(cast(str, episode.id), cast(float, verdict.reward), last, verdict.source, weight=1.0)
         except Exception as error:
@@ -374,13 +383,6 @@ def _check_seed(seed: object) -> int | None:
     if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed.__index__() < 0:
         raise InputError(f"seed = {excerpt(seed)}", "a seed is a whole number, at least 0", "Pass 0, say.")
     return int(seed.__index__())
-
-
-def _check_verdict(verdict: object) -> None:
-    if not isinstance(verdict, Verdict):
-        raise InputError(
-            f"verify returned {excerpt(verdict)}", "it returns a Verdict, or None", "Return Verdict(success=True), say."
-        )
 
 
 def _result(outcome: EpisodeResult, trace: Trace, **more: Any) -> AgentResult:

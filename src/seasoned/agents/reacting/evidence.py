@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 from seasoned.judges.judging import FeedbackMemory
 from seasoned.protocols import EvidenceSource
-from seasoned.types import Evidence
+from seasoned.types import Episode, Evidence
 
 __all__ = ["AgentMemory", "Unshown"]
 
@@ -27,6 +27,10 @@ class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
         subject: str | None,
     ) -> AbstractContextManager[Any]:
         """Return a recorder that commits the episode, with its notes, on exit."""
+        ...
+
+    def add_many(self, episodes: Sequence[Episode]) -> list[str]:
+        """Store episodes, all or none; one that is stored under its id already, with its content, is left alone."""
         ...
 
 

@@ -122,7 +122,7 @@ class _Player:
             "act",
             prompt,
             lambda answer: read_reply(
-                answer, admissible, settings.canonical, tools=bool(settings.tools), reasons=together
+                answer, admissible, settings.canonical, tools=[one.name for one in settings.tools], reasons=together
             ),
         )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from seasoned.actions import canonical_call, canonical_tool_call, parse_tool_call
@@ -83,25 +83,26 @@ def read_reply(
     admissible: Sequence[str] | None,
     canonical: Callable[[str], str] = canonical_action,
     *,
-    tools: bool = False,
+    tools: Collection[str] = (),
     reasons: bool = False,
 ) -> Reply:
     r"""Return what to do.
 
-    With `tools` it is the one tool call. Else what follows the first `Action:` at the beginning of a line: the rest of
-    the line, or the fenced block there; what comes behind it, such as an imagined observation, is not read. Without
-    that mark the whole reply is the action, but not where reasoning was asked for along with it. Where actions are
-    named, it is the one that has the same canonical form, in the spelling of the environment.
+    With `tools` it is the one tool call, of one of them. Else what follows the first `Action:` at the beginning of a
+    line: the rest of the line, or the fenced block there; what comes behind it, such as an imagined observation, is not
+    read. Without that mark the whole reply is the action, but not where reasoning was asked for along with it. Where
+    actions are named, it is the one that has the same canonical form, in the spelling of the environment.
 
     Args:
         answer: the model's.
         admissible: the actions to choose among; None: any text is one.
         canonical: an action to its canonical form.
-        tools: an action is a tool call.
+        tools: the names of those that may be called: an action is a tool call.
         reasons: reasoning was asked for in the same reply.
 
     Raises:
-        ModelAnswerError: no action, several tool calls, none of the admissible ones, or one that was cut off.
+        ModelAnswerError: no action, several tool calls, one of another tool, none of the admissible actions, or an
+            action that was cut off.
 
     Example:
         >>> from seasoned.protocols import Usage
@@ -110,14 +111,14 @@ def read_reply(
         Reply(action='open fridge', reasoning='hungry.')
     """
     if tools:
-        called = _tool_call(answer)
+        called = _tool_call(answer, tools)
         said = _THOUGHT.sub("", answer.text).strip() if reasons else ""
         return Reply(called if admissible is None else _among(answer, called, admissible, canonical), said)
     text = answer.text.strip()
     named = _MARKER.search(text)
     said = _THOUGHT.sub("", text[: named.start()]).strip() if named and reasons else ""
     wanted = text[named.end() :] if named else text
-    action, complete = _first(wanted) if named else _whole(wanted)
+    action, complete = _first(wanted, _emphasis(named[0])) if named else _whole(wanted)
     if not action.strip():
         raise ModelAnswerError(_seen(answer), "an action is not blank", "Answer with one action.")
     if admissible is not None:
@@ -133,13 +134,22 @@ def _seen(answer: Completion) -> str:
     return f"{answer.model} replied {excerpt(answer.text, 160)}"
 
 
-def _first(text: str) -> tuple[str, bool]:
-    """What follows the mark: a fenced block where one begins, else the first line; and whether a fence was closed."""
+def _emphasis(mark: str) -> str:
+    """The emphasis that begins before the mark and does not end in it: the two stars of `**Action: `."""
+    before, _, after = mark.lower().partition("action")
+    return "" if "*" in after or "_" in after else before[len(before.rstrip("*_")) :]
+
+
+def _first(text: str, emphasis: str) -> tuple[str, bool]:
+    """What follows the mark: a fenced block where one begins, else the first line; and whether a fence was closed.
+
+    `emphasis` that began before the mark ends with the line.
+    """
     text = text.lstrip()
     if text.startswith("```"):
         fenced = _FENCE.match(text) or _INLINE_FENCE.match(text)
         return (fenced[1], True) if fenced else (text, False)
-    return text.partition("\n")[0].strip(), True
+    return text.partition("\n")[0].strip().removesuffix(emphasis).rstrip(), True
 
 
 def _whole(text: str) -> tuple[str, bool]:
@@ -148,11 +158,17 @@ def _whole(text: str) -> tuple[str, bool]:
     return (fenced[1] if fenced else text), bool(fenced) or not text.startswith("```")
 
 
-def _tool_call(answer: Completion) -> str:
+def _tool_call(answer: Completion, tools: Collection[str]) -> str:
     calls = list(dict.fromkeys(answer.tool_calls))
     if len(calls) != 1:
         seen = f"{_seen(answer)} and called {excerpt([call.name for call in calls])}"
         raise ModelAnswerError(seen, "an action is one tool call", "Call one tool.")
+    if calls[0].name not in tools:
+        raise ModelAnswerError(
+            f"{answer.model} called {excerpt(calls[0].name)}",
+            f"the tools are {', '.join(tools)}",
+            "Call one of them.",
+        )
     try:
         return parse_tool_call({"name": calls[0].name, "arguments": calls[0].arguments}).text
     except InputError as error:
@@ -191,8 +207,8 @@ def _spellings(text: str) -> Iterator[str]:
     steps: tuple[Callable[[str], str], ...] = (
         lambda t: _BULLET.sub("", t),
         lambda t: t.rstrip(".! "),
-        lambda t: t.removesuffix("**").rstrip(),
         _unquoted,
+        lambda t: t.removesuffix("**").rstrip(),
     )
     seen = text.strip()
     yield seen

@@ -7,11 +7,22 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seasoned.agents.episode import EpisodeResult
-from seasoned.errors import InputError
+from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Completion, Message, Observation, Usage
 from seasoned.types import Decision, Episode, check_reward, check_text
 
-__all__ = ["AgentResult", "Asked", "Mode", "OnStep", "Purpose", "Shown", "StepEvent", "Verdict", "Verify"]
+__all__ = [
+    "AgentResult",
+    "Asked",
+    "Mode",
+    "OnStep",
+    "Purpose",
+    "Shown",
+    "StepEvent",
+    "Verdict",
+    "Verify",
+    "check_verdict",
+]
 
 Mode = Literal["none", "prompt", "logits", "both"]
 """What memory does: nothing, examples in the prompt, the policy's shift, or both."""
@@ -130,6 +141,23 @@ class Verdict:
                 )
             object.__setattr__(self, "reward", 1.0 if self.success else -1.0)
         object.__setattr__(self, "reward", check_reward("reward", self.reward))
+
+
+def check_verdict(said: object) -> Verdict:
+    """Return what a check said, if it is a verdict.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> check_verdict(Verdict(success=True)).reward
+        1.0
+    """
+    if not isinstance(said, Verdict):
+        raise InputError(
+            f"verify returned {excerpt(said)}", "it returns a Verdict, or None", "Return Verdict(success=True), say."
+        )
+    return said
 
 
 Verify = Callable[[Episode], Awaitable[Verdict | None] | Verdict | None]

@@ -13,6 +13,7 @@ from seasoned.agents.reacting.results import Mode, Purpose
 from seasoned.agents.reacting.templates import Templates
 from seasoned.errors import InputError, excerpt
 from seasoned.policies import ModelAlone
+from seasoned.policies.cascade import CascadeReader
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader, Proposer, Tool
 from seasoned.registry import suggest
 
@@ -128,6 +129,19 @@ class AgentSettings:
         if self.examples is not None and mode in ("none", "logits"):
             raise InputError(
                 f"examples, and mode = {mode!r}", "this mode shows none", "Leave them out, or pass mode='both'."
+            )
+        if mode == "both" and getattr(self.examples, "guarded", False):
+            raise InputError(
+                "mode = 'both', and examples with trusted or vouched_by",
+                "what must not be shown must not act either, and a shift asks the memory for all that it holds",
+                "Quarantine what is not trusted, which guards both: memory.quarantine(Selection(...), reason); or pass "
+                "mode='prompt'.",
+            )
+        if isinstance(reader, CascadeReader) and reader.min_evidence > 0.0 and reader.observation is None:
+            raise InputError(
+                f"a CascadeReader with min_evidence = {reader.min_evidence:g}, observation = None",
+                "an agent shows its reader a whole prompt, which is like no stored state",
+                "Pass it observation=observed, of seasoned.agents.reacting.",
             )
         if reader is not None and self.tools:
             raise InputError(

@@ -160,9 +160,7 @@ def _id(trial: Trial) -> str:
 def _episode(
     folder: Path, inside: Path, id_: str, result: Mapping[str, Any], reward_key: str | None
 ) -> tuple[Episode, Noted]:
-    agent = optional_record("agent", optional_record("config", result.get("config")).get("agent"))
-    if optional_record("kwargs", agent.get("kwargs")).get("mode") == TEST_MODE:
-        raise InputError("a test", "what an agent is tested on is not learned from", "Run it with mode=train.")
+    _check_not_a_test(result)
     reward = _reward(result, reward_key)
     failed = optional_record("exception_info", result.get("exception_info")).get("exception_type")
     if failed is not None and failed not in _OWN_FAULTS:
@@ -180,6 +178,15 @@ def _episode(
     document = Document(1, {**trajectory, "trajectory_id": id_, "extra": extra, "steps": steps})
     episode = next(read_atif(document)).episode
     return episode, noted(steps, len(episode.steps))
+
+
+def _check_not_a_test(result: Mapping[str, Any]) -> None:
+    """Refuse a test: by what was typed, or, where nothing was, by what the agent says that it ran in."""
+    agent = optional_record("agent", optional_record("config", result.get("config")).get("agent"))
+    told = optional_record("agent_result", result.get("agent_result"))
+    for name, held in (("kwargs", agent), ("metadata", told)):
+        if optional_record(name, held.get(name)).get("mode") == TEST_MODE:
+            raise InputError("a test", "what an agent is tested on is not learned from", "Run it with mode=train.")
 
 
 def _without_examples(step: Any) -> Any:

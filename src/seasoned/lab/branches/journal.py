@@ -12,7 +12,7 @@ from typing import Any
 
 from seasoned.errors import InputError, NotFoundError, StoreBusyError, StoreError
 from seasoned.lab.branches.growth import Base, contains
-from seasoned.memory.store import is_url
+from seasoned.memory.store import is_url, shown
 
 __all__ = ["Journal"]
 
@@ -33,7 +33,7 @@ class Journal:
         if path is not None:
             return cls(Path(path))
         if is_url(live):
-            raise InputError("journal = None", "promotions are recorded in a file", "Name one: journal=...")
+            raise InputError("journal = None", "promotions are recorded in a file", "Name it: journal=... (--journal).")
         return cls(Path(f"{live}.promotions.jsonl"))
 
     @contextlib.contextmanager
@@ -73,6 +73,24 @@ class Journal:
         ended = {entry["finished"] for entry in entries if "finished" in entry}
         return [entry for entry in entries if entry.get("pending") and entry["id"] not in ended]
 
+    def namespace(self, live: str) -> str:
+        """Return the namespace of a memory that was promoted, where there is no other.
+
+        Raises:
+            NotFoundError: nothing was promoted.
+            InputError: several were.
+        """
+        known = {entry["namespace"] for entry in self.entries() if "retired_path" in entry and entry["live"] == live}
+        if not known:
+            raise self.nothing_promoted(live)
+        if len(known) > 1:
+            raise InputError(
+                f"{len(known)} namespaces of {shown(live)} in {self.path}",
+                f"one must be rolled back at a time: {', '.join(sorted(known))}",
+                "Name it: --namespace NAME.",
+            )
+        return str(known.pop())
+
     def last_promotion(self, live: str, namespace: str, holds: Callable[[Any], bool]) -> dict[str, Any]:
         """Return the last promotion that took place, and was not rolled back.
 
@@ -98,7 +116,7 @@ class Journal:
                 if holds(before):
                     continue  # it was intended, and did not take place
                 raise StoreError(
-                    f"{live} is not as promotion {entry['id']} left it, nor as it found it",
+                    f"{shown(live)} is not as promotion {entry['id']} left it, nor as it found it",
                     "what is rolled back may have grown, and is otherwise as it was promoted",
                     _by_hand(entry),
                 )
@@ -110,7 +128,7 @@ class Journal:
 
     def nothing_promoted(self, live: str) -> NotFoundError:
         """Return the error that says that there is no promotion to take back."""
-        return NotFoundError(f"{live}: no promotion", "what is rolled back was promoted", f"See {self.path}.")
+        return NotFoundError(f"{shown(live)}: no promotion", "what is rolled back was promoted", f"See {self.path}.")
 
 
 def _by_hand(entry: Mapping[str, Any]) -> str:

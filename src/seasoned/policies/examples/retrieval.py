@@ -202,6 +202,11 @@ class Examples(Curation):
             )  # fmt: skip
         return fitted(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
 
+    @property
+    def guarded(self) -> bool:
+        """Whether not every episode counts: `trusted` or `vouched_by` was given."""
+        return bool(self._trust)
+
     def _neutral(self, highest: float | None) -> float | None:
         """The return that is enough where nothing else was tried; None where only comparing tells."""
         return (

@@ -22,7 +22,8 @@ __all__ = ["MOST", "Known", "Showings", "Trust"]
 MOST = 256
 """Of how many of the latest steps at which an example was shown a retrieval reads what followed."""
 
-_REMEMBERED = 4096
+_REMEMBERED = 1 << 16
+_NONE = np.empty(0, dtype=np.int64)
 
 
 class Trust:
@@ -122,13 +123,15 @@ class Showings:
     def _summed_up(
         self, found: Sequence[Showing], row_of: Mapping[Place, int], n: int, exclude_task: str | None
     ) -> tuple[Observed, list[int]]:
+        if not found:
+            return observed_showings(_NONE, _NONE, (), (), n), [0] * n
+        places = [one.place for one in found]
         beside = self._believed({one.place: one.beside for one in found}, exclude_task)
-        steps = {(row_of[one.example], one.place) for one in found}
-        n_shown = Counter(row for row, _ in steps)
-        number_of: dict[str, int] = {}
-        episodes = [number_of.setdefault(one.place[0], len(number_of)) for one in found]
         rows = [row_of[one.example] for one in found]
-        advantages, weights = _advantages([beside[one.place] for one in found])
+        n_shown = Counter(row for row, _ in set(zip(rows, places, strict=True)))
+        number_of: dict[str, int] = {}
+        episodes = [number_of.setdefault(id_, len(number_of)) for id_, _ in places]
+        advantages, weights = _advantages([beside[place] for place in places])
         shares = np.array([one.share for one in found]) * weights
         known = shares > 0.0
         observed = observed_showings(

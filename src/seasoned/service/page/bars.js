@@ -10,13 +10,28 @@ export function element(name, { text, className, ...attributes } = {}, ...childr
   return made;
 }
 
-const percent = (probability) => `${(100 * probability).toFixed(probability > 0 && probability < 0.1 ? 1 : 0)} %`;
+// Nothing that was learned is certain: what is rounded to nothing, or to all, is said so.
+function percent(probability) {
+  if (probability > 0 && probability < 0.0005) return "under 0.1 %";
+  if (probability >= 0.995) return "over 99 %";
+  return `${(100 * probability).toFixed(probability > 0 && probability < 0.1 ? 1 : 0)} %`;
+}
 const signed = (value) => (Math.abs(value) < 0.005 ? "0" : `${value > 0 ? "+" : "−"}${Math.abs(value).toFixed(2)}`);
 
-function bar(kind, probability) {
+const between = (interval) => (interval === null ? "" : `${percent(interval[0])} to ${percent(interval[1])}`);
+
+// With an interval, a line is drawn over it.
+function bar(kind, probability, interval = null) {
   const fill = element("span", { className: `fill ${kind}` });
   fill.style.width = `${(100 * probability).toFixed(2)}%`;
-  return element("span", { className: "track" }, fill);
+  const track = element("span", { className: "track" }, fill);
+  if (interval !== null) {
+    const line = element("span", { className: "range" });
+    line.style.left = `${(100 * interval[0]).toFixed(2)}%`;
+    line.style.right = `${(100 * (1 - interval[1])).toFixed(2)}%`;
+    track.append(line);
+  }
+  return track;
 }
 
 const counted = (n, what) => `${n} ${what}${n === 1 ? "" : "s"}`;
@@ -33,17 +48,19 @@ function keptRow(label) {
 function row(label, was, now, marks) {
   const change = now.prob - (was?.prob ?? 0);
   const moved = Math.abs(change) < 0.0005 ? "level" : change > 0 ? "up" : "down";
-  const points = `${change > 0 ? "▲ " : change < 0 && moved !== "level" ? "▼ " : ""}${percent(was?.prob ?? 0)} → ${percent(now.prob)}`;
+  const points = `${{ up: "▲ ", down: "▼ ", level: "" }[moved]}${percent(was?.prob ?? 0)} → ${percent(now.prob)}`;
   const before = was?.advantage ?? 0;
+  const range = between(now.interval);
   const facts = [
+    range ? `95 % interval: ${range}` : "no interval",
     `advantage ${signed(before)} → ${signed(now.advantage)}`,
-    `evidence ${was?.count ?? 0} → ${now.count}`,
+    `n ${was?.count ?? 0} → ${now.count}`,
   ];
   return element("div", { className: `learned-row ${marks.chosen ? "chosen" : ""}` },
     element("p", { className: "answer" }, ...(marks.tag ? [element("span", { className: "tag", text: marks.tag })] : []),
       element("span", { text: label })),
-    element("div", { className: "pair", role: "img", "aria-label": `before ${percent(was?.prob ?? 0)}, after ${percent(now.prob)}` },
-      bar("was", was?.prob ?? 0), bar("now", now.prob)),
+    element("div", { className: "pair", role: "img", "aria-label": `before ${percent(was?.prob ?? 0)}, after ${percent(now.prob)}${range && `, 95 % interval: ${range}`}` },
+      bar("was", was?.prob ?? 0), bar("now", now.prob, now.interval)),
     element("p", { className: "facts" }, element("span", { className: moved, text: points }),
       element("span", { className: "quiet", text: facts.join(" · ") })));
 }
@@ -62,16 +79,26 @@ export function drawLearned(into, said, shown, chosen) {
   into.replaceChildren(...rows, ...(has ? [] : [keptRow(chosen)]));
 }
 
+// Who speaks, in words. One answer makes a stored step for each candidate: their number alone would say too much.
+function voices({ evidence, n_steps: n }) {
+  if (evidence === null) return counted(n, "stored step");
+  const { people, answers, played } = evidence;
+  const said = people === 1 ? `1 person's ${answers === 1 ? "answer" : `${answers} answers`}` : `${answers} answers of ${people} people`;
+  return [...(answers ? [said] : []), ...(played ? [counted(played, "played step")] : [])].join(" and ");
+}
+
 export function summarize(said) {
-  const steps = counted(said.after.n_steps, "stored step");
   if (said.after.mode !== "memory") {
     return `Kept. The agent still answers as before: ${said.after.reason}. Each answer adds to that.`;
   }
+  const evidence = `${said.after.thin ? "Thin evidence" : "Evidence"}: ${voices(said.after)}.`;
   const was = said.before.actions.find((one) => one.key === said.key);
   const now = said.after.actions.find((one) => one.key === said.key);
-  if (!now) return `Kept, as evidence among ${steps}.`;
+  if (!now) return `Kept. ${evidence}`;
   const before = percent(was?.prob ?? 0);
   const after = percent(now.prob);
   const moved = before === after ? `stays at ${after}` : `goes from ${before} to ${after}`;
-  return `In situations like this one, the agent's chance of your answer ${moved}. ${steps} ${said.after.n_steps === 1 ? "speaks" : "speak"} of it.`;
+  const range = between(now.interval);
+  const known = range ? ` (95 % interval: ${range})` : "";
+  return `In situations like this one, the agent's chance of your answer ${moved}${known}. ${evidence}`;
 }
