@@ -1,26 +1,48 @@
-"""Every worked example at its whole size: the curves it prints, and a picture of the four about agents and people.
+"""Every worked example at its whole size: the curves it prints, a picture of four of them, and ways to use one memory.
 
 Run: python benchmarks/examples.py [--only NAME ...] [--plot docs/how-to/worked-examples.png]
 
 Each runs as a user runs it, in a process of its own; what is kept is what it prints: the mean of each arm in four
 blocks of the run, over independent seeds, and the gain of the last arm over the first, paired by seed, with its 95 %
-interval.
+interval. The jobs of `filing_agent` are played once more by every way to use one memory (`WAYS`), all of which may put
+as many tokens into the prompt: the model there reads what it is shown, which the models of the lab's suites do not.
 Writes `benchmarks/results/examples.json`, of all of them only, and the picture if asked.
 """
 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import re
 import subprocess
 import sys
 import time
+from contextlib import ExitStack
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from workload import write_result
 
+from seasoned import Memory
+from seasoned.agents import Agent
+from seasoned.agents.baselines import BySearch, PastSuccesses
+from seasoned.core import jaccard, mean_interval
+from seasoned.envs import FileTasks
+from seasoned.llms import LabelReader, ScriptedLLM
+from seasoned.policies.examples import Example, Query
+from seasoned.policies.examples.rendering import fitted
+from seasoned.protocols import Usage
+from seasoned.states import ALL_MASKS, TokenEncoder
+from seasoned.states.fitting import estimated_tokens
+from seasoned.sync import Sync
+from seasoned.types import Episode, Neighbor, Step
+
 EXAMPLES = Path(__file__).parents[1] / "examples"
+sys.path.append(str(EXAMPLES))
+import filing_agent  # noqa: E402
+
 PICTURED = {
     "filing_agent": "File-system agent: jobs done",
     "coding_agent": "Coding agent: patches merged",
@@ -29,6 +51,107 @@ PICTURED = {
 }
 ROW = re.compile(r"^(\d+)-(\d+) +([\d. ]+?) +([-+]\d\.\d+) \[([-+]\d\.\d+), ([-+]\d\.\d+)\] \(n=(\d+),", re.MULTILINE)
 HEAD = re.compile(r"^([a-z]+)   +((?:[a-z]+ +)+)([a-z]+) - ([a-z]+), paired by run$", re.MULTILINE)
+WAYS = {"alone": "none", "top-k": "prompt", "prompt": "prompt", "logits": "logits", "both": "both"}
+PAIRS = (("prompt", "top-k"), ("both", "prompt"), ("both", "logits"), ("prompt", "alone"))
+SEEDS, JOBS = range(50), 32
+SHOWN, SHOWN_TOKENS, SHOWN_CHARS = 3, 800, 400  # at most, of examples, and of one text: what `Examples` has too
+EVERY_STEP = 10_000
+
+
+class TopK:
+    """Plain retrieval for an agent: what `PastSuccesses` finds, as alike in goal and state as can be.
+
+    It is shown in the words, and the window, in which `Examples` shows its own, so that what is compared is what was
+    chosen. The baseline knows states alone: its own begin with the goal.
+    """
+
+    def __init__(self, memory: Memory) -> None:
+        self._memory = memory
+        self._finder = BySearch(self._nearest)
+        self._past = PastSuccesses(self._finder, success=1.0)
+
+    def learn(self, episode: Episode) -> None:
+        """Take in a finished episode."""
+        steps = [replace(step, state=f"{episode.task}\n{step.state}") for step in episode.steps]
+        asyncio.run(self._past.learn(replace(episode, steps=steps)))
+
+    def retrieve(self, query: Query, *, purpose: str, exclude_task: str | None) -> tuple[Example, ...]:
+        """Return the steps of past successes most like this moment."""
+        del purpose, exclude_task
+        found = []
+        for number, one in enumerate(self._finder.find(f"{query.goal}\n{query.observation}", SHOWN)):
+            goal, _, state = one.state.partition("\n")
+            steps, left = (Step(state, one.action, 0.0),), one.return_
+            found.append(
+                Example(
+                    f"found-{number}", 0, goal, steps, 0, None, None, left, left, left, left, 0, "imitate", 1.0,
+                    same_goal=goal == query.goal,
+                )
+            )  # fmt: skip
+        return fitted(found, SHOWN_TOKENS, SHOWN_CHARS, estimated_tokens)
+
+    def _nearest(self, asked: str, k: int) -> list[Neighbor]:
+        """Find by the mean of both similarities, among all that is stored, as `Examples` weighs them."""
+        goal, _, state = asked.partition("\n")
+        features = self._memory.encoder.features
+        near = [
+            replace(one, similarity=(one.similarity + jaccard(features(goal), features(one.experience.task))) / 2)
+            for one in self._memory.search(state, EVERY_STEP, 0.0)
+        ]
+        return sorted(near, key=lambda one: -one.similarity)[:k]
+
+
+def filed(jobs: list[FileTasks], seed: int, way: str) -> tuple[list[bool], Usage]:
+    """Let the agent of `filing_agent` do its jobs one way; return which were done, and what was asked."""
+    done, usage = list[bool](), Usage()
+    rng, llm = np.random.default_rng(seed), ScriptedLLM(filing_agent.obliging_model)
+    with Memory.open(":memory:", encoder=TokenEncoder(masks=ALL_MASKS)) as memory:
+        plain = TopK(memory)
+        agent = Agent(
+            llm, memory, mode=WAYS[way], reader=LabelReader(llm), plan=False, reason=False, seed=seed,
+            examples=plain if way == "top-k" else None,
+        )  # fmt: skip
+        with Sync(agent) as sync:
+            for job in rng.integers(len(jobs), size=JOBS):
+                result = sync.train(jobs[job])
+                plain.learn(result.episode)
+                done.append(result.score == 1.0)
+                usage += result.usage
+    return done, usage
+
+
+def ways() -> dict[str, Any]:
+    """Do the jobs every way; print and return shares by run, tokens a question, and differences paired by run."""
+    began = time.perf_counter()
+    done, tokens = dict[str, Any](), dict[str, float]()
+    with ExitStack() as stack:
+        jobs = [
+            FileTasks(kind, seed=seed, max_steps=filing_agent.COMMANDS)
+            for kind in filing_agent.KINDS for seed in range(filing_agent.VARIANTS)
+        ]  # fmt: skip
+        for job in jobs:
+            stack.enter_context(Sync(job))
+        for way in WAYS:
+            runs = [filed(jobs, seed, way) for seed in SEEDS]
+            done[way] = np.array([outcomes for outcomes, _ in runs], dtype=float)
+            asked = sum((usage for _, usage in runs), Usage())
+            tokens[way] = asked.prompt_tokens / asked.calls
+    spans = {"all jobs": slice(None), "last quarter": slice(-JOBS // 4, None)}
+    shares = {span: {way: done[way][:, part].mean(axis=1) for way in WAYS} for span, part in spans.items()}
+    print(f"\nfiling_agent, {len(SEEDS)} runs of {JOBS} jobs, at most {SHOWN_TOKENS} tokens of examples in a question")
+    for way in WAYS:
+        means = ", ".join(f"{shares[span][way].mean():.3f} of {span}" for span in spans)
+        print(f"{way:<8}{means}; {tokens[way]:.0f} tokens a question")
+    found: dict[str, Any] = {"seeds": list(SEEDS), "jobs": JOBS, "window_tokens": SHOWN_TOKENS, "tokens": tokens}
+    for span, of_way in shares.items():
+        differences = {f"{one} - {other}": mean_interval(of_way[one] - of_way[other]) for one, other in PAIRS}
+        for pair, interval in differences.items():
+            print(f"{pair:<16}{interval}, {span}")
+        found[span.replace(" ", "_")] = {
+            "by_run": {way: values.tolist() for way, values in of_way.items()},
+            "differences": {pair: asdict(interval) for pair, interval in differences.items()},
+        }
+    return found | {"elapsed_s": time.perf_counter() - began}
 
 
 def measured(name: str) -> dict[str, Any]:
@@ -92,9 +215,10 @@ def main() -> None:
         print(f"{name:<15}{gains:<40}{interval}, {results[name]['elapsed_s']:.0f} s")
     if options.plot:
         draw(results, options.plot)
+    compared = ways() if "filing_agent" in options.only else None
     if options.only == known:
         command = " ".join(["python benchmarks/examples.py", *sys.argv[1:]])
-        write_result("examples", {"command": command, "examples": results})
+        write_result("examples", {"command": command, "examples": results, "ways": compared})
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ a job is done if what was asked for is there, and nothing else was harmed. Jobs 
 numbers, so that what worked cannot just be repeated. `prompt` shows past steps to the model (in-context RL); `both`
 shifts the model's own policy too, by what those steps earned that it was not shown.
 The model is a script. Alone it acts by habit. Where its prompt shows an example whose command has a counterpart on the
-menu (the same but for words that the goals say), it follows it as a real one might: not always. How often (FOLLOWS) is
-an assumption, and the gain depends on it.
+menu (the same but for words that the goals say), it follows it as a real one might: not always, and of several the one
+next to the question. How often (FOLLOWS) is an assumption, and the gain depends on it.
 
 Run: python examples/filing_agent.py [--seed 0] [--seeds 10] [--jobs 32]
 """
@@ -43,15 +43,15 @@ def form(command: str, goal: str) -> tuple[str, ...]:
 
 
 def obliging_model(request: CompletionRequest) -> dict[str, float]:
-    """Answer with a logprob for each letter of the menu: by habit, and by the first example that can be followed."""
+    """Answer with a logprob for each letter of the menu: by habit, and by the last example that can be followed."""
     asked = request.messages[-1].content
     menu = re.findall(r"^([A-Z])\) (.+)$", asked, re.MULTILINE)
     goal = re.findall(r"^Task: (.+)$", asked, re.MULTILINE)[0]
     weights = np.exp([HABITS.get(command.split()[0], 0.0) for _, command in menu])
     probs = weights / weights.sum()
-    for shown in re.split(r"^Example \d+", asked, flags=re.MULTILINE)[1:]:
-        example = {name: re.findall(rf"^{name}: (.+)$", shown, re.MULTILINE)[0] for name in ("Goal", "Action")}
-        model = form(example["Action"], example["Goal"])
+    for shown in reversed(re.split(r"^Example \d+", asked, flags=re.MULTILINE)[1:]):
+        said = dict(re.findall(r"^(Goal|Action): (.+)$", shown.partition("\n\n")[0], re.MULTILINE))
+        model = form(said["Action"], said.get("Goal", goal))  # no goal is said where it is the one at hand
         alike = np.array([form(command, goal) == model for _, command in menu], dtype=float)
         if alike.any():
             probs = (1.0 - FOLLOWS) * probs + FOLLOWS * alike / alike.sum()

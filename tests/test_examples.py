@@ -8,10 +8,14 @@ import os
 import re
 import subprocess
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from seasoned.envs import FileTasks
+from seasoned.sync import Sync
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 SIZES = {
@@ -50,6 +54,15 @@ def run(script: str, *options: str, hash_seed: str = "0") -> str:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout
+
+
+def loaded(script: str) -> Any:
+    spec = importlib.util.spec_from_file_location(script.removesuffix(".py"), EXAMPLES / script)
+    assert spec is not None
+    assert spec.loader is not None
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    return example
 
 
 @pytest.fixture(scope="module", params=scripts(slow=("filing_agent.py", "form_filling.py", "closed_api.py")))
@@ -115,11 +128,7 @@ def test_same_seed_same_output(script: str) -> None:
 def test_a_run_too_small_for_an_interval_or_four_blocks_is_refused_before_it_begins(
     script: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    spec = importlib.util.spec_from_file_location(script.removesuffix(".py"), EXAMPLES / script)
-    assert spec is not None
-    assert spec.loader is not None
-    example = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(example)
+    example = loaded(script)
     for options in (["--seeds", "1"], ["--seeds", "0"], [SIZES[script], "3"], ["--seed", "-1"]):
         monkeypatch.setattr(sys, "argv", [script, *options])
         with pytest.raises(SystemExit) as ended:
@@ -146,16 +155,25 @@ def test_a_review_is_worth_more_than_tests_that_were_really_run(options: dict[st
 
 
 def test_files_are_really_filed_and_the_prompt_shows_what_worked() -> None:
-    output = run("filing_agent.py", "--seeds", "2", "--jobs", "8")
+    output = run("filing_agent.py", "--seeds", "2", "--jobs", "4")
     shares = [float(share) for *_, arms, _, _, _, _ in ROW.findall(output) for share in arms.split()]
     assert len(shares) == 12
     assert 0.0 < sum(shares) < 12.0
     prompt = output[output.index("last prompt:") :]
-    worked = re.search(
-        r"^Example 1, which earned (\S+) from there:\nGoal: .+\n(?:.+\n)*?Action: ", prompt, re.MULTILINE
-    )
+    worked = re.search(r"^Example 1, which earned (\S+) from there:\n(?:.+\n)*?Action: ", prompt, re.MULTILINE)
     assert worked is not None
     assert float(worked[1]) > 0.0
+
+
+def test_jobs_on_files_are_done_once_the_prompt_shows_how() -> None:
+    example = loaded("filing_agent.py")
+    with ExitStack() as stack:
+        jobs = [FileTasks("config", seed=seed, max_steps=example.COMMANDS) for seed in range(example.VARIANTS)]
+        for job in jobs:
+            stack.enter_context(Sync(job))
+        done, prompt = example.clerk(jobs, 0, 16, arm="prompt")
+    assert sum(done[8:]) >= sum(done[:8]) + 4, "the curve rises"
+    assert re.search(r"^Action: sed -i", prompt, re.MULTILINE), "by what it reads"
 
 
 def test_feedback_is_worth_more_than_the_dashboards(options: dict[str, tuple[str, ...]]) -> None:
