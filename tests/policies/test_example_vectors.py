@@ -40,16 +40,16 @@ def memory():
         yield opened
 
 
-def best(source, goal="couch", **options):
-    found = Examples(source, k=1, **options).retrieve(Query(goal, observation=goal))
+def best(memory, recall=None, goal="couch"):
+    found = Examples(memory, recall=recall, k=1).retrieve(Query(goal, observation=goal))
     return [(one.episode_id, round(one.similarity, 3)) for one in found]
 
 
 def test_what_shares_no_word_is_found_by_what_it_means(memory):
     assert best(memory) == []
     by_meaning = VectorRecall(memory, embedder())
-    assert best(by_meaning) == [("e0", 1.0)]
-    assert best(by_meaning, "truck") == [("e1", 1.0)]
+    assert best(memory, by_meaning) == [("e0", 1.0)]
+    assert best(memory, by_meaning, "truck") == [("e1", 1.0)]
 
 
 def test_every_similarity_is_the_cosine_of_the_two_texts_and_at_least_0(memory):
@@ -80,15 +80,15 @@ def test_plans_and_reasonings_are_found_too(memory):
 def test_what_comes_later_is_taken_in_and_nothing_is_embedded_twice(memory, tmp_path):
     model = embedder()
     source = VectorRecall(memory, CachedEmbedder(model, tmp_path / "v.db"))
-    assert best(source)[0][0] == "e0"
+    assert best(memory, source)[0][0] == "e0"
     spent = model.spent
-    assert best(source)[0][0] == "e0"
+    assert best(memory, source)[0][0] == "e0"
     assert model.spent == spent
     memory.add(Episode("furniture", [Step("furniture", "click(green)", 2.0)], id="late"))
-    assert best(source)[0][0] == "late"  # as alike, and it earned more
+    assert best(memory, source)[0][0] == "late"  # as alike, and it earned more
     assert model.spent.prompt_tokens == spent.prompt_tokens + 1
     again = embedder()
-    assert best(VectorRecall(memory, CachedEmbedder(again, tmp_path / "v.db")))[0][0] == "late"
+    assert best(memory, VectorRecall(memory, CachedEmbedder(again, tmp_path / "v.db")))[0][0] == "late"
     assert again.spent.calls == 0
 
 
@@ -175,17 +175,20 @@ def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(m
         raise ModelUnavailableError("down", "it answers", "Start it.")
 
     with pytest.raises(ModelUnavailableError):
-        best(VectorRecall(memory, ScriptedEmbedder(down)))
+        best(memory, VectorRecall(memory, ScriptedEmbedder(down)))
 
 
-def test_it_is_the_memory_for_everything_else(memory):
-    source = VectorRecall(memory, embedder())
-    source.note("e0", "shown", {"examples": [["e1", 0]], "mode": "prompt", "purpose": "act"}, step=0)
-    assert memory.notes(kind="shown") == source.notes(kind="shown")
-    assert source.get("e1") == memory.get("e1")
-    assert source.median_return() == memory.median_return()
-    assert source.experiences([("e1", 0)]) == memory.experiences([("e1", 0)])
-    assert source.showings(None) == memory.showings(None) != []
+def test_the_memory_and_the_way_of_recalling_are_passed_apart(memory):
+    class Lorries:
+        def recall(self, texts, **options):
+            return memory.recall(dict.fromkeys(texts, "lorry"), **options)
+
+    assert best(memory, Lorries()) == [("e1", 1.0)]
+    by_meaning = VectorRecall(memory, embedder())
+    with pytest.raises(InputError, match=r"(?s)memory = .*VectorRecall.*read from a seasoned.Memory.*recall="):
+        Examples(by_meaning)
+    with pytest.raises(InputError, match=r"(?s)recall = 'words'.*method recall.*VectorRecall"):
+        Examples(memory, recall="words")
 
 
 def test_an_index_of_texts():
@@ -219,12 +222,12 @@ def test_a_text_that_the_embedder_refuses_is_left_out_and_the_others_are_found(m
     source = VectorRecall(memory, ScriptedEmbedder(short, 8))
     memory.add(Episode("couch", [Step("sofa " * 50, "look", 1.0)], "long"))
     for _ in range(2):
-        assert best(source, "furniture")[0] == ("e0", 1.0)
+        assert best(memory, source, "furniture")[0] == ("e0", 1.0)
         assert source.n_refused == 1
     mixed = Query("couch", observation="sofa " * 60)
-    assert [one.similarity for one in Examples(source, k=1).retrieve(mixed)] == [pytest.approx(0.5)]
+    assert [one.similarity for one in Examples(memory, recall=source, k=1).retrieve(mixed)] == [pytest.approx(0.5)]
     with pytest.raises(InputError, match="long"):
-        Examples(source).retrieve(Query("couch " * 50, observation="sofa " * 60))
+        Examples(memory, recall=source).retrieve(Query("couch " * 50, observation="sofa " * 60))
 
 
 def test_the_embedder_reads_what_the_memory_stores():
@@ -236,9 +239,8 @@ def test_the_embedder_reads_what_the_memory_stores():
 
     with Memory.open(":memory:", redact=lambda text: text.replace("4111", "****")) as memory:
         memory.add(Episode("pay", [Step("card 4111", "pay", 1.0)]))
-        [found] = Examples(VectorRecall(memory, ScriptedEmbedder(spying, 8))).retrieve(
-            Query("pay 4111", observation="card 4111")
-        )
+        by_meaning = VectorRecall(memory, ScriptedEmbedder(spying, 8))
+        [found] = Examples(memory, recall=by_meaning).retrieve(Query("pay 4111", observation="card 4111"))
     assert found.state == "card ****"
     assert read
     assert not any("4111" in text for text in read)

@@ -6,7 +6,7 @@ from seasoned.policies.examples.prompt_memory import ExampleMemory
 from seasoned.policies.examples.query import Purpose, Query
 from seasoned.policies.examples.rendering import render
 from seasoned.policies.examples.retrieval import Examples
-from seasoned.policies.examples.source import ExampleSource
+from seasoned.policies.examples.source import ExampleSource, MomentSource
 from seasoned.policies.examples.vector_index import VectorIndex
 from seasoned.policies.examples.vectors import VectorRecall
 
@@ -16,6 +16,7 @@ __all__ = [
     "ExampleMemory",
     "ExampleSource",
     "Examples",
+    "MomentSource",
     "Place",
     "Purpose",
     "Query",

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from seasoned.core import jaccard
-from seasoned.policies.examples.judging import Candidate
+from seasoned.policies.examples.judging import Candidate, sharpened
 
 __all__ = ["choose"]
 
@@ -23,7 +23,7 @@ def choose(
     """Return at most k candidates by maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR), best first.
 
     Each time the one with the largest `lambda * relevance - (1 - lambda) * max similarity to those chosen`, where
-    similarity is that of states and actions (Jaccard).
+    similarity is that of states and actions (Jaccard, sharpened as in `relevance`).
 
     Args:
         candidates: the most relevant first; among equals the first is taken.
@@ -56,5 +56,7 @@ def choose(
         chosen.append(best)
         episodes[seen.episode_id] += 1
         tasks[seen.task] += 1
-        alike = [max(near, jaccard(best.features, one.features)) for one, near in zip(left, alike, strict=True)]
+        alike = [
+            max(near, sharpened(jaccard(best.features, one.features))) for one, near in zip(left, alike, strict=True)
+        ]
     return chosen

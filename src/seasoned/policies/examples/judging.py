@@ -14,12 +14,13 @@ from seasoned.policies.examples.showings import Known
 from seasoned.types import normalize_action
 from seasoned.types.moment import Moment
 
-__all__ = ["Candidate", "baseline_of", "judge", "similarity_of"]
+__all__ = ["Candidate", "baseline_of", "judge", "sharpened", "similarity_of"]
 
 Kind = Literal["imitate", "avoid"]
 
 _NORMAL = NormalDist()
 _ROUNDING = 1e-9
+_SHARPNESS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class Candidate:
             least), then the first that was recalled.
         similarity: its own.
         kind: what it is a model of.
-        relevance: its similarity times the probability that its worth is on the side of its kind.
+        relevance: its similarity, sharpened, times the probability that its worth is on the side of its kind.
         value, low, high: of the pair's worth above the baseline, in reward units.
         n_shown: at how many steps the pair was shown; of the latest 256.
         features: of the state and the action, to compare candidates by.
@@ -65,6 +66,21 @@ def similarity_of(moment: Moment, weights: Mapping[str, float]) -> float:
         near += weights[key] * similarity
         total += weights[key]
     return near / total
+
+
+def sharpened(similarity: float) -> float:
+    """Return the fourth power: how much a moment says of another one that is so alike.
+
+    Texts of one kind share most of their words whatever they say, so that plain similarity tells little between a
+    moment like this one and one that is merely written alike. What is shown often and always followed is worth no more
+    than the others at its state, which were shown it too; with plain similarity it would lose to what fits less and was
+    shown less.
+
+    Example:
+        >>> round(sharpened(0.8), 2), round(sharpened(1.0), 2)
+        (0.41, 1.0)
+    """
+    return similarity**_SHARPNESS
 
 
 def baseline_of(returns: Sequence[float], similarities: Sequence[float], median: Callable[[], float | None]) -> float:
@@ -166,7 +182,8 @@ def judge(
         similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
         bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
         features_ = state | {f"\taction\t{action}"}
-        found.append(Candidate(best, similarity, kind, similarity * sure, *bounds, there.n_shown[row], features_))
+        relevance = sharpened(similarity) * sure
+        found.append(Candidate(best, similarity, kind, relevance, *bounds, there.n_shown[row], features_))
     return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
 
 

@@ -14,7 +14,7 @@ from seasoned.policies.examples.judging import Candidate, judge
 from seasoned.policies.examples.query import Purpose, Query, check_weights
 from seasoned.policies.examples.rendering import fitted
 from seasoned.policies.examples.showings import Showings, Trust
-from seasoned.policies.examples.source import ExampleSource
+from seasoned.policies.examples.source import ExampleSource, MomentSource
 from seasoned.states.fitting import estimated_tokens
 from seasoned.types import Episode, Experience, Step, check_finite, check_text, normalize_action
 from seasoned.types.moment import KEYS, Moment
@@ -25,7 +25,7 @@ ALTERNATIVE = "alternative"
 """The arm of an answer that was not executed, but judged by a person."""
 
 _REMEMBERED = 4096
-_LEAST_POOL = 12
+_LEAST_POOL, _WIDER = 12, 4
 _ROUNDING = 1e-9
 
 
@@ -34,8 +34,8 @@ class Examples(Curation):
 
     *Found*: a query's keys (goal, plan, observation, reasoning) are looked up each in an exact index of its own; a
     moment's similarity is the weighted mean over the query's keys, and a key that the moment lacks counts as 0
-    (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k. No model is
-    asked.
+    (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k; of four times
+    as many where none of these is a model, though there are successes elsewhere. By itself it asks no model.
 
     *Judged*: what is worth imitating follows from values. Where several actions were tried at a moment's own distinct
     state, it is a success if its return is above the mean return there. Where one was, any return above 0 is, once the
@@ -47,7 +47,8 @@ class Examples(Curation):
     *Valued*: what a moment's action earned on average at its state, above that baseline, is one observation of its
     worth, and each episode that showed it, or what is the same state and action, another (`seasoned.core.showing`): at
     the latest 256 such steps, the return less the mean return of the others at that step's distinct state. The value is
-    the posterior mean; relevance is similarity times the posterior probability that the worth is above the baseline.
+    the posterior mean; relevance is the fourth power of similarity times the posterior probability that the worth is
+    above the baseline: a worse fit is no better model for having been shown less.
     All of it is read anew each time: feedback that comes late counts at once, and whoever opens the memory again finds
     the same.
 
@@ -66,6 +67,7 @@ class Examples(Curation):
 
     Args:
         memory: a `seasoned.Memory`.
+        recall: finds the moments of this memory, such as `VectorRecall(memory, embedder)`; None: the memory does.
         k: at most so many to imitate, and as many to avoid.
         window: how many executed steps are shown before and after each, at most.
         budget_tokens: of all examples together, as `render` writes them.
@@ -103,6 +105,7 @@ class Examples(Curation):
         self,
         memory: ExampleSource,
         *,
+        recall: MomentSource | None = None,
         k: int = 3,
         window: int = 1,
         budget_tokens: int = 800,
@@ -119,6 +122,19 @@ class Examples(Curation):
         trusted: Callable[[Episode], bool] | None = None,
         vouched_by: Collection[str] | None = None,
     ) -> None:
+        if not hasattr(memory, "experiences"):
+            raise InputError(
+                f"memory = {excerpt(memory)}",
+                "examples are read from a seasoned.Memory, whichever way they are recalled",
+                "Pass Examples(memory, recall=...).",
+            )
+        if recall is not None and not hasattr(recall, "recall"):
+            raise InputError(
+                f"recall = {excerpt(recall)}",
+                "recall has a method recall()",
+                "Leave it out, or pass VectorRecall(memory, embedder).",
+            )
+        self._recall = memory if recall is None else recall
         self._k = _whole("k", k, 1)
         self._window = _whole("window", window, 0)
         self.budget_tokens = _whole("budget_tokens", budget_tokens, 1)
@@ -179,20 +195,10 @@ class Examples(Curation):
             )
         budget = self.budget_tokens if budget_tokens is None else _whole("budget_tokens", budget_tokens, 1)
         about, whole = self._exclude_task if exclude_task is None else exclude_task, purpose == "plan"
-        found = self._memory.recall(
-            texts, pool=max(_LEAST_POOL, 4 * self._k), whole=whole, gamma=self._gamma, exclude_task=about,
-            with_credits=self._vouched_by is not None,
-        )  # fmt: skip
-        moments, highest, median = found.moments, found.highest, self._median
-        if self._trust:  # then the namespace's own figures, which are of all episodes, do not count either
-            moments = tuple(one for one in moments if self._trust.counts(one.experience.episode_id, one.credits or {}))
-            highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
-        candidates = judge(
-            moments, self._weights, functools.partial(self._showings.observed, alike=not whole, exclude_task=about),
-            self._features, median=median, floor=self._floor(highest), neutral=self._neutral(highest),
-            model=self._is_model, whole=whole,
-            believed=not self._trust,
-        )  # fmt: skip
+        least = max(_LEAST_POOL, 4 * self._k)
+        candidates, more = self._candidates(texts, least, whole=whole, exclude_task=about)
+        if more and not any(one.kind == "imitate" for one in candidates):
+            candidates, _ = self._candidates(texts, _WIDER * least, whole=whole, exclude_task=about)
         chosen: list[Candidate] = []
         for kind in ("imitate", "avoid") if self._avoid else ("imitate",):
             chosen += choose(
@@ -201,6 +207,25 @@ class Examples(Curation):
                 done=self._done if whole else None,
             )  # fmt: skip
         return fitted(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
+
+    def _candidates(
+        self, texts: Mapping[str, str], pool: int, *, whole: bool, exclude_task: str | None
+    ) -> tuple[list[Candidate], bool]:
+        """Return what is judged of a pool, and whether there are successes elsewhere."""
+        found = self._recall.recall(
+            texts, pool=pool, whole=whole, gamma=self._gamma, exclude_task=exclude_task,
+            with_credits=self._vouched_by is not None,
+        )  # fmt: skip
+        moments, highest, median = found.moments, found.highest, self._median
+        if self._trust:  # then the namespace's own figures, which are of all episodes, do not count either
+            moments = tuple(one for one in moments if self._trust.counts(one.experience.episode_id, one.credits or {}))
+            highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
+        observed = functools.partial(self._showings.observed, alike=not whole, exclude_task=exclude_task)
+        candidates = judge(
+            moments, self._weights, observed, self._features, median=median, floor=self._floor(highest),
+            neutral=self._neutral(highest), model=self._is_model, whole=whole, believed=not self._trust,
+        )  # fmt: skip
+        return candidates, found.highest is not None and found.highest > 0.0
 
     @property
     def guarded(self) -> bool:

@@ -10,27 +10,31 @@ from seasoned.types import Episode, Experience, Note
 from seasoned.types.moment import Recall
 from seasoned.types.showing import Beside, Showing
 
-__all__ = ["ExampleSource"]
+__all__ = ["ExampleSource", "MomentSource"]
 
 
-class ExampleSource(Protocol):
-    """A `seasoned.Memory`, as far as examples need one."""
-
-    gamma: float
-    encoder: StateEncoder
+class MomentSource(Protocol):
+    """A way to recall the moments that fit a query: a `seasoned.Memory`, or `VectorRecall`."""
 
     def recall(
         self,
         texts: Mapping[str, str],
         *,
-        pool: int = 16,
-        whole: bool = False,
-        gamma: float | None = None,
-        exclude_task: str | None = None,
-        with_credits: bool = False,
+        pool: int,
+        whole: bool,
+        gamma: float | None,
+        exclude_task: str | None,
+        with_credits: bool,
     ) -> Recall:
-        """Return moments that fit under several keys."""
+        """Return moments that fit under several keys; see `Memory.recall`."""
         ...
+
+
+class ExampleSource(MomentSource, Protocol):
+    """A `seasoned.Memory`, as far as examples need one."""
+
+    gamma: float
+    encoder: StateEncoder
 
     def experiences(
         self, places: Collection[tuple[str, int]], *, gamma: float | None = None

@@ -14,9 +14,8 @@ from seasoned.errors import InputError
 from seasoned.policies.examples.source import ExampleSource
 from seasoned.policies.examples.vector_index import Vector, VectorIndex
 from seasoned.protocols.models import Embedder
-from seasoned.types import Episode, Evidence, Experience, Note
+from seasoned.types import Episode, Evidence
 from seasoned.types.moment import KEYS, Moment, Recall
-from seasoned.types.showing import Beside, Showing
 
 __all__ = ["VectorRecall"]
 
@@ -44,7 +43,9 @@ class VectorSource(ExampleSource, Protocol):
 
 
 class VectorRecall:
-    """A memory whose moments are found by meaning as well as by words: `Examples(VectorRecall(memory, embedder))`.
+    """Finds the moments of a memory by meaning as well as by words.
+
+    It goes beside the memory: `Examples(memory, recall=VectorRecall(memory, embedder))`.
 
     A query's texts are looked up among the stored tasks, states, plans and reasonings by their vectors; what is found
     is recalled from the memory by its own text, beside what the memory finds by words. Every similarity is then the
@@ -74,7 +75,8 @@ class VectorRecall:
         >>> from seasoned.policies.examples import Examples, Query
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.add(Episode("buy a lamp", [Step("page cart", "click(pay)", 1.0)], "e1"))
-        ...     [example] = Examples(VectorRecall(memory, ScriptedEmbedder())).retrieve(Query("buy a red lamp"))
+        ...     by_meaning = VectorRecall(memory, ScriptedEmbedder())
+        ...     [example] = Examples(memory, recall=by_meaning).retrieve(Query("buy a red lamp"))
         >>> example.episode_id, 0.5 < example.similarity < 1.0
         ('e1', True)
     """
@@ -87,7 +89,6 @@ class VectorRecall:
         self._seen = 0
         self._refused: set[str] = set()
         self._lock = threading.Lock()
-        self.gamma, self.encoder = memory.gamma, memory.encoder
 
     @property
     def n_refused(self) -> int:
@@ -274,78 +275,6 @@ class VectorRecall:
                 if said is not None and said in self._indexes[key]:
                     row[key] = max(0.0, next(cosines))
         return tuple(replace(moment, similarities=row) for moment, row in zip(moments, similar, strict=True))
-
-    # ------------------------------------------------------------------------------------------ as the memory says
-
-    def experiences(
-        self, places: Collection[tuple[str, int]], *, gamma: float | None = None
-    ) -> dict[tuple[str, int], Experience]:
-        """Return stored steps by their places."""
-        return self._memory.experiences(places, gamma=gamma)
-
-    def median_return(self, *, gamma: float | None = None) -> float | None:
-        """Return the namespace's median return."""
-        return self._memory.median_return(gamma=gamma)
-
-    def showings(
-        self,
-        places: Collection[tuple[str, int]] | None,
-        *,
-        alike: bool = False,
-        gamma: float | None = None,
-        exclude_task: str | None = None,
-        most: int | None = None,
-    ) -> list[Showing]:
-        """Return at which steps some were shown."""
-        return self._memory.showings(places, alike=alike, gamma=gamma, exclude_task=exclude_task, most=most)
-
-    def beside(
-        self, places: Collection[tuple[str, int]], *, gamma: float | None = None, exclude_task: str | None = None
-    ) -> dict[tuple[str, int], Beside]:
-        """Return steps' returns beside those of the others at their distinct states."""
-        return self._memory.beside(places, gamma=gamma, exclude_task=exclude_task)
-
-    def alongside(
-        self,
-        places: Collection[tuple[str, int]],
-        *,
-        gamma: float | None = None,
-        exclude_task: str | None = None,
-        most: int = 256,
-    ) -> dict[tuple[str, int], list[tuple[str, float]]]:
-        """Return the latest others at the distinct states of some steps."""
-        return self._memory.alongside(places, gamma=gamma, exclude_task=exclude_task, most=most)
-
-    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
-        """Return by episode and source what unrevoked feedback adds up to."""
-        return self._memory.credits(episode_ids)
-
-    def step_credits(
-        self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
-    ) -> dict[str, dict[int, list[float]]]:
-        """Return by episode and step what each unrevoked feedback counts."""
-        return self._memory.step_credits(episode_ids, but_sources=but_sources)
-
-    def get(self, episode_id: str) -> Episode:
-        """Return a stored episode."""
-        return self._memory.get(episode_id)
-
-    def notes(self, *, kind: str | None = None, episode_id: str | None = None) -> list[Note]:
-        """Return unrevoked notes, in order."""
-        return self._memory.notes(kind=kind, episode_id=episode_id)
-
-    def note(
-        self,
-        episode_id: str,
-        kind: str,
-        body: Mapping[str, Any],
-        *,
-        step: int | None = None,
-        source: str = "agent",
-        author: str | None = None,
-    ) -> str:
-        """Append a note, and return its id."""
-        return self._memory.note(episode_id, kind, body, step=step, source=source, author=author)
 
 
 def _written(moment: Moment, key: str) -> str | None:
