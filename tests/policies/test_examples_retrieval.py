@@ -189,6 +189,24 @@ def test_two_ways_that_earn_the_same_are_both_models_whatever_their_sums_round_t
     assert sorted(shown(Examples(memory))) == [("imitate", "buy"), ("imitate", "pay")]
 
 
+def test_the_best_at_the_very_state_goes_before_what_only_reads_alike(memory):
+    """Beside a good rival an action is worth little above the baseline there; elsewhere one without is worth all."""
+    one(memory, "pay", 1.0)
+    one(memory, "wait", 0.9)
+    for number in range(6):
+        one(memory, f"open {number}", 1.0, state=f"page:cart items:2 total:1{number} open")
+    [found] = Examples(memory, keys={"observation": 1}, k=1).retrieve(Query("buy a bed", observation=CART))
+    assert (found.action, found.similarity) == ("pay", 1.0)
+
+
+def test_where_all_that_is_near_failed_a_success_further_off_is_found(memory):
+    for number in range(30):
+        one(memory, f"try {number}", 0.0, state=f"{CART} a b c d{number}")
+    one(memory, "pay", 1.0, state="page:cart items:9")
+    query = Query("buy a bed", observation=f"{CART} a b c")
+    assert [e.action for e in Examples(memory, keys={"observation": 1}).retrieve(query)] == ["pay"]
+
+
 def test_at_most_so_many_of_one_episode_and_of_one_task(memory):
     memory.add(Episode("t", [Step(f"{CART} {i}", f"do {i}", 1.0) for i in range(6)], "e1"))
     memory.add(Episode("t", [Step(f"{CART} x{i}", f"did {i}", 1.0) for i in range(6)], "e2"))
