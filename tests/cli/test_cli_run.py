@@ -19,7 +19,12 @@ from seasoned.errors import ConfigError, InputError, SeasonedError
 
 GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
 GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
-MAIN = "from seasoned.cli import main; main()"
+MAIN = """
+import signal
+from seasoned.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and their children, ignore it
+main()
+"""
 BROKEN_OFF = """
 import os, pathlib, sys, threading, time
 file, at_episode, sign = pathlib.Path(sys.argv.pop(1)), int(sys.argv.pop(1)), int(sys.argv.pop(1))

@@ -92,7 +92,7 @@ def test_the_record_of_another_fork_is_replaced_only_when_asked(tmp_path):
     candidate.unlink()
     ran(fork, live, candidate)  # of the same: nothing is lost
     candidate.unlink()
-    for content, said in ((first, "agent.db"), ("{", "not a fork's record")):
+    for content, said in ((first, "of namespace"), ("{", "not a fork's record")):
         record.write_text(content)
         with pytest.raises(InputError, match=rf"{said}.*must not be replaced.*--overwrite"):
             ran(fork, other, candidate)

@@ -9,7 +9,12 @@ from click.testing import CliRunner
 from seasoned.cli.lab import lab
 from seasoned.errors import UnknownNameError
 
-MAIN = "from seasoned.cli import main; main()"
+MAIN = """
+import signal
+from seasoned.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs, and their children, ignore it
+main()
+"""
 
 
 def test_what_is_refused_says_nothing_before_and_leaves_nothing(tmp_path, monkeypatch):
