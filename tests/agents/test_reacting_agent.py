@@ -110,6 +110,18 @@ def test_an_unusable_reply_is_shown_once_with_the_reason():
     assert events[0].usage.calls == 2
 
 
+def test_a_reply_that_was_cut_off_says_so_and_a_brief_one_is_asked_for():
+    cut = Completion("<think>\nAction: east?\n</think>\nThought: I would like to thi", "m", Usage(), "length")
+    agent = Agent(ScriptedLLM([cut, cut]), plan=False, max_tokens=16)
+    with pytest.raises(ModelAnswerError) as error:
+        once(agent)
+    assert "'\\nThought: I would like to thi', cut off at max_tokens = 16" in error.value.seen
+    assert error.value.next_step == "Raise Agent(max_tokens=...)."
+    again = said(agent.settings.llm.requests[1])
+    assert "cut off" in again and "be brief" in again
+    assert "max_tokens" not in again and "think>" not in again
+
+
 @pytest.mark.parametrize("options", [{}, {"calls": 2}, {"plan": False}])
 def test_a_second_unusable_reply_breaks_the_episode_off_and_no_action_stands_in(options):
     def script(request):

@@ -34,6 +34,12 @@ AMONG = [
     ("Action:\n```text\ngo north\n```\nand then", "go north"),
     ("Action:\n\n  go north", "go north"),
     ("Action: Click( 'a1',button = 'left' )", "click('a1', button='left')"),
+    ("<think>\nAction: open fridge\nNo, wrong.\n</think>\nAction: go north", "go north"),
+    ("<think>open fridge?</think>\n<Thinking>\nAction: open fridge</Thinking>\n\ngo north", "go north"),
+    ("Action: open fridge\nNo, wrong.\n</think>\n\ngo north", "go north"),  # the prompt ended with <think>
+    ("Action: go north\n<think>\nOr the fridge?\n</think>\nAction: open fridge", "go north"),
+    ("<think>\nAction: open fridge\n", None),
+    ("<think>\nAction: open fridge\n</think>\n<think>\nAction: go north", None),
     ("Action: click(button='left', 'a1')", None),
     ("go", None),
     ("go north and open fridge", None),
@@ -58,6 +64,9 @@ def test_an_action_is_found_among_the_admissible_ones_or_not_at_all(text, action
 FREE = [
     ("ls -la", False, "ls -la"),
     ("`ls -la`", False, "ls -la"),
+    ("<think>rm?</think>ls", False, "ls"),
+    ("echo '</think>'", False, "echo '</think>'"),
+    ("<think>\nls", False, None),
     ("```sh\ncd /tmp\nls\n```", False, "cd /tmp\nls"),
     ("cd /tmp\nls", False, "cd /tmp\nls"),
     ("Action: ls *", True, "ls *"),
@@ -95,6 +104,7 @@ def test_an_action_that_was_cut_off_is_refused_and_one_before_the_cut_is_not(tex
     [
         ("Thought: hungry.\nAction: open fridge", "hungry."),
         ("I am hungry.\n\nSo:\nAction: open fridge", "I am hungry.\n\nSo:"),
+        ("<think>\nThought: north?\nAction: go north\n</think>\nThought: hungry.\nAction: open fridge", "hungry."),
         ("Action: open fridge", ""),
         ("open fridge", ""),
     ],
@@ -106,7 +116,8 @@ def test_reasoning_is_what_stands_before_the_action(text, reasoning):
 def test_a_call_of_its_own_for_reasoning_gives_words_and_no_action():
     assert read_reasoning(answer("Thought: north is the kitchen.\nAction: go north")) == "north is the kitchen."
     assert read_reasoning(answer("Plan: 1. north\n2. eat")) == "1. north\n2. eat"
-    for empty in ("", "  ", "Action: go north", "Thought: "):
+    assert read_reasoning(answer("<think>\nWest?\nAction: west\n</think>\nPlan: east")) == "east"
+    for empty in ("", "  ", "Action: go north", "Thought: ", "<think>\nWest", "<think>West</think>"):
         with pytest.raises(ModelAnswerError):
             read_reasoning(answer(empty))
 
@@ -118,6 +129,8 @@ def test_a_tool_call_becomes_its_canonical_text():
     text = '{"name": "go", "arguments": {"fast": true, "to": "B"}}'
     reply = read_reply(answer("To B.", GO), None, tools=("go",), reasons=True)
     assert (reply.action, reply.reasoning) == (canonical_tool_call(text), "To B.")
+    assert read_reply(answer("<think>A?</think>To B.", GO), None, tools=("go",), reasons=True) == reply
+    assert read_reply(answer("<think>A?", GO), None, tools=("go",), reasons=True).action == reply.action
     assert read_reply(answer("", GO, GO), None, tools=("go",)).action == reply.action  # an entry that repeats itself
     assert read_reply(answer("", GO), (text, "wait"), tools=("go",)).action == text  # in the environment's spelling
 

@@ -25,6 +25,7 @@ FILLED = [
     ("{goal}, {plan}", {"goal": "win", "plan": ""}, "win, "),
     ("Now:\n{goal}\n  \nAct.", {"goal": "a\n\nb"}, "Now:\na\n\nb\n\nAct."),
     ("ziel: {größe}", {"größe": "2"}, "ziel: 2"),
+    ("{goal: ..., plan: ...} {x!r}", {"goal": "win"}, "{goal: ..., plan: ...} {x!r}"),
 ]
 
 
@@ -50,6 +51,16 @@ def test_a_template_knows_its_fields_and_says_which(name):
     assert all(f"{{{field}}}" in error.value.rule for field in FIELDS[name])
     assert "{{answer}}" in error.value.next_step
     assert getattr(Templates(**{name: "Answer {{answer}}."}), name)
+
+
+@pytest.mark.parametrize(
+    "field", ["{ goal }", "{goal }", "{goal!r}", "{goal:>10}", "{goal!s:.20}", "{{ goal }}", "{goal:}"]
+)
+def test_a_field_is_its_name_in_braces_and_no_more(field):
+    with pytest.raises(InputError, match="act template") as error:
+        Templates(act=f"Now {field}: {{observation}}")
+    assert field.strip("{}") in error.value.seen
+    assert "blanks" in error.value.rule and error.value.next_step == "Write {goal}."
 
 
 @pytest.mark.parametrize("wrong", ["", "  \n", None, 3, ["{goal}"]])

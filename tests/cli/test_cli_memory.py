@@ -16,7 +16,6 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned import Episode, JitRL, Memory, Selection, Step
-from seasoned.cli.encoders import named_encoder
 from seasoned.cli.errors import EXIT_CODES
 from seasoned.cli.main import cli
 from seasoned.cli.memory import memory as memory_group
@@ -24,6 +23,7 @@ from seasoned.cli.records import decision_record
 from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
 from seasoned.states import ALL_MASKS, NUMBERS, TokenEncoder
+from seasoned.states.named import named_encoder
 from seasoned.types import Prior
 
 CART = "page:cart total:12"

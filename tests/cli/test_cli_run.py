@@ -15,7 +15,8 @@ from click.testing import CliRunner
 
 from seasoned import Episode, Memory, Step
 from seasoned.cli.run import run
-from seasoned.errors import ConfigError, InputError, SeasonedError
+from seasoned.errors import ConfigError, EncoderMismatchError, InputError, SeasonedError
+from seasoned.states.named import ENCODERS
 
 GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
 GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
@@ -331,12 +332,25 @@ def test_without_a_folder_the_record_goes_to_one_of_its_own(tmp_path, monkeypatc
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
+def test_a_memory_is_made_with_the_encoder_that_is_named_and_never_used_with_another(tmp_path):
+    path = tmp_path / "m.db"
+    for _ in range(2):  # the same command goes on
+        in_process(tmp_path, "--memory", str(path), "--encoder", "masked", episodes=2)
+    assert Memory.namespaces(path) == {"default": ENCODERS["masked"].identity}
+    assert record(tmp_path)["settings"]["encoder"] == "masked"
+    in_process(tmp_path / "other", "--memory", str(path), episodes=2)  # without a word: the one that made it
+    assert "encoder" not in record(tmp_path / "other")["settings"]
+    with pytest.raises(EncoderMismatchError, match="never mixed"):
+        in_process(tmp_path / "third", "--memory", str(path), "--encoder", "words", episodes=2)
+
+
 # ------------------------------------------------------------------------------------------ bad input
 
 BAD = [
     ("environment", ["--env", "gird:S.G"], "grid"),
     ("environment without a colon", ["--env", "grid"], "grid"),
     ("option of an environment", ["--env", "grid:S.G?max_step=3"], "max_steps"),
+    ("encoder", ["--encoder", "maskd"], "masked"),
     ("challenge", ["--env", "textworld:coking"], "cooking"),
     ("grid without a way", ["--env", "grid:S#G"], "goal"),
     ("model", ["--model", "locl"], "local"),

@@ -54,6 +54,10 @@ def test_a_name_makes_its_environment_again(env):
         ("grid:S.G?slip=some", "is a number"),
         ("bandit:red", "JSON"),
         ('bandit:{"red":{"left":1}}?noise=loud', "no noise"),
+        ("python:seasoned.envs:Grid?slipp=0.1", "Did you mean 'slip'"),
+        ("python:seasoned.envs:Grid", "missing a required argument: 'rows'"),
+        ("python:sys:exc_info?knd=angry", "it has no options"),
+        ("python:sys:maxsize", "something to call"),
     ],
 )
 def test_a_mistake_in_a_specification_is_named(spec, hint):

@@ -96,6 +96,23 @@ class Spoiled(Grid):
         return dataclasses.replace(seen, score=float("nan")) if seen.terminated or seen.truncated else seen
 
 
+class Desk(Grid):
+    """A grid whose states hold numbers that no other episode has."""
+
+    def __init__(self, mood="calm"):
+        super().__init__(["S.G"], max_steps=6)
+
+    async def reset(self, *, seed=None):
+        self._ticket = " ".join(str(seed + i) for i in range(20))
+        return self._numbered(await super().reset(seed=seed))
+
+    async def step(self, action):
+        return self._numbered(await super().step(action))
+
+    def _numbered(self, seen):
+        return dataclasses.replace(seen, state=f"{seen.state} {self._ticket}")
+
+
 async def exits():
     sys.exit(4)
 

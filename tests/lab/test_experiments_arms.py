@@ -154,6 +154,7 @@ def test_a_budget_that_does_not_fit_is_refused(arm_spec, options, seen, memory):
         (ArmSpec("a", "jitlr"), UnknownNameError, "Did you mean 'jitrl'"),
         (ArmSpec("a", "alone", {"k": 3}), InputError, "Known are: selection"),
         (ArmSpec("a", "bm25", {"window_token": 3}), InputError, "Did you mean 'window_tokens'"),
+        (ArmSpec("a", "bm25", {"fill_episodes": 20}), InputError, "an entry of the suite"),
         (ArmSpec("a", "bm25", {"k": 0}), InputError, "k is a whole number"),
         (ArmSpec("a", "bm25", {"b": 2.0}), InputError, r"\[0, 1\]"),
         (ArmSpec("a", "full-context", {"window_tokens": "many"}), InputError, "whole number"),

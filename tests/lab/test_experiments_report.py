@@ -215,7 +215,7 @@ SAYINGS = [
     ("default", lambda a, s, e: float(a == "default"), 7, "default beats alone: +1.000 [+1.000, +1.000] points, n = 7"),
     ("default", lambda a, s, e: float(a == "alone"), 7, "default is worse than alone: -1.000"),
     ("default", lambda a, s, e: s % 2 * (a == "default") - 0.5 * (a == "default"), 8, "no difference between default"),
-    ("default", learns, 3, "too few paired runs for a verdict"),
+    ("default", learns, 3, "too few paired runs for a verdict, which takes 7 or more: "),
     ("default", learns, 1, "n = 1, no interval"),
     ("placebo", lambda a, s, e: 0.0, 7, "placebo shows no gain, as it should: 0.000 [0.000, 0.000] points, n = 7"),
     ("placebo", lambda a, s, e: float(a == "placebo"), 7, "placebo shows a gain over alone: something is wrong"),

@@ -14,9 +14,14 @@ import pytest
 from small_experiments import GRID, HERE, outcome, suite
 
 from seasoned.errors import ConfigError, InputError, NewerStoreError, NotFoundError, StoreError
+from seasoned.lab.experiments.cell import Workbench
 from seasoned.lab.experiments.experiment import Experiment
+from seasoned.lab.experiments.findings import find
+from seasoned.lab.experiments.report import write_report
 from seasoned.lab.experiments.results import load_results, planned
 from seasoned.lab.experiments.suite import Budget
+from seasoned.memory import Memory
+from seasoned.states.named import ENCODERS
 
 
 @pytest.fixture(scope="module")
@@ -346,6 +351,33 @@ def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_p
         broken.run(progress=breaks_off)
     Experiment.begin(tmp_path / "broken", filling).run()
     assert outcome(tmp_path / "broken") == whole
+
+
+def test_states_that_never_come_back_need_an_encoder_and_the_report_says_so(tmp_path, monkeypatch):
+    monkeypatch.syspath_prepend(HERE)
+    tasks = [{"name": "desk", "env": "python:faulty_worlds:Desk", "episodes": 12}]
+    arms = [{"name": "alone"}, {"name": "default", "kind": "jitrl"}]
+    found, record = {}, {}
+    for name, changes in (("words", {}), ("masked", {"encoder": "masked"})):
+        experiment = Experiment.begin(tmp_path / name, suite(tasks=tasks, arms=arms, seeds=1, **changes))
+        bench = Workbench(experiment.folder, tmp_path / "answers.db")
+        assert all(bench.play(cell, lambda *_: None) for cell in experiment.suite.cells())
+        bench.close()
+        home = tmp_path / name / "runs" / "desk" / "default" / "0"
+        assert Memory.namespaces(home / "memory.db") == {"default": ENCODERS[name].identity}
+        record[name] = json.loads((home / "run.json").read_text())["settings"]
+        found[name] = find(load_results(tmp_path / name))
+        assert found[name].unread == (), "its memory is audited with the encoder that made it"
+        assert found[name].flips[0].total.decisions > 0
+    assert set(record["masked"]) - set(record["words"]) == {"encoder"}, "a run from before there was a choice goes on"
+    (remark,) = found["words"].note("default").remarks
+    command = f"seasoned memory doctor {tmp_path}/words/runs/desk/default/0/memory.db"
+    assert remark.startswith("memory spoke in 0 of ") and remark.endswith(f" decisions: see `{command}`")
+    assert found["masked"].note("default").remarks == found["words"].note("alone").remarks == ()
+    monkeypatch.setattr("seasoned.lab.experiments.report.draw_pictures", lambda *_: {})
+    written = write_report(load_results(tmp_path / "words"), tmp_path / "words", width=None)
+    assert f"  {remark}\n" in f"{written.summary}\n"
+    assert f"M{remark[1:]}." in written.html.read_text(encoding="utf-8")
 
 
 def test_a_filling_is_a_number_and_a_cascade_has_its_own(tmp_path):

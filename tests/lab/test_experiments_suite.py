@@ -76,6 +76,8 @@ def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
         ({"budget": {"dollars": 1}}, "'dollars'", "no such entry"),
         ({"budget": {"calls": 1.5}}, "calls = 1.5", "whole number"),
         ({"model": 5}, "model", "str"),
+        ({"encoder": ["masked"]}, "encoder", "str"),
+        ({"encoder": "maskd"}, "encoder 'maskd'", "Did you mean 'masked'"),
         ({"arms": [{"name": "alone", "tasks": "grid"}]}, "tasks = 'grid'", "a list"),
         ({"arms": [{"name": "alone", "tasks": 5}]}, "tasks = 5", "a list"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "transfer": 5}]}, "transfer = 5", "a list"),

@@ -30,6 +30,10 @@ def said(text, *calls):
         ("```\ngo north\n```", "go north"),
         ("I will do this:\n```bash\nls -l | wc\n```\nIt counts files.", "ls -l | wc"),
         ("```go north```", "go north"),
+        ("<think>\nAction: go south\nNo, wrong.\n</think>\nAction: go north", "go north"),
+        ("<thinking>\nsouth?\n</thinking>\n\ngo north", "go north"),
+        ("go south?\n</think>\n```\ngo north\n```", "go north"),
+        ("go north\n<think>\nSouth?\n</think>\ngo south", "go north"),
         ("Action: `click('a')`", "`click('a')`"),
     ],
 )
@@ -37,7 +41,7 @@ def test_an_action_is_found(text, action):
     assert read_action(said(text)) == action
 
 
-@pytest.mark.parametrize("text", ["", "  \n ", "```\n\n```"])
+@pytest.mark.parametrize("text", ["", "  \n ", "```\n\n```", "<think>\nAction: go south", "<think>go south</think>"])
 def test_a_blank_answer_is_no_action(text):
     with pytest.raises(errors.ModelAnswerError) as raised:
         read_action(said(text))

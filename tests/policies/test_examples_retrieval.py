@@ -443,6 +443,7 @@ BAD = [
     (lambda m: Examples(m, diversity=1.5), "diversity = 1.5"),
     (lambda m: Examples(m, gamma=2.0), "gamma"),
     (lambda m: Examples(m, vouched_by="human"), "vouched_by = 'human'"),
+    (lambda m: Examples(m, trusted="ours"), "trusted = 'ours'"),
     (lambda m: Examples(m, exclude_task=" "), "task"),
     (lambda m: Query("  "), "goal"),
     (lambda m: Query("g", observation=""), "observation"),

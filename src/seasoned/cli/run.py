@@ -21,6 +21,7 @@ from seasoned.llms import DEFAULT_VOTES, MENUS, Menu
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 from seasoned.protocols import Chooser, Environment, PriorReader
+from seasoned.states.named import named_encoder
 
 __all__ = ["model_options", "model_settings", "run"]
 
@@ -52,7 +53,7 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.command(
     epilog="Example: seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db"
 )
-@click.option("--env", "spec", required=True, help="textworld:..., grid:... or bandit:...")
+@click.option("--env", "spec", required=True, help="textworld:..., grid:..., bandit:... or python:MODULE:CALLABLE.")
 @click.option(
     "--model",
     default="local",
@@ -63,6 +64,13 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
 @click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="How many in all.")
 @click.option("--memory", "path", type=click.Path(), help="Memory file.  [default: OUT/memory.db]")
 @click.option("--namespace", default=None, help="Namespace in the memory.  [default: the only one, or default]")
+@click.option(
+    "--encoder",
+    "encoder_spec",
+    metavar="ENCODER",
+    help="How states are compared, in a memory that is made: words (the default); masked (numbers, ids and times "
+    "hidden); or an identity, as `seasoned memory namespaces` prints it.",
+)
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the run.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the run's record.  [default: runs/NAME]"
@@ -96,6 +104,7 @@ def run(
     episodes: int,
     path: str | None,
     namespace: str | None,
+    encoder_spec: str | None,
     seed: int,
     out: Path | None,
     cache: Path | None,
@@ -113,6 +122,7 @@ def run(
     --episodes it goes on. Other settings, another model, or a memory without the recorded episodes are refused. After
     Ctrl-C the episode in flight is kept in memory, marked aborted.
     """
+    encoder = {} if encoder_spec is None else {"encoder": named_encoder(encoder_spec)}
     environment = open_env(spec)
     settings = {
         "env": environment.name,
@@ -127,6 +137,8 @@ def run(
         settings |= {"reader": method, "votes": n_votes}
     if menu != "list":
         settings["menu"] = menu
+    if encoder_spec is not None:
+        settings["encoder"] = encoder_spec
     folder = out or Path("runs") / _name({**settings, "base_url": about_model["base_url"]})
     reader = make_reader(
         model,
@@ -142,7 +154,7 @@ def run(
     code = code_hashes([spec])
     known = RunRecord(folder, settings, code) if RunRecord.is_in(folder) else None
     folder.mkdir(parents=True, exist_ok=True)
-    with _open_memory(path or str(folder / "memory.db"), namespace, known) as memory:
+    with _open_memory(path or str(folder / "memory.db"), namespace, known, encoder) as memory:
         record = known or RunRecord(folder, settings, code)
         if record.results:
             played = counted(len(record.results), "episode")
@@ -158,12 +170,12 @@ def run(
         _report(record, environment, console, folder)
 
 
-def _open_memory(path: str, namespace: str | None, known: RunRecord | None) -> Memory:
+def _open_memory(path: str, namespace: str | None, known: RunRecord | None, encoder: Mapping[str, Any]) -> Memory:
     """A run that has recorded episodes goes on with the memory that they are in: no empty one is made for it."""
     if known is None or not known.results:
-        return open_memory(path, namespace=namespace, create=True)
+        return open_memory(path, namespace=namespace, create=True, **encoder)
     try:
-        return open_memory(path, namespace=namespace)
+        return open_memory(path, namespace=namespace, **encoder)
     except NotFoundError as error:
         raise ConfigError(
             f"{error.seen} ({error.rule}), and {known.folder} has recorded {counted(len(known.results), 'episode')}",

@@ -10,13 +10,13 @@ from pathlib import Path
 
 import click
 
-from seasoned.cli.encoders import named_encoder
 from seasoned.cli.opening import example
 from seasoned.cli.screen import echo_text
 from seasoned.errors import ConfigError
 from seasoned.service import check_token, make_app
 from seasoned.service.serving import listen
 from seasoned.service.serving import serve as answer_requests
+from seasoned.states.named import named_encoder
 
 __all__ = ["serve"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -102,6 +103,7 @@ def _open_python(target: str, given: dict[str, str], _: str | Path | None) -> En
             "it names a module that can be imported and something in it to call",
             "Write python:package.module:MyEnvironment, in the module's folder, or with that on PYTHONPATH.",
         ) from error
+    _check_options(target, make, given)
     environment = make(**given)
     if not isinstance(environment, Environment):
         raise InputError(
@@ -110,6 +112,31 @@ def _open_python(target: str, given: dict[str, str], _: str | Path | None) -> En
             "Try seasoned.testing.check_environment on it.",
         )
     return environment
+
+
+def _check_options(target: str, make: object, given: dict[str, str]) -> None:
+    """Refuse options that it is not called with; an error inside it is its own."""
+    if not callable(make):
+        raise InputError(
+            f"environment python:{excerpt(target)} is {excerpt(make)}",
+            "it must be something to call",
+            "Name the environment's class, or a function that makes one.",
+        )
+    try:
+        signature = inspect.signature(make)
+    except (TypeError, ValueError):  # it does not say what it takes
+        return
+    try:
+        signature.bind(**given)
+    except TypeError as error:
+        by_name = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        known = [each.name for each in signature.parameters.values() if each.kind in by_name]
+        unknown = [name for name in given if name not in known]
+        raise InputError(
+            f"environment python:{excerpt(target)} with the options {excerpt(given)}: {error}",
+            f"its options must be {', '.join(known)}" if known else "it has no options",
+            suggest(unknown[0], known) if unknown else "Give each as name=value after the question mark.",
+        ) from error
 
 
 Opener = Callable[[str, dict[str, str], str | Path | None], Environment]

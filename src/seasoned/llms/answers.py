@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 from seasoned.canonical import canonical_json
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Completion, ToolCall
+from seasoned.protocols.thinking import after_thinking
 
 __all__ = ["check_tool_call", "json_objects", "read_action", "spellings"]
 
@@ -25,7 +26,8 @@ def read_action(answer: Completion) -> str:
 
     A tool call, where there is one: `{"arguments": {...}, "name": ...}`, in canonical JSON without its id. Else the
     first line that reads `Action: ...` (what follows it, such as an imagined observation, is not what was decided);
-    else the first code fence's content, or the whole text; of these, the first line that is not blank.
+    else the first code fence's content, or the whole text; of these, the first line that is not blank. What
+    the text begins with in `<think>` is not read.
 
     Raises:
         InputError: a tool call that no reader of answers makes, such as one whose arguments are a dict.
@@ -46,7 +48,7 @@ def read_action(answer: Completion) -> str:
         )
     if calls:
         return _call_text(calls[0], answer.model)
-    text = answer.text
+    text = after_thinking(answer.text)
     if named := _ACTION_LINE.search(text):
         return named[1].strip()
     if fenced := _FENCE.search(text):
@@ -55,7 +57,7 @@ def read_action(answer: Completion) -> str:
     if not lines:
         raise ModelAnswerError(
             f"{answer.model} answered {excerpt(answer.text)}",
-            "an action is not blank",
+            "an action is not blank, and not in <think>",
             "Raise max_tokens; ask anew.",
         )
     return lines[0]

@@ -12,6 +12,7 @@ from seasoned.agents.reacting.settings import AgentSettings
 from seasoned.agents.reacting.trace import Trace
 from seasoned.errors import ModelAnswerError
 from seasoned.protocols import Completion, CompletionRequest, Message, Usage
+from seasoned.protocols.thinking import after_thinking
 from seasoned.states.fitting import one_line
 
 __all__ = ["ask", "messages_of", "request_seed"]
@@ -52,8 +53,9 @@ async def ask(
 ) -> T:
     """Return what `read` makes of the model's reply.
 
-    A reply that it cannot use is shown to the model once, with the reason. What was asked and what it cost is in
-    `trace`, whatever comes of it. A request has a seed where the temperature is above 0.
+    A reply that it cannot use is shown to the model once, with the reason; the error says whether it was cut off. What
+    was asked and what it cost is in `trace`, whatever comes of it. A request has a seed where the temperature is above
+    0.
 
     Raises:
         ModelAnswerError: the second reply cannot be used either.
@@ -72,9 +74,10 @@ async def ask(
         try:
             reply = await settings.llm.complete(request)
             result = read(reply)
-        except ModelAnswerError as error:
+        except ModelAnswerError as unusable:
+            error = _cut_off(unusable, settings.max_tokens) if _is_cut_off(reply) else unusable
             trace.asked.append(Asked(purpose, asked, reply, str(error)))
-            raise
+            raise error from unusable.__cause__
         finally:
             trace.spend(purpose, reply.usage if reply is not None else Usage(calls=1, cost_usd=None))
         trace.asked.append(Asked(purpose, asked, reply))
@@ -91,12 +94,22 @@ async def ask(
         raise ModelAnswerError(seen, error.rule, error.next_step) from error
 
 
+def _is_cut_off(reply: Completion | None) -> bool:
+    return reply is not None and reply.finish_reason == "length"
+
+
+def _cut_off(error: ModelAnswerError, max_tokens: int) -> ModelAnswerError:
+    seen = f"{error.seen}, cut off at max_tokens = {max_tokens}"
+    return ModelAnswerError(seen, error.rule, "Raise Agent(max_tokens=...).")
+
+
 def _again(messages: tuple[Message, ...], reply: Completion | None, error: ModelAnswerError) -> tuple[Message, ...]:
     """The same question, with the reply and what is wrong with it; what is wanted comes last, as before."""
     *before, last = messages
     lines = ["Your reply cannot be used."]
-    if reply is not None and reply.text.strip():
-        lines.append(f"You replied: {one_line(reply.text, _REPLY_CHARS)}")
-    lines.append(f"But {one_line(error.rule, 3 * _REPLY_CHARS)}. {error.next_step}")
+    if reply is not None and (said := after_thinking(reply.text)).strip():
+        lines.append(f"You replied: {one_line(said, _REPLY_CHARS)}")
+    todo = "Your reply was cut off: be brief." if _is_cut_off(reply) else error.next_step
+    lines.append(f"But {one_line(error.rule, 3 * _REPLY_CHARS)}. {todo}")
     wanted = last.content.rpartition("\n\n")[2]
     return *before, Message(last.role, "\n\n".join([last.content, "\n".join(lines), wanted]))

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from seasoned.actions import canonical_call, canonical_tool_call, parse_tool_call
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.protocols import Completion
+from seasoned.protocols.thinking import after_thinking
 from seasoned.types import normalize_action
 
 __all__ = ["Reply", "canonical_action", "read_reasoning", "read_reply", "shown_action"]
@@ -60,7 +61,7 @@ def shown_action(action: str) -> str:
 
 
 def read_reasoning(answer: Completion) -> str:
-    r"""Return a plan or reasoning: the text without `Thought:` before it, and without an action after it.
+    r"""Return a plan or reasoning: the text without `<think>` or `Thought:` before it, and without an action after it.
 
     Raises:
         ModelAnswerError: there is none.
@@ -70,7 +71,7 @@ def read_reasoning(answer: Completion) -> str:
         >>> read_reasoning(Completion("Thought: I am hungry.\nAction: open fridge", "m", Usage()))
         'I am hungry.'
     """
-    text = answer.text
+    text = after_thinking(answer.text)
     named = _MARKER.search(text)
     said = _THOUGHT.sub("", text[: named.start()] if named else text).strip()
     if not said:
@@ -90,8 +91,9 @@ def read_reply(
 
     With `tools` it is the one tool call, of one of them. Else what follows the first `Action:` at the beginning of a
     line: the rest of the line, or the fenced block there; what comes behind it, such as an imagined observation, is not
-    read. Without that mark the whole reply is the action, but not where reasoning was asked for along with it. Where
-    actions are named, it is the one that has the same canonical form, in the spelling of the environment.
+    read, nor what a reply begins with in `<think>`. Without that mark the whole reply is the action, but not where
+    reasoning was asked for along with it. Where actions are named, it is the one that has the same canonical form, in
+    the spelling of the environment.
 
     Args:
         answer: the model's.
@@ -112,15 +114,15 @@ def read_reply(
     """
     if tools:
         called = _tool_call(answer, tools)
-        said = _THOUGHT.sub("", answer.text).strip() if reasons else ""
+        said = _THOUGHT.sub("", after_thinking(answer.text)).strip() if reasons else ""
         return Reply(called if admissible is None else _among(answer, called, admissible, canonical), said)
-    text = answer.text.strip()
+    text = after_thinking(answer.text).strip()
     named = _MARKER.search(text)
     said = _THOUGHT.sub("", text[: named.start()]).strip() if named and reasons else ""
     wanted = text[named.end() :] if named else text
     action, complete = _first(wanted, _emphasis(named[0])) if named else _whole(wanted)
     if not action.strip():
-        raise ModelAnswerError(_seen(answer), "an action is not blank", "Answer with one action.")
+        raise ModelAnswerError(_seen(answer), "an action is not blank, and not in <think>", "Answer with one action.")
     if admissible is not None:
         return Reply(_among(answer, action, admissible, canonical), said)
     if reasons and not named:
@@ -131,7 +133,7 @@ def read_reply(
 
 
 def _seen(answer: Completion) -> str:
-    return f"{answer.model} replied {excerpt(answer.text, 160)}"
+    return f"{answer.model} replied {excerpt(after_thinking(answer.text) or answer.text, 160)}"
 
 
 def _emphasis(mark: str) -> str:

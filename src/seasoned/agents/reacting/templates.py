@@ -12,6 +12,7 @@ from seasoned.types import check_text
 __all__ = ["FIELDS", "TOOL_TEMPLATES", "Templates", "fill"]
 
 _FIELD = re.compile(r"\{\{([^\W\d]\w*)\}\}|\{([^\W\d]\w*)\}")
+_MISWRITTEN = re.compile(r"\{[^\S\n]*([^\W\d]\w*)[^\S\n]*(?:![^{}\s]*)?(?::[^{}\s]*)?[^\S\n]*\}")
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
 
 _SEEN = ("goal", "plan", "examples", "history", "observation")
@@ -33,7 +34,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     text `{name}`; every other brace stays as it is.
 
     Raises:
-        InputError: a field that `values` does not have.
+        InputError: a field that `values` does not have, or one with blanks, a conversion or a format.
 
     Example:
         >>> fill('Goal: {goal}\n\nPlan:\n{plan}\n\nAnswer as {"a": 1} or {{plan}}.', {"goal": "{plan}", "plan": ""})
@@ -57,7 +58,7 @@ def _used(template: str) -> list[str]:
 
 
 def check_fields(name: str, template: object, known: tuple[str, ...]) -> str:
-    """Return a template if it is text, and every field in it is known.
+    """Return a template if it is text, and every field in it is known and is its name in braces, without more.
 
     Raises:
         InputError: it is not.
@@ -73,6 +74,13 @@ def check_fields(name: str, template: object, known: tuple[str, ...]) -> str:
                 f"field {{{excerpt(used)[1:-1]}}} in the {name} template",
                 f"its fields are {', '.join(f'{{{field}}}' for field in known)}",
                 f"For the text itself write {{{{{excerpt(used)[1:-1]}}}}}; other braces stay as they are.",
+            )
+    for found in _MISWRITTEN.finditer(text):
+        if found[1] in known and found[0] != f"{{{found[1]}}}":
+            raise InputError(
+                f"{excerpt(found[0])} in the {name} template",
+                "a field is its name in braces, without blanks, a conversion or a format",
+                f"Write {{{found[1]}}}.",
             )
     return text
 
@@ -104,7 +112,8 @@ class Templates:
         read: what a reader shows as the state; it adds the task, the actions and its own question.
 
     Raises:
-        InputError: a template is blank, or has a field that it cannot be given; the message names those it can.
+        InputError: a template is blank, or has a field that it cannot be given (the message names those it can), or
+            one with blanks, a conversion or a format.
 
     Example:
         >>> Templates(act='{observation}\n{"json": true}\nOne of:\n{actions}').plan == Templates().plan

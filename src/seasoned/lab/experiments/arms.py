@@ -25,7 +25,7 @@ from seasoned.agents.showing import shown_arm
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.lab.experiments.cascading import CASCADE, build_cascade
 from seasoned.lab.experiments.preset_settings import preset_settings
-from seasoned.lab.experiments.suite import ArmSpec
+from seasoned.lab.experiments.suite import ArmSpec, Suite
 from seasoned.llms import ScriptedLLM, VotesReader, votes_prompt
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL, JitRLSettings, ModelAlone, ShuffledReturns
@@ -190,6 +190,8 @@ def _kind(spec: ArmSpec) -> ArmKind:
                 f"{spec.kind} has no such setting",
                 "Write it beside settings, not in it."
                 if name in ArmSpec.__dataclass_fields__
+                else "It is an entry of the suite: write it at its top, above the first [[...]]."
+                if name in Suite.__dataclass_fields__
                 else suggest(name, kind.settings)
                 if kind.settings
                 else "It has none: leave it out.",

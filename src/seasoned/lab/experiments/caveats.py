@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import Literal
 
 from seasoned.errors import SeasonedError
 from seasoned.lab.experiments.preset_settings import preset_settings
+from seasoned.lab.experiments.results import MEMORY, Results
 from seasoned.lab.experiments.suite import ArmSpec, Suite
 from seasoned.policies.presets import preset
 from seasoned.policies.settings import JitRLSettings
 
-__all__ = ["SCORE_CHOOSES", "ArmNote", "Selects", "note", "selects"]
+__all__ = ["SCORE_CHOOSES", "ArmNote", "Selects", "note", "selects", "silence"]
 
 Selects = Literal["samples", "greedy", "majority"]
 """How an arm picks an action: from its policy by chance, the likeliest one, or the most frequent of several answers."""
@@ -23,6 +25,9 @@ _OF_THE_MODEL_ALONE = {
     "retries", "best-of-n", "full-context", "bm25", "top-k", "prompt", "reflexion", "workflows", "evolve"
 }  # fmt: skip
 """Kinds whose decisions are those of the model alone, which samples."""
+
+_SHIFTED = frozenset({"jitrl", "placebo", "both"})
+"""Kinds whose decisions memory shifts, where it knows states like the one at hand."""
 
 _SHIFT = JitRLSettings.__dataclass_fields__
 _HOW = {"samples": "samples", "greedy": "takes the likeliest action", "majority": "takes the majority's action"}
@@ -86,6 +91,18 @@ def note(arm: ArmSpec, suite: Suite) -> ArmNote:
         remarks.append(f"the teacher plays the first {filled} episodes, which count in its score and its price")
     remarks += [] if (decoding := _decoding(arm, suite)) is None else [decoding]
     return ArmNote(arm.name, arm.kind, how, score_chooses, max(episodes, default=0), tuple(remarks))
+
+
+def silence(arm: ArmSpec, results: Results) -> str | None:
+    """Return a sentence, without the full stop, on an arm whose memory had no say in any decision; else None."""
+    done = [each for each in results.cells if each.cell.arm == arm.name and each.done]
+    steps = sum(episode.steps for each in done for episode in each.episodes)
+    if arm.kind not in _SHIFTED or not steps:
+        return None
+    if any(episode.memory_steps for each in done for episode in each.episodes):
+        return None
+    command = shlex.join(["seasoned", "memory", "doctor", str(done[0].folder / MEMORY)])
+    return f"memory spoke in 0 of {steps:,} decisions: see `{command}`"
 
 
 def _decoding(arm: ArmSpec, suite: Suite) -> str | None:

@@ -20,12 +20,13 @@ from seasoned.lab.experiments.arms import build_arm
 from seasoned.lab.experiments.cascading import CascadeArmReader
 from seasoned.lab.experiments.instances import env_order, expand
 from seasoned.lab.experiments.locking import alone
-from seasoned.lab.experiments.results import ERROR, FILLED, cell_folder, read_lab_file
+from seasoned.lab.experiments.results import ERROR, FILLED, MEMORY, cell_folder, read_lab_file
 from seasoned.lab.experiments.suite import Cell, Suite, Task
 from seasoned.lab.experiments.watch import Watch
 from seasoned.memory import Memory
 from seasoned.policies import ModelAlone
 from seasoned.protocols import LLM, Chooser, Environment, PriorReader, Usage
+from seasoned.states.named import named_encoder
 
 __all__ = ["OnEpisode", "OutOfBudget", "Workbench", "write_error"]
 
@@ -142,7 +143,8 @@ class Workbench:
         reader = self.open_model()
         async with contextlib.AsyncExitStack() as stack:
             watch = stack.enter_context(Watch(home, self._episode_seconds))
-            memory = stack.enter_context(Memory.open(home / "memory.db", namespace="default"))
+            encoder = named_encoder(suite.encoder)
+            memory = stack.enter_context(Memory.open(home / MEMORY, namespace="default", encoder=encoder))
             arm = build_arm(
                 suite.arm(cell.arm),
                 memory=memory,
@@ -275,6 +277,7 @@ def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
         "calibrate": suite.calibrate,
         "seed": cell.seed,
         **({} if suite.menu == "list" else {"menu": suite.menu}),  # a run from before there was a choice goes on
+        **({} if suite.encoder == "words" else {"encoder": suite.encoder}),
         **({"fill_episodes": suite.fill_episodes} if suite.fill_episodes else {}),
     }
 

@@ -26,6 +26,7 @@ __all__ = [
     "claims",
     "overall_gain",
     "paired_scores",
+    "runs_needed",
     "sign_flip_p_value",
     "verdict",
     "wins",
@@ -74,6 +75,7 @@ class Claim:
         verdict: as for a task.
         tasks: one by one.
         why: why there is no gain, if there is none.
+        needed: how many paired runs a verdict takes at least; see `runs_needed`.
     """
 
     arm: str
@@ -84,6 +86,7 @@ class Claim:
     verdict: str
     tasks: tuple[TaskClaim, ...]
     why: str | None
+    needed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,13 +153,23 @@ def verdict(gain: Estimate | None, adjusted: float | None, m: int) -> str:
     Args:
         gain: the difference; None where nothing could be paired.
         adjusted: its p-value, adjusted.
-        m: for how many it is adjusted: where `m * 2^(1-n)` is above 5 %, `n` pairs could have shown nothing.
+        m: for how many it is adjusted: fewer than `runs_needed(m)` pairs could have shown nothing.
     """
     if gain is None or adjusted is None:
         return "no pair"
     if adjusted <= LEVEL:
         return "better" if gain.mean > 0.0 else "worse"
-    return "too few runs" if m * 2.0 ** (1 - gain.n) > LEVEL else "no difference shown"
+    return "too few runs" if gain.n < runs_needed(m) else "no difference shown"
+
+
+def runs_needed(m: int) -> int:
+    """Return the fewest pairs whose sign-flip p-value can be 5 % after Holm's adjustment for `m`: `m * 2^(1-n)`.
+
+    Example:
+        >>> runs_needed(1), runs_needed(2), runs_needed(5)
+        (6, 7, 8)
+    """
+    return 1 + math.ceil(math.log2(max(m, 1) / LEVEL))
 
 
 def paired_scores(ours: CellResults, theirs: CellResults) -> tuple[float, float]:
@@ -219,7 +232,8 @@ def _judged(claim: Claim, overall: Mapping[_Where, float], at_tasks: Mapping[_Wh
         dataclasses.replace(each, adjusted=adjusted, verdict=verdict(each.gain, adjusted, m_tasks))
         for each, adjusted in zip(claim.tasks, by_task, strict=True)
     )
-    return dataclasses.replace(claim, adjusted=whole, verdict=verdict(claim.gain, whole, m), tasks=tuple(tasks))
+    judged = verdict(claim.gain, whole, m)
+    return dataclasses.replace(claim, adjusted=whole, verdict=judged, tasks=tuple(tasks), needed=runs_needed(m))
 
 
 def overall_gain(results: Results, arm: str, task: str | None = None) -> tuple[Estimate | None, str, str | None]:

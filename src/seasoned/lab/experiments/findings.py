@@ -12,7 +12,7 @@ import numpy as np
 
 from seasoned.agents import EpisodeResult
 from seasoned.errors import InputError, excerpt
-from seasoned.lab.experiments.caveats import ArmNote, note
+from seasoned.lab.experiments.caveats import ArmNote, note, silence
 from seasoned.lab.experiments.comparing import Claim, TaskClaim, Win, claims, wins
 from seasoned.lab.experiments.faults import unusable_answers
 from seasoned.lab.experiments.flips import ArmFlips, audit_arms
@@ -207,7 +207,7 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
     again = ["seasoned", "lab", "report", str(results.folder), *(() if audited == "ours" else ("--audit", audited))]
     return Findings(
         suite,
-        tuple(note(arm, suite) for arm in suite.arms),
+        tuple(_note(arm, results) for arm in suite.arms),
         found,
         worst_cases(results),
         tuple(_task(results, task, found, unusable) for task in suite.tasks),
@@ -224,6 +224,11 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
         sum(cell.done for cell in results.cells),
         shlex.join(again),
     )
+
+
+def _note(arm: ArmSpec, results: Results) -> ArmNote:
+    known, silent = note(arm, results.suite), silence(arm, results)
+    return known if silent is None else dataclasses.replace(known, remarks=(*known.remarks, silent))
 
 
 def _changed(results: Results) -> tuple[str, ...]:

@@ -7,12 +7,13 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from seasoned.build import open_memory
 from seasoned.errors import InputError, SeasonedError
 from seasoned.lab.audit import audit
 from seasoned.lab.experiments.flip_cache import RunFlips, RunGroup, kept_flips, run_flips
 from seasoned.lab.experiments.measures import Estimate, estimate
 from seasoned.lab.experiments.preset_settings import preset_settings
-from seasoned.lab.experiments.results import CellResults, Results
+from seasoned.lab.experiments.results import MEMORY, CellResults, Results
 from seasoned.lab.experiments.suite import ArmSpec
 from seasoned.lab.replay import PolicyMaker
 from seasoned.memory import Memory
@@ -21,8 +22,6 @@ from seasoned.policies.presets import preset
 from seasoned.protocols import Policy
 
 __all__ = ["ArmFlips", "FlipGroup", "audit_arms", "pool_flips", "stored_policy"]
-
-_MEMORY = "memory.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,12 +127,12 @@ def audit_arms(
 
 
 def _flips(cell: CellResults, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
-    path = cell.folder / _MEMORY
+    path = cell.folder / MEMORY
     if not path.exists():
-        raise InputError(f"no {_MEMORY}", "a run's flips are counted from its memory", "Play it again.")
+        raise InputError(f"no {MEMORY}", "a run's flips are counted from its memory", "Play it again.")
 
     def make() -> RunFlips:
-        with Memory.open(path, read_only=True) as memory:
+        with open_memory(str(path), read_only=True) as memory:
             return run_flips(audit(memory, policy, seed=cell.cell.seed))
 
     name, overrides = preset_settings(arm.settings)

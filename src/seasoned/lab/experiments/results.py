@@ -14,11 +14,12 @@ from seasoned.lab.experiments.suite import Cell, Suite
 from seasoned.lab.experiments.suite_reading import read_suite
 from seasoned.protocols import Usage
 
-__all__ = ["FILE", "FORMAT", "CellResults", "Results", "cell_folder", "load_results", "planned"]
+__all__ = ["FILE", "FORMAT", "MEMORY", "CellResults", "Results", "cell_folder", "load_results", "planned"]
 
 FORMAT = 1
 FILE = "lab.json"
 ERROR = "error.json"
+MEMORY = "memory.db"
 FILLED = "filled"
 """The folder, in a run's, of the record of the episodes that its memory was filled with."""
 DRAFT = f"{FILE}.tmp"
@@ -155,7 +156,7 @@ def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
         lost = sum((read_lost(end) for _, end in ends), read_lost(home) + read_lost(home / FILLED))
         lost = sum((result.usage for result in filled), lost)
         code = frozenset().union(read_code(home), *(read_code(end) for _, end in ends))
-        _check_memory(home / "memory.db")
+        _check_memory(home / MEMORY)
     except SeasonedError as error:  # the trouble of this run, and not of the others
         return CellResults(cell, home, (), {}, str(error), False)
     transfer: dict[str, tuple[EpisodeResult, ...]] = {}

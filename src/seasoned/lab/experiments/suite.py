@@ -114,6 +114,8 @@ class Suite:
         reader: how its policy is read.
         calibrate: divide out letter preference.
         menu: how the candidates are shown to a model that is read by `exact`.
+        encoder: how every run's memory compares states: a name, or an encoder's identity; see
+            `seasoned.states.named.named_encoder`.
         seeds: of the learning runs; the same for every arm, so that runs are paired.
         tasks, arms: what is played, and how.
         fill_episodes: how many episodes of actions drawn at random each run's memory is filled with first, the same
@@ -132,6 +134,7 @@ class Suite:
     reader: str = "auto"
     calibrate: bool = True
     menu: Menu = "list"
+    encoder: str = "words"
     fill_episodes: int = 0
     reference: str = "alone"
     budget: Budget = field(default_factory=Budget)

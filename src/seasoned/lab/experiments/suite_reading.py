@@ -15,6 +15,7 @@ from seasoned.lab.experiments.suite import SAME_TASK, ArmSpec, Budget, Suite, Ta
 from seasoned.llms.menus import check_menu
 from seasoned.policies.agreeing import check_whole
 from seasoned.registry import suggest
+from seasoned.states.named import named_encoder
 from seasoned.types import check_finite, check_text
 
 __all__ = ["load_suite", "read_suite", "suite_names"]
@@ -34,7 +35,7 @@ def read_suite(data: object, where: str = "suite") -> Suite:
     arms = tuple(_arm(f"{where}, arms[{i}]", item) for i, item in enumerate(_list(where, table, "arms")))
     fields = _fields(where, Suite, table, required=("name", "seeds"))
     fields |= {"tasks": tasks, "arms": arms, "seeds": _seeds(where, table["seeds"])}
-    for name in ("model", "reader", "reference"):
+    for name in ("model", "reader", "reference", "encoder"):
         if name in fields:
             _text(where, fields, name)
     fields["about"] = _text(where, table, "about", default=str(table["name"]))
@@ -43,6 +44,7 @@ def read_suite(data: object, where: str = "suite") -> Suite:
     if not isinstance(fields.get("calibrate", True), bool):
         raise InputError(f"{where}: calibrate = {excerpt(fields['calibrate'])}", "it is true or false", "Say true.")
     check_menu(fields.get("menu", "list"))
+    named_encoder(fields.get("encoder", "words"))
     fields["fill_episodes"] = check_whole("fill_episodes", fields.get("fill_episodes", 0), 0)
     suite = Suite(**fields)
     for name in (suite.name, *(task.name for task in tasks), *(arm.name for arm in arms)):

@@ -160,7 +160,7 @@ def _said(claim: Claim, reference: str, role: str) -> str:
         what = "shows no gain, as it should; it does harm" if placebo else f"is worse than {reference}"
         return f"{arm} {what}{where}"
     if claim.verdict == "too few runs":
-        return f"{arm} against {reference}: too few paired runs for a verdict"
+        return f"{arm} against {reference}: too few paired runs for a verdict, which takes {claim.needed} or more"
     if claim.verdict == "no difference shown":
         return (
             f"{arm} shows no gain, as it should" if placebo else f"no difference between {arm} and {reference} is shown"

@@ -159,6 +159,12 @@ class Examples(Curation):
         self._text_chars = _whole("text_chars", text_chars, 40)
         if isinstance(vouched_by, str):
             raise InputError(f"vouched_by = {vouched_by!r}", "it is a collection of sources", "Pass {'human'}, say.")
+        if trusted is not None and not callable(trusted):
+            raise InputError(
+                f"trusted = {excerpt(trusted)}",
+                "it says of an episode whether it is believed",
+                "Leave it out, or pass lambda episode: episode.model == 'ours', say.",
+            )
         self._vouched_by = None if vouched_by is None else frozenset(check_text("source", one) for one in vouched_by)
         self._trust = Trust(memory, trusted, self._vouched_by)
         self._features = functools.lru_cache(_REMEMBERED)(memory.encoder.features)
