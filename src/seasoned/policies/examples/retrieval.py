@@ -25,7 +25,7 @@ ALTERNATIVE = "alternative"
 """The arm of an answer that was not executed, but judged by a person."""
 
 _REMEMBERED = 4096
-_LEAST_POOL, _WIDER = 12, 4
+_LEAST_POOL, _FEW_KEYS, _LEAST_OF_MANY, _WIDER = 12, 2, 8, 4
 _ROUNDING = 1e-9
 
 
@@ -34,8 +34,9 @@ class Examples(Curation):
 
     *Found*: a query's keys (goal, plan, observation, reasoning) are looked up each in an exact index of its own; a
     moment's similarity is the weighted mean over the query's keys, and a key that the moment lacks counts as 0
-    (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k; of four times
-    as many where none of these is a model, though there are successes elsewhere. By itself it asks no model.
+    (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k (by three or
+    four keys of 8, or of 3 k, for each names some); of four times as many where none of these is a model, though there
+    are successes elsewhere. By itself it asks no model.
 
     *Judged*: what is worth imitating follows from values. Where several actions were tried at a moment's own distinct
     state, it is a success if its return is above the mean return there. Where one was, any return above 0 is, once the
@@ -201,7 +202,7 @@ class Examples(Curation):
             )
         budget = self.budget_tokens if budget_tokens is None else _whole("budget_tokens", budget_tokens, 1)
         about, whole = self._exclude_task if exclude_task is None else exclude_task, purpose == "plan"
-        least = max(_LEAST_POOL, 4 * self._k)
+        least = max(_LEAST_POOL, 4 * self._k) if len(texts) <= _FEW_KEYS else max(_LEAST_OF_MANY, 3 * self._k)
         candidates, more = self._candidates(texts, least, whole=whole, exclude_task=about)
         if more and not any(one.kind == "imitate" for one in candidates):
             candidates, _ = self._candidates(texts, _WIDER * least, whole=whole, exclude_task=about)
