@@ -17,6 +17,7 @@ from seasoned.errors import ConfigError, InputError, NewerStoreError, NotFoundEr
 from seasoned.lab.experiments.cell import Workbench
 from seasoned.lab.experiments.experiment import Experiment
 from seasoned.lab.experiments.findings import find
+from seasoned.lab.experiments.flips import audit_arms
 from seasoned.lab.experiments.report import write_report
 from seasoned.lab.experiments.results import load_results, planned
 from seasoned.lab.experiments.suite import Budget
@@ -342,6 +343,9 @@ def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_p
     }
     assert first["whole", "grid/alone/0"].score == first["bare", "grid/alone/0"].score
     assert first["whole", "grid/default/0"].memory_steps > 0 == first["bare", "grid/default/0"].memory_steps
+    [flips], _ = audit_arms(load_results(tmp_path / "whole"), lambda arm: True)
+    decided = [episode.steps for cell in cells if cell.cell.arm == "default" for episode in cell.episodes]
+    assert flips.total.decisions == sum(decided), "what was drawn at random was nobody's decision"
 
     def breaks_off(*_):
         raise KeyboardInterrupt

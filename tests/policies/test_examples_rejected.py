@@ -137,6 +137,25 @@ def test_what_is_erased_meanwhile_is_no_model(memory):
     assert shown(Erased(memory)) == set()
 
 
+class ErasedLater(Erased):
+    """The same, when whole episodes are read."""
+
+    def step_credits(self, episode_ids, **options):
+        return self._memory.step_credits(episode_ids, **options)
+
+    def get(self, episode_id):
+        self._memory.erase("ann")
+        return self._memory.get(episode_id)
+
+
+def test_a_plan_that_is_erased_meanwhile_is_no_plan(memory):
+    memory.add(Episode("buy a lamp", [Step(CART, "pay", 1.0)], "e", subject="ann"))
+    memory.feedback("e", 1.0)
+    query = Query("buy a lamp", observation=CART)
+    assert [one.episode_id for one in Examples(memory).retrieve(query, purpose="plan")] == ["e"]
+    assert Examples(ErasedLater(memory)).retrieve(query, purpose="plan") == ()
+
+
 def test_rewards_that_an_environment_pays_late_reject_nothing(memory):
     desk = SupportTriage(tickets=6, delay=2, noise=0.0)
     asyncio.run(play_run(desk, ModelAlone(), UniformReader(), memory=memory, episodes=1, seed=2))

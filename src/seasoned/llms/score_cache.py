@@ -27,7 +27,7 @@ class CachedScorer:
 
     Args:
         scorer: the model.
-        path: the file; made when something is kept, or looked for.
+        path: the file; made if it is missing.
 
     Raises:
         ForeignStoreError: the file is something else; it is left untouched.

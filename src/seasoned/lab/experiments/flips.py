@@ -133,7 +133,8 @@ def _flips(cell: CellResults, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
 
     def make() -> RunFlips:
         with open_memory(str(path), read_only=True) as memory:
-            return run_flips(audit(memory, policy, seed=cell.cell.seed))
+            own = len(cell.episodes)  # what the memory was filled with before them was nobody's decision
+            return run_flips(audit(memory, policy, last=own, seed=cell.cell.seed))
 
     name, overrides = preset_settings(arm.settings)
     key = {

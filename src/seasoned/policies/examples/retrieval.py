@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from seasoned.core import check_gamma
-from seasoned.errors import InputError, excerpt
+from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.policies.examples.choosing import choose
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.example import Example, Place
@@ -263,8 +263,11 @@ class Examples(Curation):
         return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > _ROUNDING
 
     def _done(self, one: Candidate) -> Hashable:
-        """What was done in its whole episode, step by step."""
-        episode = self._memory.get(one.moment.experience.episode_id)
+        """What was done in its whole episode, step by step; its own place if that was taken away since."""
+        try:
+            episode = self._memory.get(one.moment.experience.episode_id)
+        except NotFoundError:
+            return one.moment.place
         return tuple((self._features(step.state), normalize_action(step.action)) for step in episode.steps)
 
     def _with_windows(self, chosen: Sequence[Candidate], goal: str) -> list[Example]:
