@@ -152,6 +152,27 @@ def test_its_progress_says_what_is_played_in_what_time_and_what_is_left_of_it():
     ]
 
 
+def test_what_is_left_follows_the_pace_of_the_latter_half_and_is_not_guessed_from_little():
+    now = 0.0
+    console = Console(file=io.StringIO(), width=80)
+    with show.progress(console, 400, clock=lambda: now) as advance:
+        for number in range(80):
+            now += 1.0 if number < 10 else 0.1  # asked of a model at first, found in its cache then
+            advance("x")
+    assert console.file.getvalue().splitlines() == [
+        "20/400 episodes in 11 s, about 38 s left; x",
+        "40/400 episodes in 13 s, about 36 s left; x",
+        "60/400 episodes in 15 s, about 34 s left; x",
+        "80/400 episodes in 17 s, about 32 s left; x",
+    ]
+    few = Console(file=io.StringIO(), width=80)
+    with show.progress(few, 800, clock=lambda: now) as advance:
+        for _ in range(20):
+            now += 1.0
+            advance("x")
+    assert few.file.getvalue() == "20/800 episodes in 20 s; x\n"
+
+
 def test_the_memory_it_leaves_holds_what_it_played(played):
     for seed in range(SEEDS):
         with Memory.open(played[0] / "memory.db", namespace=f"seed-{seed}", create=False) as memory:

@@ -58,21 +58,24 @@ def progress(
 ) -> Iterator[Callable[[str], None]]:
     """A bar with the time left, in a terminal; a line now and then elsewhere. Gives a function that advances it.
 
-    The time left is that of the episodes left, each as long as those that were played took in the mean.
+    The time left is that of the episodes left, each as long as the latter half of those that were played took in the
+    mean: the first ones ask a model what later ones find in its cache. Of less than a twentieth nothing is concluded.
     """
     if not console.is_terminal:
-        began = told = clock()
-        done = 0
+        ended = [clock()]
+        told = ended[0]
 
         def plain(what: str) -> None:
-            nonlocal done, told
-            done += 1
-            now = clock()
+            nonlocal told
+            ended.append(now := clock())
+            done = len(ended) - 1
             if done % _PLAIN_EVERY and done != total and now - told < _PLAIN_EVERY_S:
                 return
             told = now
-            left = f", about {shown_span((now - began) / done * (total - done))} left" if done < total else ""
-            line = f"{done}/{total} episodes in {shown_span(now - began)}{left}; {what}"
+            pace_s = (now - ended[done // 2]) / (done - done // 2)
+            known = total / 20 <= done < total
+            left = f", about {shown_span(pace_s * (total - done))} left" if known else ""
+            line = f"{done}/{total} episodes in {shown_span(now - ended[0])}{left}; {what}"
             console.print(line, highlight=False, soft_wrap=True)
 
         yield plain
