@@ -40,7 +40,7 @@ test-browser: .venv-browser/stamp ## run the tests that need BrowserGym (and a C
 	@.venv-browser/bin/python -m pytest tests/envs/test_envs_browser.py tests/service/test_service_page.py --timeout 900
 
 test-ray: .venv-ray/stamp ## run the tests that need Ray, in an environment of their own
-	@.venv-ray/bin/python -m pytest tests/lab/test_experiments_ray.py --timeout 900
+	@.venv-ray/bin/python -m pytest tests/lab/test_runner_ray.py --timeout 900
 
 test-jericho: .venv-jericho/stamp ## run the tests of story files: SEASONED_STORIES=FOLDER make test-jericho
 	@.venv-jericho/bin/python -m pytest tests/envs/test_envs_jericho.py --timeout 900

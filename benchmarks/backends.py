@@ -26,8 +26,8 @@ from seasoned.agents import UniformReader
 from seasoned.envs import open_env
 from seasoned.errors import ModelAnswerError
 from seasoned.llms import BiasChooser, LabelReader, VerbalizedReader, VotesReader
-from seasoned.llms.exact import ExactReader
-from seasoned.llms.local_scoring import LocalScorer
+from seasoned.llms.priors.exact import ExactReader
+from seasoned.llms.providers.local_scorer import LocalScorer
 from seasoned.protocols import PriorReader, Usage
 
 GAME = "textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=40"

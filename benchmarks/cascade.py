@@ -28,12 +28,12 @@ from workload import write_result
 
 from seasoned import JitRL, Memory
 from seasoned.agents import Arm, EpisodeResult, play_run
-from seasoned.agents.ledger import Ledger
+from seasoned.agents.runs.cost_ledger import Ledger
 from seasoned.build import close_reader, make_reader
 from seasoned.core import mean_interval
 from seasoned.envs import TextWorldEnv
-from seasoned.envs.games import game_file, quiet, read_options
-from seasoned.lab.experiments.cascading import cascade_arm
+from seasoned.envs.textworld_games import game_file, quiet, read_options
+from seasoned.lab.arms.cascade_arm import cascade_arm
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory, Examples
 from seasoned.protocols import Observation, PriorReader, PriorReading, Usage
@@ -133,9 +133,16 @@ async def run(
     with Memory.open(":memory:") as memory:
         built = arm(name, student, expert, memory, mode, fill)
         results = await play_run(
-            game, built.policy, built.reader, memory=memory, episodes=fill + episodes, seed=seed, run_id="r",
-            play=built.play, learn=built.learn,
-        )  # fmt: skip
+            game,
+            built.policy,
+            built.reader,
+            memory=memory,
+            episodes=fill + episodes,
+            seed=seed,
+            run_id="r",
+            play=built.play,
+            learn=built.learn,
+        )
         later = {f"r-{number:05d}" for number in range(fill, fill + episodes)}
         notes = memory.notes(kind="decided")
         by_teacher = sum(note.body["by"] == "teacher" for note in notes if note.episode_id in later)
@@ -179,8 +186,10 @@ async def compare(label: str, student: PriorReader, options: argparse.Namespace)
                 break
     finally:
         await game.aclose()
-    print(f"\n{label}: {game.name}\n{len(seeds)} of {options.seeds} runs of {options.episodes} episodes an arm, "
-          f"after {options.fill} of the teacher's; the solver had no answer at {lost} readings")  # fmt: skip
+    print(
+        f"\n{label}: {game.name}\n{len(seeds)} of {options.seeds} runs of {options.episodes} episodes an arm, "
+        f"after {options.fill} of the teacher's; the solver had no answer at {lost} readings"
+    )
     found: dict[str, Any] = {"game": game.name, "runs": len(seeds), "no_answer": lost, "arms": {}}
     if not seeds:
         print("not one run of every arm was finished in time")
@@ -191,10 +200,13 @@ async def compare(label: str, student: PriorReader, options: argparse.Namespace)
         costs = ledger.costs(name)
         interval = dataclasses.asdict(mean_interval(values)) if len(values) > 1 else None
         found["arms"][name] = {
-            "success": float(np.mean(values)), "by_run": values, "interval": interval,
-            "usd_per_episode": str(costs.usd_per_episode), "usd_per_success": str(costs.usd_per_success),
+            "success": float(np.mean(values)),
+            "by_run": values,
+            "interval": interval,
+            "usd_per_episode": str(costs.usd_per_episode),
+            "usd_per_success": str(costs.usd_per_success),
             "teacher_share": str(costs.teacher_share),
-        }  # fmt: skip
+        }
         print(f"{name:<8} success over runs: {mean_interval(values) if interval else np.mean(values)}")
     for name in ("filled", "cascade"):
         for per in ("episode", "success"):
@@ -237,14 +249,25 @@ def main() -> None:
     options = parser.parse_args()
     if options.mode != "logits" and options.student == "uniform":
         parser.error("a student without a prompt has --mode logits")
-    print(f"assumed: {TEACHER_USD} USD a reading of the teacher, {STUDENT_USD} USD one of the student; "
-          f"the teacher is right with probability {RIGHT}")  # fmt: skip
+    print(
+        f"assumed: {TEACHER_USD} USD a reading of the teacher, {STUDENT_USD} USD one of the student; "
+        f"the teacher is right with probability {RIGHT}"
+    )
     found = asyncio.run(main_async(options))
-    write_result(f"cascade-{options.student.partition(':')[0]}-{options.mode}", {
-        "command": " ".join(["python benchmarks/cascade.py", *sys.argv[1:]]), "episodes": options.episodes,
-        "fill": options.fill, "max_steps": options.max_steps, "seeds": options.seeds, "teacher_usd": TEACHER_USD,
-        "student_usd": STUDENT_USD, "right": RIGHT, "games": found,
-    })  # fmt: skip
+    write_result(
+        f"cascade-{options.student.partition(':')[0]}-{options.mode}",
+        {
+            "command": " ".join(["python benchmarks/cascade.py", *sys.argv[1:]]),
+            "episodes": options.episodes,
+            "fill": options.fill,
+            "max_steps": options.max_steps,
+            "seeds": options.seeds,
+            "teacher_usd": TEACHER_USD,
+            "student_usd": STUDENT_USD,
+            "right": RIGHT,
+            "games": found,
+        },
+    )
 
 
 if __name__ == "__main__":

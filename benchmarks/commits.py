@@ -37,9 +37,11 @@ from seasoned import Episode, Memory
 
 WORKLOADS = {"all new": 0.0, "0.8 met before": 0.8}
 TARGETS = {
-    "sqlite batch episodes/s": 2_000, "sqlite one by one episodes/s": 300,
-    "postgresql one by one / bare INSERT": 0.5, "postgresql batch steps/s": 20_000,
-}  # fmt: skip
+    "sqlite batch episodes/s": 2_000,
+    "sqlite one by one episodes/s": 300,
+    "postgresql one by one / bare INSERT": 0.5,
+    "postgresql batch steps/s": 20_000,
+}
 
 ONE_BY_ONE = ("one by one", "one by one, then read")
 
@@ -274,8 +276,10 @@ def main() -> None:
     figures = {"seed": options.seed, "sqlite_version": sqlite3.sqlite_version, "sqlite": sqlite}
     if postgres is not None:
         figures["postgresql"] = postgres
-    write_result("commits", {"command": " ".join(["python benchmarks/commits.py", *sys.argv[1:]]), **figures,
-                             "targets": verdicts})  # fmt: skip
+    write_result(
+        "commits",
+        {"command": " ".join(["python benchmarks/commits.py", *sys.argv[1:]]), **figures, "targets": verdicts},
+    )
 
 
 if __name__ == "__main__":

@@ -122,15 +122,30 @@ def measure(memory: Memory, maker: StateMaker, options: argparse.Namespace) -> d
         tail = cases[case]["p99_s"] / call["min_s"]
         between = f"{mean.mean:.3%} [{mean.low:.3%}, {mean.high:.3%}] (n={mean.n})"
         print(f"{case:<44}{between:<46}{max(values):>9.2%}{tail:>10.2%}")
-        table[case] = {"mean": mean.mean, "low": mean.low, "high": mean.high, "n": mean.n, "method": mean.method,
-                       "worst_round": max(values), "p99_decision_over_fastest_call": tail}  # fmt: skip
+        table[case] = {
+            "mean": mean.mean,
+            "low": mean.low,
+            "high": mean.high,
+            "n": mean.n,
+            "method": mean.method,
+            "worst_round": max(values),
+            "p99_decision_over_fastest_call": tail,
+        }
         if case in modes:
             table[case]["shifted_by_memory"] = modes[case] / len(decisions_s[case])
     return {
-        "states": stats.distinct_states, "steps": stats.steps, "visits_of_hot_state": options.visits,
-        "file_bytes": stats.size_bytes, "build_s": build_s, "first_decision_s": first_s, "model": reading.prior.model,
-        "prompt_tokens": [min(tokens), max(tokens)], "model_call": call, "decision": cases, "ratio": table,
-    }  # fmt: skip
+        "states": stats.distinct_states,
+        "steps": stats.steps,
+        "visits_of_hot_state": options.visits,
+        "file_bytes": stats.size_bytes,
+        "build_s": build_s,
+        "first_decision_s": first_s,
+        "model": reading.prior.model,
+        "prompt_tokens": [min(tokens), max(tokens)],
+        "model_call": call,
+        "decision": cases,
+        "ratio": table,
+    }
 
 
 def main() -> None:
@@ -144,8 +159,10 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder) / "memory.db", gamma=0.95) as memory:
         figures = measure(memory, StateMaker(options.seed), options)
-    write_result("decision", {"command": " ".join(["python benchmarks/decision.py", *sys.argv[1:]]),
-                              "seed": options.seed, **figures})  # fmt: skip
+    write_result(
+        "decision",
+        {"command": " ".join(["python benchmarks/decision.py", *sys.argv[1:]]), "seed": options.seed, **figures},
+    )
 
 
 if __name__ == "__main__":

@@ -24,11 +24,7 @@ from seasoned.build import open_env
 from seasoned.core import mean_interval
 
 GAME = "textworld:cooking?take=1&open=1&cut=1&seed={}&max_steps=20&exclude=close,drop,examine,insert,inventory,look,put"
-SETTINGS: dict[str, dict[str, Any]] = {
-    "default": {},
-    "kappa=None": {"kappa": None},
-    "levels=own": {"levels": "own"},
-}
+SETTINGS: dict[str, dict[str, Any]] = {"default": {}, "kappa=None": {"kappa": None}, "levels=own": {"levels": "own"}}
 FIRST_SEED = 100
 
 
@@ -64,10 +60,16 @@ def main() -> None:
             row = {"game": game, "settings": name, "mean": float(means[name].mean())}
             rows.append(row | ({} if difference is None else {"minus_default": dataclasses.asdict(difference)}))
             print(f"{game:<6}{name:<14}{row['mean']:>11.3f}   {difference or ''}", flush=True)
-    write_result("development", {
-        "command": " ".join(["python benchmarks/development.py", *sys.argv[1:]]), "episodes": options.episodes,
-        "seeds": options.seeds, "first_seed": FIRST_SEED, "rows": rows,
-    })  # fmt: skip
+    write_result(
+        "development",
+        {
+            "command": " ".join(["python benchmarks/development.py", *sys.argv[1:]]),
+            "episodes": options.episodes,
+            "seeds": options.seeds,
+            "first_seed": FIRST_SEED,
+            "rows": rows,
+        },
+    )
 
 
 if __name__ == "__main__":

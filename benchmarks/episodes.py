@@ -11,7 +11,7 @@ from token_sets import TokenSetMaker
 from workload import VOCABULARY_WORDS, word_of
 
 from seasoned import Episode, Step
-from seasoned.memory.canonical import episode_record
+from seasoned.memory.values.content_hash import episode_record
 
 __all__ = ["ACTIONS", "EPISODE_STEPS", "EpisodeMaker", "as_lines"]
 

@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from workload import timed_s, write_result
 
-from seasoned.llms.branching import score_branches
-from seasoned.llms.local import default_model_path
-from seasoned.llms.transformers import TransformersModel
+from seasoned.llms.providers.local import default_model_path
+from seasoned.llms.providers.transformers import TransformersModel
+from seasoned.llms.providers.tree_attention import score_branches
 from seasoned.protocols import Message
 
 CANDIDATES, TOKENS, PROMPT_TOKENS = 32, 8, 512
@@ -77,8 +77,14 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
         asyncio.run(asyncio.to_thread(forward))  # on a thread, as scoring is: threads differ in how they share cores
 
     def rows() -> None:
-        score_branches(model.model, scores.prompt_ids, scores.token_ids, scores.end_token_ids,
-                       max_batch_tokens=65536, layout="rows")  # fmt: skip
+        score_branches(
+            model.model,
+            scores.prompt_ids,
+            scores.token_ids,
+            scores.end_token_ids,
+            max_batch_tokens=65536,
+            layout="rows",
+        )
 
     one_pass()
     passes, ours = [], []
@@ -89,17 +95,27 @@ def measure(options: argparse.Namespace) -> dict[str, object]:
     ratios = [a / b for a, b in zip(ours, passes, strict=True)]
     others: dict[str, list[float]] = {}
     if options.others:
-        others = {"rows instead of a tree, s": [timed_s(rows)[0]],
-                  "a full pass for each candidate, s": [timed_s(separate, model, scores)[0]]}  # fmt: skip
+        others = {
+            "rows instead of a tree, s": [timed_s(rows)[0]],
+            "a full pass for each candidate, s": [timed_s(separate, model, scores)[0]],
+        }
     print(f"{'':<44}{'n':>4}{'median':>10}{'min':>10}{'max':>10}")
     table = {"one forward pass, s": passes, "exact scoring, s": ours, "ratio": ratios, **others}
     for name, values in table.items():
         figures = summary(values)
         print(f"{name:<44}{figures['n']:>4}{figures['median']:>10.3f}{figures['min']:>10.3f}{figures['max']:>10.3f}")
-    return {"model": model.name.rpartition("/")[2], "layout": "tree", "threads": options.threads,
-            "dtype": str(model.model.dtype), "torch": torch.__version__, "prompt_tokens": PROMPT_TOKENS,
-            "candidates": CANDIDATES, "tokens_per_candidate": TOKENS, "ratios": ratios,
-            **{name: summary(values) for name, values in table.items()}}  # fmt: skip
+    return {
+        "model": model.name.rpartition("/")[2],
+        "layout": "tree",
+        "threads": options.threads,
+        "dtype": str(model.model.dtype),
+        "torch": torch.__version__,
+        "prompt_tokens": PROMPT_TOKENS,
+        "candidates": CANDIDATES,
+        "tokens_per_candidate": TOKENS,
+        "ratios": ratios,
+        **{name: summary(values) for name, values in table.items()},
+    }
 
 
 def separate(model: TransformersModel, scores: object) -> None:
@@ -121,8 +137,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--others", action="store_true", help="also time padded rows, and a pass for each candidate")
     options = parser.parse_args()
-    write_result("exact", {"command": " ".join(["python benchmarks/exact.py", *sys.argv[1:]]), "seed": options.seed,
-                           **measure(options)})  # fmt: skip
+    write_result(
+        "exact",
+        {"command": " ".join(["python benchmarks/exact.py", *sys.argv[1:]]), "seed": options.seed, **measure(options)},
+    )
 
 
 if __name__ == "__main__":

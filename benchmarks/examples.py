@@ -35,7 +35,7 @@ from seasoned.policies.examples import Example, Query
 from seasoned.policies.examples.rendering import fitted
 from seasoned.protocols import Usage
 from seasoned.states import ALL_MASKS, TokenEncoder
-from seasoned.states.fitting import estimated_tokens
+from seasoned.states.text_budget import estimated_tokens
 from seasoned.sync import Sync
 from seasoned.types import Episode, Neighbor, Step
 
@@ -84,10 +84,23 @@ class TopK:
             steps, left = (Step(state, one.action, 0.0),), one.return_
             found.append(
                 Example(
-                    f"found-{number}", 0, goal, steps, 0, None, None, left, left, left, left, 0, "imitate", 1.0,
+                    f"found-{number}",
+                    0,
+                    goal,
+                    steps,
+                    0,
+                    None,
+                    None,
+                    left,
+                    left,
+                    left,
+                    left,
+                    0,
+                    "imitate",
+                    1.0,
                     same_goal=goal == query.goal,
                 )
-            )  # fmt: skip
+            )
         return fitted(found, SHOWN_TOKENS, SHOWN_CHARS, estimated_tokens)
 
     def _nearest(self, asked: str, k: int) -> list[Neighbor]:
@@ -108,9 +121,15 @@ def filed(jobs: list[FileTasks], seed: int, way: str) -> tuple[list[bool], Usage
     with Memory.open(":memory:", encoder=TokenEncoder(masks=ALL_MASKS)) as memory:
         plain = TopK(memory)
         agent = Agent(
-            llm, memory, mode=WAYS[way], reader=LabelReader(llm), plan=False, reason=False, seed=seed,
+            llm,
+            memory,
+            mode=WAYS[way],
+            reader=LabelReader(llm),
+            plan=False,
+            reason=False,
+            seed=seed,
             examples=plain if way == "top-k" else None,
-        )  # fmt: skip
+        )
         with Sync(agent) as sync:
             for job in rng.integers(len(jobs), size=JOBS):
                 result = sync.train(jobs[job])
@@ -127,8 +146,9 @@ def ways() -> dict[str, Any]:
     with ExitStack() as stack:
         jobs = [
             FileTasks(kind, seed=seed, max_steps=filing_agent.COMMANDS)
-            for kind in filing_agent.KINDS for seed in range(filing_agent.VARIANTS)
-        ]  # fmt: skip
+            for kind in filing_agent.KINDS
+            for seed in range(filing_agent.VARIANTS)
+        ]
         for job in jobs:
             stack.enter_context(Sync(job))
         for way in WAYS:
@@ -164,11 +184,16 @@ def measured(name: str) -> dict[str, Any]:
         sys.exit(f"{name}: {done.stderr or done.stdout}")
     blocks = [
         {
-            "first": int(first), "last": int(last), "means": [float(mean) for mean in means.split()],
-            "gain": float(gain), "low": float(low), "high": float(high), "n": int(n),
+            "first": int(first),
+            "last": int(last),
+            "means": [float(mean) for mean in means.split()],
+            "gain": float(gain),
+            "low": float(low),
+            "high": float(high),
+            "n": int(n),
         }
         for first, last, means, gain, low, high, n in ROW.findall(done.stdout)
-    ]  # fmt: skip
+    ]
     return {"unit": head[1], "arms": head[2].split(), "blocks": blocks, "elapsed_s": time.perf_counter() - began}
 
 

@@ -29,8 +29,8 @@ from workload import write_result
 from seasoned import Episode, Memory, Step
 from seasoned.build import close_reader, make_reader, open_env
 from seasoned.core import mean_interval
-from seasoned.lab.experiments.arms import build_arm
-from seasoned.lab.experiments.suite import ArmSpec
+from seasoned.lab.arms.registry import build_arm
+from seasoned.lab.suites.suite import ArmSpec
 from seasoned.protocols import PriorReader
 
 GAME = "textworld:treasure_hunter?level=21&seed={}&max_steps=12&exclude=close,drop,examine,insert,inventory,look,put"
@@ -55,10 +55,8 @@ async def played(spec: str, n_episodes: int, seed: int) -> tuple[list[Episode], 
             steps.append(Step(seen.state, action, then.reward))
             seen = then
         episodes.append(
-            Episode(
-                environment.task, steps, f"e{number}", seen.state, "terminated" if seen.terminated else "truncated"
-            )
-        )  # fmt: skip
+            Episode(environment.task, steps, f"e{number}", seen.state, "terminated" if seen.terminated else "truncated")
+        )
     await environment.aclose()
     return episodes, possible
 
@@ -143,13 +141,22 @@ def main() -> None:
         }
         means = {kind: sum(one[kind] for one in of_way) / len(of_way) for kind in of_way[0]}
         rows.append({"read by": name, **means, **{pair: vars_of(interval) for pair, interval in compared.items()}})
-        print(f"{name:18}", *(f"{kind} {mean:.2f}" for kind, mean in means.items()),
-              *(f"{pair} {i.mean:+.2f} [{i.low:+.2f}, {i.high:+.2f}]" for pair, i in compared.items()),
-              sep="  ")  # fmt: skip
-    write_result("following", {
-        "command": " ".join(["python benchmarks/following.py", *sys.argv[1:]]), "n_games": len(games),
-        "window_tokens": WINDOW_TOKENS, "rows": rows, "games": {str(seed): found for seed, found in games.items()},
-    })  # fmt: skip
+        print(
+            f"{name:18}",
+            *(f"{kind} {mean:.2f}" for kind, mean in means.items()),
+            *(f"{pair} {i.mean:+.2f} [{i.low:+.2f}, {i.high:+.2f}]" for pair, i in compared.items()),
+            sep="  ",
+        )
+    write_result(
+        "following",
+        {
+            "command": " ".join(["python benchmarks/following.py", *sys.argv[1:]]),
+            "n_games": len(games),
+            "window_tokens": WINDOW_TOKENS,
+            "rows": rows,
+            "games": {str(seed): found for seed, found in games.items()},
+        },
+    )
 
 
 def vars_of(interval: Any) -> dict[str, float]:

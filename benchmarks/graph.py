@@ -27,7 +27,7 @@ from workload import HEADER, percentiles, row, timed_s, write_result
 
 from seasoned import Episode, Memory, Step
 from seasoned.core import TERMINAL, ValueGraph
-from seasoned.memory.graph import SETTLE_BUDGET
+from seasoned.memory.retrieval.graph_cache import SETTLE_BUDGET
 from seasoned.types import Backup
 
 GAMMA, BETA = 0.95, 4.0
@@ -49,8 +49,13 @@ class World:
         """Yield columns: states, actions, rewards, next states."""
         for _ in range(n):
             s, columns = int(self._rng.integers(100)), [[], [], [], []]
-            for t, (a, rare) in enumerate(zip(self._rng.integers(8, size=EPISODE_STEPS).tolist(),
-                                              self._rng.random(EPISODE_STEPS) < 0.1, strict=True)):  # fmt: skip
+            for t, (a, rare) in enumerate(
+                zip(
+                    self._rng.integers(8, size=EPISODE_STEPS).tolist(),
+                    self._rng.random(EPISODE_STEPS) < 0.1,
+                    strict=True,
+                )
+            ):
                 x = int(self._after[s, a, int(rare)])
                 follows = TERMINAL if t == EPISODE_STEPS - 1 else self._number_of(x)
                 row_ = (self._number_of(s), a, float(self._reward[s, a]), follows)
@@ -86,9 +91,17 @@ def in_core(name: str, n_states: int, options: argparse.Namespace) -> dict[str, 
     figures = percentiles(seconds)
     print(row(f"{name}: add one episode and settle", figures))
     print(row(f"{name}: the same, processor time", percentiles(cpu)))
-    return {"distinct": n_distinct, "pairs": graph.n_pairs, "bytes_per_distinct": n_bytes / n_distinct,
-            "load_s": load_s, "first_settle_s": settle_s, "bound": bound, "error": error, "episode": figures,
-            "episode_processor": percentiles(cpu)}  # fmt: skip
+    return {
+        "distinct": n_distinct,
+        "pairs": graph.n_pairs,
+        "bytes_per_distinct": n_bytes / n_distinct,
+        "load_s": load_s,
+        "first_settle_s": settle_s,
+        "bound": bound,
+        "error": error,
+        "episode": figures,
+        "episode_processor": percentiles(cpu),
+    }
 
 
 def in_memory(name: str, n_states: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -108,8 +121,11 @@ def in_memory(name: str, n_states: int, options: argparse.Namespace) -> dict[str
             memory.add(episode(columns, f"more{i}"))
             memory.search("state 0", k=1)  # the index's own share is not the graph's
             state = f"state {columns[0][0]}"
-            for case, settings in (("first question after a commit", {"backup": Backup(BETA)}),
-                                   ("next question", {"backup": Backup(BETA)}), ("without", {})):  # fmt: skip
+            for case, settings in (
+                ("first question after a commit", {"backup": Backup(BETA)}),
+                ("next question", {"backup": Backup(BETA)}),
+                ("without", {}),
+            ):
                 cases[case].append(timed_s(memory.evidence, state, **asked, **settings)[0])
         found = {case: percentiles(seconds) for case, seconds in cases.items()}
     for case, figures in found.items():
@@ -130,12 +146,25 @@ def main() -> None:
         result[name] = {"core": in_core(name, n_states, options), "memory": in_memory(name, n_states, options)}
     for name, found in result.items():
         core = found["core"]
-        print(f"{name}: {core['distinct']} distinct transitions, {core['bytes_per_distinct']:.0f} bytes each; "
-              f"read in {core['load_s']:.2f} s, settled in {core['first_settle_s']:.2f} s; "
-              f"error {core['error']:.2e} of the largest value; memory's first question {found['memory']['first_question_s']:.2f} s")  # fmt: skip # noqa: E501
-    write_result("graph", {"command": " ".join(["python benchmarks/graph.py", *sys.argv[1:]]), "seed": options.seed,
-                           "steps": options.steps, "gamma": GAMMA, "beta": BETA, "budget": SETTLE_BUDGET,
-                           "tolerance": TOLERANCE, **result})  # fmt: skip
+        print(
+            f"{name}: {core['distinct']} distinct transitions, {core['bytes_per_distinct']:.0f} bytes each; "
+            f"read in {core['load_s']:.2f} s, settled in {core['first_settle_s']:.2f} s; "
+            f"error {core['error']:.2e} of the largest value; "
+            f"memory's first question {found['memory']['first_question_s']:.2f} s"
+        )
+    write_result(
+        "graph",
+        {
+            "command": " ".join(["python benchmarks/graph.py", *sys.argv[1:]]),
+            "seed": options.seed,
+            "steps": options.steps,
+            "gamma": GAMMA,
+            "beta": BETA,
+            "budget": SETTLE_BUDGET,
+            "tolerance": TOLERANCE,
+            **result,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -86,21 +86,25 @@ def main() -> None:
     options = parser.parse_args()
     result: dict[str, Any] = {}
     for name, grid in GRIDS.items():
-        arms = {arm: np.array([learn(grid, beta, options.episodes, seed) for seed in range(options.runs)])
-                for arm, beta in (("returns", None), ("graph", BACKUP_BETA))}  # fmt: skip
+        arms = {
+            arm: np.array([learn(grid, beta, options.episodes, seed) for seed in range(options.runs)])
+            for arm, beta in (("returns", None), ("graph", BACKUP_BETA))
+        }
         last = options.episodes - options.episodes // 3
         lost = [regret(grid, 20, seed) for seed in range(options.runs)]
         found = {
-            "returns": float(arms["returns"].mean()), "graph": float(arms["graph"].mean()),
+            "returns": float(arms["returns"].mean()),
+            "graph": float(arms["graph"].mean()),
             "returns, last third": float(arms["returns"][:, last:].mean()),
             "graph, last third": float(arms["graph"][:, last:].mean()),
-        }  # fmt: skip
+        }
         differences = {
             "graph - returns, all episodes": (arms["graph"] - arms["returns"]).mean(axis=1),
             "graph - returns, last third": (arms["graph"] - arms["returns"])[:, last:].mean(axis=1),
-            "regret of the preferred action on the same 20 uniform episodes, graph - returns":
-                np.array([one["graph"] - one["returns"] for one in lost]),
-        }  # fmt: skip
+            "regret of the preferred action on the same 20 uniform episodes, graph - returns": np.array(
+                [one["graph"] - one["returns"] for one in lost]
+            ),
+        }
         found |= {f"same experience: regret, {arm}": float(np.mean([one[arm] for one in lost])) for arm in lost[0]}
         print(f"{name}\n" + "\n".join(f"  {key}: {value:+.3f}" for key, value in found.items()))
         for what, values in differences.items():
@@ -108,9 +112,18 @@ def main() -> None:
             print(f"  {what}: {interval}")
             found[what] = dataclasses.asdict(interval)
         result[name] = found
-    write_result("graph_learning", {"command": " ".join(["python benchmarks/graph_learning.py", *sys.argv[1:]]),
-                                    "runs": options.runs, "episodes": options.episodes, "gamma": GAMMA,
-                                    "backup_beta": BACKUP_BETA, "grids": GRIDS, **result})  # fmt: skip
+    write_result(
+        "graph_learning",
+        {
+            "command": " ".join(["python benchmarks/graph_learning.py", *sys.argv[1:]]),
+            "runs": options.runs,
+            "episodes": options.episodes,
+            "gamma": GAMMA,
+            "backup_beta": BACKUP_BETA,
+            "grids": GRIDS,
+            **result,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -47,9 +47,13 @@ WARM_EPISODES = 5
 COMMIT_BYTES = 230_000
 """What one of our commits of ten new states writes to SQLite's log: 57 pages, more than half of them of random keys."""
 MINILM = {
-    "vocab_size": 30_522, "hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12,
-    "intermediate_size": 1536, "max_position_embeddings": 512,
-}  # fmt: skip
+    "vocab_size": 30_522,
+    "hidden_size": 384,
+    "num_hidden_layers": 6,
+    "num_attention_heads": 12,
+    "intermediate_size": 1536,
+    "max_position_embeddings": 512,
+}
 MINILM_TOKENS = 256
 
 
@@ -284,9 +288,14 @@ def main() -> None:
 
     pythons = {"ours": sys.executable}
     given = [part.replace(options.peer_python or "\0", "PYTHON") for part in sys.argv[1:]]
-    figures: dict[str, Any] = {"steps": options.steps, "episode_steps": EPISODE_STEPS, "seed": options.seed,
-                               "command": " ".join(["python benchmarks/icrl_operations.py", *given]),
-                               "reported_s": REPORTED_S, "targets": TARGETS}  # fmt: skip
+    figures: dict[str, Any] = {
+        "steps": options.steps,
+        "episode_steps": EPISODE_STEPS,
+        "seed": options.seed,
+        "command": " ".join(["python benchmarks/icrl_operations.py", *given]),
+        "reported_s": REPORTED_S,
+        "targets": TARGETS,
+    }
     if options.peer_python:
         pythons |= dict.fromkeys(options.peer_embedder, options.peer_python)
         figures["peer"] = {"package": "icrl-py", **installed(options.peer_python), "embedders": {}}

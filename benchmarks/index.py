@@ -27,7 +27,7 @@ from index_peers import Answers, peers
 from token_sets import Sets, TokenSetMaker
 from workload import HEADER, percentiles, row, timed_s, write_result
 
-from seasoned.memory.index import JaccardIndex
+from seasoned.memory.index.jaccard import JaccardIndex
 
 K = 10
 THRESHOLD = 0.8
@@ -69,7 +69,7 @@ _GROWN = """
 import os, sys
 from pathlib import Path
 import numpy as np
-from seasoned.memory.index import JaccardIndex
+from seasoned.memory.index.jaccard import JaccardIndex
 def resident():
     return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGESIZE")
 index, sets = JaccardIndex(sys.argv[1]), [np.load(f"{sys.argv[2]}/{i}.npy") for i in range(4)]
@@ -105,12 +105,21 @@ def adding(sets: Sets, kernel: str) -> Figures:
     taken = [timed_s(index.add_arrays, *single)[0] for single in singles]
     resident = grown_bytes(kernel, at_once)
     p999_s = float(np.quantile(taken, 0.999))
-    figures = {"open_s": open_s, "build_s": build_s, "build_states_per_s": n / build_s,
-               "alone_states_per_s": alone / sum(taken), "alone_n": alone, "alone_p999_s": p999_s,
-               "alone_max_s": max(taken), "resident_bytes_a_state": resident / n}  # fmt: skip
-    print(f"{kernel}: opened at once in {open_s:.2f} s; added by {BATCH_STATES} in {build_s:.2f} s "
-          f"({n / build_s:.0f} states/s), {alone} one by one ({alone / sum(taken):.0f} states/s, "
-          f"the longest took {1e3 * max(taken):.1f} ms); {resident / n:.0f} resident bytes a state")  # fmt: skip
+    figures = {
+        "open_s": open_s,
+        "build_s": build_s,
+        "build_states_per_s": n / build_s,
+        "alone_states_per_s": alone / sum(taken),
+        "alone_n": alone,
+        "alone_p999_s": p999_s,
+        "alone_max_s": max(taken),
+        "resident_bytes_a_state": resident / n,
+    }
+    print(
+        f"{kernel}: opened at once in {open_s:.2f} s; added by {BATCH_STATES} in {build_s:.2f} s "
+        f"({n / build_s:.0f} states/s), {alone} one by one ({alone / sum(taken):.0f} states/s, "
+        f"the longest took {1e3 * max(taken):.1f} ms); {resident / n:.0f} resident bytes a state"
+    )
     return figures
 
 
@@ -182,9 +191,11 @@ def compare(sets: Sets, queries: Queries, indexes: dict[str, JaccardIndex], opti
         for kernel, ours in indexes.items():
             results[name][kernel] = ratios(ours, ask, some, 1 if exact else ROUNDS)
             figures = results[name][kernel]
-            print(f"{name}: {figures['ratio']:.2f} [{figures['least']:.2f}, {figures['most']:.2f}] times "
-                  f"{kernel}'s median ({1e3 * figures['peer_p50_s']:.3f} and {1e3 * figures['index_p50_s']:.3f} ms, "
-                  f"n = {len(some)} x {figures['rounds']}), recall {recall:.3f}, built in {build_s:.1f} s")  # fmt: skip
+            print(
+                f"{name}: {figures['ratio']:.2f} [{figures['least']:.2f}, {figures['most']:.2f}] times "
+                f"{kernel}'s median ({1e3 * figures['peer_p50_s']:.3f} and {1e3 * figures['index_p50_s']:.3f} ms, "
+                f"n = {len(some)} x {figures['rounds']}), recall {recall:.3f}, built in {build_s:.1f} s"
+            )
     return results
 
 
@@ -196,9 +207,16 @@ def ratios(index: JaccardIndex, ask: Answers, queries: Queries, rounds: int) -> 
         ours[at] = [timed_s(search, index, tokens, THRESHOLD)[0] for tokens in queries]
     each = theirs[0] / ours[0] if rounds == 1 else np.median(theirs, axis=1) / np.median(ours, axis=1)
     peer_s, index_s = float(np.median(theirs)), float(np.median(ours))
-    return {"ratio": peer_s / index_s, "least": float(each.min()), "most": float(each.max()), "rounds": rounds,
-            "peer_p50_s": peer_s, "index_p50_s": index_s,
-            "peer_p99_s": float(np.quantile(theirs, 0.99)), "index_p99_s": float(np.quantile(ours, 0.99))}  # fmt: skip
+    return {
+        "ratio": peer_s / index_s,
+        "least": float(each.min()),
+        "most": float(each.max()),
+        "rounds": rounds,
+        "peer_p50_s": peer_s,
+        "index_p50_s": index_s,
+        "peer_p99_s": float(np.quantile(theirs, 0.99)),
+        "index_p99_s": float(np.quantile(ours, 0.99)),
+    }
 
 
 def main() -> None:
@@ -231,8 +249,10 @@ def main() -> None:
     for kernel in options.kernels:
         name = f"{kernel}, like stored, {THRESHOLD}"
         least, last = (result["sizes"][str(n)]["query"][name] for n in (fewest, most))
-        print(f"\n{kernel}: {most / fewest:.0f} times as many states, p50 {last['p50_s'] / least['p50_s']:.1f} times, "
-              f"p99 {last['p99_s'] / least['p99_s']:.1f} times")  # fmt: skip
+        print(
+            f"\n{kernel}: {most / fewest:.0f} times as many states, p50 {last['p50_s'] / least['p50_s']:.1f} times, "
+            f"p99 {last['p99_s'] / least['p99_s']:.1f} times"
+        )
     write_result("index", result)
 
 

@@ -88,9 +88,14 @@ async def judge_all(llm: LLM, episodes: list[Episode], options: argparse.Namespa
     """Judge every episode once."""
     example, added = ARMS[arm]
     judge = LLMJudge(
-        llm, show_outcome=False, retries=0, chunk_steps=options.chunk_steps, overlap_steps=0,
-        text_chars=options.text_chars + len(ORDER) + 1, example=example,
-    )  # fmt: skip
+        llm,
+        show_outcome=False,
+        retries=0,
+        chunk_steps=options.chunk_steps,
+        overlap_steps=0,
+        text_chars=options.text_chars + len(ORDER) + 1,
+        example=example,
+    )
     found: dict[int, Judgement] = {}
     refused: dict[int, str] = {}
     began = time.perf_counter()
@@ -110,9 +115,12 @@ def report(arm: str, result: dict[str, Any], episodes: list[Episode]) -> dict[st
         print(f"  {count} x refused: {reason}")
     print(f"  {usage.calls} calls, {usage.cached_calls} cached, {usage.prompt_tokens} prompt tokens")
     figures: dict[str, Any] = {
-        "judged_episodes": len(found), "refused_episodes": len(refused), "refusals": dict(Counter(refused.values())),
-        "usage": dataclasses.asdict(usage), "wall_s": result["wall_s"],
-    }  # fmt: skip
+        "judged_episodes": len(found),
+        "refused_episodes": len(refused),
+        "refusals": dict(Counter(refused.values())),
+        "usage": dataclasses.asdict(usage),
+        "wall_s": result["wall_s"],
+    }
     if not found:
         print("  no confusion matrix: nothing was judged")
         return figures
@@ -123,11 +131,17 @@ def report(arm: str, result: dict[str, Any], episodes: list[Episode]) -> dict[st
     print(f"  {len(set(scores))} distinct scores over {len(scores)} steps")
     print(f"  {copied} of {len(found)} judgements begin with the example's {EXAMPLE_SCORES}")
     return figures | {
-        "confusion": measured.confusion, "order": ["-", "0", "+"], "neutral": NEUTRAL, "steps": measured.n,
-        "accuracy": measured.accuracy, "kappa": measured.kappa, "pearson": dataclasses.asdict(measured.pearson),
-        "spearman": dataclasses.asdict(measured.spearman), "distinct_scores": len(set(scores)),
+        "confusion": measured.confusion,
+        "order": ["-", "0", "+"],
+        "neutral": NEUTRAL,
+        "steps": measured.n,
+        "accuracy": measured.accuracy,
+        "kappa": measured.kappa,
+        "pearson": dataclasses.asdict(measured.pearson),
+        "spearman": dataclasses.asdict(measured.spearman),
+        "distinct_scores": len(set(scores)),
         "begin_as_the_example": copied,
-    }  # fmt: skip
+    }
 
 
 def moved(before: dict[int, Judgement], after: dict[int, Judgement], n_episodes: int) -> dict[str, int]:
@@ -135,12 +149,16 @@ def moved(before: dict[int, Judgement], after: dict[int, Judgement], n_episodes:
     both = sorted(set(before) & set(after))
     pairs = [(before[n].rewards[step], after[n].rewards[step]) for n in both for step in before[n].rewards]
     return {
-        "episodes": n_episodes, "verdicts_changed": len(set(before) ^ set(after)),
-        "newly_judged": len(set(after) - set(before)), "newly_refused": len(set(before) - set(after)),
-        "episodes_judged_twice": len(both), "steps": len(pairs),
-        "changed": sum(a != b for a, b in pairs), "upwards": sum(b > a for a, b in pairs),
+        "episodes": n_episodes,
+        "verdicts_changed": len(set(before) ^ set(after)),
+        "newly_judged": len(set(after) - set(before)),
+        "newly_refused": len(set(before) - set(after)),
+        "episodes_judged_twice": len(both),
+        "steps": len(pairs),
+        "changed": sum(a != b for a, b in pairs),
+        "upwards": sum(b > a for a, b in pairs),
         "to_1": sum(b == 1.0 != a for a, b in pairs),
-    }  # fmt: skip
+    }
 
 
 async def measure(options: argparse.Namespace, cache: str) -> dict[str, Any]:
@@ -158,19 +176,27 @@ async def measure(options: argparse.Namespace, cache: str) -> dict[str, Any]:
     shifts = {}
     for after, before in COMPARED:
         shift = moved(results[before]["found"], results[after]["found"], len(episodes))
-        print(f"\n{after} beside {before}: {shift['verdicts_changed']} of {shift['episodes']} episodes changed in "
-              f"whether they were judged: {shift['newly_judged']} are now judged, {shift['newly_refused']} now refused"
-        )  # fmt: skip
-        print(f"  of {shift['steps']} scores in the {shift['episodes_judged_twice']} episodes judged both times "
-              f"{shift['changed']} changed, {shift['upwards']} of them upwards, {shift['to_1']} to 1")  # fmt: skip
+        print(
+            f"\n{after} beside {before}: {shift['verdicts_changed']} of {shift['episodes']} episodes changed in "
+            f"whether they were judged: {shift['newly_judged']} are now judged, {shift['newly_refused']} now refused"
+        )
+        print(
+            f"  of {shift['steps']} scores in the {shift['episodes_judged_twice']} episodes judged both times "
+            f"{shift['changed']} changed, {shift['upwards']} of them upwards, {shift['to_1']} to 1"
+        )
         shifts[f"{after} beside {before}"] = shift
     outside = sum("outside" in reason for reason in results["injected"]["refused"].values())
     print(f"\ninjected: {outside} episodes refused for a score out of range")
     return {
-        "model": llm.name, "game": GAME.format(options.max_steps), "episodes": len(episodes),
-        "steps": rewards.total(), "true_rewards": {str(reward): n for reward, n in sorted(rewards.items())},
-        "arms": figures, "moved": shifts, "refused_out_of_range": outside,
-    }  # fmt: skip
+        "model": llm.name,
+        "game": GAME.format(options.max_steps),
+        "episodes": len(episodes),
+        "steps": rewards.total(),
+        "true_rewards": {str(reward): n for reward, n in sorted(rewards.items())},
+        "arms": figures,
+        "moved": shifts,
+        "refused_out_of_range": outside,
+    }
 
 
 def main() -> None:
@@ -187,8 +213,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         figures = asyncio.run(measure(options, options.cache or os.fspath(Path(folder) / "answers.db")))
-    write_result("judge", {"command": " ".join(["python benchmarks/judge.py", *sys.argv[1:]]),
-                           "seed": options.seed, **figures})  # fmt: skip
+    write_result(
+        "judge", {"command": " ".join(["python benchmarks/judge.py", *sys.argv[1:]]), "seed": options.seed, **figures}
+    )
 
 
 if __name__ == "__main__":

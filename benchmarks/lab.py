@@ -17,8 +17,8 @@ from pathlib import Path
 
 from seasoned.agents import provenance
 from seasoned.core import mean_interval
-from seasoned.lab.experiments.experiment import Experiment
-from seasoned.lab.experiments.suite_reading import load_suite, read_suite
+from seasoned.lab.runner.experiment import Experiment
+from seasoned.lab.suites.suite_toml import load_suite, read_suite
 
 RESULTS = Path(__file__).parent / "results" / "lab.json"
 

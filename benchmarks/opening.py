@@ -28,7 +28,7 @@ from episodes import EPISODE_STEPS, EpisodeMaker
 from workload import timed_s, write_result
 
 from seasoned import Memory
-from seasoned.memory.schema import SCHEMA_VERSION
+from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 
 BATCH_EPISODES = 1_000
 MAX_OPENING_S = 3.0
@@ -52,8 +52,12 @@ def make_store(folder: Path, n: int, seed: int) -> tuple[Path, dict[str, Any]]:
                 made_s += took_s
                 stored_s += timed_s(memory.add_many, episodes)[0]
         tokens = sum(len(set(step.state.split())) for episode in episodes for step in episode.steps)
-        figures = {"stored_s": stored_s, "states_made_s": made_s, "steps_per_s": n / stored_s,
-                   "tokens_a_state": tokens / (len(episodes) * EPISODE_STEPS)}  # fmt: skip
+        figures = {
+            "stored_s": stored_s,
+            "states_made_s": made_s,
+            "steps_per_s": n / stored_s,
+            "tokens_a_state": tokens / (len(episodes) * EPISODE_STEPS),
+        }
         notes.write_text(json.dumps(figures))
     return path, json.loads(notes.read_text())
 
@@ -79,8 +83,12 @@ def child(path: Path, seed: int, commits: int) -> dict[str, Any]:
     before = rss_bytes()
     opened_s, memory = timed_s(Memory.open, path)
     asked_s, _ = timed_s(memory.search, queries.pop(), k=10, threshold=0.8)
-    found: dict[str, Any] = {"opened_s": opened_s, "first_query_s": asked_s, "bytes": rss_bytes() - before,
-                             "peak_bytes": peak_bytes() - before}  # fmt: skip
+    found: dict[str, Any] = {
+        "opened_s": opened_s,
+        "first_query_s": asked_s,
+        "bytes": rss_bytes() - before,
+        "peak_bytes": peak_bytes() - before,
+    }
     if not commits:
         return found
     command = [sys.executable, __file__, "--write", str(path), "--seed", str(seed)]
@@ -124,22 +132,29 @@ def measure(n: int, options: argparse.Namespace) -> dict[str, Any]:
         copied = shutil.copy(path, folder)
         fresh = in_child(Path(copied), options.seed, options.commits)
     result = {
-        **made, "states": n, "file_bytes": path.stat().st_size,
+        **made,
+        "states": n,
+        "file_bytes": path.stat().st_size,
         "open_and_first_query_s": spread([one["opened_s"] + one["first_query_s"] for one in rounds]),
         "bytes_a_state": spread([one["bytes"] / n for one in rounds]),
         "peak_bytes_a_state": spread([one["peak_bytes"] / n for one in rounds]),
-        "after_commit_s": spread(fresh["after_commit_s"]), "nothing_new_s": spread(fresh["nothing_new_s"]),
-    }  # fmt: skip
+        "after_commit_s": spread(fresh["after_commit_s"]),
+        "nothing_new_s": spread(fresh["nothing_new_s"]),
+    }
     opened, size = result["open_and_first_query_s"], result["bytes_a_state"]
-    print(f"\n{n} states of {made['tokens_a_state']:.1f} tokens, {result['file_bytes'] / n:.0f} bytes each on disk; "
-          f"written in {made['stored_s']:.0f} s ({made['steps_per_s']:.0f} steps/s)\n"
-          f"open and first query: {opened['median']:.2f} s [{opened['min']:.2f} to {opened['max']:.2f}, "
-          f"n = {opened['n']}]; {size['median']:.0f} bytes a state beyond the text (at the peak "
-          f"{result['peak_bytes_a_state']['median']:.0f})")  # fmt: skip
+    print(
+        f"\n{n} states of {made['tokens_a_state']:.1f} tokens, {result['file_bytes'] / n:.0f} bytes each on disk; "
+        f"written in {made['stored_s']:.0f} s ({made['steps_per_s']:.0f} steps/s)\n"
+        f"open and first query: {opened['median']:.2f} s [{opened['min']:.2f} to {opened['max']:.2f}, "
+        f"n = {opened['n']}]; {size['median']:.0f} bytes a state beyond the text (at the peak "
+        f"{result['peak_bytes_a_state']['median']:.0f})"
+    )
     for name in ("after_commit_s", "nothing_new_s"):
         f = result[name]
-        print(f"query, {name[:-2].replace('_', ' ')}: {1e3 * f['median']:.2f} ms "
-              f"[{1e3 * f['min']:.2f} to {1e3 * f['max']:.2f}, n = {f['n']}]")  # fmt: skip
+        print(
+            f"query, {name[:-2].replace('_', ' ')}: {1e3 * f['median']:.2f} ms "
+            f"[{1e3 * f['min']:.2f} to {1e3 * f['max']:.2f}, n = {f['n']}]"
+        )
     return result
 
 
@@ -171,14 +186,23 @@ def main() -> None:
         "open and first query under 3 s": most["open_and_first_query_s"]["median"] < MAX_OPENING_S,
         "at most 10 bytes a token (600 at 60)": bytes_a_token <= MAX_BYTES_A_TOKEN,
         "a query after a commit does not grow with N": growth < MAX_GROWTH,
-    }  # fmt: skip
-    print(f"\n{max(options.states) / min(options.states):.0f} times as many states: a query after a commit takes "
-          f"{growth:.1f} times as long")  # fmt: skip
+    }
+    print(
+        f"\n{max(options.states) / min(options.states):.0f} times as many states: a query after a commit takes "
+        f"{growth:.1f} times as long"
+    )
     for what, so in reached.items():
         print(f"{what}: {'reached' if so else 'NOT reached'}")
-    write_result("opening", {"command": " ".join(["python benchmarks/opening.py", *sys.argv[1:]]),
-                             "seed": options.seed, "sizes": sizes, "after_commit_growth": growth,
-                             "targets": reached})  # fmt: skip
+    write_result(
+        "opening",
+        {
+            "command": " ".join(["python benchmarks/opening.py", *sys.argv[1:]]),
+            "seed": options.seed,
+            "sizes": sizes,
+            "after_commit_growth": growth,
+            "targets": reached,
+        },
+    )
 
 
 if __name__ == "__main__":

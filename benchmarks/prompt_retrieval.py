@@ -110,9 +110,11 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
         showings_first_s, _ = timed_s(examples.retrieve, Query(query.goal, observation=query.observation))
         first_s, _ = timed_s(examples.retrieve, world.query(full=True))
         print(f"\n{len(memory)} steps, {n_episodes} episodes, stored in {build_s:.0f} s")
-        print(f"first search after opening {search_first_s:.2f} s; first retrieval after it, which reads what was "
-              f"shown where, {showings_first_s:.2f} s; the first by all keys, which indexes plans and reasonings, "
-              f"{first_s:.2f} s\n")  # fmt: skip
+        print(
+            f"first search after opening {search_first_s:.2f} s; first retrieval after it, which reads what was "
+            f"shown where, {showings_first_s:.2f} s; the first by all keys, which indexes plans and reasonings, "
+            f"{first_s:.2f} s\n"
+        )
         figures: dict[str, dict[str, float]] = {}
         sizes: list[int] = []
         queries = [(world.query(full=False), world.query(full=True)) for _ in range(options.queries)]
@@ -139,8 +141,7 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
                 tokens = [examples.count(render(found)) for _, found in taken]
         fresh = []
         for number in range(options.commits):
-            play(memory, world, [world.query(full=False).observation or "" for _ in range(EPISODE_STEPS)],
-                 shown)  # fmt: skip
+            play(memory, world, [world.query(full=False).observation or "" for _ in range(EPISODE_STEPS)], shown)
             fresh.append(timed_s(examples.retrieve, queries[number % len(queries)][1])[0])
         figures[AFTER] = percentiles(fresh)
         values_s, standings = timed_s(examples.values)
@@ -151,10 +152,18 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
     print("\nprocessor time, mean: " + ", ".join(f"{name} {1e3 * s:.2f} ms" for name, s in spent.items()))
     print(f"examples found: {np.mean(sizes):.2f} on average, {np.mean(tokens):.0f} tokens")
     print(f"values() of {len(standings)} examples that were shown: {values_s:.2f} s")
-    return {"steps": n_steps, "build_s": build_s, "first_search_s": search_first_s,
-            "first_retrieval_s": showings_first_s, "first_retrieval_by_all_keys_s": first_s,
-            "retrieval": figures, "mean_examples": float(np.mean(sizes)), "mean_tokens": float(np.mean(tokens)),
-            "values_s": values_s, "n_shown_examples": len(standings)}  # fmt: skip
+    return {
+        "steps": n_steps,
+        "build_s": build_s,
+        "first_search_s": search_first_s,
+        "first_retrieval_s": showings_first_s,
+        "first_retrieval_by_all_keys_s": first_s,
+        "retrieval": figures,
+        "mean_examples": float(np.mean(sizes)),
+        "mean_tokens": float(np.mean(tokens)),
+        "values_s": values_s,
+        "n_shown_examples": len(standings),
+    }
 
 
 def main() -> None:
@@ -167,11 +176,21 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         sizes = [measure(Path(folder), n_steps, options) for n_steps in options.steps]
-    write_result("prompt_retrieval", {"command": " ".join(["python benchmarks/prompt_retrieval.py", *sys.argv[1:]]),
-                                      "seed": options.seed, "sizes": sizes})  # fmt: skip
+    write_result(
+        "prompt_retrieval",
+        {
+            "command": " ".join(["python benchmarks/prompt_retrieval.py", *sys.argv[1:]]),
+            "seed": options.seed,
+            "sizes": sizes,
+        },
+    )
     goals = {"examples: all four keys": MAX_P50_S, AFTER: MAX_P50_AFTER_S}
-    slow = [f"{name} at {size['steps']} steps" for size in sizes for name, goal in goals.items()
-            if size["retrieval"][name]["p50_s"] > goal]  # type: ignore[index]  # fmt: skip
+    slow = [
+        f"{name} at {size['steps']} steps"
+        for size in sizes
+        for name, goal in goals.items()
+        if size["retrieval"][name]["p50_s"] > goal
+    ]  # type: ignore[index]
     if slow:
         sys.exit(f"above the goal (p50): {', '.join(slow)}")
 

@@ -20,7 +20,7 @@ from workload import HEADER, percentiles, row, timed_s, write_result
 
 from seasoned.core import jaccard
 from seasoned.envs import open_env
-from seasoned.memory.index import JaccardIndex
+from seasoned.memory.index.jaccard import JaccardIndex
 from seasoned.states import TokenEncoder
 from seasoned.sync import Sync
 
@@ -69,8 +69,10 @@ def main() -> None:
     sets = [(i, sorted(token_of[token] for token in one), i) for i, one in enumerate(stored)]
     steps = sum(len(episode) for game in games for episode in game)
     sizes = [len(one) for one in stored]
-    print(f"{steps:,} steps, {len(stored):,} distinct states of {min(sizes)} to {max(sizes)} tokens stored, "
-          f"{sum(one in set(stored) for one in asked)} of {len(asked)} queries met before\n\n{HEADER}")  # fmt: skip
+    print(
+        f"{steps:,} steps, {len(stored):,} distinct states of {min(sizes)} to {max(sizes)} tokens stored, "
+        f"{sum(one in set(stored) for one in asked)} of {len(asked)} queries met before\n\n{HEADER}"
+    )
     figures: dict[str, Any] = {}
     kernels = ["numpy", *(["numba"] if importlib.util.find_spec("numba") else [])]
     indexes = {}
@@ -94,8 +96,16 @@ def main() -> None:
         figures[f"ratio, {threshold}"] = {
             kernel: statistics.median(seconds["scan"]) / statistics.median(seconds[kernel]) for kernel in kernels
         }
-    write_result("recorded", {"command": " ".join(["python benchmarks/recorded.py", *sys.argv[1:]]), "k": K,
-                              "steps": steps, "states": len(stored), "figures": figures})  # fmt: skip
+    write_result(
+        "recorded",
+        {
+            "command": " ".join(["python benchmarks/recorded.py", *sys.argv[1:]]),
+            "k": K,
+            "steps": steps,
+            "states": len(stored),
+            "figures": figures,
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -102,10 +102,18 @@ def main() -> None:
     print(f"{options.seeds} seeds, {options.rounds} rounds, 95 % intervals ({end.method})")
     if options.plot:
         draw(curves, options.plot)
-    write_result("regret", {
-        "command": " ".join(["python benchmarks/regret.py", *sys.argv[1:]]), "rounds": options.rounds,
-        "seeds": options.seeds, "means": MEANS, "noise_sd": NOISE_SD, "beta": BETA, "rules": rows,
-    })  # fmt: skip
+    write_result(
+        "regret",
+        {
+            "command": " ".join(["python benchmarks/regret.py", *sys.argv[1:]]),
+            "rounds": options.rounds,
+            "seeds": options.seeds,
+            "means": MEANS,
+            "noise_sd": NOISE_SD,
+            "beta": BETA,
+            "rules": rows,
+        },
+    )
 
 
 if __name__ == "__main__":

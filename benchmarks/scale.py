@@ -36,7 +36,7 @@ from token_sets import TokenSetMaker
 from workload import timed_s, write_result
 
 from seasoned import Episode, Memory
-from seasoned.memory.index import JaccardIndex
+from seasoned.memory.index.jaccard import JaccardIndex
 
 GROWTH = Growth(1.3, 0.8)
 SIZES = (10**7, 10**8, 10**9, 10**10)
@@ -138,8 +138,11 @@ def core_seconds_each(folder: Path, rounds: int, seed: int) -> dict[str, float]:
             states.append(core_s(memory, first))
             steps.append(core_s(memory, [Episode(one.task, one.steps, id=f"again {one.id}") for one in first]))
     step = statistics.median(steps)
-    return {"step": step, "state": statistics.median(states) - step,
-            "namespace": statistics.median(names) - EPISODE_STEPS * step}  # fmt: skip
+    return {
+        "step": step,
+        "state": statistics.median(states) - step,
+        "namespace": statistics.median(names) - EPISODE_STEPS * step,
+    }
 
 
 def vocabulary(seed: int) -> dict[int, int]:
@@ -214,9 +217,10 @@ def simulate(folder: Path, wanted: Iterable[str], constants: dict[str, Any], see
         pairs = {
             "bytes": (predict_bytes(shape, constants["sqlite_bytes"]), sum(size for _, size in tables.values())),
             "writing, core s": (predict_write_s(shape, constants["core_seconds"]), core_s),
-            "states": (shape.state, tables["feature_set"][0]), "evidence": (shape.evidence, tables["evidence"][0]),
+            "states": (shape.state, tables["feature_set"][0]),
+            "evidence": (shape.evidence, tables["evidence"][0]),
             "tokens": (shape.token, tables["token"][0]),
-        }  # fmt: skip
+        }
         row: dict[str, Any] = {"steps": n_steps, "namespaces": n_namespaces, "writing_s": seconds, "compared": {}}
         for name, (predicted, measured) in pairs.items():
             error = predicted / measured - 1
@@ -234,18 +238,30 @@ def extrapolate(constants: dict[str, Any], growth: Growth, usd: dict[str, float]
     for n_steps in SIZES:
         shape = Shape.of(n_steps, NAMESPACES, growth, len(ACTIONS), constants["vocabulary"])
         each = shape.state / NAMESPACES
-        disk = {name: predict_bytes(shape, constants[f"{name}_bytes"])
-                for name in ("sqlite", "postgresql") if f"{name}_bytes" in constants}  # fmt: skip
+        disk = {
+            name: predict_bytes(shape, constants[f"{name}_bytes"])
+            for name in ("sqlite", "postgresql")
+            if f"{name}_bytes" in constants
+        }
         core_s = predict_write_s(shape, constants["core_seconds"])
         held = in_index["namespace"] * shape.namespace + in_index["state"] * shape.state
         at = min((n for n in LOADED_AT if n >= each), default=max(LOADED_AT))
-        rows.append({
-            "steps": n_steps, "namespaces": NAMESPACES, "steps_a_namespace": n_steps / NAMESPACES,
-            "states": shape.state, "states_a_namespace": each, "disk_bytes": disk, "index_bytes": held,
-            "write_core_s": core_s, "load_s": constants["reading"]["load_s"][at] * max(1.0, each / at),
-            "query_s": constants["reading"]["query_s"][at], "measured_at_states": at,
-            "usd": bill(max(disk.values()), held, core_s, hot_share, usd),
-        })  # fmt: skip
+        rows.append(
+            {
+                "steps": n_steps,
+                "namespaces": NAMESPACES,
+                "steps_a_namespace": n_steps / NAMESPACES,
+                "states": shape.state,
+                "states_a_namespace": each,
+                "disk_bytes": disk,
+                "index_bytes": held,
+                "write_core_s": core_s,
+                "load_s": constants["reading"]["load_s"][at] * max(1.0, each / at),
+                "query_s": constants["reading"]["query_s"][at],
+                "measured_at_states": at,
+                "usd": bill(max(disk.values()), held, core_s, hot_share, usd),
+            }
+        )
     return rows
 
 
@@ -273,15 +289,18 @@ def measure(options: argparse.Namespace, folder: Path) -> dict[str, Any]:
     print(json.dumps(constants, indent=1))
     usd = {name: getattr(options, f"{name}_usd") for name in PRICES}
     return {
-        "growth": asdict(GROWTH), "textworld": textworld_growth(options.textworld) if options.textworld else None,
-        "hot_share": options.hot_share, "actions": len(ACTIONS), "constants": constants,
+        "growth": asdict(GROWTH),
+        "textworld": textworld_growth(options.textworld) if options.textworld else None,
+        "hot_share": options.hot_share,
+        "actions": len(ACTIONS),
+        "constants": constants,
         "prices": {name: {**asdict(price), "usd": usd[name]} for name, price in PRICES.items()},
         "simulated": simulate(folder, options.simulate, constants, options.seed),
         "figures": {
             name: extrapolate(constants, growth, usd, options.hot_share)
             for name, growth in {"as measured": GROWTH, "all new": Growth(1.0, 1.0)}.items()
         },
-    }  # fmt: skip
+    }
 
 
 def main() -> None:
@@ -302,8 +321,9 @@ def main() -> None:
         sys.exit(check_page())
     with tempfile.TemporaryDirectory() as folder:
         figures = measure(options, Path(folder))
-    result = write_result("scale", {"command": " ".join(["python benchmarks/scale.py", *sys.argv[1:]]),
-                                    "seed": options.seed, **figures})  # fmt: skip
+    result = write_result(
+        "scale", {"command": " ".join(["python benchmarks/scale.py", *sys.argv[1:]]), "seed": options.seed, **figures}
+    )
     if options.write:
         write_page(result)
 

@@ -9,9 +9,13 @@ from dataclasses import dataclass
 __all__ = ["KINDS", "PRICES", "Growth", "Price", "Shape", "bill", "predict_bytes", "predict_write_s"]
 
 KINDS = {
-    "step": ("step", "value"), "state": ("state", "feature_set"), "token": ("token",), "episode": ("episode",),
-    "evidence": ("evidence",), "namespace": ("namespace", "view", "action", "prior", "distribution"),
-}  # fmt: skip
+    "step": ("step", "value"),
+    "state": ("state", "feature_set"),
+    "token": ("token",),
+    "episode": ("episode",),
+    "evidence": ("evidence",),
+    "namespace": ("namespace", "view", "action", "prior", "distribution"),
+}
 """What is counted, and the tables, with their indexes, that grow with it. The first table's rows are the count."""
 
 STEPS_AN_EPISODE = 10
@@ -55,9 +59,13 @@ class Shape:
         states = growth.states(each)
         evidence = states * n_actions * -math.expm1(-each / states / n_actions)
         return cls(
-            n_namespaces, n_steps / STEPS_AN_EPISODE, n_steps, n_namespaces * states,
-            n_namespaces * _read_off(vocabulary, states), n_namespaces * evidence,
-        )  # fmt: skip
+            n_namespaces,
+            n_steps / STEPS_AN_EPISODE,
+            n_steps,
+            n_namespaces * states,
+            n_namespaces * _read_off(vocabulary, states),
+            n_namespaces * evidence,
+        )
 
 
 def _read_off(points: dict[int, int], x: float) -> float:

@@ -44,18 +44,35 @@ def _table(head: list[str], rows: list[list[str]]) -> list[str]:
 def _figures(rows: list[dict[str, Any]]) -> list[str]:
     stores = list(rows[0]["disk_bytes"])
     names = {"sqlite": "SQLite", "postgresql": "PostgreSQL"}
-    head = ["experiences", "a namespace", "distinct states there", *(f"{names[one]}, disk" for one in stores),
-            "index, all namespaces", "writing, core time", "first query there", "next queries",
-            "disk USD/month", "memory USD/month", "writing USD, once"]  # fmt: skip
+    head = [
+        "experiences",
+        "a namespace",
+        "distinct states there",
+        *(f"{names[one]}, disk" for one in stores),
+        "index, all namespaces",
+        "writing, core time",
+        "first query there",
+        "next queries",
+        "disk USD/month",
+        "memory USD/month",
+        "writing USD, once",
+    ]
     cells = []
     for row in rows:
         beyond = "" if row["states_a_namespace"] <= row["measured_at_states"] else "*"
-        cells.append([
-            _power(row["steps"]), f"{row['steps_a_namespace']:,.0f}", f"{row['states_a_namespace']:,.0f}",
-            *(_bytes(row["disk_bytes"][one]) for one in stores), _bytes(row["index_bytes"]),
-            _duration(row["write_core_s"]), _duration(row["load_s"]) + beyond, _duration(row["query_s"]) + beyond,
-            *(_usd(row["usd"][name]) for name in ("storage_usd_a_month", "memory_usd_a_month", "write_usd")),
-        ])  # fmt: skip
+        cells.append(
+            [
+                _power(row["steps"]),
+                f"{row['steps_a_namespace']:,.0f}",
+                f"{row['states_a_namespace']:,.0f}",
+                *(_bytes(row["disk_bytes"][one]) for one in stores),
+                _bytes(row["index_bytes"]),
+                _duration(row["write_core_s"]),
+                _duration(row["load_s"]) + beyond,
+                _duration(row["query_s"]) + beyond,
+                *(_usd(row["usd"][name]) for name in ("storage_usd_a_month", "memory_usd_a_month", "write_usd")),
+            ]
+        )
     return _table(head, cells)
 
 
@@ -66,39 +83,75 @@ def render(result: dict[str, Any]) -> str:
     at = [name for name in ("sqlite_bytes", "postgresql_bytes") if name in constants]
     lines = [
         f"Measured by `{result['command']}`, {result['machine']}, {result['cpu']}, load "
-        f"{result['load_average_1min']:.1f}, revision {result['revision'][:12]}.", "",
-        f"### With `min(n, {growth['c']:g} n^{growth['h']:g})` distinct states after n steps", "",
-        *_figures(result["figures"]["as measured"]), "", "### With every state new", "",
-        *_figures(result["figures"]["all new"]), "",
+        f"{result['load_average_1min']:.1f}, revision {result['revision'][:12]}.",
+        "",
+        f"### With `min(n, {growth['c']:g} n^{growth['h']:g})` distinct states after n steps",
+        "",
+        *_figures(result["figures"]["as measured"]),
+        "",
+        "### With every state new",
+        "",
+        *_figures(result["figures"]["all new"]),
+        "",
         f"`*`: more states than were measured in one namespace; the load is prolonged in proportion. Memory is for "
-        f"{result['hot_share']:.0%} of the namespaces, disk for the larger of the two stores.", "",
-        "### Constants", "",
-        *_table(["one", *(name.removesuffix("_bytes") + ", bytes" for name in at), "writing, core time"],
-                [[kind, *(f"{constants[name][kind]:.0f}" for name in at),
-                  _duration(constants["core_seconds"][kind]) if kind in constants["core_seconds"] else ""]
-                 for kind in constants[at[0]]]), "",
+        f"{result['hot_share']:.0%} of the namespaces, disk for the larger of the two stores.",
+        "",
+        "### Constants",
+        "",
+        *_table(
+            ["one", *(name.removesuffix("_bytes") + ", bytes" for name in at), "writing, core time"],
+            [
+                [
+                    kind,
+                    *(f"{constants[name][kind]:.0f}" for name in at),
+                    _duration(constants["core_seconds"][kind]) if kind in constants["core_seconds"] else "",
+                ]
+                for kind in constants[at[0]]
+            ],
+        ),
+        "",
         f"Index in memory: {_bytes(constants['index_bytes']['namespace'])} a namespace and "
-        f"{constants['index_bytes']['state']:.0f} bytes a distinct state.", "",
-        *_table(["states in a namespace", "first query (loads it)", "next queries"],
-                [[n, _duration(seconds), _duration(constants["reading"]["query_s"][n])]
-                 for n, seconds in constants["reading"]["load_s"].items()]), "",
-    ]  # fmt: skip
+        f"{constants['index_bytes']['state']:.0f} bytes a distinct state.",
+        "",
+        *_table(
+            ["states in a namespace", "first query (loads it)", "next queries"],
+            [
+                [n, _duration(seconds), _duration(constants["reading"]["query_s"][n])]
+                for n, seconds in constants["reading"]["load_s"].items()
+            ],
+        ),
+        "",
+    ]
     if "postgresql_write_s" in constants:
         lines += [f"Batches into PostgreSQL: {_duration(constants['postgresql_write_s'])} a step.", ""]
     lines += ["### Predicted and measured", ""]
     lines += _table(
         ["steps", "namespaces", "what", "predicted", "measured", "error"],
-        [[_power(row["steps"]), str(row["namespaces"]), name, f"{one['predicted']:.4g}", f"{one['measured']:.4g}",
-          f"{one['error']:+.1%}"] for row in result["simulated"] for name, one in row["compared"].items()],
-    )  # fmt: skip
+        [
+            [
+                _power(row["steps"]),
+                str(row["namespaces"]),
+                name,
+                f"{one['predicted']:.4g}",
+                f"{one['measured']:.4g}",
+                f"{one['error']:+.1%}",
+            ]
+            for row in result["simulated"]
+            for name, one in row["compared"].items()
+        ],
+    )
     if result["textworld"]:
         seen = result["textworld"]
-        lines += ["", f"Random play of `{seen['environment']}`: {seen['states']} distinct states in {seen['steps']} "
-                      f"steps, {seen['c']:.2f} n^{seen['h']:.2f}."]  # fmt: skip
+        lines += [
+            "",
+            f"Random play of `{seen['environment']}`: {seen['states']} distinct states in {seen['steps']} "
+            f"steps, {seen['c']:.2f} n^{seen['h']:.2f}.",
+        ]
     lines += ["", "### Prices: assumptions, not facts", ""]
-    lines += _table(["price", "USD", "a", "source", "date"],
-                    [[name, f"{one['usd']:g}", one["unit"], one["source"], one["date"]]
-                     for name, one in result["prices"].items()])  # fmt: skip
+    lines += _table(
+        ["price", "USD", "a", "source", "date"],
+        [[name, f"{one['usd']:g}", one["unit"], one["source"], one["date"]] for name, one in result["prices"].items()],
+    )
     return "\n".join(lines)
 
 

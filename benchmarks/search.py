@@ -83,8 +83,16 @@ def measure(folder: Path, options: argparse.Namespace) -> dict[str, object]:
         for name, mean in found.items():
             faster = figures[f"scan, {name}"]["p50_s"] / figures[f"search, {name}"]["p50_s"]
             print(f"{name}: {faster:.0f} times faster than the scan (p50), {mean:.1f} neighbours found on average")
-    return {"states": stats.distinct_states, "file_bytes": stats.size_bytes, "k": K, "threshold": THRESHOLD,
-            "build_s": build_s, "first_query_s": first_s, "mean_found": found, "query": figures}  # fmt: skip
+    return {
+        "states": stats.distinct_states,
+        "file_bytes": stats.size_bytes,
+        "k": K,
+        "threshold": THRESHOLD,
+        "build_s": build_s,
+        "first_query_s": first_s,
+        "mean_found": found,
+        "query": figures,
+    }
 
 
 def main() -> None:
@@ -97,8 +105,9 @@ def main() -> None:
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         figures = measure(Path(folder), options)
-    write_result("search", {"command": " ".join(["python benchmarks/search.py", *sys.argv[1:]]),
-                            "seed": options.seed, **figures})  # fmt: skip
+    write_result(
+        "search", {"command": " ".join(["python benchmarks/search.py", *sys.argv[1:]]), "seed": options.seed, **figures}
+    )
 
 
 if __name__ == "__main__":

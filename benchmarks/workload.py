@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from seasoned.agents.record import provenance
+from seasoned.agents.runs.run_record import provenance
 
 FAMILY_STATES = 10
 VOCABULARY_WORDS = 20_000

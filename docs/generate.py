@@ -21,11 +21,28 @@ __all__ = ["PAGES", "REFERENCE", "main"]
 REFERENCE = Path(__file__).parent / "reference"
 HEADER = "<!-- Written by docs/generate.py; do not edit. -->\n\n"
 MODULES = (
-    "seasoned", "seasoned.types", "seasoned.memory", "seasoned.policies", "seasoned.states", "seasoned.llms",
-    "seasoned.envs", "seasoned.judges", "seasoned.agents", "seasoned.protocols", "seasoned.testing", "seasoned.core",
-    "seasoned.policies.examples", "seasoned.service", "seasoned.sync", "seasoned.registry", "seasoned.build",
-    "seasoned.lab", "seasoned.lab.selection", "seasoned.lab.persistence", "seasoned.integrations.harbor",
-)  # fmt: skip
+    "seasoned",
+    "seasoned.types",
+    "seasoned.memory",
+    "seasoned.policies",
+    "seasoned.states",
+    "seasoned.llms",
+    "seasoned.envs",
+    "seasoned.judges",
+    "seasoned.agents",
+    "seasoned.protocols",
+    "seasoned.testing",
+    "seasoned.core",
+    "seasoned.policies.examples",
+    "seasoned.service",
+    "seasoned.sync",
+    "seasoned.registry",
+    "seasoned.build",
+    "seasoned.lab",
+    "seasoned.lab.forks.fork",
+    "seasoned.lab.code_survival.survival",
+    "seasoned.integrations.harbor",
+)
 SECTIONS = {"Args", "Example", "Raises", "Returns", "Yields"}
 
 # ------------------------------------------------------------------------------------------------ docstrings
@@ -76,9 +93,11 @@ def signature(value: object) -> str:
         annotation, default = parameter.annotation, parameter.default
         if " at 0x" in repr(default):
             default = Raw("...")
-        shown.append(parameter.replace(
-            annotation=Raw(annotation) if isinstance(annotation, str) else annotation, default=default
-        ))  # fmt: skip
+        shown.append(
+            parameter.replace(
+                annotation=Raw(annotation) if isinstance(annotation, str) else annotation, default=default
+            )
+        )
     returned = found.return_annotation
     if isinstance(value, type):
         returned = inspect.Signature.empty
@@ -148,14 +167,22 @@ def presets() -> str:
 
     fields = [field.name for field in dataclasses.fields(JitRLSettings)]
     rows = [f"| `{name}` | " + " | ".join(f"`{getattr(p, name)}`" for p in PRESETS.values()) + " |" for name in fields]
-    return "\n".join([
-        "# Presets", "",
-        "Configurations of one estimator. `JitRL(memory)` is `default`; `JitRL.preset(name, memory)` is any of them.",
-        "Why they differ: [the method](../explanation/method.md).", "",
-        "| setting | " + " | ".join(f"`{name}`" for name in PRESETS) + " |",
-        "|---" * (len(PRESETS) + 1) + "|", *rows, "", "## What the settings mean", "",
-        *prose(inspect.getdoc(JitRLSettings) or ""),
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Presets",
+            "",
+            "Configurations of one estimator. `JitRL(memory)` is `default`; `JitRL.preset(name, memory)`",
+            "is any of them. Why they differ: [the method](../explanation/method.md).",
+            "",
+            "| setting | " + " | ".join(f"`{name}`" for name in PRESETS) + " |",
+            "|---" * (len(PRESETS) + 1) + "|",
+            *rows,
+            "",
+            "## What the settings mean",
+            "",
+            *prose(inspect.getdoc(JitRLSettings) or ""),
+        ]
+    )
 
 
 def errors() -> str:
@@ -169,12 +196,22 @@ def errors() -> str:
             builtins = [base.__name__ for base in error.__bases__ if not issubclass(base, module.SeasonedError)]
             also = ", ".join(f"`{base}`" for base in builtins if base != "Exception") or ""
             rows.append(f"| `{name}` | {also} | {(error.__doc__ or '').splitlines()[0]} |")
-    return "\n".join([
-        "# Errors", "",
-        "Whatever seasoned raises on purpose is a `SeasonedError`. Its message says the value seen, the rule, and the",
-        "next step; they are also its attributes `seen`, `rule` and `next_step`.", "",
-        "```text", inspect.cleandoc(tree), "```", "", "| error | also a | when |", "|---|---|---|", *rows,
-    ])  # fmt: skip
+    return "\n".join(
+        [
+            "# Errors",
+            "",
+            "Whatever seasoned raises on purpose is a `SeasonedError`. Its message says the value seen, the rule,",
+            "and the next step; they are also its attributes `seen`, `rule` and `next_step`.",
+            "",
+            "```text",
+            inspect.cleandoc(tree),
+            "```",
+            "",
+            "| error | also a | when |",
+            "|---|---|---|",
+            *rows,
+        ]
+    )
 
 
 # ------------------------------------------------------------------------------------------------ command line

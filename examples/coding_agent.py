@@ -40,28 +40,34 @@ BUGS = {
     "median(values)": (
         "issue {a}: median of {b} readings is off, an even number of them gives an entry, the report wants the middle",
         ("median([3, 1, 2]) == 2", "median([4, 1, 3, 2]) == 2.5", "median([7]) == 7", "median([5, 1]) == 3"),
-        ("return values[len(values) // 2]",
-         "return sorted(values)[len(values) // 2]",
-         "values.sort(); return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2",
-         "return (lambda v: (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2)(sorted(values))"),
+        (
+            "return values[len(values) // 2]",
+            "return sorted(values)[len(values) // 2]",
+            "values.sort(); return (values[(len(values) - 1) // 2] + values[len(values) // 2]) / 2",
+            "return (lambda v: (v[(len(v) - 1) // 2] + v[len(v) // 2]) / 2)(sorted(values))",
+        ),
     ),
     "unique(items)": (
         "issue {a}: unique shuffles what customer {b} ordered, doubles have to go, the first of each stays in place",
         ("unique([2, 1, 2]) == [2, 1]", "unique([]) == []", "unique('aba') == ['a', 'b']", "unique([1, 1]) == [1]"),
-        ("return sorted(set(items))",
-         "return [b for a, b in zip(items, items[1:]) if a != b]",
-         "return [x for n, x in enumerate(items) if x not in items[:n]]",
-         "return list(dict.fromkeys(items))"),
+        (
+            "return sorted(set(items))",
+            "return [b for a, b in zip(items, items[1:]) if a != b]",
+            "return [x for n, x in enumerate(items) if x not in items[:n]]",
+            "return list(dict.fromkeys(items))",
+        ),
     ),
     "number(text)": (
         "issue {a}: importer stops at line {b}, number cannot read a field with a comma or blanks around it",
         ("number('12') == 12", "number(' 7 ') == 7", "number('1,250') == 1250", "number('-3') == -3"),
-        ("return int(text) if text.isdigit() else 0",
-         "return int(text.strip())",
-         "return eval(text.replace(',', '').strip())",
-         "return int(text.replace(',', ''))"),
+        (
+            "return int(text) if text.isdigit() else 0",
+            "return int(text.strip())",
+            "return eval(text.replace(',', '').strip())",
+            "return int(text.replace(',', ''))",
+        ),
     ),
-}  # fmt: skip
+}
 IDEAS = {patch: place for _, _, patches in BUGS.values() for place, patch in enumerate(patches)}
 CHECK = """
 import contextlib

@@ -34,21 +34,25 @@ SERVICES = ("checkout", "search", "login", "billing")
 KINDS = {
     "leak": (
         "memory of every pod climbs by {a} MB a minute since deploy {hash}, then OOMKilled, exit code {b}",
-        (0.05, 0.9, 0.05, 0.2, 0.05), (0.9, 0.0, 0.0, 0.0, 0.6),
+        (0.05, 0.9, 0.05, 0.2, 0.05),
+        (0.9, 0.0, 0.0, 0.0, 0.6),
     ),
     "config": (
         "requests answer {a} unauthorized, secret not found after config map {hash} was applied to {b} nodes",
-        (0.05, 0.2, 0.9, 0.1, 0.0), (0.1, 0.1, 0.0, 0.0, 0.0),
+        (0.05, 0.2, 0.9, 0.1, 0.0),
+        (0.1, 0.1, 0.0, 0.0, 0.0),
     ),
     "migration": (
         "column does not exist, {a} queries failed, schema version {b} is ahead of code after migration {hash}",
-        (0.0, 0.1, 0.05, 0.85, 0.0), (0.2, 0.5, 0.0, 0.0, 0.0),
+        (0.0, 0.1, 0.05, 0.85, 0.0),
+        (0.2, 0.5, 0.0, 0.0, 0.0),
     ),
     "traffic": (
         "p99 latency {a} ms, queue depth {b}, all replicas at their CPU limit, no deploy today, trace {hash}",
-        (0.1, 0.0, 0.05, 0.3, 0.9), (0.2, 0.0, 0.0, 0.0, 0.0),
+        (0.1, 0.0, 0.05, 0.3, 0.9),
+        (0.2, 0.0, 0.0, 0.0, 0.0),
     ),
-}  # fmt: skip
+}
 # How much the model likes a remedy, in nats, whatever the symptoms: its habits.
 HABITS = {"restart the pods": 1.5, "roll back the release": 1.0}
 

@@ -20,7 +20,7 @@ from seasoned.errors import (
     UnknownNameError,
 )
 from seasoned.llms import AutoReader, CachedScorer, LabelReader, VerbalizedReader, VotesReader
-from seasoned.llms.exact import ExactReader
+from seasoned.llms.priors.exact import ExactReader
 from seasoned.policies import PRESETS, ModelAlone
 from seasoned.protocols import PriorReader
 from seasoned.states import NUMBERS, TokenEncoder

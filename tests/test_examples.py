@@ -50,8 +50,12 @@ def scripts(*, slow: tuple[str, ...] = ()) -> list[Any]:
 def run(script: str, *options: str, hash_seed: str = "0") -> str:
     done = subprocess.run(
         [sys.executable, str(EXAMPLES / script), *options],
-        check=False, capture_output=True, text=True, timeout=200, env={**os.environ, "PYTHONHASHSEED": hash_seed},
-    )  # fmt: skip
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=200,
+        env={**os.environ, "PYTHONHASHSEED": hash_seed},
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -216,7 +220,19 @@ def test_readable(script: str) -> None:
     assert set(imported) <= {
         "seasoned",
         "seasoned.policies.advice",
-        *(f"seasoned.{part}" for part in (
-            "actions", "agents", "core", "envs", "llms", "policies", "protocols", "states", "sync", "types"
-        )),
-    }  # fmt: skip
+        *(
+            f"seasoned.{part}"
+            for part in (
+                "actions",
+                "agents",
+                "core",
+                "envs",
+                "llms",
+                "policies",
+                "protocols",
+                "states",
+                "sync",
+                "types",
+            )
+        ),
+    }

@@ -19,11 +19,11 @@ from seasoned.llms import (
     open_scorer,
     reader_for,
 )
-from seasoned.llms.exact import ExactReader
-from seasoned.llms.menus import Menu, check_menu
-from seasoned.llms.score_cache import CachedScorer
+from seasoned.llms.cache.score_cache import CachedScorer
+from seasoned.llms.priors.exact import ExactReader
+from seasoned.llms.wire.candidate_menu import Menu, check_menu
 from seasoned.memory import Memory
-from seasoned.memory.store import is_url, shown
+from seasoned.memory.stores.base import is_url, shown
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader
 from seasoned.registry import suggest

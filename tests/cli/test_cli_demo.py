@@ -17,8 +17,8 @@ from rich.console import Console
 
 from seasoned import Episode, Memory, Step
 from seasoned.agents import compare
-from seasoned.cli import show
 from seasoned.cli.demo import demo
+from seasoned.cli.format import run_display
 from seasoned.errors import ConfigError, ForeignStoreError, InputError, SeasonedError
 from seasoned.protocols import Usage
 
@@ -135,7 +135,7 @@ def test_it_prints_a_table_with_intervals_and_n_and_a_curve_without_colour(playe
 def test_its_progress_says_what_is_played_in_what_time_and_what_is_left_of_it():
     now, said = 100.0, "seed 0, memory  episode 20: 1 points in 20 steps"
     console = Console(file=io.StringIO(), width=80)
-    with show.progress(console, 60, clock=lambda: now) as advance:
+    with run_display.progress(console, 60, clock=lambda: now) as advance:
         for _ in range(60):
             now += 4.5
             advance(said)
@@ -155,7 +155,7 @@ def test_its_progress_says_what_is_played_in_what_time_and_what_is_left_of_it():
 def test_what_is_left_follows_the_pace_of_the_latter_half_and_is_not_guessed_from_little():
     now = 0.0
     console = Console(file=io.StringIO(), width=80)
-    with show.progress(console, 400, clock=lambda: now) as advance:
+    with run_display.progress(console, 400, clock=lambda: now) as advance:
         for number in range(80):
             now += 1.0 if number < 10 else 0.1  # asked of a model at first, found in its cache then
             advance("x")
@@ -166,7 +166,7 @@ def test_what_is_left_follows_the_pace_of_the_latter_half_and_is_not_guessed_fro
         "80/400 episodes in 17 s, about 32 s left; x",
     ]
     few = Console(file=io.StringIO(), width=80)
-    with show.progress(few, 800, clock=lambda: now) as advance:
+    with run_display.progress(few, 800, clock=lambda: now) as advance:
         for _ in range(20):
             now += 1.0
             advance("x")
@@ -340,7 +340,7 @@ def printed(thing):
     ],
 )
 def test_the_curve_shows_every_episode_whatever_the_scores(scores, top, bottom):
-    *lines, axis, numbers = show.learning_curve({"score": scores}).plain.splitlines()[1:]
+    *lines, axis, numbers = run_display.learning_curve({"score": scores}).plain.splitlines()[1:]
     assert set(axis.strip()) == {"+", "-"}
     assert numbers.split() == ["1", "3"]
     assert lines[0].split("|")[0].strip() == top
@@ -357,13 +357,13 @@ def test_the_table_says_whether_zero_is_inside():
         (0 * ones, ones, "below zero"),
         (ones, ones, "not told apart from zero"),
     ):
-        text = printed(show.comparison_table(compare(ours, alone), "memory", 4.0, 4))
+        text = printed(run_display.comparison_table(compare(ours, alone), "memory", 4.0, 4))
         assert verdict in text and "of 4 points" in text
 
 
 def test_an_unknown_price_is_called_unknown():
-    assert "unknown price" in show.usage_line(Usage(calls=3, cost_usd=None), 1.0)
-    assert "0.2500 USD" in show.usage_line(Usage(calls=3, cost_usd=0.25), 1.0)
+    assert "unknown price" in run_display.usage_line(Usage(calls=3, cost_usd=None), 1.0)
+    assert "0.2500 USD" in run_display.usage_line(Usage(calls=3, cost_usd=0.25), 1.0)
 
 
 # ------------------------------------------------------------------------------------------ the real thing

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from seasoned.cli.lab import lab
 from seasoned.errors import InputError, NotFoundError
-from seasoned.lab.experiments.results import load_results
+from seasoned.lab.results.run_results import load_results
 
 MAIN = "from seasoned.cli import main; main()"
 

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 from seasoned import Episode, Memory, Step
 from seasoned.cli.run import run
 from seasoned.errors import ConfigError, EncoderMismatchError, InputError, SeasonedError
-from seasoned.states.named import ENCODERS
+from seasoned.states.encoder_names import ENCODERS
 
 GRID = "grid:S..../...../....G?slip=0.2&max_steps=30"
 GAME = "textworld:coin_collector?level=3&seed=2&max_steps=15"
@@ -55,8 +55,11 @@ def shell(folder, *more, before=(), **options):
     main = [BROKEN_OFF + MAIN, *map(str, before)] if before else [MAIN]
     return subprocess.Popen(
         [sys.executable, "-c", *main, "run", *command(folder, *more, **options)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder,
-    )  # fmt: skip
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
 
 
 def lines(folder):
@@ -268,9 +271,14 @@ def test_the_record_says_everything_that_the_scores_depend_on(tmp_path):
     in_process(tmp_path, "--seed", "4", "--policy", "seed", episodes=8)
     found = record(tmp_path)
     assert found["settings"] == {
-        "env": GRID, "model": "uniform", "policy": "seed", "seed": 4, "memory": None, "namespace": None,
+        "env": GRID,
+        "model": "uniform",
+        "policy": "seed",
+        "seed": 4,
+        "memory": None,
+        "namespace": None,
         "calibrate": True,
-    }  # fmt: skip
+    }
     assert {"numpy", "seasoned"} <= set(found["versions"])
     assert {"revision", "python", "machine", "started_at", "finished_at"} <= set(found)
     assert len(found["scores"]) == 8

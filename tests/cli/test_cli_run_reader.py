@@ -26,10 +26,7 @@ def test_the_default_leaves_a_runs_settings_as_they_were_before_there_was_a_choi
 
 @pytest.mark.parametrize(
     ("options", "model", "error"),
-    [
-        (["--reader", "votes"], "uniform", InputError),
-        (["--reader", "exact"], "openai:m", UnknownNameError),
-    ],
+    [(["--reader", "votes"], "uniform", InputError), (["--reader", "exact"], "openai:m", UnknownNameError)],
 )
 def test_a_way_that_the_model_does_not_have_is_refused_before_anything_is_made(tmp_path, options, model, error):
     done = invoke(tmp_path, *options, model=model)

@@ -8,16 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from seasoned.core import (
-    UCB,
-    AdvantageEstimator,
-    Sums,
-    Thompson,
-    kl_objective,
-    modulate,
-    robust_spread,
-    sample_index,
-)
+from seasoned.core import UCB, AdvantageEstimator, Sums, Thompson, kl_objective, modulate, robust_spread, sample_index
 
 MEANS = np.array([0.3, 0.5, 0.7, 0.4, 0.1])
 NOISE_SD = 0.5

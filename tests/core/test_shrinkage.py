@@ -86,8 +86,10 @@ def test_through_a_memory_the_derived_constant_errs_little_more_than_the_true_on
     values = rng.normal(0, 1, (150, 4))
     episodes = [
         Episode("t", [Step(f"state {s} of many {s}", f"act {a}", float(values[s, a] + rng.normal(0, noise)))])
-        for s in range(150) for a in range(4) for _ in range(n)
-    ]  # fmt: skip
+        for s in range(150)
+        for a in range(4)
+        for _ in range(n)
+    ]
     names = {f"act {a}": 0.0 for a in range(4)}
 
     def error(memory, kappa):
@@ -215,9 +217,12 @@ def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_
     for effects, seen in worlds:
         tried = np.isin(np.arange(n_actions), seen.cells.actions)
         got = estimator.estimate(
-            seen, rows=np.where(tried, np.arange(n_actions), -1), base_probs=np.full(n_actions, 1 / n_actions),
-            spread=spread, rng=rng,
-        )  # fmt: skip
+            seen,
+            rows=np.where(tried, np.arange(n_actions), -1),
+            base_probs=np.full(n_actions, 1 / n_actions),
+            spread=spread,
+            rng=rng,
+        )
         true = effects - effects[tried].mean()
         held += ((got.low <= true) & (true <= got.high))[tried].tolist()
         clear += ((got.low > 0) | (got.high < 0))[tried].tolist()
@@ -228,14 +233,18 @@ def coverage(*, states, visits, n_actions=4, level_sd=1.0, effect_sd=1.0, noise_
 @pytest.mark.parametrize(
     "case",
     [
-        {"states": 1, "visits": 4}, {"states": 1, "visits": 40, "noise_sd": 1.0}, {"states": 6, "visits": 4},
+        {"states": 1, "visits": 4},
+        {"states": 1, "visits": 40, "noise_sd": 1.0},
+        {"states": 6, "visits": 4},
         {"states": 1, "visits": 12, "noise_sd": 1.0, "level_sd": 0.0},
-        {"states": 6, "visits": 4, "even": True}, {"states": 10, "visits": 10},
-        {"states": 10, "visits": 10, "even": True}, {"states": 6, "visits": 4, "level_sd": 0.0},
+        {"states": 6, "visits": 4, "even": True},
+        {"states": 10, "visits": 10},
+        {"states": 10, "visits": 10, "even": True},
+        {"states": 6, "visits": 4, "level_sd": 0.0},
         {"states": 8, "visits": 6, "effect_sd": 0.0, "n_actions": 2},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_intervals_hold_the_true_advantage_as_often_as_they_say(levels, case):
     """Also where similar states differ in worth, and are visited by different actions."""
     held, _ = coverage(**case, levels=levels)

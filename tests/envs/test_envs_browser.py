@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from seasoned.envs.browser.environment import BrowserEnv, open_browser
-from seasoned.envs.browser.finding import find_chromium, find_miniwob
+from seasoned.envs.browser.browser_env import BrowserEnv, open_browser
+from seasoned.envs.browser.installation import find_chromium, find_miniwob
 from seasoned.errors import ConfigError, EnvError, InputError, MissingExtraError
 from seasoned.protocols import Environment
 from seasoned.sync import Sync
@@ -191,7 +191,7 @@ class TestTrouble:
     def test_an_environment_that_is_forgotten_and_a_process_that_is_killed_leave_nothing(self, folder):
         code = (
             "import asyncio, os, signal, sys, threading\n"
-            "from seasoned.envs.browser.environment import BrowserEnv\n"
+            "from seasoned.envs.browser.browser_env import BrowserEnv\n"
             "env = BrowserEnv('miniwob.click-test')\n"
             "die = lambda: os.kill(os.getpid(), signal.SIGKILL)\n"
             "sys.argv[1] == 'kill-busy' and threading.Timer(1.5, die).start()\n"

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.actions import Page
-from seasoned.envs.browser.offers import Call, Screen, goal_texts
+from seasoned.envs.browser.action_space import Call, Screen, goal_texts
 from seasoned.envs.browser.page import Item, clean_text, read_page
 from seasoned.errors import EnvError
 from seasoned.types import normalize_action

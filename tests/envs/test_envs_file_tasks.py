@@ -8,9 +8,9 @@ import time
 
 import pytest
 
-from seasoned.envs.files.goals import FILE_GOALS, draw_goal
-from seasoned.envs.files.tasks import FileTasks, open_files
-from seasoned.envs.files.tree import FileTree, read_tree, write_tree
+from seasoned.envs.files.file_goals import FILE_GOALS, draw_goal
+from seasoned.envs.files.file_tasks import FileTasks, open_files
+from seasoned.envs.files.file_tree import FileTree, read_tree, write_tree
 from seasoned.errors import EnvError, InputError
 from seasoned.sync import Sync
 from seasoned.testing import check_environment
@@ -133,8 +133,10 @@ def test_undoing_and_harming_cost_what_they_are_worth(free):
 def test_a_link_satisfies_no_goal_and_shows_nothing(free):
     log = free.solution[1].split()[1]
     free.reset()
-    for command in (f"mkdir archive; cp {log} keep; mv {log} ..; ln -s ../../{log[5:]} archive/{log[5:]}",
-                    f"ln -f keep archive/{log[5:]}"):  # fmt: skip
+    for command in (
+        f"mkdir archive; cp {log} keep; mv {log} ..; ln -s ../../{log[5:]} archive/{log[5:]}",
+        f"ln -f keep archive/{log[5:]}",
+    ):
         seen = free.step(command)
         assert not seen.terminated
         assert seen.score == pytest.approx(1 / 2)  # the folder alone
@@ -184,10 +186,13 @@ def test_a_huge_tree_is_told_shortly():
     ("target", "given", "name"),
     [
         ("count", {}, "files:count?level=1&seed=0&max_steps=15"),
-        ("todos", {"level": "3", "seed": "9", "free_text": "1", "history": "2", "timeout_s": "2.5", "max_steps": "4"},
-         "files:todos?level=3&seed=9&max_steps=4&history=2&timeout_s=2.5&free_text=1"),
+        (
+            "todos",
+            {"level": "3", "seed": "9", "free_text": "1", "history": "2", "timeout_s": "2.5", "max_steps": "4"},
+            "files:todos?level=3&seed=9&max_steps=4&history=2&timeout_s=2.5&free_text=1",
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_specification_makes_the_task_again(target, given, name):
     env = open_files(target, given)
     assert env.name == name

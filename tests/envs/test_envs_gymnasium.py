@@ -12,11 +12,11 @@ import pytest
 
 from seasoned import Memory
 from seasoned.core import jaccard
-from seasoned.envs.gym.environment import GymnasiumEnv
-from seasoned.envs.gym.opening import open_gymnasium
-from seasoned.envs.gym.recording import record_gymnasium
+from seasoned.envs.env_options import parse_query
+from seasoned.envs.gym.gymnasium_env import GymnasiumEnv
+from seasoned.envs.gym.gymnasium_recorder import record_gymnasium
 from seasoned.envs.gym.spaces import MAX_VALUES, space_text
-from seasoned.envs.options import parse_query
+from seasoned.envs.gym.specification import open_gymnasium
 from seasoned.errors import EnvError, InputError, StoreError
 from seasoned.states import TokenEncoder
 from seasoned.sync import Sync
@@ -511,8 +511,7 @@ def test_any_action_can_be_named(memory):
 
 
 @pytest.mark.parametrize(
-    ("env", "store", "hint"),
-    [("FrozenLake-v1", True, "gymnasium.Env"), (Counter(), False, "Memory.open")],
+    ("env", "store", "hint"), [("FrozenLake-v1", True, "gymnasium.Env"), (Counter(), False, "Memory.open")]
 )
 def test_what_cannot_be_recorded_is_refused(memory, env, store, hint):
     with pytest.raises(InputError, match=re.escape(hint)):

@@ -14,10 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from seasoned.envs.jericho.cache import ActionCache, default_file
-from seasoned.envs.jericho.environment import JerichoEnv, open_jericho
+from seasoned.envs.env_options import parse_query
+from seasoned.envs.jericho.action_cache import ActionCache, default_file
+from seasoned.envs.jericho.jericho_env import JerichoEnv, open_jericho
 from seasoned.envs.jericho.story import MODELS, Story, find_language
-from seasoned.envs.options import parse_query
 from seasoned.errors import EnvError, ForeignStoreError, InputError, IntegrityError, MissingExtraError, StoreError
 from seasoned.sync import Sync
 from seasoned.testing import check_environment
@@ -184,7 +184,7 @@ def test_a_damaged_list_is_not_handed_on(tmp_path):
 @pytest.mark.slow
 def test_many_processes_may_make_and_share_the_file(tmp_path):
     code = (
-        "import sys; from pathlib import Path; from seasoned.envs.jericho.cache import ActionCache\n"
+        "import sys; from pathlib import Path; from seasoned.envs.jericho.action_cache import ActionCache\n"
         "me = sys.argv[2]; cache = ActionCache(Path(sys.argv[1]))\n"
         "print([cache.get((str(i),), lambda: (me, str(i))) for i in range(40)])"
     )
@@ -290,7 +290,7 @@ def test_another_process_and_an_empty_cache_play_the_same(language, tmp_path):
     """Whatever Python's hash seed; and where lists are kept by the whole machine, whatever was kept before."""
     code = (
         "import hashlib, json, random, sys\n"
-        "from seasoned.envs.jericho.environment import JerichoEnv\nfrom seasoned.sync import Sync\n"
+        "from seasoned.envs.jericho.jericho_env import JerichoEnv\nfrom seasoned.sync import Sync\n"
         "rng, told = random.Random(1), []\n"
         "with Sync(JerichoEnv(sys.argv[1], max_steps=12, cache=sys.argv[2])) as env:\n"
         "    seen = env.reset(seed=3)\n"

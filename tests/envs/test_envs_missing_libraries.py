@@ -7,10 +7,10 @@ import sys
 
 import pytest
 
-from seasoned.envs.gym.environment import GymnasiumEnv
-from seasoned.envs.gym.opening import open_gymnasium
-from seasoned.envs.gym.recording import record_gymnasium
-from seasoned.envs.jericho.environment import open_jericho
+from seasoned.envs.gym.gymnasium_env import GymnasiumEnv
+from seasoned.envs.gym.gymnasium_recorder import record_gymnasium
+from seasoned.envs.gym.specification import open_gymnasium
+from seasoned.envs.jericho.jericho_env import open_jericho
 from seasoned.errors import MissingExtraError
 
 
@@ -33,7 +33,8 @@ def test_a_missing_library_says_how_to_install_it(monkeypatch, library, call):
 def test_the_modules_load_without_their_libraries():
     code = (
         "import sys\n"
-        "import seasoned.envs.gym.opening, seasoned.envs.gym.recording, seasoned.envs.jericho.environment\n"
+        "import seasoned.envs.gym.specification, seasoned.envs.gym.gymnasium_recorder\n"
+        "import seasoned.envs.jericho.jericho_env\n"
         "sys.exit(bool({'gymnasium', 'jericho', 'spacy'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

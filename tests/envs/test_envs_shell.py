@@ -12,13 +12,20 @@ from pathlib import Path
 import psutil
 import pytest
 
-from seasoned.envs.files.tree import read_tree
+from seasoned.envs.files.file_tree import read_tree
 from seasoned.envs.shell.shell import Shell, ShellLimits
 from seasoned.errors import EnvError, InputError
 from seasoned.sync import Sync
 
-LIMITS = ShellLimits(timeout_s=60.0, max_output_bytes=1_000, max_written_bytes=1 << 20, max_disk_bytes=4 << 20,
-                     max_file_bytes=2 << 20, max_files=200, max_processes=20)  # fmt: skip
+LIMITS = ShellLimits(
+    timeout_s=60.0,
+    max_output_bytes=1_000,
+    max_written_bytes=1 << 20,
+    max_disk_bytes=4 << 20,
+    max_file_bytes=2 << 20,
+    max_files=200,
+    max_processes=20,
+)
 linux = pytest.mark.skipif(sys.platform != "linux", reason="only on Linux every descendant is found")
 
 
@@ -67,8 +74,18 @@ def test_nothing_of_this_programs_environment_is_passed_on(monkeypatch):
         assert names["GREETING"], names["TERM"] == ("hi", "vt100")
         base = shell.directory.parent
         assert {Path(names["HOME"]).parent, Path(names["TMPDIR"]).parent} == {base}
-        assert set(names) == {"PATH", "LANG", "LC_ALL", "TZ", "TERM", "HOME", "TMPDIR", "PWD", "GREETING",
-                              "SEASONED_SHELL"}  # fmt: skip
+        assert set(names) == {
+            "PATH",
+            "LANG",
+            "LC_ALL",
+            "TZ",
+            "TERM",
+            "HOME",
+            "TMPDIR",
+            "PWD",
+            "GREETING",
+            "SEASONED_SHELL",
+        }
         assert shell.run("touch ~/a $TMPDIR/b").exit_code == 0
     assert not base.exists()
 

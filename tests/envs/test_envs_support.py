@@ -9,8 +9,8 @@ from collections import Counter
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.envs.support.desk import ASK, SupportTriage, open_support
-from seasoned.envs.support.rules import PROBLEMS, PRODUCTS, TEAMS, Facts, RoutingRule, RoutingRules, draw_rules
+from seasoned.envs.support.routing_rules import PROBLEMS, PRODUCTS, TEAMS, Facts, RoutingRule, RoutingRules, draw_rules
+from seasoned.envs.support.support_desk import ASK, SupportTriage, open_support
 from seasoned.envs.support.tickets import draw_ticket
 from seasoned.errors import EnvError, InputError
 from seasoned.protocols import DelayedFeedback

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seasoned.envs import TextWorldEnv, open_env
-from seasoned.envs.games import game_file, read_options
+from seasoned.envs.textworld_games import game_file, read_options
 from seasoned.errors import EnvError, InputError
 from seasoned.sync import Sync
 from seasoned.testing import check_environment
@@ -152,7 +152,7 @@ def test_two_processes_may_make_one_game_at_once(tmp_path):
 import os, sys
 from pathlib import Path
 import textworld.challenges  # loaded once, so that both set off at the same time
-from seasoned.envs.games import game_file
+from seasoned.envs.textworld_games import game_file
 
 racer = os.fork()
 print(game_file("coin_collector", {"level": 1}, 5, Path(sys.argv[1])), flush=True)

@@ -22,10 +22,16 @@ def episode(id_: str) -> Episode:
         prior = {f"click {a}": -draw.random() for a in range(3)} if draw.random() < 0.5 else None
         steps.append(Step(state, f"click {draw.randrange(4)}", draw.uniform(-1, 1), prior, draw.choice([None, 0.5])))
     return Episode(
-        f"task {draw.randrange(4)}", steps, id_, draw.choice([None, f"end of {id_}"]),
-        draw.choice(["terminated", "terminated", "truncated"]), "model", "policy", None,
+        f"task {draw.randrange(4)}",
+        steps,
+        id_,
+        draw.choice([None, f"end of {id_}"]),
+        draw.choice(["terminated", "terminated", "truncated"]),
+        "model",
+        "policy",
+        None,
         f"customer {draw.randrange(6)}",
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True)

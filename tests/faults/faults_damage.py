@@ -209,9 +209,13 @@ def _look(path: Path, read_only: bool) -> dict[str, object]:
     stray = []
     with Memory.open(path, create=False, read_only=read_only) as memory:
         reads = {
-            "episodes": memory.episodes, "events": memory.events, "answers": lambda: answers(memory),
-            "quarantines": memory.quarantines, "stats": memory.stats, "get": lambda: memory.get("e0"),
-        }  # fmt: skip
+            "episodes": memory.episodes,
+            "events": memory.events,
+            "answers": lambda: answers(memory),
+            "quarantines": memory.quarantines,
+            "stats": memory.stats,
+            "get": lambda: memory.get("e0"),
+        }
         for name, read in reads.items():
             try:
                 read()

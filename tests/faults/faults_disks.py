@@ -46,8 +46,10 @@ def small_disk(folder: Path, megabytes: int = 8) -> Iterator[Disk]:
     try:
         mounted = subprocess.run(
             ["mount", "-t", "tmpfs", "-o", f"size={megabytes}m,mode=755", "tmpfs", folder],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+            capture_output=True,
+            text=True,
+            check=False,
+        )
     except FileNotFoundError:
         pytest.skip("no small disk: there is no `mount` here")
     if mounted.returncode:

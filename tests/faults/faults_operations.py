@@ -103,10 +103,18 @@ def lines_of(ids: list[str]) -> list[str]:
     for n, one in enumerate(map(episode, ids)):
         steps = [dataclasses.asdict(step) for step in one.steps]
         lines.append({"type": "episode", "steps": steps, **{name: getattr(one, name) for name in names}})
-        praise.append({
-            "type": "feedback", "id": f"praise of {one.id}", "episode_id": one.id, "step": 0, "reward": 1.0,
-            "weight": 1.0, "source": "import", "created_at": 1e9 - n,
-        })  # fmt: skip
+        praise.append(
+            {
+                "type": "feedback",
+                "id": f"praise of {one.id}",
+                "episode_id": one.id,
+                "step": 0,
+                "reward": 1.0,
+                "weight": 1.0,
+                "source": "import",
+                "created_at": 1e9 - n,
+            }
+        )
     return [json.dumps(line) for line in lines + praise]
 
 
@@ -127,9 +135,12 @@ def choose_feedback(draw: random.Random, handle: Handle, content: Content) -> di
         return None
     one = content.episodes[draw.choice(list(content.episodes)[-4:])]  # often the same step: one supersedes another
     return {
-        "episode_id": one.id, "step": draw.randrange(len(one.steps)), "reward": draw.uniform(-2, 2),
-        "source": draw.choice(["human", "judge"]), "author": draw.choice([None, "customer 1", "ann"]),
-    }  # fmt: skip
+        "episode_id": one.id,
+        "step": draw.randrange(len(one.steps)),
+        "reward": draw.uniform(-2, 2),
+        "source": draw.choice(["human", "judge"]),
+        "author": draw.choice([None, "customer 1", "ann"]),
+    }
 
 
 def give_feedback(handle: Handle, chosen: dict[str, Any]) -> str:
@@ -202,10 +213,15 @@ def follow_erase(content: Content, chosen: dict[str, Any], _: Any) -> None:
 def choose_quarantine(draw: random.Random, handle: Handle, content: Content) -> dict[str, Any] | None:
     if not content.episodes:
         return None
-    return draw.choice([
-        {"episode": draw.choice(list(content.episodes))}, {"task": "task 1"}, {"subject": "customer 2"},
-        {"source": "judge"}, {"until": 1.2e9},
-    ])  # fmt: skip
+    return draw.choice(
+        [
+            {"episode": draw.choice(list(content.episodes))},
+            {"task": "task 1"},
+            {"subject": "customer 2"},
+            {"source": "judge"},
+            {"until": 1.2e9},
+        ]
+    )
 
 
 def quarantine(handle: Handle, chosen: dict[str, Any]) -> str:
@@ -250,7 +266,7 @@ OPERATIONS: dict[str, Operation] = {
     "lift": Operation(choose_lift, lift, follow_lift),
     "compact": Operation(nothing_to_choose, lambda handle, _: handle.memory.compact(), unchanged),
     "reopen": Operation(nothing_to_choose, lambda handle, _: handle.reopen(), unchanged),
-}  # fmt: skip
+}
 
 WORKLOADS: dict[str, tuple[str, ...]] = {
     "add": ("add",),

@@ -6,7 +6,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from seasoned.memory.schema import APPLICATION_ID, MIGRATIONS
+from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, MIGRATIONS
 from seasoned.types import normalize_action
 
 __all__ = ["make_first_schema"]

@@ -98,10 +98,19 @@ def test_imported_times_do_not_change_the_order(tmp_path, clock):
         for n, e in ((n, one(n)) for n in range(10))
     ]
     told = [
-        {"type": "feedback", "id": f"f{n}", "episode_id": "e4", "step": 0, "reward": float(n), "weight": 1.0,
-         "source": "human", "author": "ann", "created_at": CLOCKS[clock](n)}
+        {
+            "type": "feedback",
+            "id": f"f{n}",
+            "episode_id": "e4",
+            "step": 0,
+            "reward": float(n),
+            "weight": 1.0,
+            "source": "human",
+            "author": "ann",
+            "created_at": CLOCKS[clock](n),
+        }
         for n in range(3)
-    ]  # fmt: skip
+    ]
     with Memory.open(tmp_path / "agent.db", gamma=0.5) as memory:
         memory.import_lines(json.dumps(line) for line in lines)
         assert memory.import_lines(json.dumps(line) for line in told) == (0, 3)

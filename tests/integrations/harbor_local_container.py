@@ -72,10 +72,14 @@ class LocalContainer(BaseEnvironment):
     async def exec(self, command, cwd=None, env=None, timeout_sec=None, user=None):
         self.commands.append((self.phase, command))
         process = await asyncio.create_subprocess_exec(
-            "bash", "-c", _INSIDE.sub(rf"{self.root}/\1", command), cwd=self.root / "app",
+            "bash",
+            "-c",
+            _INSIDE.sub(rf"{self.root}/\1", command),
+            cwd=self.root / "app",
             env={"PATH": os.environ["PATH"], "ROOT": str(self.root)},
-            stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-        )  # fmt: skip
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
         out, err = await process.communicate()
         return ExecResult(
             stdout=out.decode().replace(str(self.root), ""), stderr=err.decode(), return_code=process.returncode

@@ -10,7 +10,7 @@ import pytest
 from seasoned import Episode, Memory, Step
 from seasoned.errors import NotFoundError
 from seasoned.integrations.harbor import import_job, read_job
-from seasoned.integrations.harbor.jobs import EXAMPLES_MARK
+from seasoned.integrations.harbor.job_import import EXAMPLES_MARK
 from seasoned.policies.examples import Examples
 
 ID = "594025f3-7d65-4655-8576-4bee95002eae"
@@ -24,19 +24,34 @@ def trajectory(**fields):
         "extra": {"mode": "train"},
         "steps": [
             {"step_id": 1, "source": "user", "message": "Make a.txt."},
-            {"step_id": 2, "source": "agent", "message": "ls",
-             "observation": {"results": [{"content": "b.txt"}]}, "extra": {"plan": "Look, then make it."}},
-            {"step_id": 3, "source": "agent", "message": "touch a.txt", "reasoning_content": "It is missing.",
-             "observation": {"results": [{"content": "(no output)"}]}},
+            {
+                "step_id": 2,
+                "source": "agent",
+                "message": "ls",
+                "observation": {"results": [{"content": "b.txt"}]},
+                "extra": {"plan": "Look, then make it."},
+            },
+            {
+                "step_id": 3,
+                "source": "agent",
+                "message": "touch a.txt",
+                "reasoning_content": "It is missing.",
+                "observation": {"results": [{"content": "(no output)"}]},
+            },
         ],
         **fields,
-    }  # fmt: skip
+    }
 
 
 def result(**fields):
-    return {"id": ID, "task_name": "make-a", "config": {"agent": {"kwargs": {"mode": "train"}}},
-            "verifier_result": {"rewards": {"reward": 1.0}}, "finished_at": "2026-01-02T03:04:05Z",
-            **fields}  # fmt: skip
+    return {
+        "id": ID,
+        "task_name": "make-a",
+        "config": {"agent": {"kwargs": {"mode": "train"}}},
+        "verifier_result": {"rewards": {"reward": 1.0}},
+        "finished_at": "2026-01-02T03:04:05Z",
+        **fields,
+    }
 
 
 def write(folder, told=None, document=None, inside="agent"):
@@ -105,9 +120,13 @@ def test_what_the_prompts_showed_is_noted_beside_its_step_and_counts_for_the_exa
 
 @pytest.mark.parametrize(
     "shown",
-    [{"purpose": "act", "examples": [["old"]]}, {"purpose": "act", "examples": [["old", True]]},
-     {"purpose": "look", "examples": []}, "act"],
-)  # fmt: skip
+    [
+        {"purpose": "act", "examples": [["old"]]},
+        {"purpose": "act", "examples": [["old", True]]},
+        {"purpose": "look", "examples": []},
+        "act",
+    ],
+)
 def test_what_was_shown_is_pairs(job, shown):
     write(job / "bad", document=shown_steps(shown))
     [trial] = read_job(job)
@@ -156,18 +175,29 @@ def test_what_teaches_nothing_is_refused_with_its_reason(job, told, document, wh
 
 
 def test_a_named_reward_counts_and_running_out_of_time_truncates(job):
-    write(job / "t", result(verifier_result={"rewards": {"a": 0.25, "b": 0}},
-                            exception_info={"exception_type": "AgentTimeoutError"}))  # fmt: skip
+    write(
+        job / "t",
+        result(
+            verifier_result={"rewards": {"a": 0.25, "b": 0}}, exception_info={"exception_type": "AgentTimeoutError"}
+        ),
+    )
     [trial] = read_job(job, reward_key="a")
     assert (trial.episode.steps[-1].reward, trial.episode.ending) == (0.25, "truncated")
 
 
 def test_a_trial_of_several_steps(job):
-    told = result(verifier_result=None, step_results=[
-        {"step_name": "one", "verifier_result": {"rewards": {"reward": 1}}},
-        {"step_name": "../../up", "verifier_result": {"rewards": {"reward": 1}}},
-        {"step_name": "two", "verifier_result": {"rewards": {"reward": 1}},
-         "agent_result": {"metadata": {"mode": "test"}}}])  # fmt: skip
+    told = result(
+        verifier_result=None,
+        step_results=[
+            {"step_name": "one", "verifier_result": {"rewards": {"reward": 1}}},
+            {"step_name": "../../up", "verifier_result": {"rewards": {"reward": 1}}},
+            {
+                "step_name": "two",
+                "verifier_result": {"rewards": {"reward": 1}},
+                "agent_result": {"metadata": {"mode": "test"}},
+            },
+        ],
+    )
     write(job / "t", told, inside="steps/one/agent")
     first, second, third = read_job(job)
     assert (first.name, first.episode.id) == ("t/one", f"{ID}/one")

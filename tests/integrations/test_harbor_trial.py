@@ -24,10 +24,20 @@ from seasoned.errors import NotFoundError
 from seasoned.integrations.harbor import LearnFromJob, SeasonedAgent, WithExamples, import_job
 
 WORK = ["Thought: make it.\nAction: echo hello > a.txt", "Thought: it is there.\nAction: cat a.txt", "Action: done"]
-LOOK = [f"Thought: where?\nAction: {command}" for command in (
-    "cat /tests/secret.txt", "cat /te'st's/*", "cd / && cat solution/solve.sh", "cat /logs/verifier/reward.txt",
-    "grep -r CANARY /", "cp -r /solution .", "ls -R /", "cat ../tests/secret.txt", "cd .. && cat solution/solve.sh",
-)]  # fmt: skip
+LOOK = [
+    f"Thought: where?\nAction: {command}"
+    for command in (
+        "cat /tests/secret.txt",
+        "cat /te'st's/*",
+        "cd / && cat solution/solve.sh",
+        "cat /logs/verifier/reward.txt",
+        "grep -r CANARY /",
+        "cp -r /solution .",
+        "ls -R /",
+        "cat ../tests/secret.txt",
+        "cd .. && cat solution/solve.sh",
+    )
+]
 TEST_SH = """\
 if [ "$(cat "${ROOT:?}/app/a.txt")" = hello ]; then reward=1; else reward=0; fi
 echo $reward > "${ROOT:?}/logs/verifier/reward.txt"
@@ -53,10 +63,13 @@ sys.addaudithook(_watch)
 def task(tmp_path):
     folder = tmp_path / "task"
     for name, content in {
-        "instruction.md": "Write hello into a.txt.", "task.toml": 'version = "1.0"\n',
-        "environment/Dockerfile": "FROM scratch\n", "tests/test.sh": TEST_SH, "tests/canary.txt": CANARY,
+        "instruction.md": "Write hello into a.txt.",
+        "task.toml": 'version = "1.0"\n',
+        "environment/Dockerfile": "FROM scratch\n",
+        "tests/test.sh": TEST_SH,
+        "tests/canary.txt": CANARY,
         "solution/solve.sh": f"# {CANARY}\n",
-    }.items():  # fmt: skip
+    }.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content)
     return folder
@@ -68,10 +81,12 @@ def run(task, tmp_path):
         ScriptedAgent.script = list(script)
         root = tmp_path / f"root-{len(LocalContainer.made)}"
         config = TrialConfig(
-            task=TaskConfig(path=task), trials_dir=tmp_path / "job", trial_name=f"trial-{len(LocalContainer.made)}",
+            task=TaskConfig(path=task),
+            trials_dir=tmp_path / "job",
+            trial_name=f"trial-{len(LocalContainer.made)}",
             agent=AgentConfig(import_path=path, kwargs=options),
             environment=EnvironmentConfig(import_path=CONTAINER, kwargs={"root": str(root)}),
-        )  # fmt: skip
+        )
 
         async def play():
             trial = await Trial.create(config)
@@ -153,8 +168,14 @@ def test_an_agent_in_test_mode_never_looks_at_the_grader_and_writes_to_no_memory
     trajectory = (folder / "agent" / "trajectory.json").read_text()
     seen = trajectory + json.dumps([[one.content for one in each.messages] for each in ScriptedAgent.requests])
     assert CANARY not in seen.replace("grep -r CANARY /", "")
-    forbidden = [task / "tests", task / "solution", folder / "verifier", container.root / "tests",
-                 container.root / "solution", container.root / "logs" / "verifier"]  # fmt: skip
+    forbidden = [
+        task / "tests",
+        task / "solution",
+        folder / "verifier",
+        container.root / "tests",
+        container.root / "solution",
+        container.root / "logs" / "verifier",
+    ]
     assert READ, "the watch saw nothing"
     assert not [path for path in READ if any(path.startswith(f"{one}") for one in forbidden)]
     assert memory_path.read_bytes() == before
@@ -220,9 +241,15 @@ class Told(BaseAgent):
             with pytest.raises(PermissionError, match="grader"):
                 await call
         assert environment.session_id
-        document = {"schema_version": "ATIF-v1.7", "session_id": "s", "agent": {"name": "told", "version": "1"},
-                    "steps": [{"step_id": 1, "source": "user", "message": instruction},
-                              {"step_id": 2, "source": "agent", "message": "echo hello > a.txt"}]}  # fmt: skip
+        document = {
+            "schema_version": "ATIF-v1.7",
+            "session_id": "s",
+            "agent": {"name": "told", "version": "1"},
+            "steps": [
+                {"step_id": 1, "source": "user", "message": instruction},
+                {"step_id": 2, "source": "agent", "message": "echo hello > a.txt"},
+            ],
+        }
         (self.logs_dir / "trajectory.json").write_text(json.dumps(document))
 
 
@@ -241,9 +268,10 @@ def test_a_wrapped_agent_is_given_examples_that_are_not_learned_again(run, memor
         assert [step.state for step in memory.episodes()[-1].steps] == ["Write hello into a.txt."]
 
 
-@pytest.mark.parametrize(("path", "options"), [
-    ("seasoned.integrations.harbor:WithExamples", {"agent": f"{Told.__module__}:Told"}), (SCRIPTED, {}),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("path", "options"),
+    [("seasoned.integrations.harbor:WithExamples", {"agent": f"{Told.__module__}:Told"}), (SCRIPTED, {})],
+)
 def test_a_trial_whose_mode_nobody_named_is_a_test(run, memory_path, path, options):
     result, _, folder = run(path, ["Make it.", *WORK], memory=str(memory_path), **options)
     assert result.exception_info is None, result.exception_info

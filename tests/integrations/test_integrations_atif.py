@@ -18,19 +18,35 @@ TRAJECTORY = {
     "steps": [
         {"step_id": 1, "timestamp": "2025-11-03T10:00:00Z", "source": "system", "message": "You are in a terminal."},
         {"step_id": 2, "timestamp": "2025-11-03T10:00:01Z", "source": "user", "message": "Make hello.txt."},
-        {"step_id": 3, "timestamp": "2025-11-03T10:00:05Z", "source": "agent", "message": "First a look.",
-         "reasoning_content": "I should look.",
-         "tool_calls": [
-             {"tool_call_id": "c1", "function_name": "bash", "arguments": {"keystrokes": "ls\n", "duration": 0.1}},
-             {"tool_call_id": "c2", "function_name": "pwd", "arguments": {}}],
-         "observation": {"results": [{"source_call_id": "c1", "content": ""},
-                                     {"source_call_id": "c2", "content": [{"type": "text", "text": "/root"}]}]},
-         "metrics": {"prompt_tokens": 520, "completion_tokens": 80, "cost_usd": 0.001}},
-        {"step_id": 4, "timestamp": "2025-11-03T10:00:09+00:00", "source": "agent", "message": "Done.",
-         "model_name": "claude-sonnet-4-5", "observation": {"results": [{"content": "hello.txt is there"}]}},
+        {
+            "step_id": 3,
+            "timestamp": "2025-11-03T10:00:05Z",
+            "source": "agent",
+            "message": "First a look.",
+            "reasoning_content": "I should look.",
+            "tool_calls": [
+                {"tool_call_id": "c1", "function_name": "bash", "arguments": {"keystrokes": "ls\n", "duration": 0.1}},
+                {"tool_call_id": "c2", "function_name": "pwd", "arguments": {}},
+            ],
+            "observation": {
+                "results": [
+                    {"source_call_id": "c1", "content": ""},
+                    {"source_call_id": "c2", "content": [{"type": "text", "text": "/root"}]},
+                ]
+            },
+            "metrics": {"prompt_tokens": 520, "completion_tokens": 80, "cost_usd": 0.001},
+        },
+        {
+            "step_id": 4,
+            "timestamp": "2025-11-03T10:00:09+00:00",
+            "source": "agent",
+            "message": "Done.",
+            "model_name": "claude-sonnet-4-5",
+            "observation": {"results": [{"content": "hello.txt is there"}]},
+        },
     ],
     "final_metrics": {"total_prompt_tokens": 1000, "total_steps": 4, "extra": {"reward": 0.5}},
-}  # fmt: skip
+}
 
 
 def read(*documents):
@@ -59,8 +75,12 @@ def test_a_trajectory_by_hand():
     ]
     assert episode.final_state == "hello.txt is there"
     assert (episode.id, episode.task, episode.model, episode.policy, episode.ending) == (
-        "t-1", "Make hello.txt.", "claude-sonnet-4-5", "terminus", "terminated",
-    )  # fmt: skip
+        "t-1",
+        "Make hello.txt.",
+        "claude-sonnet-4-5",
+        "terminus",
+        "terminated",
+    )
     assert found.created_at == 1762164009.0
     assert found.rewarded
 
@@ -133,8 +153,12 @@ def test_embedded_subagents_are_episodes_of_their_own():
         )
     )
     assert [r.reason[:14] if isinstance(r, Refusal) else r.episode.id for r in found] == [
-        "t-1", "t-2", "t-4", "schema_version", "t-5",
-    ]  # fmt: skip
+        "t-1",
+        "t-2",
+        "t-4",
+        "schema_version",
+        "t-5",
+    ]
 
 
 def with_step(**step):
@@ -161,7 +185,7 @@ REFUSED = [
     (with_step(source="agent", message="x", observation=[]), "observation is a JSON object"),
     (with_step(source="agent", message="x", timestamp="soon"), None),
     (changed(steps=[*TRAJECTORY["steps"][:3], {**TRAJECTORY["steps"][3], "timestamp": "soon"}]), "a time in ISO 8601"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("document", "said"), REFUSED, ids=[str(said) for _, said in REFUSED])

@@ -12,17 +12,27 @@ from hypothesis import strategies as st
 
 from seasoned.errors import InputError
 from seasoned.integrations import FORMATS, Accepted, Line, Refusal, bounded_lines, read_episodes
-from seasoned.integrations.reading import documents, parse_json
+from seasoned.integrations.json_input import documents, parse_json
 
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
 
 CHAT = {"id": "x", "messages": [{"role": "user", "content": "U"}, {"role": "assistant", "content": "A"}]}
-ATIF = {"schema_version": "ATIF-v1.7", "session_id": "x", "agent": {"name": "a", "version": "1"},
-        "steps": [{"step_id": 1, "source": "user", "message": "U"},
-                  {"step_id": 2, "source": "agent", "message": "A"}]}  # fmt: skip
-OTEL = {"trace_id": "x", "span_id": "1", "start_time": 1.0, "attributes": {
-    "gen_ai.operation.name": "chat", "gen_ai.input.messages": [{"role": "user", "content": "U"}],
-    "gen_ai.output.messages": [{"role": "assistant", "content": "A"}]}}  # fmt: skip
+ATIF = {
+    "schema_version": "ATIF-v1.7",
+    "session_id": "x",
+    "agent": {"name": "a", "version": "1"},
+    "steps": [{"step_id": 1, "source": "user", "message": "U"}, {"step_id": 2, "source": "agent", "message": "A"}],
+}
+OTEL = {
+    "trace_id": "x",
+    "span_id": "1",
+    "start_time": 1.0,
+    "attributes": {
+        "gen_ai.operation.name": "chat",
+        "gen_ai.input.messages": [{"role": "user", "content": "U"}],
+        "gen_ai.output.messages": [{"role": "assistant", "content": "A"}],
+    },
+}
 GOOD = {"openai": CHAT, "atif": ATIF, "otel": OTEL}
 PLACE = "@here@"
 WITH_PLACE = {
@@ -214,8 +224,12 @@ def test_values_are_found_however_they_are_printed(printed, mark):
 @given(st.lists(objects, max_size=4))
 def test_a_list_at_the_top_is_taken_apart(items):
     whole = json.dumps(items).encode()
-    one_each = [b"[", *(json.dumps(item).encode() + b"," for item in items[:-1]),
-                *(json.dumps(item).encode() for item in items[-1:]), b"]"]  # fmt: skip
+    one_each = [
+        b"[",
+        *(json.dumps(item).encode() + b"," for item in items[:-1]),
+        *(json.dumps(item).encode() for item in items[-1:]),
+        b"]",
+    ]
     for lines in ([whole], json.dumps(items, indent=2).encode().splitlines(), one_each):
         assert [document.value for document in documents(lines)] == items
 
@@ -260,42 +274,138 @@ def mutated(document):
 
 RICH = {
     "openai": [
-        {**CHAT, "reward": 1, "rewards": [1], "task": "t", "created": 1, "model": "m", "metadata": {"task": "t"},
-         "error": None, "finish_reason": "stop", "ending": "terminated"},
-        {"messages": [CHAT["messages"][0],
-                      {"role": "assistant", "content": [{"type": "text", "text": "x"}], "function_call": {"name": "f"},
-                       "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}]},
-                      {"role": "tool", "tool_call_id": "c", "content": "x"}]},
-        {"request": {"messages": CHAT["messages"], "model": "m"},
-         "response": {"id": "r", "choices": [{"message": CHAT["messages"][1], "finish_reason": "stop"}]}},
+        {
+            **CHAT,
+            "reward": 1,
+            "rewards": [1],
+            "task": "t",
+            "created": 1,
+            "model": "m",
+            "metadata": {"task": "t"},
+            "error": None,
+            "finish_reason": "stop",
+            "ending": "terminated",
+        },
+        {
+            "messages": [
+                CHAT["messages"][0],
+                {
+                    "role": "assistant",
+                    "content": [{"type": "text", "text": "x"}],
+                    "function_call": {"name": "f"},
+                    "tool_calls": [{"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}],
+                },
+                {"role": "tool", "tool_call_id": "c", "content": "x"},
+            ]
+        },
+        {
+            "request": {"messages": CHAT["messages"], "model": "m"},
+            "response": {"id": "r", "choices": [{"message": CHAT["messages"][1], "finish_reason": "stop"}]},
+        },
     ],
     "atif": [
-        {**ATIF, "trajectory_id": "t", "extra": {"reward": 1, "task": "t"}, "final_metrics": {"extra": {"reward": 1}},
-         "steps": [*ATIF["steps"], {"source": "agent", "message": [{"type": "text", "text": "x"}],
-                                    "timestamp": "2025-01-01",
-                                    "tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {"a": 1}}],
-                                    "observation": {"results": [{"source_call_id": "c", "content": "x"}]}}],
-         "subagent_trajectories": [ATIF]},
+        {
+            **ATIF,
+            "trajectory_id": "t",
+            "extra": {"reward": 1, "task": "t"},
+            "final_metrics": {"extra": {"reward": 1}},
+            "steps": [
+                *ATIF["steps"],
+                {
+                    "source": "agent",
+                    "message": [{"type": "text", "text": "x"}],
+                    "timestamp": "2025-01-01",
+                    "tool_calls": [{"tool_call_id": "c", "function_name": "f", "arguments": {"a": 1}}],
+                    "observation": {"results": [{"source_call_id": "c", "content": "x"}]},
+                },
+            ],
+            "subagent_trajectories": [ATIF],
+        }
     ],
     "otel": [
         OTEL,
-        {**OTEL, "status": {"code": 1}, "parent_id": "2", "end_time": "2025-01-01T00:00:00Z",
-         "attributes": {"gen_ai.conversation.id": "c", "gen_ai.tool.name": "f", "gen_ai.tool.call.arguments": "{}",
-                        "gen_ai.tool.call.result": [{"type": "text"}]},
-         "events": [{"name": "gen_ai.evaluation.result", "time": 1,
-                     "attributes": {"gen_ai.evaluation.score.value": 1}}]},
-        {**OTEL, "attributes": {"gen_ai.request.model": "m", "gen_ai.agent.name": "a"},
-         "events": [{"name": "gen_ai.user.message", "attributes": {"content": "x"}},
-                    {"name": "gen_ai.choice", "attributes": {"message": {"content": "x", "tool_calls": []}}}]},
-        {"resourceSpans": [{"scopeSpans": [{"spans": [
-            {"traceId": "a", "spanId": "b", "startTimeUnixNano": "1", "attributes": [
-                {"key": "gen_ai.input.messages", "value": {"arrayValue": {"values": [{"kvlistValue": {"values": [
-                    {"key": "role", "value": {"stringValue": "user"}}]}}]}}}]}]}]}]},
-        {"resourceLogs": [{"scopeLogs": [{"logRecords": [
-            {"traceId": "a", "spanId": "b", "timeUnixNano": "1", "eventName": "gen_ai.choice", "attributes": [],
-             "body": {"kvlistValue": {"values": [{"key": "message", "value": {"stringValue": "x"}}]}}}]}]}]},
+        {
+            **OTEL,
+            "status": {"code": 1},
+            "parent_id": "2",
+            "end_time": "2025-01-01T00:00:00Z",
+            "attributes": {
+                "gen_ai.conversation.id": "c",
+                "gen_ai.tool.name": "f",
+                "gen_ai.tool.call.arguments": "{}",
+                "gen_ai.tool.call.result": [{"type": "text"}],
+            },
+            "events": [
+                {"name": "gen_ai.evaluation.result", "time": 1, "attributes": {"gen_ai.evaluation.score.value": 1}}
+            ],
+        },
+        {
+            **OTEL,
+            "attributes": {"gen_ai.request.model": "m", "gen_ai.agent.name": "a"},
+            "events": [
+                {"name": "gen_ai.user.message", "attributes": {"content": "x"}},
+                {"name": "gen_ai.choice", "attributes": {"message": {"content": "x", "tool_calls": []}}},
+            ],
+        },
+        {
+            "resourceSpans": [
+                {
+                    "scopeSpans": [
+                        {
+                            "spans": [
+                                {
+                                    "traceId": "a",
+                                    "spanId": "b",
+                                    "startTimeUnixNano": "1",
+                                    "attributes": [
+                                        {
+                                            "key": "gen_ai.input.messages",
+                                            "value": {
+                                                "arrayValue": {
+                                                    "values": [
+                                                        {
+                                                            "kvlistValue": {
+                                                                "values": [
+                                                                    {"key": "role", "value": {"stringValue": "user"}}
+                                                                ]
+                                                            }
+                                                        }
+                                                    ]
+                                                }
+                                            },
+                                        }
+                                    ],
+                                }
+                            ]
+                        }
+                    ]
+                }
+            ]
+        },
+        {
+            "resourceLogs": [
+                {
+                    "scopeLogs": [
+                        {
+                            "logRecords": [
+                                {
+                                    "traceId": "a",
+                                    "spanId": "b",
+                                    "timeUnixNano": "1",
+                                    "eventName": "gen_ai.choice",
+                                    "attributes": [],
+                                    "body": {
+                                        "kvlistValue": {"values": [{"key": "message", "value": {"stringValue": "x"}}]}
+                                    },
+                                }
+                            ]
+                        }
+                    ]
+                }
+            ]
+        },
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", sorted(RICH))

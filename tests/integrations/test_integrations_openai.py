@@ -18,8 +18,11 @@ SHOP = {
             "role": "assistant",
             "content": "Let me look.",
             "tool_calls": [
-                {"id": "c1", "type": "function",
-                 "function": {"name": "get_order", "arguments": '{"order": 4417, "fields": ["status"]}'}},
+                {
+                    "id": "c1",
+                    "type": "function",
+                    "function": {"name": "get_order", "arguments": '{"order": 4417, "fields": ["status"]}'},
+                },
                 {"id": "c2", "type": "function", "function": {"name": "get_time", "arguments": ""}},
             ],
         },
@@ -31,7 +34,7 @@ SHOP = {
     "reward": 1,
     "created": 1700000000,
     "anything": {"else": True},
-}  # fmt: skip
+}
 
 
 def read(*records):
@@ -60,8 +63,11 @@ def test_a_transcript_by_hand():
     ]
     assert episode.final_state == "Thanks!\n[image]"
     assert (episode.id, episode.task, episode.model, episode.ending) == (
-        "chat-17", "Where is order 4417?", "gpt-4o-mini", "terminated",
-    )  # fmt: skip
+        "chat-17",
+        "Where is order 4417?",
+        "gpt-4o-mini",
+        "terminated",
+    )
     assert (found.line, found.created_at, found.rewarded) == (1, 1700000000.0, True)
 
 
@@ -134,8 +140,11 @@ def test_a_greeting_is_no_decision_but_is_told():
 
 
 def test_thoughts_are_no_actions():
-    messages = [{"role": "user", "content": "U"}, {"role": "assistant", "content": "", "reasoning_content": "hm"},
-                {"role": "assistant", "content": "A", "reasoning_content": "so"}]  # fmt: skip
+    messages = [
+        {"role": "user", "content": "U"},
+        {"role": "assistant", "content": "", "reasoning_content": "hm"},
+        {"role": "assistant", "content": "A", "reasoning_content": "so"},
+    ]
     assert [s.action for s in one({"messages": messages}).episode.steps] == ["A"]
 
 
@@ -168,8 +177,11 @@ def test_rewards(fields, expected, rewarded):
 
 def test_a_turns_reward_lands_on_its_last_call():
     calls = [{"id": str(n), "type": "function", "function": {"name": "f", "arguments": {"n": n}}} for n in range(2)]
-    messages = [{"role": "user", "content": "U"}, {"role": "assistant", "tool_calls": calls, "reward": 2.0},
-                {"role": "assistant", "content": "A"}]  # fmt: skip
+    messages = [
+        {"role": "user", "content": "U"},
+        {"role": "assistant", "tool_calls": calls, "reward": 2.0},
+        {"role": "assistant", "content": "A"},
+    ]
     assert [s.reward for s in one({"messages": messages}).episode.steps] == [0.0, 2.0, 0.0]
     for message in messages:
         message.pop("reward", None)
@@ -203,8 +215,12 @@ def test_a_logged_call_is_its_answer_alone():
     episode = found.episode
     assert [(s.state, s.action, s.reward) for s in episode.steps] == [("V", "B", 0.5)]
     assert (episode.id, episode.model, episode.subject, episode.ending, episode.task) == (
-        "chatcmpl-1", "gpt-4o-2024", "ann", "truncated", "U",
-    )  # fmt: skip
+        "chatcmpl-1",
+        "gpt-4o-2024",
+        "ann",
+        "truncated",
+        "U",
+    )
     assert found.created_at == 1700000000.0
 
 
@@ -247,7 +263,7 @@ REFUSED = [
     (says("U", "A", created="yesterday"), "a time in ISO 8601"),
     ({"request": {"messages": []}, "response": {"choices": []}}, "the one that was acted on"),
     ({"request": {"messages": []}, "response": {"choices": [{}, {}]}}, "the one that was acted on"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("record", "said"), REFUSED, ids=[said for _, said in REFUSED])

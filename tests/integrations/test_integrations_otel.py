@@ -9,8 +9,8 @@ import pytest
 
 from seasoned.errors import InputError, UnknownNameError
 from seasoned.integrations import FORMATS, Accepted, Refusal, read_episodes
+from seasoned.integrations.json_input import documents
 from seasoned.integrations.otel import read_otel
-from seasoned.integrations.reading import documents
 
 SECOND = 1_000_000_000
 START = 1_700_000_000 * SECOND
@@ -73,9 +73,11 @@ def flat(otlp):
         "end_time": int(otlp["endTimeUnixNano"]) / SECOND,
         "status": {"status_code": "UNSET"},
         "attributes": attributes(otlp["attributes"]),
-        "events": [{"name": e["name"], "timestamp": START / SECOND, "attributes": attributes(e["attributes"])}
-                   for e in otlp["events"]],
-    }  # fmt: skip
+        "events": [
+            {"name": e["name"], "timestamp": START / SECOND, "attributes": attributes(e["attributes"])}
+            for e in otlp["events"]
+        ],
+    }
 
 
 def request(*spans):
@@ -86,9 +88,14 @@ def text(role, content):
     return {"role": role, "parts": [{"type": "text", "content": content}]}
 
 
-CALL = {"role": "assistant", "finish_reason": "tool_call",
-        "parts": [{"type": "reasoning", "content": "look it up"},
-                  {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"order": 4417}}]}  # fmt: skip
+CALL = {
+    "role": "assistant",
+    "finish_reason": "tool_call",
+    "parts": [
+        {"type": "reasoning", "content": "look it up"},
+        {"type": "tool_call", "id": "c1", "name": "get_order", "arguments": {"order": 4417}},
+    ],
+}
 RESULT = {"role": "tool", "parts": [{"type": "tool_call_response", "id": "c1", "response": "shipped"}]}
 HELLO = [text("user", "Where is order 4417?")]
 ANSWER = {**text("assistant", "It was shipped."), "finish_reason": "stop"}
@@ -160,8 +167,13 @@ def test_a_conversation_by_hand():
         ("shipped", "It was shipped.", 1.0),
     ]
     assert (episode.id, episode.task, episode.model, episode.policy, episode.ending, episode.final_state) == (
-        "conv-1", "Where is order 4417?", "gpt-4o-2024", "desk", "terminated", None,
-    )  # fmt: skip
+        "conv-1",
+        "Where is order 4417?",
+        "gpt-4o-2024",
+        "desk",
+        "terminated",
+        None,
+    )
     assert found.created_at == 1_700_000_003.5
     assert found.rewarded
 
@@ -194,8 +206,11 @@ def test_without_a_conversation_id_it_is_the_trace():
 
 
 def test_one_conversation_over_two_traces_and_a_tool_span_that_does_not_know_it():
-    spans = [chat(1, HELLO, [CALL], trace="cc" * 16), tool(2, trace="cc" * 16),
-             chat(3, [*HELLO, CALL, RESULT], [ANSWER], trace="dd" * 16)]  # fmt: skip
+    spans = [
+        chat(1, HELLO, [CALL], trace="cc" * 16),
+        tool(2, trace="cc" * 16),
+        chat(3, [*HELLO, CALL, RESULT], [ANSWER], trace="dd" * 16),
+    ]
     assert told(one(*spans)) == told(one(*CONVERSATION[1:]))
 
 
@@ -228,35 +243,57 @@ OLD_CALLS = [{"id": "c1", "type": "function", "function": {"name": "get_order", 
     ("first", "second"),
     [
         (
-            [("gen_ai.user.message", {"content": "Where is order 4417?"}),
-             ("gen_ai.choice", {"index": 0, "message": json.dumps({"tool_calls": OLD_CALLS})})],
-            [("gen_ai.user.message", {"content": "Where is order 4417?"}),
-             ("gen_ai.assistant.message", {"tool_calls": json.dumps(OLD_CALLS)}),
-             ("gen_ai.tool.message", {"id": "c1", "content": "shipped"}),
-             ("gen_ai.choice", {"index": 0, "message": {"content": "It was shipped."}})],
+            [
+                ("gen_ai.user.message", {"content": "Where is order 4417?"}),
+                ("gen_ai.choice", {"index": 0, "message": json.dumps({"tool_calls": OLD_CALLS})}),
+            ],
+            [
+                ("gen_ai.user.message", {"content": "Where is order 4417?"}),
+                ("gen_ai.assistant.message", {"tool_calls": json.dumps(OLD_CALLS)}),
+                ("gen_ai.tool.message", {"id": "c1", "content": "shipped"}),
+                ("gen_ai.choice", {"index": 0, "message": {"content": "It was shipped."}}),
+            ],
         ),
         (
-            [("gen_ai.user.message", {"gen_ai.event.content": json.dumps(QUESTION)}),
-             ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"tool_calls": OLD_CALLS}})})],
-            [("gen_ai.tool.message", {"gen_ai.event.content": json.dumps({"id": "c1", "content": "shipped"})}),
-             ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"content": "It was shipped."}})})],
+            [
+                ("gen_ai.user.message", {"gen_ai.event.content": json.dumps(QUESTION)}),
+                ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"tool_calls": OLD_CALLS}})}),
+            ],
+            [
+                ("gen_ai.tool.message", {"gen_ai.event.content": json.dumps({"id": "c1", "content": "shipped"})}),
+                ("gen_ai.choice", {"gen_ai.event.content": json.dumps({"message": {"content": "It was shipped."}})}),
+            ],
         ),
         (
-            [("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([QUESTION])}),
-             ("gen_ai.content.completion",
-              {"gen_ai.completion": json.dumps([{"role": "assistant", "tool_calls": OLD_CALLS}])})],
-            [("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([{"role": "tool", "content": "shipped"}])}),
-             ("gen_ai.content.completion", {"gen_ai.completion": "It was shipped."})],
+            [
+                ("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([QUESTION])}),
+                (
+                    "gen_ai.content.completion",
+                    {"gen_ai.completion": json.dumps([{"role": "assistant", "tool_calls": OLD_CALLS}])},
+                ),
+            ],
+            [
+                ("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps([{"role": "tool", "content": "shipped"}])}),
+                ("gen_ai.content.completion", {"gen_ai.completion": "It was shipped."}),
+            ],
         ),
         (
-            [("gen_ai.client.inference.operation.details",
-              {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([CALL])})],
-            [("gen_ai.client.inference.operation.details",
-              {"gen_ai.input.messages": [RESULT], "gen_ai.output.messages": [ANSWER]})],
+            [
+                (
+                    "gen_ai.client.inference.operation.details",
+                    {"gen_ai.input.messages": json.dumps(HELLO), "gen_ai.output.messages": json.dumps([CALL])},
+                )
+            ],
+            [
+                (
+                    "gen_ai.client.inference.operation.details",
+                    {"gen_ai.input.messages": [RESULT], "gen_ai.output.messages": [ANSWER]},
+                )
+            ],
         ),
     ],
     ids=["attributes", "json", "prompt", "details"],
-)  # fmt: skip
+)
 def test_messages_as_events(first, second):
     operation = {"gen_ai.operation.name": "chat", "gen_ai.conversation.id": "conv-1"}
     spans = [span(1, operation, events=first), span(2, operation, events=second)]
@@ -268,10 +305,13 @@ def test_messages_as_events(first, second):
 
 def log(number, name, attributes, body=None):
     return {
-        "timeUnixNano": str(START + number * SECOND), "eventName": name, "traceId": "ab" * 16,
-        "spanId": f"{number:016x}", "attributes": otlp_attributes(attributes),
+        "timeUnixNano": str(START + number * SECOND),
+        "eventName": name,
+        "traceId": "ab" * 16,
+        "spanId": f"{number:016x}",
+        "attributes": otlp_attributes(attributes),
         **({} if body is None else {"body": otlp_value(body)}),
-    }  # fmt: skip
+    }
 
 
 def logs(*records):
@@ -314,10 +354,15 @@ def test_evaluations():
         ([*CONVERSATION[:-1], chat(3, [RESULT], [ANSWER], status={"code": "STATUS_CODE_ERROR"})], "aborted"),
         ([*CONVERSATION[:3], {**tool(2), "status": {"code": 2}}, CONVERSATION[-1]], "terminated"),
         ([*CONVERSATION[:-1], chat(3, [RESULT], [{**ANSWER, "finish_reason": "length"}])], "truncated"),
-        ([*CONVERSATION[:-1], chat(3, [RESULT], [ANSWER], attributes={"gen_ai.response.finish_reasons": ["length"]})],
-         "terminated"),  # the message says stop
+        (
+            [
+                *CONVERSATION[:-1],
+                chat(3, [RESULT], [ANSWER], attributes={"gen_ai.response.finish_reasons": ["length"]}),
+            ],
+            "terminated",
+        ),  # the message says stop
     ],
-)  # fmt: skip
+)
 def test_endings(spans, ending):
     assert one(*spans).episode.ending == ending
 
@@ -347,7 +392,7 @@ SPANS_REFUSED = [
     ({**broken(), "attributes": [{"key": "gen_ai.x", "value": {"intValue": 1, "boolValue": True}}]}, "it has one kind"),
     ({**broken(), "attributes": [*broken()["attributes"], *broken()["attributes"]]}, "there once"),
     ({**broken(), "attributes": "x"}, "attributes is a list"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("bad", "said"), SPANS_REFUSED, ids=[said for _, said in SPANS_REFUSED])
@@ -373,7 +418,7 @@ CONVERSATIONS_REFUSED = [
     ([broken(**{"gen_ai.input.messages": "7"})], "is a list"),
     ([broken(**{"gen_ai.input.messages": json.dumps([text("user", "\0")])})], "NUL"),
     ([agent(events=[evaluation("good")]), *CONVERSATION[1:]], "a score is a number"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("spans", "said"), CONVERSATIONS_REFUSED, ids=[said for _, said in CONVERSATIONS_REFUSED])
@@ -386,10 +431,14 @@ def test_what_is_refused_and_why(spans, said):
 
 @pytest.mark.parametrize(
     ("value", "said"),
-    [({"resourceMetrics": []}, "telemetry has resourceSpans"), ({"messages": []}, "or a trace id"),
-     (7, "a JSON object"),
-     ({"resourceSpans": 7}, "resourceSpans is a list"), ({"resourceSpans": [{"scopeSpans": [7]}]}, "a JSON object")],
-)  # fmt: skip
+    [
+        ({"resourceMetrics": []}, "telemetry has resourceSpans"),
+        ({"messages": []}, "or a trace id"),
+        (7, "a JSON object"),
+        ({"resourceSpans": 7}, "resourceSpans is a list"),
+        ({"resourceSpans": [{"scopeSpans": [7]}]}, "a JSON object"),
+    ],
+)
 def test_other_files_are_refused(value, said):
     [refusal, accepted] = read(value, request(*CONVERSATION))
     assert refusal.line == 1

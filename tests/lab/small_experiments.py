@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from seasoned.lab.experiments.results import load_results
-from seasoned.lab.experiments.suite_reading import read_suite
+from seasoned.lab.results.run_results import load_results
+from seasoned.lab.suites.suite_toml import read_suite
 from seasoned.memory import Memory
 
 HERE = Path(__file__).parent

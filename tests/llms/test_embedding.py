@@ -9,11 +9,11 @@ import pytest
 from chat_server import ChatServer
 
 from seasoned import errors
-from seasoned.core.vectors import CosineIndex
-from seasoned.llms.embedding import ScriptedEmbedder
-from seasoned.llms.embedding_cache import CachedEmbedder
-from seasoned.llms.embedding_endpoint import EndpointEmbedder
-from seasoned.llms.embedding_local import LocalEmbedder
+from seasoned.core.cosine_index import CosineIndex
+from seasoned.llms.cache.vector_cache import CachedEmbedder
+from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
+from seasoned.llms.embeddings.endpoint_embedder import EndpointEmbedder
+from seasoned.llms.embeddings.local_embedder import LocalEmbedder
 from seasoned.protocols import Usage
 from seasoned.protocols.models import Embedder
 from seasoned.testing.embedders import check_embedder

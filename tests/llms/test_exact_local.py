@@ -8,9 +8,9 @@ from statistics import NormalDist
 import pytest
 
 from seasoned.errors import InputError, MissingExtraError
-from seasoned.llms.exact import ExactReader
-from seasoned.llms.local_scoring import LocalScorer
-from seasoned.llms.scores import TextScorer
+from seasoned.llms.priors.exact import ExactReader
+from seasoned.llms.providers.local_scorer import LocalScorer
+from seasoned.llms.wire.text_scores import TextScorer
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReader
 
 QUESTION = (Message("system", "Answer in one word."), Message("user", "Go north or south?"))

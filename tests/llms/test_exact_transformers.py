@@ -11,11 +11,11 @@ torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers")
 
 from seasoned.errors import InputError, ModelAnswerError, ModelUnavailableError  # noqa: E402
-from seasoned.llms.branching import score_branches, usable_layout  # noqa: E402
-from seasoned.llms.exact import ExactReader  # noqa: E402
-from seasoned.llms.modulated import ModulatedLogits  # noqa: E402
-from seasoned.llms.scores import TextScorer  # noqa: E402
-from seasoned.llms.transformers import TransformersModel  # noqa: E402
+from seasoned.llms.priors.exact import ExactReader  # noqa: E402
+from seasoned.llms.priors.modulated_logits import ModulatedLogits  # noqa: E402
+from seasoned.llms.providers.transformers import TransformersModel  # noqa: E402
+from seasoned.llms.providers.tree_attention import score_branches, usable_layout  # noqa: E402
+from seasoned.llms.wire.text_scores import TextScorer  # noqa: E402
 from seasoned.protocols import Message, PriorReader, PriorReading  # noqa: E402
 
 pytestmark = pytest.mark.transformers
@@ -82,7 +82,7 @@ def llama(tokenizer):
 @pytest.fixture(scope="module")
 def smollm():
     from seasoned.errors import MissingExtraError
-    from seasoned.llms.local import default_model_path
+    from seasoned.llms.providers.local import default_model_path
 
     try:
         path = default_model_path()
@@ -222,9 +222,12 @@ def generate(model, scores, processor, n, **settings):
     torch.manual_seed(7)
     prompt = torch.tensor([scores.prompt_ids])
     made = model.model.generate(
-        prompt, attention_mask=torch.ones_like(prompt), logits_processor=[processor], num_return_sequences=n,
+        prompt,
+        attention_mask=torch.ones_like(prompt),
+        logits_processor=[processor],
+        num_return_sequences=n,
         **{**processor.settings, **settings},
-    )  # fmt: skip
+    )
     ends = set(scores.end_token_ids)
     return [tuple(itertools.takewhile(lambda t: t not in ends, row[prompt.shape[1] :].tolist())) for row in made]
 

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError, ModelAnswerError
-from seasoned.llms.modulated import ModulatedLogits, TriePolicy
-from seasoned.llms.scores import TextScores, check_continuation
-from seasoned.llms.trie import END, TokenTrie
+from seasoned.llms.priors.modulated_logits import ModulatedLogits, TriePolicy
+from seasoned.llms.wire.text_scores import TextScores, check_continuation
+from seasoned.llms.wire.token_trie import END, TokenTrie
 from seasoned.protocols import Usage
 
 TOKENS = 3  # and the end, token 3

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seasoned import errors
 from seasoned.llms import ScriptedLLM, label_prior, label_prompt, reader_for
-from seasoned.llms.exact import ExactReader
+from seasoned.llms.priors.exact import ExactReader
 from seasoned.protocols import Completion, Message, TokenLogprob, Usage
 
 

@@ -11,7 +11,7 @@ from chat_server import ChatServer, answer
 
 from seasoned import errors
 from seasoned.llms import open_llm
-from seasoned.llms.litellm import LiteLLM
+from seasoned.llms.providers.litellm import LiteLLM
 from seasoned.protocols import LLM, CompletionRequest, Message, Tool
 from seasoned.testing import check_llm
 

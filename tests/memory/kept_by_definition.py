@@ -96,8 +96,11 @@ class Model:
     def say(self, event):
         for old in self.said:
             if (old.ordinal, old.step, old.source, old.author) == (
-                event.ordinal, event.step, event.source, event.author,
-            ):  # fmt: skip
+                event.ordinal,
+                event.step,
+                event.source,
+                event.author,
+            ):
                 old.revoked = True
         self.said.append(event)
 
@@ -132,8 +135,11 @@ class Model:
         return one.episode.ending != "aborted" and not self.is_held(one)
 
     def is_heard(self, event):
-        of_events = [q for q in self.held if not q.lifted and not any(
-            getattr(q.selection, name) is not None for name in ("episode", *OF_EPISODES))]  # fmt: skip
+        of_events = [
+            q
+            for q in self.held
+            if not q.lifted and not any(getattr(q.selection, name) is not None for name in ("episode", *OF_EPISODES))
+        ]
         return not event.revoked and not any(q.covers(event.created_at, source=event.source) for q in of_events)
 
     def raw(self):
@@ -155,8 +161,10 @@ class Model:
             self.encoder,
             [Kept(new[one.ordinal], one.episode, one.created_at) for one in self.kept],
             [Said(**{**vars(event), "ordinal": new[event.ordinal]}) for event in self.said],
-            self.held, list(spellings), len(self.kept),
-        )  # fmt: skip
+            self.held,
+            list(spellings),
+            len(self.kept),
+        )
 
 
 def changed(episode, **values):
@@ -173,21 +181,38 @@ def check(memory, model, questions):
     derived = {gamma: [returns(raw.rewards(at), gamma) for at in range(len(raw.episodes))] for gamma in (0.5, 1.0)}
     for state, threshold, k, gamma, power, decay, task in questions:
         expected = [
-            (float(near), raw.episodes[at].id, step, raw.episodes[at].steps[step].action,
-             float(raw.rewards(at)[step]), float(derived[gamma][at][step]))
+            (
+                float(near),
+                raw.episodes[at].id,
+                step,
+                raw.episodes[at].steps[step].action,
+                float(raw.rewards(at)[step]),
+                float(derived[gamma][at][step]),
+            )
             for near, at, step in raw.live(state, threshold)[:k]
-        ]  # fmt: skip
+        ]
         found = [
-            (n.similarity, n.experience.episode_id, n.experience.step, n.experience.action, n.experience.reward,
-             n.experience.return_)
+            (
+                n.similarity,
+                n.experience.episode_id,
+                n.experience.step,
+                n.experience.action,
+                n.experience.reward,
+                n.experience.return_,
+            )
             for n in memory.search(state, k, float(threshold), gamma=gamma)
-        ]  # fmt: skip
+        ]
         assert found == expected
         for unit in ("steps", "states"):
             question = {
-                "k": k, "unit": unit, "threshold": threshold, "gamma": gamma, "similarity_power": power,
-                "decay": decay, "exclude_task": task,
-            }  # fmt: skip
+                "k": k,
+                "unit": unit,
+                "threshold": threshold,
+                "gamma": gamma,
+                "similarity_power": power,
+                "decay": decay,
+                "exclude_task": task,
+            }
             table, n_states = raw.evidence(state, **question)
             seen = memory.evidence(state, **{**question, "threshold": float(threshold)})
             assert seen.n_states == n_states
@@ -210,9 +235,11 @@ def check_stats(stats, model, raw):
     episodes = [one.episode for one in model.kept]
     texts = {step.state for e in episodes for step in e.steps} | {e.final_state for e in episodes} - {None}
     assert (stats.episodes, stats.aborted, stats.steps, stats.feedback) == (
-        len(episodes), sum(e.ending == "aborted" for e in episodes), sum(len(e.steps) for e in episodes),
+        len(episodes),
+        sum(e.ending == "aborted" for e in episodes),
+        sum(len(e.steps) for e in episodes),
         len(model.said),
-    )  # fmt: skip
+    )
     assert (stats.states, stats.distinct_states) == (len(texts), len({model.encoder.features(t) for t in texts}))
     assert (stats.actions, stats.tasks) == (len(model.spellings), len({e.task for e in episodes}))
     live = [at for at, e in enumerate(raw.episodes) if e.ending != "aborted"]
@@ -291,9 +318,16 @@ class Twins:
         else:
             id_ = uuid.uuid4().hex
             record = {
-                "type": "feedback", "id": id_, "episode_id": one.episode.id, "step": step, "reward": reward,
-                "weight": weight, "source": source, "author": author, "created_at": created_at,
-            }  # fmt: skip
+                "type": "feedback",
+                "id": id_,
+                "episode_id": one.episode.id,
+                "step": step,
+                "reward": reward,
+                "weight": weight,
+                "source": source,
+                "author": author,
+                "created_at": created_at,
+            }
             memory.import_lines([json.dumps(record)])
         value = Fraction(reward) * Fraction(weight)
         self.model.say(Said(id_, one.ordinal, step, value, source, author, created_at))
@@ -329,8 +363,11 @@ class Twins:
         dry = memory.prune(Budget(steps=steps), dry_run=True)
         done = memory.prune(Budget(steps=steps))
         assert (done.episodes, done.steps, done.bytes, done.reasons) == (
-            dry.episodes, dry.steps, dry.bytes, dry.reasons,
-        )  # fmt: skip
+            dry.episodes,
+            dry.steps,
+            dry.bytes,
+            dry.reasons,
+        )
         assert len(memory) <= steps
         self.model.take({one.ordinal for one in self.model.kept if one.episode.id in done.episodes})
 
@@ -371,9 +408,14 @@ STEPS = st.builds(Step, STATES, ACTIONS, REWARDS, st.sampled_from([None, {"go": 
 
 def _episodes(ending, *, min_steps):
     return st.builds(
-        Episode, task=st.sampled_from(["t1", "t2"]), steps=st.lists(STEPS, min_size=min_steps, max_size=3),
-        final_state=st.none() | STATES, ending=ending, subject=st.none() | PEOPLE, **MAYBE,
-    )  # fmt: skip
+        Episode,
+        task=st.sampled_from(["t1", "t2"]),
+        steps=st.lists(STEPS, min_size=min_steps, max_size=3),
+        final_state=st.none() | STATES,
+        ending=ending,
+        subject=st.none() | PEOPLE,
+        **MAYBE,
+    )
 
 
 ENDED = _episodes(st.sampled_from(["terminated", "truncated"]), min_steps=1)
@@ -391,22 +433,33 @@ SELECTIONS = st.one_of(
     st.builds(_selection, st.sampled_from([{"source": "human"}, {"source": "judge"}]), WINDOWS),
     st.builds(
         _selection,
-        st.sampled_from([
-            {"task": "t1"}, {"model": "model 1"}, {"policy": "policy 1"}, {"arm": "arm 2"}, {"subject": "ann"},
-            {"task": "t2", "model": "model 2"},
-        ]),
+        st.sampled_from(
+            [
+                {"task": "t1"},
+                {"model": "model 1"},
+                {"policy": "policy 1"},
+                {"arm": "arm 2"},
+                {"subject": "ann"},
+                {"task": "t2", "model": "model 2"},
+            ]
+        ),
         WINDOWS,
     ),
     st.builds(_selection, st.just({}), WINDOWS.filter(bool)),
-)  # fmt: skip
+)
 ADDS = st.tuples(st.just("add"), EPISODES, st.none() | TIMES)
 SAYS = st.tuples(
-    st.just("say"), st.integers(0, 9), st.integers(0, 9), REWARDS, st.sampled_from(["human", "judge"]),
-    st.sampled_from([None, "ann", "bob", "cas"]), st.sampled_from([1.0, 0.5, -2.0]), st.none() | TIMES,
-)  # fmt: skip
+    st.just("say"),
+    st.integers(0, 9),
+    st.integers(0, 9),
+    REWARDS,
+    st.sampled_from(["human", "judge"]),
+    st.sampled_from([None, "ann", "bob", "cas"]),
+    st.sampled_from([1.0, 0.5, -2.0]),
+    st.none() | TIMES,
+)
 QUARANTINES = st.one_of(
-    st.tuples(st.just("quarantine"), SELECTIONS),
-    st.tuples(st.just("quarantine"), st.none(), st.integers(0, 9)),
+    st.tuples(st.just("quarantine"), SELECTIONS), st.tuples(st.just("quarantine"), st.none(), st.integers(0, 9))
 )
 LIFTS = st.tuples(st.just("lift"), st.integers(0, 9))
 OTHERS = st.one_of(
@@ -418,12 +471,17 @@ OTHERS = st.one_of(
 )
 QUESTIONS = st.lists(
     st.tuples(
-        STATES, st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]), st.sampled_from([1, 2, 30]),
-        st.sampled_from([0.5, 1.0]), st.sampled_from([0.0, 1.0]), st.sampled_from([1.0, 0.5]),
+        STATES,
+        st.sampled_from([Fraction(0), Fraction(1, 2), Fraction(1)]),
+        st.sampled_from([1, 2, 30]),
+        st.sampled_from([0.5, 1.0]),
+        st.sampled_from([0.0, 1.0]),
+        st.sampled_from([1.0, 0.5]),
         st.sampled_from([None, "t1"]),
     ),
-    min_size=1, max_size=2,
-)  # fmt: skip
+    min_size=1,
+    max_size=2,
+)
 
 
 def histories(*more, min_size=4, max_size=12):

@@ -56,14 +56,36 @@ class PostgresServer:
             for path in (folder, secret):
                 os.chown(path, _NOBODY, _NOBODY)
         subprocess.run(
-            [self._bin / "initdb", "-D", folder / "data", "-U", "postgres", "-A", "scram-sha-256", "-E", "UTF8",
-             "--locale=C", "--no-sync", f"--pwfile={secret}"],
-            check=True, capture_output=True, cwd=folder, env={"TZ": "UTC", "LC_ALL": "C"}, **self._user,
-        )  # fmt: skip
+            [
+                self._bin / "initdb",
+                "-D",
+                folder / "data",
+                "-U",
+                "postgres",
+                "-A",
+                "scram-sha-256",
+                "-E",
+                "UTF8",
+                "--locale=C",
+                "--no-sync",
+                f"--pwfile={secret}",
+            ],
+            check=True,
+            capture_output=True,
+            cwd=folder,
+            env={"TZ": "UTC", "LC_ALL": "C"},
+            **self._user,
+        )
         self._settings = {
-            "port": str(self.port), "listen_addresses": "127.0.0.1", "unix_socket_directories": str(folder),
-            "max_connections": "100", "shared_buffers": "64MB", "fsync": "off", "max_wal_size": "1GB", **settings,
-        }  # fmt: skip
+            "port": str(self.port),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": str(folder),
+            "max_connections": "100",
+            "shared_buffers": "64MB",
+            "fsync": "off",
+            "max_wal_size": "1GB",
+            **settings,
+        }
         self.start()
 
     def _binaries(self) -> Path:
@@ -82,9 +104,12 @@ class PostgresServer:
         options = [f"-c{name}={value}" for name, value in self._settings.items()]
         self._watch = subprocess.Popen(
             ["sh", "-c", _WATCH, "sh", self._bin / "postgres", "-D", self.folder / "data", *options],
-            stdin=subprocess.PIPE, cwd=self.folder, start_new_session=True,
-            env={"TZ": "UTC", "LC_ALL": "C", "PATH": os.environ["PATH"], "LOG": str(self.log)}, **self._user,
-        )  # fmt: skip
+            stdin=subprocess.PIPE,
+            cwd=self.folder,
+            start_new_session=True,
+            env={"TZ": "UTC", "LC_ALL": "C", "PATH": os.environ["PATH"], "LOG": str(self.log)},
+            **self._user,
+        )
         deadline = time.monotonic() + 60
         while True:
             try:

@@ -174,12 +174,22 @@ def test_a_closed_memory_says_so():
     memory.close()
     memory.close()
     calls = (
-        lambda: memory.search("x"), lambda: memory.add(Episode("t", [Step("x", "a")])), memory.stats, memory.verify,
-        lambda: len(memory), lambda: memory.get("e1"), memory.episodes, memory.events, lambda: list(memory.export()),
-        lambda: memory.feedback("e1", 1.0), lambda: memory.import_lines([]), lambda: memory.add_many([]),
-        lambda: memory.evidence("x", k=1, unit="states", threshold=0.0), lambda: memory.revoke("x"),
+        lambda: memory.search("x"),
+        lambda: memory.add(Episode("t", [Step("x", "a")])),
+        memory.stats,
+        memory.verify,
+        lambda: len(memory),
+        lambda: memory.get("e1"),
+        memory.episodes,
+        memory.events,
+        lambda: list(memory.export()),
+        lambda: memory.feedback("e1", 1.0),
+        lambda: memory.import_lines([]),
+        lambda: memory.add_many([]),
+        lambda: memory.evidence("x", k=1, unit="states", threshold=0.0),
+        lambda: memory.revoke("x"),
         lambda: memory.episode("t"),
-    )  # fmt: skip
+    )
     for call in calls:
         with pytest.raises(StoreError) as caught:
             call()

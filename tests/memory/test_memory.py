@@ -60,8 +60,14 @@ def test_what_was_added_comes_back(memory):
     full = Episode(
         "checkout",
         [Step("page:cart", "click(pay)", -1, {"click(pay)": -0.1, "back": -3.0}, 0.9), Step("é\x00 ✓ 𝒳", "Ö  ö", 2)],
-        id="e1", final_state="page:done", ending="truncated", model="m", policy="p", arm="a", subject="s",
-    )  # fmt: skip
+        id="e1",
+        final_state="page:done",
+        ending="truncated",
+        model="m",
+        policy="p",
+        arm="a",
+        subject="s",
+    )
     assert memory.add(full) == "e1"
     assert memory.get("e1") == full
     assert memory.episodes() == [full]

@@ -44,8 +44,9 @@ def test_lines_say_what_was_seen(memory):
         ("avoid", '"back"', "0", "10"),
     ]
     assert [(a.action, a.count, a.mean_return) for a in (*advice.prefer, *advice.avoid)] == [
-        ("pay", 10, 0.9), ("back", 10, 0.0),
-    ]  # fmt: skip
+        ("pay", 10, 0.9),
+        ("back", 10, 0.0),
+    ]
     assert (advice.n_steps, advice.n_states) == (32, 1)
 
 
@@ -158,8 +159,13 @@ def test_the_text_is_bounded_by_whole_lines(memory):
 def test_it_ends_the_last_user_message_and_changes_nothing_before(memory):
     learn(memory, MIXED)
     advice = Advisor(memory).advise(STATE)
-    messages = [Message("system", "s"), Message("user", "first"), Message("assistant", "a"), Message("user", "last"),
-                Message("assistant", "I will")]  # fmt: skip
+    messages = [
+        Message("system", "s"),
+        Message("user", "first"),
+        Message("assistant", "a"),
+        Message("user", "last"),
+        Message("assistant", "I will"),
+    ]
     told = advice.append_to(messages)
     assert told == (*messages[:3], Message("user", f"last\n\n{advice.text}"), messages[4])
     with pytest.raises(InputError, match="user"):

@@ -127,11 +127,7 @@ def test_an_action_is_known_by_its_normalised_text(memory):
 
 @pytest.mark.parametrize(
     ("candidates", "admissible"),
-    [
-        ({"pay": 0.0, " PAY ": 0.0}, None),
-        ({"go north": 0.0, "go  north": -1.0}, "any"),
-        ({"pay": 0.0}, ["pay", "Pay"]),
-    ],
+    [({"pay": 0.0, " PAY ": 0.0}, None), ({"go north": 0.0, "go  north": -1.0}, "any"), ({"pay": 0.0}, ["pay", "Pay"])],
 )
 def test_two_spellings_of_one_action_are_refused(memory, candidates, admissible):
     for policy in (JitRL(memory), ModelAlone()):

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from seasoned import Episode, JitRL, Memory, Step
 from seasoned.errors import InputError, ModelAnswerError, ModelUnavailableError
 from seasoned.llms import LabelReader, ScriptedLLM, VotesReader
-from seasoned.policies.agreeing import reading_agreement, sample_agreement
 from seasoned.policies.cascade import CascadeReader
+from seasoned.policies.self_agreement import reading_agreement, sample_agreement
 from seasoned.protocols import PriorReader, PriorReading, Proposer, Usage
 from seasoned.types import Prior
 

@@ -52,8 +52,14 @@ def test_every_number_is_there(memory):
         interval = decision.intervals[action]
         about = [] if interval is None else [f"+-{(interval[1] - interval[0]) / 2:.2g}"]
         assert row(text, action).replace("* ", "").split()[: 6 + len(about)] == [
-            action, n, q, a, *about, base, f"{decision.probs[action]:.4f}",
-        ]  # fmt: skip
+            action,
+            n,
+            q,
+            a,
+            *about,
+            base,
+            f"{decision.probs[action]:.4f}",
+        ]
     below = {line.split()[0]: after for line, after in itertools.pairwise(text.splitlines()) if line.split()}
     assert below["sing"].strip() == "(from memory)"
     assert below["wait"].strip() == "(bonus +0.5)"

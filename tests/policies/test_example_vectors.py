@@ -5,11 +5,11 @@ import pytest
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import EncoderMismatchError, InputError, ModelUnavailableError
-from seasoned.llms.embedding import ScriptedEmbedder
-from seasoned.llms.embedding_cache import CachedEmbedder
+from seasoned.llms.cache.vector_cache import CachedEmbedder
+from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
 from seasoned.policies.examples import Examples, Query
 from seasoned.policies.examples.vector_index import VectorIndex
-from seasoned.policies.examples.vectors import VectorRecall
+from seasoned.policies.examples.vector_recall import VectorRecall
 
 MEANS = {"sofa": 0, "couch": 0, "furniture": 0, "lorry": 1, "truck": 1, "noise": 2}
 """Words of one number mean the same."""

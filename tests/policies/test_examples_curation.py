@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.core.showing import derived_shrinkage, observed_showings, posterior_worth
+from seasoned.core.impression_value import derived_shrinkage, observed_showings, posterior_worth
 from seasoned.policies.examples import Examples, Query
-from seasoned.policies.examples.showings import Showings, Trust
+from seasoned.policies.examples.impression_effects import Showings, Trust
 
 STATE = "page:cart items:2 total:12"
 
@@ -57,8 +57,12 @@ def test_values_are_those_of_the_definition(memory):
     def advantage(id_):
         return rewards[id_] - float(np.mean([reward for other, reward in rewards.items() if other != id_]))
 
-    rows = [(0, 0, 1.0, advantage("s0")), (0, 1, 0.5, advantage("s1")), (1, 1, 0.5, advantage("s1")),
-            (1, 2, 1.0, advantage("s2"))]  # fmt: skip
+    rows = [
+        (0, 0, 1.0, advantage("s0")),
+        (0, 1, 0.5, advantage("s1")),
+        (1, 1, 0.5, advantage("s1")),
+        (1, 2, 1.0, advantage("s2")),
+    ]
     which, episodes, shares, advantages = zip(*rows, strict=True)
     weight = 4 / 5  # of a step beside four others
     observed = observed_showings(np.array(which), np.array(episodes), weight * np.array(shares), advantages, 2)

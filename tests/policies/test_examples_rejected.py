@@ -12,7 +12,7 @@ from seasoned.envs import SupportTriage
 from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import Examples, Query
-from seasoned.policies.examples.rejecting import rejected
+from seasoned.policies.examples.rejected_steps import rejected
 from seasoned.types import LATE_REWARD, Thumbs
 
 CART = "page:cart items:2 total:12"

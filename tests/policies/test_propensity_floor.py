@@ -16,9 +16,11 @@ PROPERTY = settings(max_examples=15, deadline=None, derandomize=True)
 
 # Everywhere `a` is worth 1 more than `b`. It was likely on the poor page and unlikely on the rich one.
 CONFOUNDED = [
-    *[("page poor", "a", 1.0, 0.8)] * 4, ("page poor", "b", 0.0, 0.2),
-    ("page rich", "a", 11.0, 0.2), *[("page rich", "b", 10.0, 0.8)] * 4,
-]  # fmt: skip
+    *[("page poor", "a", 1.0, 0.8)] * 4,
+    ("page poor", "b", 0.0, 0.2),
+    ("page rich", "a", 11.0, 0.2),
+    *[("page rich", "b", 10.0, 0.8)] * 4,
+]
 EVEN = {"a": -0.7, "b": -0.7}
 PLAIN = {"threshold": 0.3, "scale": "none", "kappa": 0.0}
 
@@ -50,9 +52,11 @@ def test_states_at_which_an_action_was_likely_do_not_speak_for_it():
 def test_neither_do_the_times_at_which_it_was_likely():
     """At one page, where no level by state helps: later, all went better, and `a` had become likely. `b` is better."""
     rows = [
-        ("page", "a", 0.0, 0.2), *[("page", "b", 1.0, 0.8)] * 4,
-        *[("page", "a", 10.0, 0.8)] * 4, ("page", "b", 11.0, 0.2),
-    ]  # fmt: skip
+        ("page", "a", 0.0, 0.2),
+        *[("page", "b", 1.0, 0.8)] * 4,
+        *[("page", "a", 10.0, 0.8)] * 4,
+        ("page", "b", 11.0, 0.2),
+    ]
     assert decided(rows).advantages["a"] > 0.0
     assert decided(rows, levels="own").advantages["a"] > 0.0
     assert decided(rows, propensity_floor=0.05).values == {"a": pytest.approx(5.0), "b": pytest.approx(6.0)}
@@ -76,13 +80,19 @@ def test_shrinkage_and_intervals_go_by_the_effective_number_of_steps():
 
 @PROPERTY
 @given(
-    st.lists(st.tuples(st.sampled_from(["page x", "page y", "page x y"]), st.sampled_from("ab"),
-                       st.integers(-9, 9).map(float)), min_size=4, max_size=14),
+    st.lists(
+        st.tuples(
+            st.sampled_from(["page x", "page y", "page x y"]), st.sampled_from("ab"), st.integers(-9, 9).map(float)
+        ),
+        min_size=4,
+        max_size=14,
+    ),
     st.sampled_from([0.1, 1 / 3, 1.0]),
     st.sampled_from([0.01, 0.1, 1.0]),
-    st.sampled_from([{}, {"kappa": None}, {"levels": "own"}, {"decay": 0.5}, {"similarity_power": 1.0},
-                     {"baseline": "neighbors"}]),
-)  # fmt: skip
+    st.sampled_from(
+        [{}, {"kappa": None}, {"levels": "own"}, {"decay": 0.5}, {"similarity_power": 1.0}, {"baseline": "neighbors"}]
+    ),
+)
 def test_equal_propensities_change_nothing(rows, propensity, floor, overrides):
     asked = {"scale": "spread", "kappa": 1.0, **overrides}
     with played([(*row, propensity) for row in rows]) as memory:
@@ -109,8 +119,12 @@ def test_no_propensity_however_small_weighs_more_than_the_floor_allows():
 def test_what_truncation_leaves_of_the_bias_is_bounded():
     """With m(s) = min(1, b(s) / floor): at most (1 - mean m) / mean m times the largest distance from the mean."""
     # `a` is worth 0 and 10 on two pages seen 50 times each, and was taken at rates 0.5 and 0.02.
-    rows = [*[("page x", "a", 0.0, 0.5)] * 25, *[("page x", "b", 0.0, 0.5)] * 25,
-            ("page y", "a", 10.0, 0.02), *[("page y", "b", 0.0, 0.98)] * 49]  # fmt: skip
+    rows = [
+        *[("page x", "a", 0.0, 0.5)] * 25,
+        *[("page x", "b", 0.0, 0.5)] * 25,
+        ("page y", "a", 10.0, 0.02),
+        *[("page y", "b", 0.0, 0.98)] * 49,
+    ]
     assert decided(rows, propensity_floor=0.01).values["a"] == pytest.approx(5.0)
     m = (1.0 + 0.02 / 0.05) / 2
     cut = decided(rows, propensity_floor=0.05).values["a"]

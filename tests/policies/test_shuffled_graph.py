@@ -47,8 +47,10 @@ def outcomes():
         rewards = [step.reward - 5.5 * (episode.id == "y" and i == 0) for i, step in enumerate(episode.steps)]
         for i, step in enumerate(episode.steps):
             last = i == len(episode.steps) - 1
-            led = {"final_state": episode.final_state if last else episode.steps[i + 1].state,
-                   "ending": episode.ending if last else "truncated"}  # fmt: skip
+            led = {
+                "final_state": episode.final_state if last else episode.steps[i + 1].state,
+                "ending": episode.ending if last else "truncated",
+            }
             later = sum(GAMMA ** (j - i) * rewards[j] for j in range(i, len(rewards)))
             found.append((step, rewards[i], led, later))
     return found
@@ -61,10 +63,14 @@ def test_its_values_are_those_of_the_graph_in_which_what_followed_is_shuffled(me
     cells = shown.by_state
     got = {}
     rows_of = {
-        (state, row): [i for i, (step, *_) in enumerate(steps)
-                       if step.state == text and step.action.casefold() == shown.actions[row]]
-        for state, text in enumerate(states_in_order(memory)) for row in range(len(shown.actions))
-    }  # fmt: skip
+        (state, row): [
+            i
+            for i, (step, *_) in enumerate(steps)
+            if step.state == text and step.action.casefold() == shown.actions[row]
+        ]
+        for state, text in enumerate(states_in_order(memory))
+        for row in range(len(shown.actions))
+    }
     for state, row, n, total in zip(cells.states, cells.actions, cells.counts, cells.totals, strict=True):
         fits = [
             chosen
@@ -145,9 +151,11 @@ def corridor(policy_over, seed, episodes=8):
 @pytest.mark.slow
 def test_on_a_game_the_graph_gains_and_the_placebo_does_not():
     """Every step costs the same: shuffled rewards alone would leave the whole way in the transitions."""
-    over = {"alone": lambda memory, seed: ModelAlone(),
-            "graph": lambda memory, seed: JitRL(memory, backup=4.0),
-            "placebo": lambda memory, seed: JitRL(ShuffledReturns(memory, seed), backup=4.0)}  # fmt: skip
+    over = {
+        "alone": lambda memory, seed: ModelAlone(),
+        "graph": lambda memory, seed: JitRL(memory, backup=4.0),
+        "placebo": lambda memory, seed: JitRL(ShuffledReturns(memory, seed), backup=4.0),
+    }
     steps = {name: np.array([corridor(made, seed) for seed in range(30)]) for name, made in over.items()}
     saved = {name: steps["alone"] - steps[name] for name in ("graph", "placebo")}
     error = {name: one.std(ddof=1) / math.sqrt(len(one)) for name, one in saved.items()}

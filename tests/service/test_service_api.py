@@ -17,9 +17,9 @@ from seasoned.errors import (
     StoreBusyError,
     StoreFullError,
 )
-from seasoned.memory.views import known_gammas
+from seasoned.memory.writing.known_discounts import known_gammas
 from seasoned.service import make_app
-from seasoned.service.answers import status_of
+from seasoned.service.responses import status_of
 
 EPISODE = {
     "id": "run/1",
@@ -31,7 +31,7 @@ EPISODE = {
     "final_state": "closed",
     "model": "m",
     "subject": "customer-17",
-}  # fmt: skip
+}
 
 
 @pytest.fixture(scope="module")
@@ -172,7 +172,7 @@ BAD = [
     ("GET", "/v2/stats", None, 404, "/v2/stats"),
     ("GET", "/docs", None, 404, "/docs"),
     ("PUT", "/v1/episodes", {}, 405, "PUT"),
-]  # fmt: skip
+]
 
 
 @pytest.mark.parametrize(("method", "url", "body", "status", "names"), BAD)
@@ -209,9 +209,19 @@ def test_a_body_that_is_no_request_is_refused(client, body, names):
 def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(client):
     document = client.get("/openapi.json").json()
     assert set(document["paths"]) == {
-        "/healthz", "/v1/namespaces", "/v1/stats", "/v1/episodes", "/v1/episodes/{id}", "/v1/search", "/v1/feedback",
-        "/v1/feedback/{id}", "/v1/questions", "/v1/questions/{id}", "/v1/questions/{id}/answers", "/v1/positions",
-    }  # fmt: skip
+        "/healthz",
+        "/v1/namespaces",
+        "/v1/stats",
+        "/v1/episodes",
+        "/v1/episodes/{id}",
+        "/v1/search",
+        "/v1/feedback",
+        "/v1/feedback/{id}",
+        "/v1/questions",
+        "/v1/questions/{id}",
+        "/v1/questions/{id}/answers",
+        "/v1/positions",
+    }
     body = document["paths"]["/v1/episodes"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert body["required"] == ["task", "steps"]
     operations = [one for path in document["paths"].values() for one in path.values()]
@@ -293,9 +303,16 @@ def test_a_busy_store_is_a_503_and_the_request_ends(tmp_path):
 
 @pytest.mark.parametrize(
     ("kind", "status"),
-    [(NotFoundError, 404), (EpisodeConflictError, 409), (StoreBusyError, 503), (StoreFullError, 507),
-     (ReadOnlyStoreError, 403), (IntegrityError, 500), (ConfigError, 501)],
-)  # fmt: skip
+    [
+        (NotFoundError, 404),
+        (EpisodeConflictError, 409),
+        (StoreBusyError, 503),
+        (StoreFullError, 507),
+        (ReadOnlyStoreError, 403),
+        (IntegrityError, 500),
+        (ConfigError, 501),
+    ],
+)
 def test_each_error_has_its_status(kind, status):
     assert status_of(kind("a", "b", "c")) == status
 

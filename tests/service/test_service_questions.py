@@ -172,8 +172,9 @@ def test_several_people_may_write_the_same_or_what_is_there(client):
         body = {"kind": "own_answer", "author": author, "text": text}
         learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
     assert {one["key"]: one["count"] for one in learned["after"]["actions"] if one["count"]} == {
-        "sorry.": 3, "it is lost.": 1,
-    }  # fmt: skip
+        "sorry.": 3,
+        "it is lost.": 1,
+    }
 
 
 def test_an_edit_of_what_was_executed_says_how_much_that_was_worth(client):

@@ -72,9 +72,11 @@ SECRETS = {
         st.builds("AKIA".__add__, st.text(string.ascii_uppercase + string.digits, min_size=16, max_size=16)),
         st.builds("AIza".__add__, random_run(ALNUM + "-_", 33)),
         st.binary(min_size=40, max_size=300).map(
-            lambda raw: "-----BEGIN RSA PRIVATE KEY-----\n"
-            + "\n".join(re.findall(".{1,64}", base64.b64encode(raw).decode()))
-            + "\n-----END RSA PRIVATE KEY-----"
+            lambda raw: (
+                "-----BEGIN RSA PRIVATE KEY-----\n"
+                + "\n".join(re.findall(".{1,64}", base64.b64encode(raw).decode()))
+                + "\n-----END RSA PRIVATE KEY-----"
+            )
         ),
     ),
     "tokens": st.builds("eyJhbGciOiJIUzI1NiJ9.{}.{}".format, random_run(ALNUM, 20), random_run(ALNUM, 40)),
@@ -92,17 +94,40 @@ SECRETS = {
         cards(14, [((4, 6), " ")]),
         cards(19, [((), ""), ((4, 4, 4, 4), " ")]),
     ),
-}  # fmt: skip
+}
 
 # Nothing here is a secret, by itself or beside another.
 PLAIN = [
-    "page:cart", "total:", "12.50", "order", "#4417", "click(pay)", "go north", "max_tokens", "lodash@4.17.21",
-    "user@host", "https://shop.example/cart?id=77", "2024-01-31T10:00:00Z", "1700000000000000000", "0.4111111111111111",
-    "(token)", "@", "d290f1ee-6c54-4b01-90e6-d70148a5ff8f", "sk-learn-something-long-name", "task-force-of-a-hundred",
-    "ask", "naïve", "中文",
-    "Password: [textbox]", "12 34 56 78 90 12 34 56", "basic tools", "bearer of bad news", '"tokens": 500',
-    "-----BEGIN CERTIFICATE-----", "Enter your password: now",
-]  # fmt: skip
+    "page:cart",
+    "total:",
+    "12.50",
+    "order",
+    "#4417",
+    "click(pay)",
+    "go north",
+    "max_tokens",
+    "lodash@4.17.21",
+    "user@host",
+    "https://shop.example/cart?id=77",
+    "2024-01-31T10:00:00Z",
+    "1700000000000000000",
+    "0.4111111111111111",
+    "(token)",
+    "@",
+    "d290f1ee-6c54-4b01-90e6-d70148a5ff8f",
+    "sk-learn-something-long-name",
+    "task-force-of-a-hundred",
+    "ask",
+    "naïve",
+    "中文",
+    "Password: [textbox]",
+    "12 34 56 78 90 12 34 56",
+    "basic tools",
+    "bearer of bad news",
+    '"tokens": 500',
+    "-----BEGIN CERTIFICATE-----",
+    "Enter your password: now",
+]
 plain = st.lists(st.sampled_from(PLAIN), max_size=8).map(" ".join)
 borders = st.sampled_from([" ", "\n", "\t", '"', "(", ")", "<", ">", ",", ";", "'", "[", "]", "="])
 
@@ -236,10 +261,37 @@ def test_only_text_is_redacted(value):
 
 # A scan that is quadratic takes many minutes on 400,000 characters, and one that is cubic never ends.
 HOSTILE = [
-    "sk-", "sk-aaaaaaaaaaaaaaaaaaaaaaa-", "eyJ", "eyJaaaaaaaaa.", "-----BEGIN PRIVATE KEY-----", "a", "a.", "a@",
-    "a@b.", "@", "4", "4 ", "2222 ", "://", "://a:", 'password="', "password=", 'token\\\\\\\\"', "bearer ",
-    "authorization: ", "token: a", "AKIA", "[", "[email]", "a%40", "SG.", "a@b.cc ", "token\\", "=", "\u00e9",
-]  # fmt: skip
+    "sk-",
+    "sk-aaaaaaaaaaaaaaaaaaaaaaa-",
+    "eyJ",
+    "eyJaaaaaaaaa.",
+    "-----BEGIN PRIVATE KEY-----",
+    "a",
+    "a.",
+    "a@",
+    "a@b.",
+    "@",
+    "4",
+    "4 ",
+    "2222 ",
+    "://",
+    "://a:",
+    'password="',
+    "password=",
+    'token\\\\\\\\"',
+    "bearer ",
+    "authorization: ",
+    "token: a",
+    "AKIA",
+    "[",
+    "[email]",
+    "a%40",
+    "SG.",
+    "a@b.cc ",
+    "token\\",
+    "=",
+    "\u00e9",
+]
 
 
 @pytest.mark.parametrize("unit", HOSTILE)
@@ -261,8 +313,14 @@ def test_every_text_of_an_episode_is_redacted():
     assert redacted == Episode(
         "write [email]",
         [Step("to [email]", "send([email])", 1.0, {"send([email])": -0.1, "stop": -2.0}, 0.5)],
-        episode.id, "sent [email]", "truncated", "m", "p", "a", secret,
-    )  # fmt: skip
+        episode.id,
+        "sent [email]",
+        "truncated",
+        "m",
+        "p",
+        "a",
+        secret,
+    )
     everything = redact_episode(episode, Redactor(), ids=True)
     assert (everything.id, everything.subject) == ("id [email]", "[email]")
     assert secret not in json.dumps([str(everything)])

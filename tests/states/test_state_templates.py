@@ -186,8 +186,7 @@ def test_filling(template, values, text):
 
 def test_a_template_encoder_sees_only_what_the_template_says():
     encoder = TemplateEncoder(
-        "[State: {nouns}] [Action: {recent_verbs}] total:{total}",
-        {"total": Found(r"total (\d+)", Buckets((10, 20)))},
+        "[State: {nouns}] [Action: {recent_verbs}] total:{total}", {"total": Found(r"total (\d+)", Buckets((10, 20)))}
     )
     seen = with_recent_actions("The cart holds a lamp, total 12", ["go north", "take lamp"])
     like = with_recent_actions("A lamp is in the cart: total 19", ["go south", "take cup"])

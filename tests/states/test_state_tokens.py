@@ -61,10 +61,7 @@ def test_urls_then_masks_then_ngrams():
     }
 
 
-ENCODERS = [
-    TokenEncoder(),
-    TemplateEncoder("[State: {nouns}] [Action: {recent_verbs}]"),
-]
+ENCODERS = [TokenEncoder(), TemplateEncoder("[State: {nouns}] [Action: {recent_verbs}]")]
 
 
 @pytest.mark.parametrize("encoder", ENCODERS, ids=lambda encoder: type(encoder).__name__)

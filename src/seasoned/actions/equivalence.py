@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from seasoned.actions.calls import canonical_call
+from seasoned.actions.call_syntax import canonical_call
 from seasoned.errors import InputError, excerpt
 from seasoned.types import check_text, normalize_action
 

@@ -1,15 +1,15 @@
 """The episode loop and its record, and an agent that plans, reasons and acts."""
 
-from seasoned.agents.arm import Arm, InformedReader, Learn, Play, PromptMemory
-from seasoned.agents.curves import Comparison, block_means, compare
-from seasoned.agents.deciding import DecidedPlay
-from seasoned.agents.distilling import DistillBudget, Distilled, distill
-from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
-from seasoned.agents.ledger import Ledger
-from seasoned.agents.reacting import Agent, AgentResult, Asked, Shown, StepEvent, Templates, Unshown, Verdict
-from seasoned.agents.record import RunRecord, provenance, read_code, read_lost, read_results
-from seasoned.agents.run import play_run
-from seasoned.agents.uniform import UniformReader
+from seasoned.agents.baselines.uniform_reader import UniformReader
+from seasoned.agents.cascade.decided_by import DecidedPlay
+from seasoned.agents.cascade.distillation import DistillBudget, Distilled, distill
+from seasoned.agents.loop.arm import Arm, InformedReader, Learn, Play, PromptMemory
+from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.agents.react import Agent, AgentResult, Asked, Shown, StepEvent, Templates, Unshown, Verdict
+from seasoned.agents.runs.cost_ledger import Ledger
+from seasoned.agents.runs.learning_curves import Comparison, block_means, compare
+from seasoned.agents.runs.run import play_run
+from seasoned.agents.runs.run_record import RunRecord, provenance, read_code, read_lost, read_results
 
 __all__ = [
     "Agent",

@@ -17,7 +17,7 @@ import click
 
 from seasoned.agents import EpisodeResult, compare, play_run, provenance
 from seasoned.build import close_reader, make_policy, make_reader, open_env
-from seasoned.cli import show
+from seasoned.cli.format import run_display
 from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import InputError, ReadOnlyStoreError, counted, excerpt
 from seasoned.memory import Memory
@@ -65,20 +65,20 @@ def demo(
     """
     if episodes % 4:
         raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 40.")
-    console = show.Screen(markup=False)
+    console = run_display.Screen(markup=False)
     kind = "placebo" if placebo else "memory"
     path = out / f"{kind}.db"
     environment = open_env(spec)
     _check_replaceable(path)
     reader = make_reader(model, cache=out / "answers.db", calibrate=CALIBRATE, **model_settings(about_model))
     out.mkdir(parents=True, exist_ok=True)
-    console.print(show.heading(f"model  {reader.name}\ngame   {environment.name}\ntask   {environment.task}"))
+    console.print(run_display.heading(f"model  {reader.name}\ngame   {environment.name}\ntask   {environment.task}"))
     began = time.perf_counter()
     scores, usage = asyncio.run(_play(environment, reader, console, policy, placebo, seeds, episodes, path))
     comparison = compare(scores[kind], scores["alone"])
-    console.print(show.comparison_table(comparison, kind, environment.max_score, episodes))
-    console.print(show.learning_curve({kind: scores[kind], "alone": scores["alone"]}))
-    console.print(show.usage_line(usage, time.perf_counter() - began))
+    console.print(run_display.comparison_table(comparison, kind, environment.max_score, episodes))
+    console.print(run_display.learning_curve({kind: scores[kind], "alone": scores["alone"]}))
+    console.print(run_display.usage_line(usage, time.perf_counter() - began))
     name = "placebo" if placebo else "result"
     result = {
         "model": reader.name,
@@ -87,8 +87,8 @@ def demo(
         "calibrate": CALIBRATE,
         "seeds": seeds,
         "episodes": episodes,
-        "with_minus_without": show.interval_json(comparison.with_minus_without),
-        "last_minus_first_quarter": show.interval_json(comparison.last_minus_first),
+        "with_minus_without": run_display.interval_json(comparison.with_minus_without),
+        "last_minus_first_quarter": run_display.interval_json(comparison.last_minus_first),
         "max_score": environment.max_score,
         "placebo": placebo,
         "scores": scores,
@@ -96,7 +96,7 @@ def demo(
         **provenance(),
     }
     (out / f"{name}.json").write_text(json.dumps(result, indent=2) + "\n")
-    picture = show.save_plot(scores, kind, environment.max_score, out / f"{name}.png")
+    picture = run_display.save_plot(scores, kind, environment.max_score, out / f"{name}.png")
     console.print(f"wrote {out / f'{name}.json'}" + (f" and {picture}" if picture else ""))
     if not placebo:
         console.print(f"look inside: seasoned memory explain {out / 'memory.db'} --namespace seed-0")
@@ -123,7 +123,7 @@ def _check_replaceable(path: Path) -> None:
 async def _play(
     environment: Environment,
     reader: PriorReader | Chooser,
-    console: show.Screen,
+    console: run_display.Screen,
     policy: str,
     placebo: bool,
     seeds: int,
@@ -138,7 +138,7 @@ async def _play(
         if path.exists():
             for suffix in ("", "-wal", "-shm"):
                 path.with_name(path.name + suffix).unlink(missing_ok=True)
-        with show.progress(console, 2 * seeds * episodes) as advance:
+        with run_display.progress(console, 2 * seeds * episodes) as advance:
             for seed in range(seeds):
                 for arm, table in scores.items():
                     with Memory.open(path, namespace=f"seed-{seed}") as memory:

@@ -12,18 +12,18 @@ from typing import Any, get_args
 
 import click
 
-from seasoned.cli import show
-from seasoned.cli.errors import exit_code
-from seasoned.cli.screen import printable
+from seasoned.cli.exit_codes import exit_code
+from seasoned.cli.format import run_display
+from seasoned.cli.format.output import printable
 from seasoned.errors import InputError, SeasonedError
-from seasoned.lab.experiments.comparing_experiments import compare_reports
-from seasoned.lab.experiments.experiment import Experiment
-from seasoned.lab.experiments.findings import Audited
-from seasoned.lab.experiments.report import write_report
-from seasoned.lab.experiments.results import Results, load_results, planned
-from seasoned.lab.experiments.suite import Budget, Suite
-from seasoned.lab.experiments.suite_reading import load_suite, read_suite, suite_names
-from seasoned.lab.experiments.wording import WIDTH, plural
+from seasoned.lab.analysis.experiment_comparison import compare_reports
+from seasoned.lab.analysis.findings import Audited
+from seasoned.lab.report.phrases import WIDTH, plural
+from seasoned.lab.report.report import write_report
+from seasoned.lab.results.run_results import Results, load_results, planned
+from seasoned.lab.runner.experiment import Experiment
+from seasoned.lab.suites.suite import Budget, Suite
+from seasoned.lab.suites.suite_toml import load_suite, read_suite, suite_names
 from seasoned.registry import load_extra, suggest
 
 __all__ = ["lab"]
@@ -186,7 +186,7 @@ def _run(
                 f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
                 f"{plural(len(before.cells), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
             )
-            advance.append(shown.enter_context(show.progress(screen, before.left)))
+            advance.append(shown.enter_context(run_display.progress(screen, before.left)))
 
         def told(line: str) -> None:
             advance[0](line)
@@ -234,9 +234,9 @@ def _report(results: Results, out: Path, audited: Audited) -> None:
     screen.print(f"report in {written.html}")
 
 
-def _screen() -> show.Screen:
+def _screen() -> run_display.Screen:
     """A terminal gets wrapped lines; in a pipe a line stays one."""
-    return show.Screen(markup=False, soft_wrap=not sys.stdout.isatty())
+    return run_display.Screen(markup=False, soft_wrap=not sys.stdout.isatty())
 
 
 def _width() -> int | None:

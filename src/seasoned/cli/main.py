@@ -15,7 +15,7 @@ from typing import Any
 import click
 
 import seasoned
-from seasoned.cli.errors import closed_pipe_ends, exit_codes_help, finish
+from seasoned.cli.exit_codes import closed_pipe_ends, exit_codes_help, finish
 from seasoned.config import ENV_PREFIX, check_names, load_settings
 from seasoned.registry import suggest
 
@@ -24,7 +24,7 @@ __all__ = ["LazyGroup", "cli", "main"]
 COMMANDS = {
     "demo": "seasoned.cli.demo:demo",
     "lab": "seasoned.cli.lab:lab",
-    "memory": "seasoned.cli.memory:memory",
+    "memory": "seasoned.cli.memory.group:memory",
     "run": "seasoned.cli.run:run",
     "serve": "seasoned.cli.serve:serve",
 }

@@ -14,14 +14,14 @@ import click
 
 from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
-from seasoned.cli import show
-from seasoned.envs.code import code_hashes
+from seasoned.cli.format import run_display
+from seasoned.envs.user_code import code_hashes
 from seasoned.errors import ConfigError, NotFoundError, counted
 from seasoned.llms import DEFAULT_VOTES, MENUS, Menu
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 from seasoned.protocols import Chooser, Environment, PriorReader
-from seasoned.states.named import named_encoder
+from seasoned.states.encoder_names import named_encoder
 
 __all__ = ["model_options", "model_settings", "run"]
 
@@ -150,7 +150,7 @@ def run(
         **model_settings(about_model),
     )
     settings["model"] = reader.name  # which model it was, and where: `local` can be another one tomorrow
-    console = show.Screen(stderr=as_json, markup=False)
+    console = run_display.Screen(stderr=as_json, markup=False)
     code = code_hashes([spec])
     known = RunRecord(folder, settings, code) if RunRecord.is_in(folder) else None
     folder.mkdir(parents=True, exist_ok=True)
@@ -199,10 +199,10 @@ async def _play(
     episodes: int,
     seed: int,
     record: RunRecord,
-    console: show.Screen,
+    console: run_display.Screen,
 ) -> None:
     try:
-        with show.progress(console, episodes) as advance:
+        with run_display.progress(console, episodes) as advance:
 
             def report(number: int, result: EpisodeResult) -> None:
                 played = f"{counted(result.steps, 'step')}, {counted(result.flips, 'flip')}"
@@ -226,14 +226,14 @@ async def _play(
             await close_reader(reader)
 
 
-def _report(record: RunRecord, environment: Environment, console: show.Screen, folder: Path) -> None:
+def _report(record: RunRecord, environment: Environment, console: run_display.Screen, folder: Path) -> None:
     results = [record.results[number] for number in sorted(record.results)]
     top = f" of {environment.max_score:g}" if environment.max_score else ""
-    console.print(show.learning_curve({"score": [record.scores]}))
+    console.print(run_display.learning_curve({"score": [record.scores]}))
     mean = sum(record.scores) / len(results)
     console.print(f"mean score {mean:.2f}{top} over {counted(len(results), 'episode')}; last {results[-1].score:g}")
     seconds = sum(result.seconds for result in results)
     decided = sum(result.decision_s for result in results)
-    console.print(show.usage_line(record.usage, seconds) + f"; deciding took {decided:.1f} s of it")
-    picture = show.save_plot({"score": [record.scores]}, "score", environment.max_score, folder / "scores.png")
+    console.print(run_display.usage_line(record.usage, seconds) + f"; deciding took {decided:.1f} s of it")
+    picture = run_display.save_plot({"score": [record.scores]}, "score", environment.max_score, folder / "scores.png")
     console.print(f"record in {folder}" + (f", plot in {picture}" if picture else ""))

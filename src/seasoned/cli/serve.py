@@ -10,13 +10,13 @@ from pathlib import Path
 
 import click
 
-from seasoned.cli.opening import example
-from seasoned.cli.screen import echo_text
+from seasoned.cli.format.output import echo_text
+from seasoned.cli.memory.common_options import example
 from seasoned.errors import ConfigError
 from seasoned.service import check_token, make_app
-from seasoned.service.serving import listen
-from seasoned.service.serving import serve as answer_requests
-from seasoned.states.named import named_encoder
+from seasoned.service.server import listen
+from seasoned.service.server import serve as answer_requests
+from seasoned.states.encoder_names import named_encoder
 
 __all__ = ["serve"]
 
@@ -30,25 +30,36 @@ _MAX_TOKEN_FILE_BYTES = 8192
 )
 @click.argument("path", metavar="MEMORY")
 @click.option(
-    "--namespace", "-n", "namespaces", multiple=True, metavar="NAME",
+    "--namespace",
+    "-n",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
     help="What is served; may be repeated. Default: the only one there is.",
-)  # fmt: skip
+)
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8710, show_default=True, help="0: any that is free.")
 @click.option(
-    "--token-file", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+    "--token-file",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
     help="Holds the token that a request must carry. Needed where others can reach the address.",
-)  # fmt: skip
+)
 @click.option(
-    "--allow-host", "hosts", multiple=True, metavar="NAME",
+    "--allow-host",
+    "hosts",
+    multiple=True,
+    metavar="NAME",
     help="A Host name to answer; may be repeated. Default: any with a token, else this machine's own.",
-)  # fmt: skip
+)
 @click.option("--create", is_flag=True, help="Make the memory if it does not exist.")
 @click.option(
-    "--encoder", "encoder_spec", metavar="ENCODER",
+    "--encoder",
+    "encoder_spec",
+    metavar="ENCODER",
     help="With --create, how states are compared: words (the default); masked (numbers, ids and times hidden); or an "
     "identity, as `seasoned memory namespaces` prints it.",
-)  # fmt: skip
+)
 @click.option("--read-only", is_flag=True, help="Refuse every write.")
 @click.option("--quiet", is_flag=True, help="Do not log each request.")
 def serve(
@@ -75,9 +86,14 @@ def serve(
     listening = listen(host, port, secured=token is not None)
     try:
         app = make_app(
-            path, namespace=namespaces or None, token=token, hosts=hosts or None, create=create, read_only=read_only,
+            path,
+            namespace=namespaces or None,
+            token=token,
+            hosts=hosts or None,
+            create=create,
+            read_only=read_only,
             encoder=encoder,
-        )  # fmt: skip
+        )
     except BaseException:
         listening.close()
         raise

@@ -1,18 +1,10 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
 from seasoned.core.advantage import AdvantageEstimator, Estimate
+from seasoned.core.cosine_index import CosineIndex
 from seasoned.core.costs import break_even, ratio_interval
-from seasoned.core.exploration import (
-    UCB,
-    ConfidenceBonus,
-    CountBonus,
-    Exploration,
-    ExplorationBonus,
-    Seen,
-    Thompson,
-)
-from seasoned.core.feedback import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
-from seasoned.core.graph import TERMINAL, UNKNOWN, ValueGraph
+from seasoned.core.exploration import UCB, ConfidenceBonus, CountBonus, Exploration, ExplorationBonus, Seen, Thompson
+from seasoned.core.feedback_reward import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.core.modulation import (
     capped_beta,
     check_beta,
@@ -39,7 +31,7 @@ from seasoned.core.shrinkage import (
 )
 from seasoned.core.similarity import jaccard, multiset_jaccard
 from seasoned.core.statistics import Interval, mean_interval, robust_spread, t_quantile
-from seasoned.core.vectors import CosineIndex
+from seasoned.core.value_graph import TERMINAL, UNKNOWN, ValueGraph
 
 __all__ = [
     "TERMINAL",

@@ -141,8 +141,10 @@ class AdvantageEstimator:
 
     def __post_init__(self) -> None:
         for name, value, kind in (
-            ("baseline", self.baseline, Baseline), ("scale", self.scale, Scale), ("levels", self.levels, Levels),
-        ):  # fmt: skip
+            ("baseline", self.baseline, Baseline),
+            ("scale", self.scale, Scale),
+            ("levels", self.levels, Levels),
+        ):
             if value not in get_args(kind):
                 raise InputError(f"{name} = {value!r}", f"{name} is one of {', '.join(get_args(kind))}", "Choose one.")
         if self.kappa is None:
@@ -178,9 +180,15 @@ class AdvantageEstimator:
         advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
         scale = self._scale(advantages, spread)
         return Estimate(
-            found.means, advantages / scale, bonuses / scale, (exact - half) / scale, (exact + half) / scale, baseline,
-            scale, found.kappa,
-        )  # fmt: skip
+            found.means,
+            advantages / scale,
+            bonuses / scale,
+            (exact - half) / scale,
+            (exact + half) / scale,
+            baseline,
+            scale,
+            found.kappa,
+        )
 
     def _posterior(self, seen: Sums, rows: Ints, base_probs: Floats, spread: float) -> _Posterior:
         """What the evidence says of each candidate and of V, before anything is invented for the untried."""
@@ -198,18 +206,14 @@ class AdvantageEstimator:
         means[known] = seen.totals[tried] / seen.weights[tried]
         q[known], variances[known] = values.q[tried], np.diag(values.covariance)[tried]
         weighed = self._weighed(seen, tried, base_probs[known])
-        return _Posterior(
-            known, means, q, variances, kappa, values, weighed, self._baseline(seen, values, weighed)
-        )  # fmt: skip
+        return _Posterior(known, means, q, variances, kappa, values, weighed, self._baseline(seen, values, weighed))
 
     def _invented(self, seen: Sums, rows: Ints, found: _Posterior, rng: np.random.Generator) -> Floats:
         """What exploration adds to each candidate, in reward units; 0 without it."""
         if self.exploration is None:
             return np.zeros(len(rows))
         counts, deviations = _counts_and_deviations(seen, rows)
-        here = Seen(
-            counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum())
-        )  # fmt: skip
+        here = Seen(counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum()))
         return self.exploration.optimism(here, rng)
 
     def _with_invented(self, seen: Sums, found: _Posterior, invented: Floats) -> tuple[float | None, Floats]:

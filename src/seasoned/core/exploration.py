@@ -13,16 +13,7 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError
 
-__all__ = [
-    "UCB",
-    "ConfidenceBonus",
-    "CountBonus",
-    "Exploration",
-    "ExplorationBonus",
-    "Otherwise",
-    "Seen",
-    "Thompson",
-]
+__all__ = ["UCB", "ConfidenceBonus", "CountBonus", "Exploration", "ExplorationBonus", "Otherwise", "Seen", "Thompson"]
 
 Floats = npt.NDArray[np.float64]
 Otherwise = Literal["baseline", "zero"]

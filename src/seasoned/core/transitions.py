@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.ragged import RaggedLists, grown
+from seasoned.core.ragged_lists import RaggedLists, grown
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Transitions", "aligned", "whole_numbers"]
@@ -51,9 +51,18 @@ class Transitions:
     def nbytes(self) -> int:
         """How many bytes the arrays take."""
         arrays = (
-            self.state, self.action, self.n, self.reward, self.n_terminal, self.pair, self.after, self.edge_n,
-            self.pairs_of, self.edges_of, self.edges_into,
-        )  # fmt: skip
+            self.state,
+            self.action,
+            self.n,
+            self.reward,
+            self.n_terminal,
+            self.pair,
+            self.after,
+            self.edge_n,
+            self.pairs_of,
+            self.edges_of,
+            self.edges_into,
+        )
         return sum(array.nbytes for array in arrays)
 
     def add(self, states: Ints, actions: Ints, rewards: Floats, after: Ints, counts: Floats) -> Ints:
@@ -127,9 +136,10 @@ def whole_numbers(name: str, values: npt.ArrayLike, least: int = 0) -> Ints:
     fits = array.ndim == 1 and array.dtype.kind in "iu"
     if not fits or (array < least).any() or (array >= _LIMIT).any():
         raise InputError(
-            f"{name} = {excerpt(values)}", f"{name} are a list of whole numbers from {least} to below 2^31 - 1",
+            f"{name} = {excerpt(values)}",
+            f"{name} are a list of whole numbers from {least} to below 2^31 - 1",
             "Number them from 0.",
-        )  # fmt: skip
+        )
     return array.astype(np.int64)
 
 

@@ -2,12 +2,12 @@
 
 from seasoned.envs.bandit import ContextualBandit
 from seasoned.envs.browser import BrowserEnv
-from seasoned.envs.exact import ExactValues
 from seasoned.envs.files import FileTasks
 from seasoned.envs.grid import Grid
 from seasoned.envs.gym import GymnasiumEnv, record_gymnasium
 from seasoned.envs.jericho import JerichoEnv
-from seasoned.envs.open import open_env
+from seasoned.envs.mdp_solver import ExactValues
+from seasoned.envs.registry import open_env
 from seasoned.envs.shell import Shell, ShellLimits, ShellResult
 from seasoned.envs.support import SupportTriage
 from seasoned.envs.textworld import TextWorldEnv

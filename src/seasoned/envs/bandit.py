@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from seasoned.envs.turns import Turns, check_whole
+from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Observation
 from seasoned.registry import suggest

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from seasoned.envs.games import CHALLENGES, game_file, quiet, read_options
-from seasoned.envs.options import OptionValue
-from seasoned.envs.turns import Turns, check_whole
+from seasoned.envs.env_options import OptionValue
+from seasoned.envs.episode_guard import Turns, check_whole
+from seasoned.envs.textworld_games import CHALLENGES, game_file, quiet, read_options
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
 from seasoned.registry import load_extra
@@ -49,7 +49,7 @@ class TextWorldEnv:
         show_feedback: whether the game's answer to the last action is part of the state. States then recur less.
         free_text: whether `step` also takes commands that are not in `admissible`.
         games_dir: where generated games are kept; a cache folder of the user if None.
-        **options: the challenge's own, see `seasoned.envs.games.CHALLENGES`.
+        **options: the challenge's own, see `seasoned.envs.textworld_games.CHALLENGES`.
 
     Raises:
         InputError: an option is unknown or not allowed, or the file is not a TextWorld game.
@@ -221,9 +221,17 @@ def _check_file(file: Path) -> Path:
 def _start(file: Path) -> Any:
     textworld = load_extra("textworld", "textworld")
     infos = textworld.EnvInfos(
-        description=True, inventory=True, admissible_commands=True, score=True, max_score=True, won=True, lost=True,
-        objective=True, feedback=True, extras=["recipe"],
-    )  # fmt: skip
+        description=True,
+        inventory=True,
+        admissible_commands=True,
+        score=True,
+        max_score=True,
+        won=True,
+        lost=True,
+        objective=True,
+        feedback=True,
+        extras=["recipe"],
+    )
     try:
         with quiet():
             return textworld.start(str(file), infos)

@@ -8,9 +8,8 @@ from typing import Any
 
 from seasoned.errors import InputError
 from seasoned.integrations.conversation import Heard, Turn, episode_of
-from seasoned.integrations.openai_chat import content_id, ending_of
-from seasoned.integrations.reading import Accepted, Document
-from seasoned.integrations.shapes import (
+from seasoned.integrations.json_input import Accepted, Document
+from seasoned.integrations.json_shapes import (
     call_text,
     content_text,
     optional_list,
@@ -22,6 +21,7 @@ from seasoned.integrations.shapes import (
     text_key,
     unix_time,
 )
+from seasoned.integrations.openai_chat import content_id, ending_of
 
 __all__ = ["read_atif", "trajectories"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from seasoned.errors import InputError
 from seasoned.integrations.atif import read_atif, trajectories
+from seasoned.integrations.json_input import MAX_LINE_BYTES, Accepted, Document, Line, Read, Refusal, documents, reason
 from seasoned.integrations.openai_chat import read_chat
-from seasoned.integrations.reading import MAX_LINE_BYTES, Accepted, Document, Line, Read, Refusal, documents, reason
 from seasoned.registry import Registry
 
 __all__ = ["FORMATS", "read_atif_documents", "read_chat_documents", "read_episodes"]

@@ -7,10 +7,10 @@ from typing import Any
 
 from seasoned.errors import InputError
 from seasoned.integrations.conversation import Heard, Turn
+from seasoned.integrations.json_input import parse_json
+from seasoned.integrations.json_shapes import call_text, content_text, optional_list, record, result_text, shown
 from seasoned.integrations.openai_chat import message_items
 from seasoned.integrations.otlp import Telemetry
-from seasoned.integrations.reading import parse_json
-from seasoned.integrations.shapes import call_text, content_text, optional_list, record, result_text, shown
 
 __all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "has_output", "messages_of", "parsed"]
 

@@ -6,11 +6,11 @@ import hashlib
 from collections.abc import Iterator
 from typing import Any, get_args
 
-from seasoned.canonical import canonical_json
+from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.conversation import Heard, Turn, episode_of
-from seasoned.integrations.reading import Accepted, Document
-from seasoned.integrations.shapes import (
+from seasoned.integrations.json_input import Accepted, Document
+from seasoned.integrations.json_shapes import (
     call_text,
     content_text,
     optional_list,

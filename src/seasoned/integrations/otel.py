@@ -6,11 +6,11 @@ import hashlib
 import json
 from collections.abc import Iterable, Iterator
 
-from seasoned.canonical import canonical_json
+from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.genai import conversation_episode, kind_of
+from seasoned.integrations.genai_spans import conversation_episode, kind_of
+from seasoned.integrations.json_input import Accepted, Document, Read, Refusal, reason
 from seasoned.integrations.otlp import Telemetry, leaves, telemetry, trace_of
-from seasoned.integrations.reading import Accepted, Document, Read, Refusal, reason
 
 __all__ = ["MAX_HELD_BYTES", "read_otel"]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.shapes import optional_list, optional_record, record, shown, text_key, unix_time
+from seasoned.integrations.json_shapes import optional_list, optional_record, record, shown, text_key, unix_time
 
 __all__ = ["Telemetry", "leaves", "telemetry", "trace_of"]
 

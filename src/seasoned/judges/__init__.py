@@ -1,14 +1,14 @@
 """Where rewards come from besides the environment."""
 
 from seasoned.judges.agreement import Agreement, Correlation, agreement
-from seasoned.judges.fencing import Fenced, fence, shorten
-from seasoned.judges.judging import give_feedback, judge_episode
-from seasoned.judges.model import LLMJudge
-from seasoned.judges.preferences import Preference, PreferenceJudge, Ranking
-from seasoned.judges.ranking import bradley_terry
-from seasoned.judges.rules import Moment, Rule, RuleJudge
-from seasoned.judges.showing import View
-from seasoned.judges.voting import Pooled, pool
+from seasoned.judges.bradley_terry import bradley_terry
+from seasoned.judges.episode_view import View
+from seasoned.judges.judge_feedback import give_feedback, judge_episode
+from seasoned.judges.llm_judge import LLMJudge
+from seasoned.judges.preference_judge import Preference, PreferenceJudge, Ranking
+from seasoned.judges.prompt_fence import Fenced, fence, shorten
+from seasoned.judges.rule_judge import Moment, Rule, RuleJudge
+from seasoned.judges.vote_pool import Pooled, pool
 
 __all__ = [
     "Agreement",

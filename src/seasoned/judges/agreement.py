@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 
 from seasoned.errors import InputError, excerpt
-from seasoned.judges.judging import check_judgement
+from seasoned.judges.judge_feedback import check_judgement
 from seasoned.protocols import Judgement
 from seasoned.types import Episode, Floats, check_finite
 

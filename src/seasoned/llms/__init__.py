@@ -5,30 +5,30 @@ Importing this loads neither the OpenAI client, LiteLLM nor llama.cpp; making a 
 
 from __future__ import annotations
 
-from seasoned.llms.answers import read_action
-from seasoned.llms.bias import BiasChooser
-from seasoned.llms.cache import CachedLLM
-from seasoned.llms.choosing import READING_METHODS, AutoReader, choose_reader, reader_for
-from seasoned.llms.embedding import ScriptedEmbedder
-from seasoned.llms.embedding_cache import CachedEmbedder
-from seasoned.llms.embedding_endpoint import EndpointEmbedder
-from seasoned.llms.embedding_local import LocalEmbedder
-from seasoned.llms.exact import ExactReader, ExactReading
-from seasoned.llms.labels import LabelReader, label_prior, label_prompt
-from seasoned.llms.litellm import LiteLLM
-from seasoned.llms.local import LocalLLM, default_model_path
-from seasoned.llms.local_scoring import LocalScorer
-from seasoned.llms.menus import MENUS, Menu
-from seasoned.llms.modulated import ModulatedLogits, TriePolicy
-from seasoned.llms.openai import OpenAILLM
-from seasoned.llms.opening import LLMS, SCORERS, open_llm, open_scorer
-from seasoned.llms.score_cache import CachedScorer
-from seasoned.llms.scores import TextScorer, TextScores
-from seasoned.llms.scripted import ScriptedLLM
-from seasoned.llms.transformers import TransformersModel
-from seasoned.llms.trie import TokenTrie
-from seasoned.llms.verbalized import VerbalizedReader, confidence_logprobs, verbalized_prompt
-from seasoned.llms.votes import DEFAULT_VOTES, Votes, VotesReader, VotesReading, smoothed_logprobs, votes_prompt
+from seasoned.llms.cache.completion_cache import CachedLLM
+from seasoned.llms.cache.score_cache import CachedScorer
+from seasoned.llms.cache.vector_cache import CachedEmbedder
+from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
+from seasoned.llms.embeddings.endpoint_embedder import EndpointEmbedder
+from seasoned.llms.embeddings.local_embedder import LocalEmbedder
+from seasoned.llms.priors.exact import ExactReader, ExactReading
+from seasoned.llms.priors.labels import LabelReader, label_prior, label_prompt
+from seasoned.llms.priors.logit_bias import BiasChooser
+from seasoned.llms.priors.modulated_logits import ModulatedLogits, TriePolicy
+from seasoned.llms.priors.reader_selection import READING_METHODS, AutoReader, choose_reader, reader_for
+from seasoned.llms.priors.verbalized import VerbalizedReader, confidence_logprobs, verbalized_prompt
+from seasoned.llms.priors.votes import DEFAULT_VOTES, Votes, VotesReader, VotesReading, smoothed_logprobs, votes_prompt
+from seasoned.llms.providers.litellm import LiteLLM
+from seasoned.llms.providers.local import LocalLLM, default_model_path
+from seasoned.llms.providers.local_scorer import LocalScorer
+from seasoned.llms.providers.openai import OpenAILLM
+from seasoned.llms.providers.scripted import ScriptedLLM
+from seasoned.llms.providers.transformers import TransformersModel
+from seasoned.llms.registry import LLMS, SCORERS, open_llm, open_scorer
+from seasoned.llms.wire.action_parser import read_action
+from seasoned.llms.wire.candidate_menu import MENUS, Menu
+from seasoned.llms.wire.text_scores import TextScorer, TextScores
+from seasoned.llms.wire.token_trie import TokenTrie
 
 __all__ = [
     "DEFAULT_VOTES",

@@ -1,13 +1,13 @@
 """Stored episodes, exact retrieval, aggregated evidence."""
 
-from seasoned.memory.events import Event
-from seasoned.memory.keeping import Copy, Erasure
 from seasoned.memory.memory import Memory
-from seasoned.memory.pruning import Budget, Pruning
-from seasoned.memory.recorder import EpisodeRecorder
-from seasoned.memory.selection import Quarantine, Selection
+from seasoned.memory.parts.retention import Copy, Erasure
+from seasoned.memory.retention.pruning import Budget, Pruning
 from seasoned.memory.stats import MemoryStats
+from seasoned.memory.values.events import Event
+from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.verify import Verification
+from seasoned.memory.writing.recorder import EpisodeRecorder
 
 __all__ = [
     "Budget",

@@ -9,19 +9,19 @@ from typing import Literal, Self, TypeVar
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.memory.arrivals import Arrivals, RememberingEncoder
-from seasoned.memory.damage import EncoderFailedError
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
-from seasoned.memory.notes import NoteWriter
-from seasoned.memory.reader import Reader
-from seasoned.memory.recalling import Recalling
-from seasoned.memory.recorder import EpisodeRecorder
-from seasoned.memory.retrieval import Retriever
-from seasoned.memory.sizes import check_max_text_bytes, check_sizes
+from seasoned.memory.parts.recall import Recalling
+from seasoned.memory.pending.inbox import Arrivals, RememberingEncoder
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.stats import MemoryStats, gather_stats
-from seasoned.memory.store import Store, open_store
+from seasoned.memory.stores.base import Store, open_store
+from seasoned.memory.values.corruption import EncoderFailedError
+from seasoned.memory.values.text_limits import check_max_text_bytes, check_sizes
 from seasoned.memory.verify import Verification, verify
-from seasoned.memory.writer import Writer, with_id
+from seasoned.memory.writing.episode_writer import Writer, with_id
+from seasoned.memory.writing.note_records import NoteWriter
+from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
 from seasoned.types import Backup, Episode, Evidence, Neighbor, Note, check_text
 
@@ -280,11 +280,19 @@ class Memory(Recalling):
         state, exclude_task = self._redacted(state), self._redacted(exclude_task)
         return self._store.retrying(
             lambda: self._retriever.evidence(
-                state, k=k, unit=unit, threshold=threshold, gamma=gamma, similarity_power=similarity_power,
-                decay=decay, exclude_task=exclude_task, backup=backup, propensity_floor=propensity_floor,
+                state,
+                k=k,
+                unit=unit,
+                threshold=threshold,
+                gamma=gamma,
+                similarity_power=similarity_power,
+                decay=decay,
+                exclude_task=exclude_task,
+                backup=backup,
+                propensity_floor=propensity_floor,
                 shown_steps=shown_steps,
             )
-        )  # fmt: skip
+        )
 
     # ------------------------------------------------------------------------------------------ the whole
     def __len__(self) -> int:

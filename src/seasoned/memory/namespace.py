@@ -7,10 +7,10 @@ import time
 from dataclasses import dataclass
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
-from seasoned.memory.arrivals import fold
-from seasoned.memory.identities import told_apart
-from seasoned.memory.store import Store, open_store
-from seasoned.memory.writer import Writer
+from seasoned.memory.pending.inbox import fold
+from seasoned.memory.stores.base import Store, open_store
+from seasoned.memory.values.encoder_mismatch import told_apart
+from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 
 __all__ = ["DEFAULT_GAMMA", "Namespace", "enter_namespace", "list_namespaces"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from seasoned.memory.schema import STEP_BITS
-from seasoned.memory.store import Store
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
 
 __all__ = ["MemoryStats", "gather_stats"]
 

@@ -12,18 +12,18 @@ from typing import Any
 
 import numpy as np
 
-from seasoned.canonical import canonical_json
+from seasoned.canonical_json import canonical_json
 from seasoned.core import discounted_returns
 from seasoned.errors import IntegrityError, SeasonedError
-from seasoned.memory.canonical import text_digest
-from seasoned.memory.damage import carrying
-from seasoned.memory.deriving import histogram_bin, summed
-from seasoned.memory.events import ALTERNATIVE
-from seasoned.memory.notes import check_given, note_digest, read_notes
-from seasoned.memory.reader import Reader
-from seasoned.memory.schema import COUNTERS, STEP_BITS
-from seasoned.memory.store import Store
-from seasoned.memory.suspects import FEEDBACK, Suspects, alternatives_in
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
+from seasoned.memory.values.content_hash import text_digest
+from seasoned.memory.values.corruption import carrying
+from seasoned.memory.values.events import ALTERNATIVE
+from seasoned.memory.writing.evidence_views import histogram_bin, summed
+from seasoned.memory.writing.exclusions import FEEDBACK, Suspects, alternatives_in
+from seasoned.memory.writing.note_records import check_given, note_digest, read_notes
 from seasoned.types import FEEDBACK_KINDS, normalize_action
 
 __all__ = ["Verification", "verify"]
@@ -233,8 +233,10 @@ def _check_references(check: _Check, rows: Rows) -> None:
     check(ids("SELECT DISTINCT visit FROM feedback WHERE namespace_id = ?") <= visits, "feedback refers to no step")
     final = ids("SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ?")
     for table, column, more in (
-        ("state", "state_id", final), ("action", "action_id", set()), ("prior", "prior_id", set()),
-    ):  # fmt: skip
+        ("state", "state_id", final),
+        ("action", "action_id", set()),
+        ("prior", "prior_id", set()),
+    ):
         there = ids(f"SELECT id FROM {table} WHERE namespace_id = ?")
         meant = ids(f"SELECT DISTINCT {column} FROM step WHERE namespace_id = ?") | more
         check(meant <= there, f"a step or an episode refers to a {table} that is not there")
@@ -251,9 +253,17 @@ def _check_counters(check: _Check, rows: Rows) -> None:
         f"the namespace says {removed} are gone",
     )
     numbered = (
-        ("episode", "ordinal"), ("state", "id"), ("feature_set", "id"), ("token", "id"), ("action", "id"),
-        ("prior", "id"), ("view", "id"), ("feedback", "seq"), ("quarantine", "seq"), ("copy", "seq"),
-    )  # fmt: skip
+        ("episode", "ordinal"),
+        ("state", "id"),
+        ("feature_set", "id"),
+        ("token", "id"),
+        ("action", "id"),
+        ("prior", "id"),
+        ("view", "id"),
+        ("feedback", "seq"),
+        ("quarantine", "seq"),
+        ("copy", "seq"),
+    )
     for (table, column), name, count in zip(numbered, COUNTERS, counted, strict=True):
         lowest, highest, there = rows(
             f"SELECT coalesce(min({column}), 1), coalesce(max({column}), 0), count(*) FROM {table} "

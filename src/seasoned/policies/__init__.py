@@ -1,13 +1,13 @@
 """Policies: the model alone, the model with memory, and advice for models that show no logprobs."""
 
 from seasoned.policies.advice import Advice, Advised, Advisor
-from seasoned.policies.alone import ModelAlone
+from seasoned.policies.base_policy import ModelAlone
 from seasoned.policies.cascade import CascadePrior, CascadeReader, CascadeReading
-from seasoned.policies.inside import decide_inside
 from seasoned.policies.jitrl import JitRL
+from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS
-from seasoned.policies.settings import JitRLSettings
-from seasoned.policies.shuffled import ShuffledReturns
+from seasoned.policies.server_side_decision import decide_inside
+from seasoned.policies.shuffled_returns import ShuffledReturns
 
 __all__ = [
     "PRESETS",

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
-from seasoned.policies.agreeing import check_whole, reading_agreement
+from seasoned.policies.self_agreement import check_whole, reading_agreement
 from seasoned.protocols import EvidenceSource, PriorReader, PriorReading, Proposer, Usage
 from seasoned.types import Prior, check_finite
 

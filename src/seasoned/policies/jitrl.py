@@ -10,10 +10,10 @@ import numpy as np
 
 from seasoned.core import Cells, Estimate, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
 from seasoned.errors import InputError, counted, excerpt
-from seasoned.policies.alone import base_decision, generator
+from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
+from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS, preset
-from seasoned.policies.settings import JitRLSettings
 from seasoned.protocols import Admissible, EvidenceSource
 from seasoned.types import Decision, Evidence, Floats, Ints, Prior, check_text, normalize_action
 
@@ -140,13 +140,7 @@ class JitRL:
                 return self._abstained(state, checked, evidence, rng, reason + alone, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
-    def evidence(
-        self,
-        state: str,
-        *,
-        step: int = 0,
-        task: str | None = None,
-    ) -> Evidence:
+    def evidence(self, state: str, *, step: int = 0, task: str | None = None) -> Evidence:
         """Return what memory knows about this moment, asked as these settings ask.
 
         Raises:
@@ -244,11 +238,16 @@ class JitRL:
         )
         known = zip(actions, weights.tolist(), totals.tolist(), strict=True)
         return base_decision(
-            state, checked.logits, rng=rng, selection=self.settings.selection, reason=reason,
+            state,
+            checked.logits,
+            rng=rng,
+            selection=self.settings.selection,
+            reason=reason,
             counts={action: int(n) for action, n in zip(actions, counts, strict=True)},
             values={action: total / weight if weight > 0 else None for action, weight, total in known},
-            beta=self.settings.beta, **recorded,
-        )  # fmt: skip
+            beta=self.settings.beta,
+            **recorded,
+        )
 
     def _modulated(
         self,

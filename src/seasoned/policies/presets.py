@@ -7,7 +7,7 @@ from typing import Any
 
 from seasoned.core import ConfidenceBonus, ExplorationBonus
 from seasoned.errors import InputError, UnknownNameError, excerpt
-from seasoned.policies.settings import JitRLSettings
+from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.registry import suggest
 
 __all__ = ["PRESETS", "preset"]
@@ -15,25 +15,50 @@ __all__ = ["PRESETS", "preset"]
 _ALL = 2**31 - 1
 
 _PAPER = JitRLSettings(
-    k=10, unit="steps", baseline="neighbors", scale="max_abs", kappa=0.0, beta=1.0, min_neighbors=1, memory_base="zero",
-)  # fmt: skip
+    k=10, unit="steps", baseline="neighbors", scale="max_abs", kappa=0.0, beta=1.0, min_neighbors=1, memory_base="zero"
+)
 
 _RELEASED = JitRLSettings(
-    unit="steps", threshold_fall=0.1, baseline="action_means", scale="max", kappa=0.0, beta=1.0, min_neighbors=1,
-    prior_scale="probabilities", selection="argmax", memory_base="zero",
-)  # fmt: skip
+    unit="steps",
+    threshold_fall=0.1,
+    baseline="action_means",
+    scale="max",
+    kappa=0.0,
+    beta=1.0,
+    min_neighbors=1,
+    prior_scale="probabilities",
+    selection="argmax",
+    memory_base="zero",
+)
 
 PRESETS: dict[str, JitRLSettings] = {
     "default": JitRLSettings(),
     # The method as its written description gives it.
     "seed": JitRLSettings(
-        k=10, unit="steps", threshold=0.8, gamma=0.95, baseline="neighbors", scale="none", kappa=0.0,
-        exploration=ExplorationBonus(alpha=0.1, rate=0.3), beta=1.0, min_neighbors=3,
+        k=10,
+        unit="steps",
+        threshold=0.8,
+        gamma=0.95,
+        baseline="neighbors",
+        scale="none",
+        kappa=0.0,
+        exploration=ExplorationBonus(alpha=0.1, rate=0.3),
+        beta=1.0,
+        min_neighbors=3,
     ),
     # The short listing beside it: every untried action gets V + 5/n, and the best action is taken.
     "snippet": JitRLSettings(
-        k=10, unit="steps", threshold=0.0, gamma=0.9, baseline="neighbors", scale="none", kappa=0.0,
-        exploration=ExplorationBonus(alpha=5.0, rate=1.0), beta=1.0, min_neighbors=0, selection="argmax",
+        k=10,
+        unit="steps",
+        threshold=0.0,
+        gamma=0.9,
+        baseline="neighbors",
+        scale="none",
+        kappa=0.0,
+        exploration=ExplorationBonus(alpha=5.0, rate=1.0),
+        beta=1.0,
+        min_neighbors=0,
+        selection="argmax",
         memory_actions=False,
     ),
     # The paper's reported settings; it does not publish beta.
@@ -45,13 +70,19 @@ PRESETS: dict[str, JitRLSettings] = {
     ),
     # The decision rule of the paper's public code, for comparison; its faults in returns are not reproduced.
     "released-games": dataclasses.replace(
-        _RELEASED, k=10, all_above=0.98, threshold=0.95, gamma=0.5, exploration=ConfidenceBonus(1.0), beta_ramp=0.5,
+        _RELEASED,
+        k=10,
+        all_above=0.98,
+        threshold=0.95,
+        gamma=0.5,
+        exploration=ConfidenceBonus(1.0),
+        beta_ramp=0.5,
         memory_return_above=0.0,
     ),
     "released-web": dataclasses.replace(
         _RELEASED, k=_ALL, threshold=0.8, gamma=0.1, exploration=ExplorationBonus(1.0, 0.05, otherwise="zero")
     ),
-}  # fmt: skip
+}
 """Preset name to settings."""
 
 

@@ -1,7 +1,7 @@
 """What the parts are to each other. Environment and model calls are async; everything else is synchronous."""
 
+from seasoned.protocols.components import Admissible, EvidenceSource, Judge, Judgement, ModelJudge, Policy, StateEncoder
 from seasoned.protocols.environments import DelayedFeedback, Environment, Observation, TrulyScored
-from seasoned.protocols.learning import Admissible, EvidenceSource, Judge, Judgement, ModelJudge, Policy, StateEncoder
 from seasoned.protocols.models import (
     LLM,
     Capabilities,

@@ -5,12 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
-__all__ = [
-    "DelayedFeedback",
-    "Environment",
-    "Observation",
-    "TrulyScored",
-]
+__all__ = ["DelayedFeedback", "Environment", "Observation", "TrulyScored"]
 
 
 @dataclass(frozen=True, slots=True)

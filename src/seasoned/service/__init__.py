@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from seasoned.service.answer_form import Candidate, Reply
 from seasoned.service.app import make_app
-from seasoned.service.gate import check_token
+from seasoned.service.auth import check_token
 from seasoned.service.questions import Learned, Question, Questions, Queue
-from seasoned.service.replies import Candidate, Reply
-from seasoned.service.serving import serve
+from seasoned.service.server import serve
 
 __all__ = ["Candidate", "Learned", "Question", "Questions", "Queue", "Reply", "check_token", "make_app", "serve"]

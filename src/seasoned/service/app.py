@@ -13,10 +13,10 @@ import seasoned
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError
 from seasoned.protocols import StateEncoder
 from seasoned.registry import load_extra
-from seasoned.service.answers import Answer, problem, unexpected
-from seasoned.service.documents import parse_json
-from seasoned.service.gate import LOOPBACK_HOSTS, Gate, check_token, log
-from seasoned.service.opened import Opened
+from seasoned.service.auth import LOOPBACK_HOSTS, Gate, check_token, log
+from seasoned.service.json_documents import parse_json
+from seasoned.service.memory_pool import Opened
+from seasoned.service.responses import Answer, problem, unexpected
 from seasoned.service.routes import ROUTES, Call, Route
 from seasoned.service.schemas import responses_of
 
@@ -96,9 +96,13 @@ def make_app(
             opened.close()
 
     app: FastAPI = fastapi.FastAPI(
-        title="seasoned", version=seasoned.__version__, docs_url=None, redoc_url=None, lifespan=lifespan,
+        title="seasoned",
+        version=seasoned.__version__,
+        docs_url=None,
+        redoc_url=None,
+        lifespan=lifespan,
         description="A memory of an agent: episodes, search, typed feedback, and questions to people.",
-    )  # fmt: skip
+    )
     app.add_middleware(
         Gate,
         token=token,

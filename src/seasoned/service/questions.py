@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from seasoned.canonical import canonical_json
+from seasoned.canonical_json import canonical_json
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
-from seasoned.service.replies import MAX_CANDIDATES, Candidate, Reply
+from seasoned.service.answer_form import MAX_CANDIDATES, Candidate, Reply
 from seasoned.types import Choice, Decision, Edit, Episode, Given, Note, OwnAnswer, Step, check_text, normalize_action
 
 __all__ = ["Learned", "Question", "Questions", "Queue"]
@@ -296,9 +296,15 @@ class Questions:
         asked: Episode = self._memory.get(note.episode_id)
         first: Step = asked.steps[0]
         return Question(
-            [Candidate(**one) for one in body["candidates"]], asked.task, first.state, asked.id, body["prompt"],
-            body["episode_id"], body["step"], asked.subject,
-        )  # fmt: skip
+            [Candidate(**one) for one in body["candidates"]],
+            asked.task,
+            first.state,
+            asked.id,
+            body["prompt"],
+            body["episode_id"],
+            body["step"],
+            asked.subject,
+        )
 
 
 def _target(note: Note) -> tuple[str, int]:

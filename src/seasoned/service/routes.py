@@ -9,14 +9,14 @@ from typing import Any
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
-from seasoned.memory.views import known_gammas
-from seasoned.service.documents import build_from, check_fields, episode_document, episode_from
-from seasoned.service.learned import answer_key, policy_document
-from seasoned.service.opened import Opened
+from seasoned.memory.writing.known_discounts import known_gammas
+from seasoned.service.answer_form import Candidate, Reply
+from seasoned.service.feedback_json import feedback_from, given_document
+from seasoned.service.json_documents import build_from, check_fields, episode_document, episode_from
+from seasoned.service.memory_pool import Opened
+from seasoned.service.policy_view import answer_key, policy_document
 from seasoned.service.questions import Question, Questions
-from seasoned.service.replies import Candidate, Reply
 from seasoned.service.schemas import ANSWER, EPISODE, FEEDBACK, QUESTION, SEARCH
-from seasoned.service.typed import feedback_from, given_document
 
 __all__ = ["ROUTES", "Call", "Route"]
 
@@ -203,11 +203,14 @@ ROUTES = (
     Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Take feedback back; twice does no harm."),
     Route("POST", "/v1/questions", ask_question, "Ask people; the same question twice is one.", QUESTION, 201),
     Route(
-        "GET", "/v1/questions", list_questions, "What an author has not answered yet.",
+        "GET",
+        "/v1/questions",
+        list_questions,
+        "What an author has not answered yet.",
         query=("namespace", "author", "limit"),
     ),
     Route("GET", "/v1/positions", question_positions, "How often each place in the list was taken."),
     Route("POST", "/v1/questions/{id:path}/answers", answer_question, "Answer; returns what was learned.", ANSWER, 201),
     Route("GET", "/v1/questions/{id:path}", get_question, "A question, its answers, and the policy now."),
-)  # fmt: skip
+)
 """Every address of the service."""

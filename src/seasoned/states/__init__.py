@@ -1,10 +1,10 @@
 """Text to feature set: deterministic, local, no model call."""
 
 from seasoned.states.buckets import Buckets
+from seasoned.states.encoder_identity import encoder_from_identity
 from seasoned.states.fields import Field, FieldValue, Found, Nouns, RecentVerbs
-from seasoned.states.identity import encoder_from_identity
 from seasoned.states.masks import ALL_MASKS, HASHES, NUMBERS, TIMESTAMPS, TOKENS, UUIDS, Mask, apply_masks
-from seasoned.states.recent import split_recent, with_recent_actions
+from seasoned.states.recent_actions import split_recent, with_recent_actions
 from seasoned.states.redaction import REDACTION_RULES, Redactor, redact_episode
 from seasoned.states.templates import Template, TemplateEncoder
 from seasoned.states.tokens import TokenEncoder

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.registry import suggest
 from seasoned.states.masks import Mask
-from seasoned.states.secrets import RULES, Rule
+from seasoned.states.secret_patterns import RULES, Rule
 from seasoned.types import Episode, Step, check_text
 
 __all__ = ["REDACTION_RULES", "Redactor", "redact_episode"]

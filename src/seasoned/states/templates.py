@@ -6,7 +6,7 @@ import string
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from seasoned.canonical import canonical_json
+from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.registry import suggest
 from seasoned.states.buckets import as_run

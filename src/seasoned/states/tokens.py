@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from seasoned.canonical import canonical_json
+from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.states.masks import Mask, apply_masks
 from seasoned.states.urls import UrlRules

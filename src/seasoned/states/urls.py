@@ -24,8 +24,7 @@ _TAIL = ".,;:!?)]}"
 
 # An absolute URL, or a path that begins where a value could. A scheme has one place to start and a bounded length.
 _FOUND = re.compile(
-    r"""(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,31}://|(?<![^\s"'(=:,;\[{|])/(?=[^/\s]))[^\s"'<>`|\\^]*+""",
-    re.IGNORECASE,
+    r"""(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,31}://|(?<![^\s"'(=:,;\[{|])/(?=[^/\s]))[^\s"'<>`|\\^]*+""", re.IGNORECASE
 )
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols.models import Embedder
-from seasoned.testing.demands import name_of, require
+from seasoned.testing.requirement import name_of, require
 
 __all__ = ["check_embedder"]
 
@@ -26,7 +26,7 @@ def check_embedder(embedder: Embedder) -> None:
         ModelError: the model failed.
 
     Example:
-        >>> from seasoned.llms.embedding import ScriptedEmbedder
+        >>> from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
         >>> check_embedder(ScriptedEmbedder())
     """
     who = f"embedder {name_of(embedder)}"
@@ -45,7 +45,7 @@ def check_embedder(embedder: Embedder) -> None:
         bool((np.abs(lengths - 1.0) <= _ROUNDING).all()),
         f"{who}: vectors of length {excerpt(lengths.tolist())}",
         "a vector is finite and of length 1",
-        "Scale it: seasoned.core.vectors.unit_rows.",
+        "Scale it: seasoned.core.cosine_index.unit_rows.",
     )
     require(bool((rows[0] == rows[2]).all()), who, "equal texts have equal vectors", "Ask for each text once.")
     alone = embedder.embed(_TEXTS[3:])[0]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from seasoned.errors import excerpt
 from seasoned.protocols import StateEncoder
-from seasoned.testing.demands import name_of, require
+from seasoned.testing.requirement import name_of, require
 
 __all__ = ["check_encoder"]
 

@@ -11,7 +11,7 @@ from typing import Any
 from seasoned.errors import EnvError, excerpt
 from seasoned.protocols import Environment, Observation
 from seasoned.sync import Sync
-from seasoned.testing.demands import name_of
+from seasoned.testing.requirement import name_of
 from seasoned.types import normalize_action
 
 __all__ = ["check_environment"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from seasoned.errors import excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge, Usage
 from seasoned.sync import Sync
-from seasoned.testing.demands import name_of, require
+from seasoned.testing.requirement import name_of, require
 from seasoned.types import Episode, Step, check_finite
 
 __all__ = ["check_judge"]

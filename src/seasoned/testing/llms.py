@@ -5,7 +5,7 @@ from __future__ import annotations
 from seasoned.errors import excerpt
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, Message
 from seasoned.sync import Sync
-from seasoned.testing.demands import name_of, require
+from seasoned.testing.requirement import name_of, require
 
 __all__ = ["check_llm"]
 

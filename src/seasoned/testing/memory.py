@@ -11,7 +11,7 @@ from typing import Any
 
 from seasoned.core import discounted_returns, jaccard
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, SeasonedError
-from seasoned.testing.demands import name_of, require
+from seasoned.testing.requirement import name_of, require
 from seasoned.types import Choice, Episode, Neighbor, Step, Thumbs, normalize_action
 
 __all__ = ["check_memory"]
@@ -99,9 +99,12 @@ def _check_stored(who: str, memory: Any) -> None:
     steps = sum(len(episode.steps) for episode in _EPISODES)
     require(len(memory) == steps, f"{who}: len {len(memory)}", f"it counts stored steps ({steps})", "Count them.")
     _refuses(
-        who, memory, EpisodeConflictError, lambda: memory.add(Episode("buy", [Step("page cart", "wait")], "e0")),
+        who,
+        memory,
+        EpisodeConflictError,
+        lambda: memory.add(Episode("buy", [Step("page cart", "wait")], "e0")),
         "one id names one content",
-    )  # fmt: skip
+    )
     _refuses(who, memory, NotFoundError, lambda: memory.get("no such episode"), "an unknown id is not found")
 
 
@@ -288,9 +291,12 @@ def _check_given(who: str, memory: Any) -> None:
         memory.revoke(one.id)
     require(rewards() == {"wait": 1.0}, f"{who}: rewards {rewards()}", "revoking takes all of it back", "Revoke all.")
     _refuses(
-        who, memory, NotFoundError, lambda: memory.give(Thumbs(up=True), episode_id="no such episode"),
+        who,
+        memory,
+        NotFoundError,
+        lambda: memory.give(Thumbs(up=True), episode_id="no such episode"),
         "feedback on no episode is not found",
-    )  # fmt: skip
+    )
 
 
 def _check_shown(who: str, memory: Any) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from seasoned.core import kl_divergence
 from seasoned.errors import InputError, SeasonedError, excerpt
 from seasoned.protocols import Policy
-from seasoned.testing.demands import name_of, require
+from seasoned.testing.requirement import name_of, require
 from seasoned.types import Decision, normalize_action
 
 __all__ = ["check_policy"]

@@ -2,14 +2,14 @@
 
 from seasoned.agents.baselines.attempts import Attempts
 from seasoned.agents.baselines.bm25 import BM25
-from seasoned.agents.baselines.evolution import Evolution
-from seasoned.agents.baselines.examples import ByBM25, BySearch, PastSuccesses
 from seasoned.agents.baselines.full_context import FullContext
-from seasoned.agents.baselines.majority import Majority, SelfConsistency
+from seasoned.agents.baselines.past_successes import ByBM25, BySearch, PastSuccesses
+from seasoned.agents.baselines.prompt_evolution import Evolution
 from seasoned.agents.baselines.reflexion import Reflexion
-from seasoned.agents.baselines.successes import Successes
-from seasoned.agents.baselines.tokens import estimated_tokens
-from seasoned.agents.baselines.workflows import Workflows
+from seasoned.agents.baselines.self_consistency import Majority, SelfConsistency
+from seasoned.agents.baselines.success_criterion import Successes
+from seasoned.agents.baselines.token_checks import estimated_tokens
+from seasoned.agents.baselines.workflow_memory import Workflows
 
 __all__ = [
     "BM25",

@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from seasoned.agents.baselines.tokens import check_fraction, check_whole
-from seasoned.agents.drafts import Draft
-from seasoned.agents.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.agents.baselines.token_checks import check_fraction, check_whole
+from seasoned.agents.loop.buffered_log import Draft
+from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.errors import InputError
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
 from seasoned.types import check_finite
@@ -59,13 +59,7 @@ class Attempts:
             check_finite("stop_at", self.stop_at)
 
     async def __call__(
-        self,
-        environment: Environment,
-        policy: Policy,
-        reader: PriorReader | Chooser,
-        log: StepLog,
-        *,
-        seed: int,
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
     ) -> EpisodeResult:
         """Play, record the best attempt in `log`, and return how it went.
 
@@ -78,9 +72,13 @@ class Attempts:
             number = len(played)
             try:
                 result = await play_episode(
-                    environment, policy, reader, draft, seed=seed,
+                    environment,
+                    policy,
+                    reader,
+                    draft,
+                    seed=seed,
                     decision_seed=episode_seed(seed, number) if number else seed,
-                )  # fmt: skip
+                )
             except BaseException:
                 draft.copy(log)
                 raise

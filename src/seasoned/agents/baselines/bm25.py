@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 
-from seasoned.agents.baselines.tokens import check_fraction
+from seasoned.agents.baselines.token_checks import check_fraction
 
 __all__ = ["BM25"]
 

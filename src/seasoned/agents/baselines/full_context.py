@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seasoned.agents.baselines.tokens import check_whole, estimated_tokens
+from seasoned.agents.baselines.token_checks import check_whole, estimated_tokens
 from seasoned.agents.baselines.transcripts import check_told, framed, room_within, transcript
 from seasoned.protocols import Usage
 from seasoned.types import Episode

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 
-from seasoned.agents.baselines.lessons import LessonArm
-from seasoned.agents.baselines.tokens import check_whole
+from seasoned.agents.baselines.reflection import LessonArm
+from seasoned.agents.baselines.token_checks import check_whole
 from seasoned.agents.baselines.transcripts import check_told, framed, score_of
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode

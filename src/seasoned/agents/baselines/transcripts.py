@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seasoned.agents.baselines.tokens import estimated_tokens, one_line
+from seasoned.agents.baselines.token_checks import estimated_tokens, one_line
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
 

@@ -1,4 +1,4 @@
-"""The process in which BrowserGym runs; `seasoned.envs.browser.process` starts it and talks to it in lines of JSON.
+"""The process that runs BrowserGym; `seasoned.envs.browser.browser_process` starts it and sends it JSON lines.
 
 A process of its own, since BrowserGym keeps one Playwright per process, bound to one thread, and since a page that
 hangs hangs whoever waits for it: a process can be ended, a thread cannot.
@@ -20,7 +20,7 @@ import time
 from functools import partial
 from typing import Any
 
-from seasoned.envs.browser.finding import find_chromium, find_task
+from seasoned.envs.browser.installation import find_chromium, find_task
 from seasoned.envs.browser.page import read_page
 from seasoned.errors import SeasonedError
 from seasoned.registry import load_extra

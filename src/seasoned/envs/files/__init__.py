@@ -1,5 +1,5 @@
 """Jobs on files, done by real shell commands."""
 
-from seasoned.envs.files.tasks import FileTasks, open_files
+from seasoned.envs.files.file_tasks import FileTasks, open_files
 
 __all__ = ["FileTasks", "open_files"]

@@ -1,7 +1,7 @@
 """Gymnasium environments in words, and a wrapper that records."""
 
-from seasoned.envs.gym.environment import GymnasiumEnv
-from seasoned.envs.gym.opening import open_gymnasium
-from seasoned.envs.gym.recording import record_gymnasium
+from seasoned.envs.gym.gymnasium_env import GymnasiumEnv
+from seasoned.envs.gym.gymnasium_recorder import record_gymnasium
+from seasoned.envs.gym.specification import open_gymnasium
 
 __all__ = ["GymnasiumEnv", "open_gymnasium", "record_gymnasium"]

@@ -1,5 +1,5 @@
 """Interactive fiction: story files, played by Jericho."""
 
-from seasoned.envs.jericho.environment import JerichoEnv, open_jericho
+from seasoned.envs.jericho.jericho_env import JerichoEnv, open_jericho
 
 __all__ = ["JerichoEnv", "open_jericho"]

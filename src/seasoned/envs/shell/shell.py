@@ -19,8 +19,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from seasoned.envs.shell import warden as warden_program
-from seasoned.envs.turns import check_whole
+from seasoned.envs.episode_guard import check_whole
+from seasoned.envs.shell import supervisor as warden_program
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.types import check_finite
 
@@ -158,9 +158,14 @@ class Shell:
         try:
             self._warden = subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
                 [sys.executable, "-I", "-S", warden_program.__file__, json.dumps(settings)],
-                stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                cwd="/", env={"PATH": _PATH, "LC_ALL": "C.UTF-8"}, start_new_session=True, bufsize=0,
-            )  # fmt: skip
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                cwd="/",
+                env={"PATH": _PATH, "LC_ALL": "C.UTF-8"},
+                start_new_session=True,
+                bufsize=0,
+            )
         except OSError as error:
             shutil.rmtree(self._base, ignore_errors=True)
             raise EnvError(f"{sys.executable} ({error})", "it starts the shell's warden", "Check the path.") from error

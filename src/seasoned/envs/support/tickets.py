@@ -6,46 +6,112 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from seasoned.envs.support.rules import AMOUNTS_USD, PLANS, PROBLEMS, PRODUCTS, REGIONS, Facts
+from seasoned.envs.support.routing_rules import AMOUNTS_USD, PLANS, PROBLEMS, PRODUCTS, REGIONS, Facts
 
 __all__ = ["Ticket", "draw_ticket"]
 
 _SUBJECTS = {
-    "bug": ("{p} shows the wrong numbers", "{p}: export crashes", "Broken chart in {p}", "{p} saves nothing",
-            "Bug in {p}"),
-    "howto": ("How do I share a view in {p}?", "Question about {p} settings", "{p}: where do I find the API key?",
-              "How to import data into {p}", "Help with a {p} setup"),
-    "invoice": ("Invoice for {p} is wrong", "Question on our {p} invoice", "{p} invoice: wrong VAT number",
-                "Two invoices for {p}", "Missing {p} invoice"),
-    "login": ("Cannot log in to {p}", "{p} login fails", "Locked out of {p}", "{p}: password reset never comes",
-              "{p} sign-in loop"),
+    "bug": (
+        "{p} shows the wrong numbers",
+        "{p}: export crashes",
+        "Broken chart in {p}",
+        "{p} saves nothing",
+        "Bug in {p}",
+    ),
+    "howto": (
+        "How do I share a view in {p}?",
+        "Question about {p} settings",
+        "{p}: where do I find the API key?",
+        "How to import data into {p}",
+        "Help with a {p} setup",
+    ),
+    "invoice": (
+        "Invoice for {p} is wrong",
+        "Question on our {p} invoice",
+        "{p} invoice: wrong VAT number",
+        "Two invoices for {p}",
+        "Missing {p} invoice",
+    ),
+    "login": (
+        "Cannot log in to {p}",
+        "{p} login fails",
+        "Locked out of {p}",
+        "{p}: password reset never comes",
+        "{p} sign-in loop",
+    ),
     "outage": ("{p} is down", "{p} outage?", "{p} not reachable", "All of {p} times out", "{p} down for everyone here"),
-    "privacy": ("Delete my personal data from {p}", "{p}: data access request", "What personal data does {p} keep?",
-                "Right to erasure, {p}", "Personal data in {p}"),
-    "refund": ("Refund for {p}", "Please refund my {p} payment", "Money back for {p}", "{p}: refund request",
-               "Charged for {p}, want a refund"),
-    "security": ("Vulnerability in {p}", "Suspicious access to our {p}", "{p}: token leaked", "Security report on {p}",
-                 "Phishing mail in the name of {p}"),
-}  # fmt: skip
+    "privacy": (
+        "Delete my personal data from {p}",
+        "{p}: data access request",
+        "What personal data does {p} keep?",
+        "Right to erasure, {p}",
+        "Personal data in {p}",
+    ),
+    "refund": (
+        "Refund for {p}",
+        "Please refund my {p} payment",
+        "Money back for {p}",
+        "{p}: refund request",
+        "Charged for {p}, want a refund",
+    ),
+    "security": (
+        "Vulnerability in {p}",
+        "Suspicious access to our {p}",
+        "{p}: token leaked",
+        "Security report on {p}",
+        "Phishing mail in the name of {p}",
+    ),
+}
 _STORIES = {
-    "bug": ("the totals on the {place} page no longer add up", "exporting the {place} report crashes every time",
-            "the {place} filter is ignored since the last update", "what I change on the {place} page is not saved"),
-    "howto": ("I cannot find out how to share the {place} view", "where in the {place} menu do I add a colleague",
-              "can you explain how the {place} settings work", "we want to import last year's {place} figures"),
-    "invoice": ("the invoice of {usd} usd for {place} names the wrong company",
-                "our bookkeeping cannot match the invoice over {usd} usd for {place}",
-                "we got the {usd} usd invoice for {place} twice", "the VAT on the {usd} usd invoice is wrong"),
-    "login": ("my password is refused on the {place} page", "the sign-in page for {place} loads again and again",
-              "the reset mail for the {place} account never arrives", "after the new phone I am locked out of {place}"),
-    "outage": ("nothing has loaded for our {place} team", "every request to {place} times out",
-               "the whole {place} service answers with 503", "nobody in our {place} office can reach it"),
-    "privacy": ("I want all data of our {place} users deleted", "please send me what you store on me and {place}",
-                "a former {place} employee wants her data erased", "which of our {place} data leave the country"),
-    "refund": ("I cancelled {place} in time and was still charged {usd} usd", "please return the {usd} usd for {place}",
-               "we paid {usd} usd for {place} twice and want one back", "{place} never worked, I want {usd} usd back"),
-    "security": ("I found a way to read other customers' {place} pages", "a stranger opened our {place} account",
-                 "our {place} token was posted in public", "a mail in your name asks for {place} passwords"),
-}  # fmt: skip
+    "bug": (
+        "the totals on the {place} page no longer add up",
+        "exporting the {place} report crashes every time",
+        "the {place} filter is ignored since the last update",
+        "what I change on the {place} page is not saved",
+    ),
+    "howto": (
+        "I cannot find out how to share the {place} view",
+        "where in the {place} menu do I add a colleague",
+        "can you explain how the {place} settings work",
+        "we want to import last year's {place} figures",
+    ),
+    "invoice": (
+        "the invoice of {usd} usd for {place} names the wrong company",
+        "our bookkeeping cannot match the invoice over {usd} usd for {place}",
+        "we got the {usd} usd invoice for {place} twice",
+        "the VAT on the {usd} usd invoice is wrong",
+    ),
+    "login": (
+        "my password is refused on the {place} page",
+        "the sign-in page for {place} loads again and again",
+        "the reset mail for the {place} account never arrives",
+        "after the new phone I am locked out of {place}",
+    ),
+    "outage": (
+        "nothing has loaded for our {place} team",
+        "every request to {place} times out",
+        "the whole {place} service answers with 503",
+        "nobody in our {place} office can reach it",
+    ),
+    "privacy": (
+        "I want all data of our {place} users deleted",
+        "please send me what you store on me and {place}",
+        "a former {place} employee wants her data erased",
+        "which of our {place} data leave the country",
+    ),
+    "refund": (
+        "I cancelled {place} in time and was still charged {usd} usd",
+        "please return the {usd} usd for {place}",
+        "we paid {usd} usd for {place} twice and want one back",
+        "{place} never worked, I want {usd} usd back",
+    ),
+    "security": (
+        "I found a way to read other customers' {place} pages",
+        "a stranger opened our {place} account",
+        "our {place} token was posted in public",
+        "a mail in your name asks for {place} passwords",
+    ),
+}
 _PLACES = ("sales", "stock", "travel", "payroll", "warehouse", "marketing", "research", "service", "team", "branch")
 _TONES = (
     ("Dear support team,", "could you please help: {story}.", "Many thanks in advance and kind regards,"),
@@ -55,14 +121,59 @@ _TONES = (
     ("To whom it may concern,", "on {day} we noticed that {story}. Please treat this as urgent.", "Sincerely,"),
     ("hey", "{story} :( any idea?", "cheers"),
 )
-_NOTES = ("My reference is {number}.", "Case {number}, opened on {day}.", "I am on version {count}.{number}.",
-          "We have {number} of them here.", "Call me under ext. {number}.",
-          "Browser: Firefox {minute}, build {number}.")  # fmt: skip
+_NOTES = (
+    "My reference is {number}.",
+    "Case {number}, opened on {day}.",
+    "I am on version {count}.{number}.",
+    "We have {number} of them here.",
+    "Call me under ext. {number}.",
+    "Browser: Firefox {minute}, build {number}.",
+)
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_FIRST = ("Aiko", "Ben", "Carla", "Deniz", "Elif", "Farid", "Greta", "Hugo", "Ines", "Jonas", "Kofi", "Lena",
-          "Milan", "Nadia", "Omar", "Priya", "Quentin", "Rosa", "Sven", "Tara")  # fmt: skip
-_LAST = ("Abe", "Brandt", "Costa", "Dubois", "Evans", "Fischer", "Garcia", "Haas", "Ito", "Jensen", "Khan", "Lopez",
-         "Moreau", "Novak", "Okafor", "Patel", "Quinn", "Rossi", "Silva", "Tanaka")  # fmt: skip
+_FIRST = (
+    "Aiko",
+    "Ben",
+    "Carla",
+    "Deniz",
+    "Elif",
+    "Farid",
+    "Greta",
+    "Hugo",
+    "Ines",
+    "Jonas",
+    "Kofi",
+    "Lena",
+    "Milan",
+    "Nadia",
+    "Omar",
+    "Priya",
+    "Quentin",
+    "Rosa",
+    "Sven",
+    "Tara",
+)
+_LAST = (
+    "Abe",
+    "Brandt",
+    "Costa",
+    "Dubois",
+    "Evans",
+    "Fischer",
+    "Garcia",
+    "Haas",
+    "Ito",
+    "Jensen",
+    "Khan",
+    "Lopez",
+    "Moreau",
+    "Novak",
+    "Okafor",
+    "Patel",
+    "Quinn",
+    "Rossi",
+    "Silva",
+    "Tanaka",
+)
 _FIRMS = ("Alder Works", "Bluewater", "Cobalt Labs", "Dune Foods", "Elm & Sons", "Fjord Air", "Granite Bank", "Helio")
 
 
@@ -133,9 +244,12 @@ def draw_ticket(rng: random.Random, *, p_missing: float = 0.0, new_customers: bo
 def _body(rng: random.Random, problem: str, amount: int, new_customers: bool) -> str:
     """Greeting, story, a note or two that mean nothing, closing and name; here and there a slip of the finger."""
     chance = {
-        "number": rng.randint(1_000, 99_999), "count": rng.randint(2, 9), "hour": rng.randint(6, 22),
-        "minute": rng.randint(0, 59), "day": rng.choice(_DAYS),
-    }  # fmt: skip
+        "number": rng.randint(1_000, 99_999),
+        "count": rng.randint(2, 9),
+        "hour": rng.randint(6, 22),
+        "minute": rng.randint(0, 59),
+        "day": rng.choice(_DAYS),
+    }
     greeting, told, closing = rng.choice(_TONES)
     story = rng.choice(_STORIES[problem]).format(place=rng.choice(_PLACES), usd=amount)
     notes = [note.format(**chance) for note in rng.sample(_NOTES, rng.randint(1, 2))]

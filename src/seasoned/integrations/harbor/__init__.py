@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from seasoned.integrations.harbor.acting import Acting
+from seasoned.integrations.harbor.acting_agent import Acting
 from seasoned.integrations.harbor.container import ContainerShell, Executes
-from seasoned.integrations.harbor.fence import GRADER_PATHS, grader_path
-from seasoned.integrations.harbor.jobs import JobImport, Trial, import_job, read_job
-from seasoned.integrations.harbor.learning import LearnFromJob
-from seasoned.integrations.harbor.wrapping import Wrapping
+from seasoned.integrations.harbor.grader_fence import GRADER_PATHS, grader_path
+from seasoned.integrations.harbor.job_import import JobImport, Trial, import_job, read_job
+from seasoned.integrations.harbor.job_plugin import LearnFromJob
+from seasoned.integrations.harbor.wrapped_agent import Wrapping
 
 __all__ = [
     "GRADER_PATHS",
@@ -37,6 +37,6 @@ def __getattr__(name: str) -> Any:
     """Make the agents that Harbor names by this module's path."""
     if name not in ("SeasonedAgent", "WithExamples"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from seasoned.integrations.harbor.classes import seasoned_agent, with_examples
+    from seasoned.integrations.harbor.agent_classes import seasoned_agent, with_examples
 
     return seasoned_agent() if name == "SeasonedAgent" else with_examples()

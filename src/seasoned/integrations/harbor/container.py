@@ -7,7 +7,7 @@ from typing import Any, Protocol, runtime_checkable
 
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.integrations.conversation import MAX_TASK_CHARS
-from seasoned.integrations.harbor.fence import grader_path
+from seasoned.integrations.harbor.grader_fence import grader_path
 from seasoned.protocols import Observation
 from seasoned.types import check_text
 

@@ -32,9 +32,12 @@ class TrajectoryLog:
     def __init__(self, path: Path, instruction: str, *, agent: dict[str, Any], session_id: str, mode: str) -> None:
         self.path = path
         self._document: dict[str, Any] = {
-            "schema_version": _VERSION, "session_id": session_id, "agent": agent, "extra": {"mode": mode},
+            "schema_version": _VERSION,
+            "session_id": session_id,
+            "agent": agent,
+            "extra": {"mode": mode},
             "steps": [{"step_id": 1, "source": "user", "message": instruction}],
-        }  # fmt: skip
+        }
         self._save()
 
     def add(self, event: StepEvent) -> None:
@@ -48,9 +51,12 @@ class TrajectoryLog:
         if usage.cost_usd is not None:
             metrics["cost_usd"] = usage.cost_usd
         step: dict[str, Any] = {
-            "step_id": len(self._document["steps"]) + 1, "source": "agent", "message": event.action,
-            "observation": {"results": [{"content": event.after.state}]}, "metrics": metrics,
-        }  # fmt: skip
+            "step_id": len(self._document["steps"]) + 1,
+            "source": "agent",
+            "message": event.action,
+            "observation": {"results": [{"content": event.after.state}]},
+            "metrics": metrics,
+        }
         if event.reasoning:
             step["reasoning_content"] = event.reasoning
         if extra:
@@ -63,9 +69,10 @@ class TrajectoryLog:
         if truncated:
             self._document["extra"]["truncated"] = True
         self._document["final_metrics"] = {
-            "total_prompt_tokens": usage.prompt_tokens, "total_completion_tokens": usage.completion_tokens,
+            "total_prompt_tokens": usage.prompt_tokens,
+            "total_completion_tokens": usage.completion_tokens,
             "total_steps": len(self._document["steps"]),
-        }  # fmt: skip
+        }
         if usage.cost_usd is not None:
             self._document["final_metrics"]["total_cost_usd"] = usage.cost_usd
         self._save()

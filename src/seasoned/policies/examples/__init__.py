@@ -2,13 +2,13 @@
 
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.example import Example, Place, Standing
+from seasoned.policies.examples.example_source import ExampleSource, MomentSource
 from seasoned.policies.examples.prompt_memory import ExampleMemory
 from seasoned.policies.examples.query import Purpose, Query
 from seasoned.policies.examples.rendering import render
 from seasoned.policies.examples.retrieval import Examples
-from seasoned.policies.examples.source import ExampleSource, MomentSource
 from seasoned.policies.examples.vector_index import VectorIndex
-from seasoned.policies.examples.vectors import VectorRecall
+from seasoned.policies.examples.vector_recall import VectorRecall
 
 __all__ = [
     "Curation",

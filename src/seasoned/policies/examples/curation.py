@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from seasoned.core.showing import Observed, derived_shrinkage, posterior_worth
+from seasoned.core.impression_value import Observed, derived_shrinkage, posterior_worth
 from seasoned.errors import InputError, excerpt
 from seasoned.policies.examples.example import Standing
-from seasoned.policies.examples.showings import Showings
-from seasoned.policies.examples.source import ExampleSource
+from seasoned.policies.examples.example_source import ExampleSource
+from seasoned.policies.examples.impression_effects import Showings
 
 __all__ = ["Curation"]
 
@@ -47,12 +47,19 @@ class Curation:
         rejected = self._showings.rejected(list(seen.values()))
         return tuple(
             Standing(
-                *place, seen[place].task, seen[place].return_, float(worth.values[row]), float(worth.low[row]),
-                float(worth.high[row]), n_shown[rows[row]], float(observed.counts[row]), place in retired,
+                *place,
+                seen[place].task,
+                seen[place].return_,
+                float(worth.values[row]),
+                float(worth.low[row]),
+                float(worth.high[row]),
+                n_shown[rows[row]],
+                float(observed.counts[row]),
+                place in retired,
                 place in rejected,
             )
             for row, place in enumerate(places)
-        )  # fmt: skip
+        )
 
     def ranking(self) -> tuple[Standing, ...]:
         """Return how the examples stand, the most valuable first; among equals the one that is known better."""
@@ -97,7 +104,10 @@ class Curation:
         )
         for one in () if dry_run else worse:
             self._memory.note(
-                one.episode_id, "retired", {"value": one.value, "high": one.high, "confidence": float(confidence)},
-                step=one.step, source="curation",
-            )  # fmt: skip
+                one.episode_id,
+                "retired",
+                {"value": one.value, "high": one.high, "confidence": float(confidence)},
+                step=one.step,
+                source="curation",
+            )
         return worse

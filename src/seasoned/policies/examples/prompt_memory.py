@@ -27,7 +27,7 @@ class _Last:
 
 
 class ExampleMemory:
-    """Puts examples before the state (`seasoned.agents.arm.PromptMemory`). It learns from what the memory stores.
+    """Puts examples before the state (`seasoned.agents.loop.arm.PromptMemory`). It learns from what the memory stores.
 
     Args:
         examples: from the memory that stores the episodes.
@@ -89,9 +89,10 @@ class ExampleMemory:
     def context(self, state: str, task: str) -> str:
         """Return the examples for this state; an empty text for none."""
         shown = self._examples.retrieve(
-            Query(task, observation=state), budget_tokens=self._room_tokens,
+            Query(task, observation=state),
+            budget_tokens=self._room_tokens,
             exclude_task=task if self._other_tasks_only else None,
-        )  # fmt: skip
+        )
         self._n_asked += 1
         last = self._shown.get()
         if last is not None and last.begun:

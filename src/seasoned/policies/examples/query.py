@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 from seasoned.errors import InputError, excerpt
 from seasoned.types import check_finite, check_text
-from seasoned.types.moment import KEYS
+from seasoned.types.recall import KEYS
 
 __all__ = ["Purpose", "Query", "check_weights"]
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from seasoned.errors import InputError
 from seasoned.policies.examples.example import Example
-from seasoned.states.fitting import one_line
+from seasoned.states.text_budget import one_line
 from seasoned.types import Step
 
 __all__ = ["HEADS", "fitted", "render"]
@@ -94,10 +94,14 @@ def _cut(example: Example, limit_chars: int, *, window: bool) -> Example:
         Step(one_line(step.state, limit_chars), one_line(step.action, _MOST_CHARS), step.reward) for step in kept
     )
     return replace(
-        example, steps=steps, at=example.at if window else 0,
-        task=example.task if example.same_goal else one_line(example.task, limit_chars), plan=short(example.plan),
-        reasoning=short(example.reasoning), shortened=True,
-    )  # fmt: skip
+        example,
+        steps=steps,
+        at=example.at if window else 0,
+        task=example.task if example.same_goal else one_line(example.task, limit_chars),
+        plan=short(example.plan),
+        reasoning=short(example.reasoning),
+        shortened=True,
+    )
 
 
 def _longest(example: Example) -> int:

@@ -7,17 +7,17 @@ from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.policies.examples.choosing import choose
 from seasoned.policies.examples.curation import Curation
+from seasoned.policies.examples.diversity import choose
 from seasoned.policies.examples.example import Example, Place
-from seasoned.policies.examples.judging import Candidate, judge
+from seasoned.policies.examples.example_source import ExampleSource, MomentSource
+from seasoned.policies.examples.example_value import Candidate, judge
+from seasoned.policies.examples.impression_effects import Showings, Trust
 from seasoned.policies.examples.query import Purpose, Query, check_weights
 from seasoned.policies.examples.rendering import fitted
-from seasoned.policies.examples.showings import Showings, Trust
-from seasoned.policies.examples.source import ExampleSource, MomentSource
-from seasoned.states.fitting import estimated_tokens
+from seasoned.states.text_budget import estimated_tokens
 from seasoned.types import Episode, Experience, Step, check_finite, check_text, normalize_action
-from seasoned.types.moment import KEYS, Moment
+from seasoned.types.recall import KEYS, Moment
 
 __all__ = ["Examples"]
 
@@ -46,7 +46,7 @@ class Examples(Curation):
     for them.
 
     *Valued*: what a moment's action earned on average at its state, above that baseline, is one observation of its
-    worth, and each episode that showed it, or what is the same state and action, another (`seasoned.core.showing`): at
+    worth, and each episode that showed it, or what is the same state and action, another (`core.impression_value`): at
     the latest 256 such steps, the return less the mean return of the others at that step's distinct state. The value is
     the posterior mean; relevance is the fourth power of similarity times the posterior probability that the worth is
     above the baseline: a worse fit is no better model for having been shown less.
@@ -209,10 +209,13 @@ class Examples(Curation):
         chosen: list[Candidate] = []
         for kind in ("imitate", "avoid") if self._avoid else ("imitate",):
             chosen += choose(
-                [one for one in candidates if one.kind == kind], self._k,
-                relevance=1.0 - self._diversity, per_episode=self._per_episode, per_task=self._per_task,
+                [one for one in candidates if one.kind == kind],
+                self._k,
+                relevance=1.0 - self._diversity,
+                per_episode=self._per_episode,
+                per_task=self._per_task,
                 done=self._done if whole else None,
-            )  # fmt: skip
+            )
         return fitted(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
 
     def _candidates(
@@ -220,18 +223,30 @@ class Examples(Curation):
     ) -> tuple[list[Candidate], bool]:
         """Return what is judged of a pool, and whether there are successes elsewhere."""
         found = self._recall.recall(
-            texts, pool=pool, whole=whole, gamma=self._gamma, exclude_task=exclude_task,
+            texts,
+            pool=pool,
+            whole=whole,
+            gamma=self._gamma,
+            exclude_task=exclude_task,
             with_credits=self._vouched_by is not None,
-        )  # fmt: skip
+        )
         moments, highest, median = found.moments, found.highest, self._median
         if self._trust:  # then the namespace's own figures, which are of all episodes, do not count either
             moments = tuple(one for one in moments if self._trust.counts(one.experience.episode_id, one.credits or {}))
             highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
         observed = functools.partial(self._showings.observed, alike=not whole, exclude_task=exclude_task)
         candidates = judge(
-            moments, self._weights, observed, self._features, median=median, floor=self._floor(highest),
-            neutral=self._neutral(highest), model=self._is_model, whole=whole, believed=not self._trust,
-        )  # fmt: skip
+            moments,
+            self._weights,
+            observed,
+            self._features,
+            median=median,
+            floor=self._floor(highest),
+            neutral=self._neutral(highest),
+            model=self._is_model,
+            whole=whole,
+            believed=not self._trust,
+        )
         return candidates, found.highest is not None and found.highest > 0.0
 
     @property
@@ -281,10 +296,12 @@ class Examples(Curation):
         ends = self._showings.rejected(
             [
                 seen[place]
-                for one in chosen if one.kind == "imitate"
-                for place in around[one.moment.place] if place in seen and place != one.moment.place
+                for one in chosen
+                if one.kind == "imitate"
+                for place in around[one.moment.place]
+                if place in seen and place != one.moment.place
             ]
-        )  # fmt: skip
+        )
         examples = []
         for one in chosen:
             own = one.moment.experience
@@ -296,11 +313,23 @@ class Examples(Curation):
                 window, at = _between(window, at, ends)
             examples.append(
                 Example(
-                    own.episode_id, own.step, own.task, tuple(Step(s.state, s.action, s.reward) for s in window), at,
-                    one.moment.plan, one.moment.reasoning, own.return_, one.value, one.low, one.high, one.n_shown,
-                    one.kind, one.similarity, same_goal=own.task == goal,
+                    own.episode_id,
+                    own.step,
+                    own.task,
+                    tuple(Step(s.state, s.action, s.reward) for s in window),
+                    at,
+                    one.moment.plan,
+                    one.moment.reasoning,
+                    own.return_,
+                    one.value,
+                    one.low,
+                    one.high,
+                    one.n_shown,
+                    one.kind,
+                    one.similarity,
+                    same_goal=own.task == goal,
                 )
-            )  # fmt: skip
+            )
         return examples
 
 

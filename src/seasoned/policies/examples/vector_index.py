@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.vectors import CosineIndex
+from seasoned.core.cosine_index import CosineIndex
 from seasoned.errors import EncoderMismatchError, InputError, excerpt
 from seasoned.protocols.models import Embedder
 
@@ -17,7 +17,7 @@ Vector = npt.NDArray[np.float32]
 
 
 class VectorIndex:
-    """Texts by key, found by what they mean: exact cosine over an embedder's vectors (`seasoned.core.vectors`).
+    """Texts by key, found by what they mean: exact cosine over an embedder's vectors (`seasoned.core.cosine_index`).
 
     Args:
         embedder: makes the vectors; a `CachedEmbedder`, so that opening does not embed again.
@@ -26,7 +26,7 @@ class VectorIndex:
         InputError: it is no embedder.
 
     Example:
-        >>> from seasoned.llms.embedding import ScriptedEmbedder
+        >>> from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
         >>> index = VectorIndex(ScriptedEmbedder())
         >>> index.add_many([("e1", "page cart"), ("e2", "a red lamp")])
         >>> index.search("page cart total", k=1)[0][0]

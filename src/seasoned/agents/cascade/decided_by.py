@@ -1,0 +1,78 @@
+"""Who decided each step of an episode: counted, and noted beside the step in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from seasoned.agents.loop.annotated_log import NotedLog
+from seasoned.agents.loop.arm import Play
+from seasoned.agents.loop.episode import EpisodeResult, StepLog, play_episode
+from seasoned.errors import InputError
+from seasoned.policies.cascade import CascadePrior, CascadeReader
+from seasoned.protocols import Chooser, Environment, Policy, PriorReader
+from seasoned.types import Decision
+
+__all__ = ["DECIDED", "DecidedPlay", "decided_notes"]
+
+DECIDED = "decided"
+"""The kind of the notes: `by` (`student` or `teacher`), `model`, `reason`; `agreement` and `evidence` where they were
+looked at."""
+
+
+def decided_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return what there is to note about who decided a step: nothing, unless a `CascadeReader` was asked.
+
+    Example:
+        >>> decided_notes("go east")
+        []
+    """
+    prior = decision.prior if isinstance(decision, Decision) else None
+    if not isinstance(prior, CascadePrior):
+        return []
+    body: dict[str, Any] = {"by": prior.decided_by, "model": prior.model, "reason": prior.reason}
+    looked = {"agreement": prior.agreement, "evidence": prior.evidence}
+    return [(DECIDED, body | {name: value for name, value in looked.items() if value is not None})]
+
+
+@dataclass
+class DecidedPlay:
+    """A `seasoned.agents.Play` for a `CascadeReader`: it counts who decided, and notes it beside each step.
+
+    What a step's note says is in memory with the step, in the same transaction, where the log keeps notes (a memory's
+    recorder does; `play_run(keep_aborted=False)` has a log of its own, and does not). So a teacher's answer is stored
+    as the step that was executed, with what it earned, and its own provenance: `memory.notes(kind="decided")`.
+
+    Args:
+        play: plays the episode.
+        steps: by episode played, its steps.
+        teacher_steps: by episode played, those that the teacher decided.
+
+    Raises:
+        InputError: when it plays: the reader is no `CascadeReader`.
+    """
+
+    play: Play = play_episode
+    steps: list[int] = field(default_factory=list)
+    teacher_steps: list[int] = field(default_factory=list)
+
+    async def __call__(
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+    ) -> EpisodeResult:
+        """Play, and return how the episode went; an episode that breaks off is not counted."""
+        if not isinstance(reader, CascadeReader):
+            raise InputError(
+                f"a reader of the kind {type(reader).__name__}", "a cascade says who decided", "Pass a CascadeReader."
+            )
+        by: list[str] = []
+
+        def about(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+            notes = decided_notes(decision)
+            by.extend([body["by"] for _, body in notes] or ["unknown"])
+            return notes
+
+        result = await self.play(environment, policy, reader, cast(StepLog, NotedLog(log, about)), seed=seed)
+        self.steps.append(len(by))
+        self.teacher_steps.append(by.count("teacher"))
+        return result

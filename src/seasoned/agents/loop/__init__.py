@@ -1,0 +1,1 @@
+"""The episode loop: observe, ask the model, decide, act, record."""

@@ -1,0 +1,86 @@
+"""Past steps in the prompt of an arm: shown, noted, and without weight in the shift of the policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, cast
+
+from seasoned.agents.loop.annotated_log import NotedLog
+from seasoned.agents.loop.arm import Arm, InformedReader
+from seasoned.agents.loop.episode import EpisodeResult, StepLog, play_episode
+from seasoned.agents.react.prompt_evidence import Unshown
+from seasoned.policies import ModelAlone
+from seasoned.policies.examples import ExampleMemory
+from seasoned.protocols import Admissible, Chooser, Environment, EvidenceSource, Policy, PriorReader
+from seasoned.types import Decision
+
+__all__ = ["SHOWN", "WithoutShown", "shown_arm"]
+
+SHOWN = "shown"
+"""The kind of the notes: `examples`, `mode` and `purpose`; curation by value follows from them."""
+
+
+@dataclass(frozen=True)
+class WithoutShown:
+    """A policy in which what the model reads in its prompt adds no weight, so that nothing counts twice; see `Unshown`.
+
+    Args:
+        policy: makes the policy over evidence.
+        memory: what is asked.
+        knowledge: knows what the last prompt of this episode showed.
+    """
+
+    policy: Callable[[EvidenceSource], Policy]
+    memory: EvidenceSource
+    knowledge: ExampleMemory
+
+    @property
+    def name(self) -> str:
+        """The name of the policy."""
+        return self.policy(self.memory).name
+
+    def decide(
+        self,
+        state: str,
+        candidates: Mapping[str, float],
+        *,
+        admissible: Admissible = None,
+        task: str | None = None,
+        step: int = 0,
+        seed: int | None = None,
+    ) -> Decision:
+        """Return the decision, shifted as far as it rests on what was not shown; see `seasoned.protocols.Policy`."""
+        shown = {place for example in self.knowledge.last_examples for place in example.places}
+        policy = self.policy(Unshown(self.memory, shown) if shown else self.memory)
+        return policy.decide(state, candidates, admissible=admissible, task=task, step=step, seed=seed)
+
+
+def shown_arm(
+    reader: PriorReader,
+    knowledge: ExampleMemory,
+    memory: EvidenceSource | None = None,
+    policy: Callable[[EvidenceSource], Policy] | None = None,
+) -> Arm:
+    """Return an arm that shows past steps before the state, and notes beside each step which they were.
+
+    Args:
+        reader: reads the model's policy.
+        knowledge: finds what is shown; over the memory that stores the arm's episodes.
+        memory, policy: with both, the policy is shifted too, as far as it rests on what was not shown (`WithoutShown`).
+    """
+    decides: Policy = ModelAlone() if policy is None or memory is None else WithoutShown(policy, memory, knowledge)
+    mode = "prompt" if policy is None or memory is None else "both"
+
+    def about(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        del decision
+        shown = [list(place) for place in knowledge.last_shown]
+        return [(SHOWN, {"examples": shown, "mode": mode, "purpose": "act"})] if shown else []
+
+    async def play(
+        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+    ) -> EpisodeResult:
+        knowledge.begin()
+        return await play_episode(environment, policy, reader, cast(StepLog, NotedLog(log, about)), seed=seed)
+
+    return Arm(decides, InformedReader(reader, knowledge), play, knowledge.learn)

@@ -1,0 +1,227 @@
+"""An action from what a model replied, or the reason why there is none."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from seasoned.actions import canonical_call, canonical_tool_call, parse_tool_call
+from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
+from seasoned.protocols import Completion
+from seasoned.protocols.thinking_block import after_thinking
+from seasoned.types import normalize_action
+
+__all__ = ["Reply", "canonical_action", "read_reasoning", "read_reply", "shown_action"]
+
+_MARKER = re.compile(r"^[\s>*_#-]*action[*_]*[^\S\n]*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE)
+_THOUGHT = re.compile(r"^[\s>*_#-]*(?:thought|reasoning|plan)[*_]*[^\S\n]*:[*_]*\s*", re.IGNORECASE)
+_FENCE = re.compile(r"```[\w+-]*[ \t]*\n(.*?)\n?[ \t]*```", re.DOTALL)
+_INLINE_FENCE = re.compile(r"```[ \t]*(\S[^\n]*?)[ \t]*```")
+_BULLET = re.compile(r"^(?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[).:])\s+")
+_QUOTES = ("`", '"', "'", "**", "*")
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An action, and the reasoning that came with it (empty if none did)."""
+
+    action: str
+    reasoning: str = ""
+
+
+def canonical_action(action: str) -> str:
+    """Return an action in canonical form: a tool call as `canonical_tool_call` has it, else as `canonical_call` does.
+
+    Example:
+        >>> canonical_action("Click ( 'a1' )"), canonical_action('{"name": "go", "arguments": {"to": "b"}}')
+        ("click('a1')", '{"arguments":{"to":"b"},"name":"go"}')
+    """
+    if action.lstrip().startswith("{"):
+        try:
+            return canonical_tool_call(action)
+        except InputError:
+            return action
+    return canonical_call(action)
+
+
+def shown_action(action: str) -> str:
+    r"""Return an action on one line as a model is shown it: a tool call without the escapes of its canonical text.
+
+    Example:
+        >>> print(shown_action(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
+        {"arguments":{"city":"Paris"},"name":"weather"}
+    """
+    if action.lstrip().startswith("{"):
+        try:
+            return str(parse_tool_call(action))
+        except InputError:
+            pass
+    return " ".join(action.split())
+
+
+def read_reasoning(answer: Completion) -> str:
+    r"""Return a plan or reasoning: the text without `<think>` or `Thought:` before it, and without an action after it.
+
+    Raises:
+        ModelAnswerError: there is none.
+
+    Example:
+        >>> from seasoned.protocols import Usage
+        >>> read_reasoning(Completion("Thought: I am hungry.\nAction: open fridge", "m", Usage()))
+        'I am hungry.'
+    """
+    text = after_thinking(answer.text)
+    named = _MARKER.search(text)
+    said = _THOUGHT.sub("", text[: named.start()] if named else text).strip()
+    if not said:
+        raise ModelAnswerError(_seen(answer), "a few words are wanted, and no action yet", "Say it in words.")
+    return said
+
+
+def read_reply(
+    answer: Completion,
+    admissible: Sequence[str] | None,
+    canonical: Callable[[str], str] = canonical_action,
+    *,
+    tools: Collection[str] = (),
+    reasons: bool = False,
+) -> Reply:
+    r"""Return what to do.
+
+    With `tools` it is the one tool call, of one of them. Else what follows the first `Action:` at the beginning of a
+    line: the rest of the line, or the fenced block there; what comes behind it, such as an imagined observation, is not
+    read, nor what a reply begins with in `<think>`. Without that mark the whole reply is the action, but not where
+    reasoning was asked for along with it. Where actions are named, it is the one that has the same canonical form, in
+    the spelling of the environment.
+
+    Args:
+        answer: the model's.
+        admissible: the actions to choose among; None: any text is one.
+        canonical: an action to its canonical form.
+        tools: the names of those that may be called: an action is a tool call.
+        reasons: reasoning was asked for in the same reply.
+
+    Raises:
+        ModelAnswerError: no action, several tool calls, one of another tool, none of the admissible actions, or an
+            action that was cut off.
+
+    Example:
+        >>> from seasoned.protocols import Usage
+        >>> answer = Completion("Thought: hungry.\nAction: Open  fridge\nObservation: food", "m", Usage())
+        >>> read_reply(answer, ["go north", "open fridge"], reasons=True)
+        Reply(action='open fridge', reasoning='hungry.')
+    """
+    if tools:
+        called = _tool_call(answer, tools)
+        said = _THOUGHT.sub("", after_thinking(answer.text)).strip() if reasons else ""
+        return Reply(called if admissible is None else _among(answer, called, admissible, canonical), said)
+    text = after_thinking(answer.text).strip()
+    named = _MARKER.search(text)
+    said = _THOUGHT.sub("", text[: named.start()]).strip() if named and reasons else ""
+    wanted = text[named.end() :] if named else text
+    action, complete = _first(wanted, _emphasis(named[0])) if named else _whole(wanted)
+    if not action.strip():
+        raise ModelAnswerError(_seen(answer), "an action is not blank, and not in <think>", "Answer with one action.")
+    if admissible is not None:
+        return Reply(_among(answer, action, admissible, canonical), said)
+    if reasons and not named:
+        raise ModelAnswerError(_seen(answer), "the action stands on a line of its own, after 'Action:'", "Add it.")
+    if not complete or (answer.finish_reason == "length" and wanted.rstrip().endswith(action)):
+        raise ModelAnswerError(_seen(answer), "the action is whole", "Answer more briefly, so that it is not cut off.")
+    return Reply(_unquoted(action, ("`",)), said)
+
+
+def _seen(answer: Completion) -> str:
+    return f"{answer.model} replied {excerpt(after_thinking(answer.text) or answer.text, 160)}"
+
+
+def _emphasis(mark: str) -> str:
+    """The emphasis that begins before the mark and does not end in it: the two stars of `**Action: `."""
+    before, _, after = mark.lower().partition("action")
+    return "" if "*" in after or "_" in after else before[len(before.rstrip("*_")) :]
+
+
+def _first(text: str, emphasis: str) -> tuple[str, bool]:
+    """What follows the mark: a fenced block where one begins, else the first line; and whether a fence was closed.
+
+    `emphasis` that began before the mark ends with the line.
+    """
+    text = text.lstrip()
+    if text.startswith("```"):
+        fenced = _FENCE.match(text) or _INLINE_FENCE.match(text)
+        return (fenced[1], True) if fenced else (text, False)
+    return text.partition("\n")[0].strip().removesuffix(emphasis).rstrip(), True
+
+
+def _whole(text: str) -> tuple[str, bool]:
+    """The whole text, or what is in the fence around it."""
+    fenced = _FENCE.fullmatch(text) or _INLINE_FENCE.fullmatch(text)
+    return (fenced[1] if fenced else text), bool(fenced) or not text.startswith("```")
+
+
+def _tool_call(answer: Completion, tools: Collection[str]) -> str:
+    calls = list(dict.fromkeys(answer.tool_calls))
+    if len(calls) != 1:
+        seen = f"{_seen(answer)} and called {excerpt([call.name for call in calls])}"
+        raise ModelAnswerError(seen, "an action is one tool call", "Call one tool.")
+    if calls[0].name not in tools:
+        raise ModelAnswerError(
+            f"{answer.model} called {excerpt(calls[0].name)}", f"the tools are {', '.join(tools)}", "Call one of them."
+        )
+    try:
+        return parse_tool_call({"name": calls[0].name, "arguments": calls[0].arguments}).text
+    except InputError as error:
+        raise ModelAnswerError(
+            f"{answer.model} called {excerpt(calls[0].name)} with {excerpt(calls[0].arguments, 120)}",
+            error.rule,
+            "Call it with one JSON object.",
+        ) from None
+
+
+def _among(answer: Completion, action: str, admissible: Sequence[str], canonical: Callable[[str], str]) -> str:
+    if action in admissible:
+        return action
+    keys: dict[str, str] = {}
+    for named in admissible:
+        keys.setdefault(_key(named, canonical), named)
+    for spelling in _spellings(action):
+        if (found := keys.get(_key(spelling, canonical))) is not None:
+            return found
+    raise ModelAnswerError(
+        _seen(answer) if not answer.tool_calls else f"{answer.model} called {excerpt(action, 160)}",
+        f"the action is one of {excerpt([shown_action(named) for named in admissible], 400)}",
+        "Choose one of them, exactly as it is written.",
+    )
+
+
+def _key(action: str, canonical: Callable[[str], str]) -> str:
+    try:
+        return normalize_action(canonical(action))
+    except SeasonedError:  # it has no canonical form; it is what it says
+        return normalize_action(action)
+
+
+def _spellings(text: str) -> Iterator[str]:
+    """The text, then what is left of it without a bullet or number, quotes, and a full stop."""
+    steps: tuple[Callable[[str], str], ...] = (
+        lambda t: _BULLET.sub("", t),
+        lambda t: t.rstrip(".! "),
+        _unquoted,
+        lambda t: t.removesuffix("**").rstrip(),
+    )
+    seen = text.strip()
+    yield seen
+    for step in (*steps, *steps):
+        if (shorter := step(seen)) and shorter != seen:
+            seen = shorter
+            yield seen
+
+
+def _unquoted(text: str, quotes: Sequence[str] = _QUOTES) -> str:
+    """The text without one pair of quotes around it that do not occur inside."""
+    for quote in quotes:
+        inner = text[len(quote) : -len(quote)]
+        if inner and text == f"{quote}{inner}{quote}" and quote not in inner:
+            return inner.strip()
+    return text

@@ -1,0 +1,1 @@
+"""Runs of many episodes: their records, learning curves and costs."""

@@ -1,0 +1,1 @@
+"""Text formats of the command line: tables, numbers, sizes, times, feedback."""

@@ -1,0 +1,81 @@
+"""Stored things as the documents that `--json` prints. The keys are stable."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from seasoned.memory.values.events import Event
+from seasoned.types import Decision, Episode, Neighbor
+
+__all__ = ["decision_record", "episode_detail", "episode_summary", "neighbor_record"]
+
+
+SetAside = tuple[frozenset[str], frozenset[str]]
+"""The ids of the episodes and of the events that a quarantine holds; see `Memory.set_aside`."""
+
+
+def _feedback(events: Sequence[Event], aside: SetAside, step: int | None = None) -> float:
+    """The sum of what the events that still speak add, to one step or to all, in reward units."""
+    heard = [e for e in events if e.revoked_at is None and e.id not in aside[1]]
+    return math.fsum(e.reward * e.weight for e in heard if step is None or e.step == step)
+
+
+def episode_summary(episode: Episode, events: Sequence[Event], aside: SetAside) -> dict[str, Any]:
+    """Return an episode without its steps; `total_reward` is the environment's reward and the feedback."""
+    reward = math.fsum(step.reward for step in episode.steps)
+    feedback = _feedback(events, aside)
+    return {
+        "id": episode.id,
+        "task": episode.task,
+        "ending": episode.ending,
+        "quarantined": episode.id in aside[0],
+        "steps": len(episode.steps),
+        "reward": reward,
+        "feedback": feedback,
+        "total_reward": reward + feedback,
+        "model": episode.model,
+        "policy": episode.policy,
+        "arm": episode.arm,
+        "subject": episode.subject,
+    }
+
+
+def episode_detail(episode: Episode, events: Sequence[Event], aside: SetAside) -> dict[str, Any]:
+    """Return an episode with every step and every feedback event."""
+    steps = [
+        {
+            "step": index,
+            "state": step.state,
+            "action": step.action,
+            "reward": step.reward,
+            "feedback": _feedback(events, aside, index),
+            "prior": None if step.prior is None else dict(step.prior),
+            "propensity": step.propensity,
+        }
+        for index, step in enumerate(episode.steps)
+    ]
+    summary = episode_summary(episode, events, aside)
+    return {
+        **summary,
+        "steps": steps,
+        "final_state": episode.final_state,
+        "events": [{**dataclasses.asdict(event), "quarantined": event.id in aside[1]} for event in events],
+    }
+
+
+def neighbor_record(neighbor: Neighbor) -> dict[str, Any]:
+    """Return a neighbour on one level."""
+    seen = dataclasses.asdict(neighbor.experience)
+    return {"similarity": neighbor.similarity, "return": seen.pop("return_"), **seen}
+
+
+def decision_record(decision: Decision) -> dict[str, Any]:
+    """Return a decision with all its numbers, and how its prior was read (None: it was given as plain numbers)."""
+    record = {field.name: getattr(decision, field.name) for field in dataclasses.fields(decision)}
+    if (prior := decision.prior) is not None:
+        record["prior"] = {field.name: getattr(prior, field.name) for field in dataclasses.fields(prior)}
+    record["neighbors"] = [neighbor_record(neighbor) for neighbor in decision.neighbors]
+    return {key: dict(value) if hasattr(value, "keys") else value for key, value in record.items()}

@@ -1,0 +1,365 @@
+"""Values backed up through the graph of remembered transitions, a bounded number at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.core.arrays import as_floats
+from seasoned.core.modulation import check_beta
+from seasoned.core.ragged_lists import grown
+from seasoned.core.returns import check_gamma
+from seasoned.core.soft_values import soft_values
+from seasoned.core.transitions import Transitions, aligned, whole_numbers
+from seasoned.errors import InputError, excerpt
+
+__all__ = ["TERMINAL", "UNKNOWN", "ValueGraph"]
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
+
+TERMINAL = -1
+"""As a next state: the task was over. Nothing follows."""
+
+UNKNOWN = -2
+"""As a next state: the episode was cut off, and nobody saw where it led."""
+
+_LEAST_BATCH = 64
+_ROUND_COST = 300  # a round, however small, takes as long as looking at so many pairs and edges
+
+
+class ValueGraph:
+    """The values of KL-regularised control on what was experienced.
+
+    `Q(s, a) = mean over the stored transitions of (r + gamma * V(s'))` (+ a bonus for novelty, if asked),
+    `V(s) = (1/beta) * log sum_a pi(a|s) exp(beta * Q(s, a))`; at beta 0 its limit `sum_a pi(a|s) Q(s, a)`, for large
+    beta nearly the maximum. It is the soft Bellman equation with a prior (Todorov 2006, "Linearly-solvable Markov
+    decision problems"; Rubin, Shamir and Tishby 2012, "Trading value and information in MDPs"), on the empirical model
+    (certainty equivalence). The right hand side is a gamma-contraction in the sup norm, so that there is one solution,
+    cycles and self-loops included, and any order of backups that leaves no state out converges to it. The order here is
+    that of prioritised sweeping (Moore and Atkeson 1993), a batch of states at a time.
+
+    - pi: what `set_priors` said, else uniform over the tried actions. Tried actions that the prior does not name
+      share `UNNAMED_MASS`. Prior mass on untried actions goes to the prior-weighted mean Q of the tried ones.
+    - A terminal transition has V = 0 beyond. Where an episode was cut off and what follows is unknown (`UNKNOWN`, or a
+      state in which nothing was tried yet), its reward counts, and what follows is taken to be what followed the other
+      transitions of that state and action; without any, `frontier`, until more is known.
+    - `novelty / sqrt(n(s, a))` is added to every Q, so that V looks for what was tried little, however far ahead:
+      MBIE-EB (Strehl and Littman 2008, J. Comput. Syst. Sci. 74). An untried action counts as the tried ones' mean Q,
+      so it gains by their bonus, not by its own.
+    - Equal transitions are stored once, with a count, and a state and action share one sum of rewards: memory grows
+      with distinct transitions.
+
+    Args:
+        gamma: discount, in [0, 1).
+        beta: nats per unit of reward, at least 0.
+        novelty: the bonus of an action tried once, in reward units, at least 0; 0 adds none.
+        frontier: value of a state of which nothing is known, in reward units.
+        tolerance: `settle` stops when no value is off by more than `tolerance` times the largest reward seen.
+
+    Raises:
+        InputError: a value breaks its rule.
+
+    Example:
+        >>> graph = ValueGraph(gamma=0.5, beta=0.0)
+        >>> graph.add([0, 1], [7, 7], rewards=[0.0, 1.0], next_states=[1, TERMINAL])
+        >>> graph.settle()
+        0.0
+        >>> graph.q([0, 1], [7, 7]).tolist()
+        [0.5, 1.0]
+    """
+
+    UNNAMED_MASS = 0.1
+
+    def __init__(
+        self, gamma: float, beta: float, *, novelty: float = 0.0, frontier: float = 0.0, tolerance: float = 1e-6
+    ) -> None:
+        if not check_gamma(gamma) < 1.0:
+            raise InputError(f"gamma = {gamma}", "values on a graph with cycles need gamma below 1", "Try 0.95.")
+        self.gamma, self.beta = float(gamma), check_beta(beta)
+        self.novelty, self.frontier, self.tolerance = (
+            float(as_floats(name, value))
+            for name, value in (("novelty", novelty), ("frontier", frontier), ("tolerance", tolerance))
+        )
+        if not (0.0 <= self.novelty < np.inf and np.isfinite(self.frontier) and 0.0 < self.tolerance < 1.0):
+            raise InputError(
+                f"novelty = {novelty}, frontier = {frontier}, tolerance = {tolerance}",
+                "novelty is at least 0, frontier finite, tolerance in (0, 1)",
+                "Keep the defaults.",
+            )
+        self._model = Transitions()
+        # By state.
+        self._v = np.zeros(0)
+        self._pending = np.zeros(0)  # at least |backup of V(s) - V(s)|
+        self._known = np.zeros(0, dtype=bool)  # an action was tried there
+        self._queued = np.zeros(0, dtype=bool)
+        self._moves = np.zeros(0)  # scratch, all 0
+        self._has_prior = np.zeros(0, dtype=bool)
+        # By pair of a state and an action.
+        self._mass = np.zeros(0)  # of the prior; NaN where it does not name the action
+        self._n_followed = np.zeros(0)  # transitions after which V was known, at the last backup
+        self._pair_moves = np.zeros(0)  # scratch, all 0
+        self._dirty = np.zeros(0, dtype=np.int64)
+        self._largest = max(abs(self.frontier), self.novelty)
+
+    # ------------------------------------------------------------------------------------------ what it holds
+
+    @property
+    def n_pairs(self) -> int:
+        """Pairs of a state and an action that were ever stored."""
+        return self._model.n_pairs
+
+    @property
+    def n_edges(self) -> int:
+        """Distinct transitions with a next state."""
+        return self._model.n_edges
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes the arrays take."""
+        arrays = (
+            self._model,
+            self._v,
+            self._pending,
+            self._known,
+            self._queued,
+            self._moves,
+            self._has_prior,
+            self._mass,
+            self._n_followed,
+            self._pair_moves,
+            self._dirty,
+        )
+        return sum(array.nbytes for array in arrays)
+
+    @property
+    def error_bound(self) -> float:
+        """No V is further than this from the solution, in reward units; infinite before new transitions are settled.
+
+        The largest change that is still to be made to a V, over `1 - gamma`.
+        """
+        return float(self._pending.max(initial=0.0)) / (1.0 - self.gamma)
+
+    def v(self, states: npt.ArrayLike) -> Floats:
+        """Return V of these states, shape (N,), in reward units; NaN where nothing was tried."""
+        wanted = whole_numbers("states", states)
+        values = np.full(len(wanted), np.nan)
+        there = wanted < len(self._known)
+        there[there] = self._known[wanted[there]]
+        values[there] = self._v[wanted[there]]
+        return values
+
+    def q(self, states: npt.ArrayLike, actions: npt.ArrayLike) -> Floats:
+        """Return Q of these pairs, shape (N,), in reward units; NaN where the action was not tried."""
+        pairs = self._model.find(*aligned(states, actions))
+        values = np.full(len(pairs), np.nan)
+        tried = pairs >= 0
+        tried[tried] = self._model.n[pairs[tried]] > 0.0
+        values[tried] = self._pair_values(pairs[tried])
+        return values
+
+    # ------------------------------------------------------------------------------------------ experience
+
+    def add(
+        self,
+        states: npt.ArrayLike,
+        actions: npt.ArrayLike,
+        rewards: npt.ArrayLike,
+        next_states: npt.ArrayLike,
+        counts: npt.ArrayLike | None = None,
+    ) -> None:
+        """Store N transitions; values follow in `settle`.
+
+        Args:
+            states, actions: shape (N,), whole numbers from 0; what is held per state reaches up to the largest.
+            rewards: shape (N,), finite, in reward units.
+            next_states: shape (N,); `TERMINAL` or `UNKNOWN` where there is none.
+            counts: shape (N,), how often each was seen, above 0; once each if None. Expected proportions will do.
+
+        Raises:
+            InputError: a value breaks its rule; nothing was stored.
+        """
+        s, a = aligned(states, actions)
+        after = whole_numbers("next_states", next_states, least=UNKNOWN)
+        r = as_floats("rewards", rewards)
+        n = np.ones(len(s)) if counts is None else as_floats("counts", counts)
+        if not len(s) == len(after) == len(r) == len(n):
+            raise InputError(
+                f"{len(s)} states, {len(r)} rewards, {len(after)} next states, {len(n)} counts",
+                "a transition has one of each",
+                "Align them.",
+            )
+        if not (np.isfinite(r).all() and np.isfinite(n).all() and (n > 0.0).all()):
+            raise InputError(
+                f"rewards {excerpt(rewards)}, counts {excerpt(counts)}",
+                "both are finite, counts above 0",
+                "Find out where they were computed.",
+            )
+        if not len(s):
+            return
+        self._largest = max(self._largest, float(np.abs(r).max()))
+        self._make_states(int(max(s.max(), after.max())) + 1)
+        self._model.add(s, a, r, after, n)
+        self._make_pairs(self._model.n_pairs)
+        self._settle_known(np.unique(s))
+
+    def clear(self, states: npt.ArrayLike, actions: npt.ArrayLike) -> None:
+        """Forget the transitions of these pairs, so that they can be added anew; pairs never seen change nothing."""
+        pairs = np.unique(self._model.find(*aligned(states, actions)))
+        pairs = pairs[pairs >= 0]
+        self._model.clear(pairs)
+        self._settle_known(np.unique(self._model.state[pairs]).astype(np.int64))
+
+    def set_priors(self, states: npt.ArrayLike, actions: npt.ArrayLike, probs: npt.ArrayLike) -> None:
+        """Set pi at these states, in place of what was set before; only tried actions need be named.
+
+        Args:
+            states, actions: shape (N,). Pairs that were never added are left out: their mass is the untried actions'.
+            probs: shape (N,), in [0, 1]; the probabilities of one state sum to at most 1.
+
+        Raises:
+            InputError: a value breaks its rule.
+        """
+        s, a = aligned(states, actions)
+        p = as_floats("probs", probs)
+        if p.shape != s.shape or not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
+            raise InputError(f"probs = {excerpt(probs)}", "each pair has a probability", "Take a softmax first.")
+        touched = np.unique(s)
+        if not len(touched):
+            return
+        if (np.bincount(np.searchsorted(touched, s), p) > 1.0 + 1e-6).any():
+            raise InputError(f"probs = {excerpt(probs)}", "those of a state sum to at most 1", "Normalise them.")
+        self._make_states(int(touched[-1]) + 1)
+        self._has_prior[touched] = True
+        self._mass[self._model.pairs_of.gather(touched)[0]] = np.nan
+        pairs = self._model.find(s, a)
+        self._mass[pairs[pairs >= 0]] = p[pairs >= 0]
+        self._touch(touched[self._known[touched]])
+
+    # ------------------------------------------------------------------------------------------ values
+
+    def settle(self, budget: int | None = None) -> float:
+        """Back values up, where most is to be changed first, until nothing is off or the budget is spent.
+
+        Args:
+            budget: look at about so many pairs and edges, and at one state at least; None: until settled. What is left
+                to do is kept for the next call.
+
+        Returns:
+            `error_bound`, in reward units.
+
+        Raises:
+            InputError: the budget is not above 0.
+        """
+        if budget is not None and not budget > 0:
+            raise InputError(f"budget = {budget}", "a budget is above 0", "None settles everything.")
+        left = np.inf if budget is None else float(budget)
+        # Smaller changes than the second are rounding.
+        threshold = self._largest * max(self.tolerance * (1.0 - self.gamma), 1e-15 / (1.0 - self.gamma))
+        while left > 0.0 and len(self._dirty):
+            looked_at, affected = self._back_up(self._most_pending(left))
+            left -= looked_at + _ROUND_COST
+            self._queue(affected[self._pending[affected] > threshold])
+        return self.error_bound
+
+    def _most_pending(self, left: float) -> Ints:
+        """Take from the queue the quarter of states with most to change, as far as the budget goes."""
+        dirty = self._dirty
+        n = max(_LEAST_BATCH, len(dirty) // 4)
+        if n < len(dirty):
+            order = np.argpartition(-self._pending[dirty], n)
+            taken, self._dirty = dirty[order[:n]], dirty[order[n:]]
+        else:
+            taken, self._dirty = dirty, dirty[:0]
+        # An estimate: most pairs have one edge.
+        cost = np.cumsum(2 * self._model.pairs_of.sizes(taken))
+        if cost[-1] > left:
+            n = max(1, int(np.searchsorted(cost, left)))
+            self._dirty = np.concatenate([self._dirty, taken[n:]])
+            taken = taken[:n]
+        self._queued[taken] = False
+        return taken
+
+    def _back_up(self, states: Ints) -> tuple[int, Ints]:
+        """Set V of these states from what follows, and note what that changes before them.
+
+        Returns:
+            How many pairs and edges were looked at, and the states before, repeated.
+        """
+        self._pending[states] = 0.0
+        states = states[self._known[states]]
+        pairs, which = self._model.pairs_of.gather(states)
+        tried = self._model.n[pairs] > 0.0
+        pairs, which = pairs[tried], which[tried]
+        if not len(pairs):
+            return 1, pairs
+        values = soft_values(
+            self._pair_values(pairs), self._mass[pairs], which, self._has_prior[states], self.beta, self.UNNAMED_MASS
+        )
+        change = np.abs(values - self._v[states])
+        self._v[states] = values
+        looked_at = len(pairs) + int(self._model.edges_of.sizes(pairs).sum())
+        moved = change > 0.0
+        edges, which = self._model.edges_into.gather(states[moved])
+        return looked_at + len(edges), self._note(edges, change[moved][which])
+
+    def _note(self, edges: Ints, change: Floats) -> Ints:
+        """Add to what is pending before these edges: Q moves by the mean of what follows, V no further than any Q."""
+        before = self._model.pair[edges]
+        followed, share = self._n_followed[before], np.ones(len(edges))
+        np.divide(self._model.edge_n[edges], followed, out=share, where=followed > 0.0)
+        np.add.at(self._pair_moves, before, self.gamma * share * change)
+        of_pair, state = self._pair_moves[before], self._model.state[before].astype(np.int64)
+        np.maximum.at(self._moves, state, of_pair)
+        self._pair_moves[before] = 0.0
+        affected = np.unique(state)
+        self._pending[affected] += self._moves[affected]
+        self._moves[affected] = 0.0
+        return affected
+
+    def _pair_values(self, pairs: Ints) -> Floats:
+        """Q of tried pairs from the current V."""
+        edges, which = self._model.edges_of.gather(pairs)
+        after = self._model.after[edges]
+        n = np.where(self._known[after], self._model.edge_n[edges], 0.0)
+        followed = self._model.n_terminal[pairs] + np.bincount(which, n, len(pairs))
+        self._n_followed[pairs] = followed
+        total = np.bincount(which, n * self._v[after], len(pairs))
+        beyond = np.full(len(pairs), self.frontier)
+        np.divide(total, followed, out=beyond, where=followed > 0.0)
+        n_tried = self._model.n[pairs]
+        result: Floats = self._model.reward[pairs] / n_tried + self.novelty / np.sqrt(n_tried) + self.gamma * beyond
+        return result
+
+    # ------------------------------------------------------------------------------------------ bookkeeping
+
+    def _queue(self, states: Ints) -> None:
+        new = np.unique(states[~self._queued[states]])
+        self._queued[new] = True
+        self._dirty = np.concatenate([self._dirty, new])
+
+    def _touch(self, states: Ints) -> None:
+        """Whatever V of these states is, it must be backed up."""
+        self._pending[states] = np.inf
+        self._queue(states)
+
+    def _settle_known(self, states: Ints) -> None:
+        """After transitions came or went: where is an action tried now, and whom does it concern."""
+        pairs, which = self._model.pairs_of.gather(states)
+        known = np.bincount(which, self._model.n[pairs] > 0.0, len(states)) > 0.0
+        turned = states[known != self._known[states]]
+        self._known[states] = known
+        self._pending[states[~known]] = 0.0
+        self._touch(states[known])
+        before = self._model.state[self._model.pair[self._model.edges_into.gather(turned)[0]]].astype(np.int64)
+        self._touch(np.unique(before[self._known[before]]))
+
+    def _make_states(self, n: int) -> None:
+        self._v, self._pending = grown(self._v, n), grown(self._pending, n)
+        self._known, self._queued = grown(self._known, n), grown(self._queued, n)
+        self._has_prior, self._moves = grown(self._has_prior, n), grown(self._moves, n)
+
+    def _make_pairs(self, n: int) -> None:
+        self._mass, self._n_followed = grown(self._mass, n, np.nan), grown(self._n_followed, n)
+        self._pair_moves = grown(self._pair_moves, n)

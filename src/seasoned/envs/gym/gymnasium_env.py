@@ -1,0 +1,161 @@
+"""Any Gymnasium environment whose actions can be counted, as an environment of ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from seasoned.envs.episode_guard import Turns, check_whole
+from seasoned.envs.gym.spaces import space_text
+from seasoned.errors import EnvError, InputError, excerpt
+from seasoned.protocols import Observation
+from seasoned.registry import load_extra
+from seasoned.types import check_finite, check_text, normalize_action
+
+__all__ = ["GymnasiumEnv", "name_actions"]
+
+
+class GymnasiumEnv:
+    """A Gymnasium environment, its observations told as text and its actions named.
+
+    `terminated` and `truncated` are Gymnasium's; where both are set, `terminated` wins. Where `info["action_mask"]`
+    has one entry an action, only the actions that it allows are admissible.
+
+    Args:
+        env: a `gymnasium.Env` with a `Discrete` action space; `aclose` closes it.
+        describe: tells an observation in words, the same for the same situation; by default `obs=3` or
+            `obs[0]=0.25 obs[1]=-1` for small spaces, see `seasoned.envs.gym.spaces.space_text`.
+        actions: one name for each action, in their order; `action 0`, `action 1`, ... if None.
+        task: what is attempted, in words.
+        name: `gymnasium:` and the registered id if None.
+        max_score: the best possible score, where it is known.
+        max_steps: truncated after this many steps, beside Gymnasium's own limit; None for none.
+        seed: of the first episode, when `reset` gets none; later episodes go on from there.
+
+    Raises:
+        InputError: not such an environment, or names that do not fit its actions.
+        MissingExtraError: Gymnasium is not installed.
+    """
+
+    def __init__(
+        self,
+        env: Any,
+        *,
+        task: str,
+        describe: Callable[[Any], str] | None = None,
+        actions: Sequence[str] | None = None,
+        name: str | None = None,
+        max_score: float | None = None,
+        max_steps: int | None = None,
+        seed: int = 0,
+    ) -> None:
+        gymnasium = load_extra("gymnasium", "gymnasium")
+        if not isinstance(env, gymnasium.Env):
+            raise InputError(f"env = {excerpt(env)}", "env is a gymnasium.Env", "Pass gymnasium.make(...).")
+        self._task = check_text("task", task)
+        self._actions = name_actions(env.action_space, actions)
+        self._describe = describe or space_text(env.observation_space, "obs")
+        spec = env.spec
+        self._name = check_text("name", name or f"gymnasium:{spec.id if spec else type(env.unwrapped).__name__}")
+        self._max_score = None if max_score is None else check_finite("max_score", max_score)
+        self._env, self._start = env, int(env.action_space.start)
+        self._seed: int | None = check_whole("seed", seed, 0)
+        self._turns = Turns(max_steps)
+
+    @property
+    def name(self) -> str:
+        """The specification that makes it again, where the environment is registered and told by default."""
+        return self._name
+
+    @property
+    def task(self) -> str:
+        """What is attempted, in words."""
+        return self._task
+
+    @property
+    def max_score(self) -> float | None:
+        """The best possible score, where it is known."""
+        return self._max_score
+
+    async def reset(self, *, seed: int | None = None) -> Observation:
+        """Begin an episode; a seed is handed on to Gymnasium, and starts its chance anew.
+
+        Raises:
+            EnvError: the environment was closed, or failed.
+        """
+        self._turns.check_open()
+        chosen, self._seed = self._seed if seed is None else check_whole("seed", seed, 0), None
+        observation, info = self._call("reset", seed=chosen)
+        return self._turns.begin(self._tell(observation), self._admissible(info))
+
+    async def step(self, action: str) -> Observation:
+        """Take the action of this name.
+
+        Raises:
+            EnvError: before `reset`, after the end, for an inadmissible action, or where the environment failed.
+        """
+        index = self._actions.index(self._turns.take(action))
+        observation, reward, terminated, truncated, info = self._call("step", self._start + index)
+        ended = bool(terminated or truncated)
+        seen = self._turns.show(
+            self._tell(observation), () if ended else self._admissible(info), reward=float(reward), terminated=ended
+        )
+        return seen if terminated or not truncated else replace(seen, terminated=False, truncated=True)
+
+    async def aclose(self) -> None:
+        """Close the Gymnasium environment, and refuse every later call."""
+        self._turns.close()
+        self._env.close()
+
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return getattr(self._env, method)(*args, **kwargs)
+        except Exception as error:
+            raise EnvError(
+                f"{self._name}, {method} ({type(error).__name__}: {excerpt(str(error))})",
+                "the Gymnasium environment carries out its calls",
+                "See its own message above; reset, or mend the environment.",
+            ) from error
+
+    def _tell(self, observation: Any) -> str:
+        return check_text("state", self._describe(observation))
+
+    def _admissible(self, info: Any) -> Iterable[str]:
+        mask = info.get("action_mask")
+        if mask is None or len(mask) != len(self._actions):
+            return self._actions
+        allowed = tuple(name for name, allows in zip(self._actions, mask, strict=True) if allows)
+        if not allowed:
+            raise EnvError(
+                f"{self._name}: action_mask is all 0",
+                "some action is allowed before the end",
+                "Terminate there, or leave the mask out.",
+            )
+        return allowed
+
+
+def name_actions(space: Any, names: Sequence[str] | None) -> tuple[str, ...]:
+    """Return the names of a `Discrete` space's actions, in order.
+
+    Raises:
+        InputError: another space, a wrong number of names, or names that are blank or alike.
+        MissingExtraError: Gymnasium is not installed.
+    """
+    spaces = load_extra("gymnasium.spaces", "gymnasium")
+    if not isinstance(space, spaces.Discrete):
+        raise InputError(
+            f"action space {excerpt(space)}",
+            "named actions need a Discrete action space",
+            "Wrap the environment in one that offers a few discrete actions, or record it with record_gymnasium.",
+        )
+    if names is None:
+        return tuple(f"action {index}" for index in range(int(space.n)))
+    texts = () if isinstance(names, str) else tuple(check_text("action", text) for text in names)
+    if len(texts) != space.n or len({normalize_action(text) for text in texts}) != len(texts):
+        raise InputError(
+            f"actions = {excerpt(names)}",
+            f"actions are {space.n} names that differ in more than case and blanks",
+            "Give one name for each action, in the environment's order.",
+        )
+    return texts

@@ -1,0 +1,250 @@
+"""OpenTelemetry GenAI spans of one conversation, in time order, as one episode."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Literal
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import InputError
+from seasoned.integrations.conversation import MAX_TASK_CHARS, Heard, Turn, episode_of
+from seasoned.integrations.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, messages_of, parsed
+from seasoned.integrations.json_input import Accepted
+from seasoned.integrations.json_shapes import (
+    call_text,
+    optional_list,
+    optional_reward,
+    optional_text,
+    record,
+    result_text,
+    shown,
+)
+from seasoned.integrations.openai_chat import ending_of
+from seasoned.integrations.otlp import Telemetry
+from seasoned.types import Ending
+
+__all__ = ["conversation_episode", "kind_of"]
+
+Kind = Literal["inference", "tool", "agent", "other"]
+
+_KINDS: dict[str, Kind] = {
+    "chat": "inference",
+    "generate_content": "inference",
+    "text_completion": "inference",
+    "execute_tool": "tool",
+    "invoke_agent": "agent",
+    "invoke_workflow": "agent",
+    "create_agent": "other",
+    "embeddings": "other",
+    "plan": "other",
+    "retrieval": "other",
+    "create_memory": "other",
+    "search_memory": "other",
+    "update_memory": "other",
+    "upsert_memory": "other",
+    "delete_memory": "other",
+    "create_memory_store": "other",
+    "update_memory_store": "other",
+    "delete_memory_store": "other",
+}
+_EVALUATION = "gen_ai.evaluation.result"
+_PASSED_OVER = {"gen_ai.client.operation.exception", "gen_ai.execute_tool.exception"}
+_MEND = "Mend or remove it."
+
+
+def kind_of(span: Telemetry) -> Kind:
+    """Return what a span is, from `gen_ai.operation.name`, else from what it carries.
+
+    Raises:
+        InputError: the operation, or one of its events, is unknown.
+    """
+    for event in span["events"]:
+        if event["name"] not in MESSAGE_EVENTS and event["name"] not in {DETAILS_EVENT, _EVALUATION} | _PASSED_OVER:
+            raise InputError(f"the event {shown(event['name'])}", "this event is unknown", _MEND)
+    attributes = span["attributes"]
+    operation = attributes.get("gen_ai.operation.name")
+    if span["log"]:
+        return "other"
+    if operation is None:
+        if "gen_ai.tool.name" in attributes:
+            return "tool"
+        content = {"gen_ai.input.messages", "gen_ai.output.messages"} & attributes.keys()
+        return "inference" if content or any(e["name"] in MESSAGE_EVENTS for e in span["events"]) else "other"
+    if not isinstance(operation, str) or operation not in _KINDS:
+        raise InputError(f"the operation {shown(operation)}", "this operation is unknown", _MEND)
+    return _KINDS[operation]
+
+
+def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evaluation: str | None = None) -> Accepted:
+    """Return the episode of the spans and log records of one conversation; see `otel.read_otel` for what becomes what.
+
+    Raises:
+        InputError: what was said was not recorded, a span has an unknown kind of message, or several evaluations
+            compete and none was chosen.
+    """
+    by_id = _with_logs(spans)
+    found = sorted(by_id.values(), key=lambda s: (s["start_s"], s["end_s"], s["span"]))
+    scores, total = _scores(spans, by_id, evaluation)
+    kinds = {span["span"]: kind_of(span) for span in found}
+    asked = [span for span in found if kinds[span["span"]] == "inference"]
+    if not any(has_output(span) for span in asked):
+        asked = [span for span in found if kinds[span["span"]] == "agent" and has_output(span)]
+    tools = [span for span in found if kinds[span["span"]] == "tool"]
+    calls: dict[str, str] = {}
+    if asked:
+        items = list(_from_inference(found, asked, tools, calls, scores))
+    else:
+        items = list(_from_tools(found, tools, scores))
+    in_turns = {span["span"] for span in asked} | ({span["span"] for span in tools} if not asked else set())
+    leftover = [value for span, value in scores.items() if span not in in_turns]
+    if (leftover and total is not None) or len(leftover) > 1:
+        raise InputError("several scores for the whole conversation", "an episode has one reward", _MEND)
+    models = [span["attributes"].get(f"gen_ai.{side}.model") for span in found for side in ("response", "request")]
+    episode, rewarded = episode_of(
+        items,
+        task=_task(found, calls),
+        id=key,
+        reward=leftover[0] if leftover else total,
+        ending=_ending(found, asked, by_id),
+        model=next((text for model in models if (text := optional_text("model", model))), None),
+        policy=next(
+            (t for s in found if (t := optional_text("agent", s["attributes"].get("gen_ai.agent.name")))), None
+        ),
+    )
+    return Accepted(episode, line, max(span["end_s"] for span in spans) or None, rewarded)
+
+
+def _with_logs(spans: Sequence[Telemetry]) -> dict[str, Telemetry]:
+    """The spans by id, with what log records tell of them; messages stand in for a span that is not there."""
+    by_id = {span["span"]: span for span in spans if not span["log"]}
+    for log in (span for span in spans if span["log"] and span["span"] is not None):
+        if log["span"] in by_id:
+            by_id[log["span"]]["events"].extend(log["events"])
+        elif log["events"][0]["name"] in {*MESSAGE_EVENTS, DETAILS_EVENT}:
+            by_id[log["span"]] = {**log, "log": False}
+    return by_id
+
+
+def _from_inference(
+    found: Sequence[Telemetry],
+    asked: Sequence[Telemetry],
+    tools: Sequence[Telemetry],
+    calls: dict[str, str],
+    scores: dict[str, float],
+) -> Iterator[Heard | Turn]:
+    """Each call of the model is a turn; its own input says what came in, and tool spans where it does not."""
+    turns, results = {span["span"] for span in asked}, {span["span"] for span in tools}
+    answered: list[Heard] = []
+    for span in found:
+        if span["span"] in results:
+            answered.extend(_tool_result(span))
+        elif span["span"] in turns:
+            before, after = messages_of(span, calls)
+            if not after:
+                if span["error"]:
+                    continue
+                raise InputError(
+                    f"the span {span['span']} without its output",
+                    "every call of the model says what it answered",
+                    "Record message content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.",
+                )
+            if len(after) > 1:
+                raise InputError(
+                    f"{len(after)} answers in the span {span['span']}", "the one that was acted on is known", _MEND
+                )
+            last = max((i for i, item in enumerate(before) if isinstance(item, Turn)), default=-1)
+            trailing = before[last + 1 :]
+            yield from trailing if any(not _instructs(item) for item in trailing) else [*trailing, *answered]
+            answered = []
+            yield Turn(after[0].actions, scores.get(span["span"]))
+    yield from answered
+
+
+def _instructs(item: Heard | Turn) -> bool:
+    return isinstance(item, Heard) and item.speaker in ("system", "developer")
+
+
+def _from_tools(
+    found: Sequence[Telemetry], tools: Sequence[Telemetry], scores: dict[str, float]
+) -> Iterator[Heard | Turn]:
+    """Where no message was recorded of the model's calls: each tool call is a turn."""
+    if not any("gen_ai.tool.call.arguments" in span["attributes"] for span in tools):
+        raise InputError(
+            f"{len(found)} spans without messages",
+            "a conversation's spans say what was said or called",
+            "Record message content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.",
+        )
+    for span in found:
+        before, _ = messages_of(span, {})
+        if before:
+            yield from (item for item in before if isinstance(item, Heard))
+            break
+    for span in tools:
+        attributes = span["attributes"]
+        action = call_text(attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.tool.call.arguments"))
+        yield Turn((action,), scores.get(span["span"]))
+        yield from _tool_result(span)
+
+
+def _tool_result(span: Telemetry) -> Iterator[Heard]:
+    attributes = span["attributes"]
+    if "gen_ai.tool.call.result" in attributes:
+        text = result_text("gen_ai.tool.call.result", attributes["gen_ai.tool.call.result"])
+        yield Heard(f"tool {attributes.get('gen_ai.tool.name')}", text)
+
+
+def _scores(
+    spans: Iterable[Telemetry], by_id: dict[str, Telemetry], evaluation: str | None
+) -> tuple[dict[str, float], float | None]:
+    """The score of each span, and of the whole; later ones of one target supersede earlier ones."""
+    events = [
+        (event["time_s"] or 0.0, span["span"], event["attributes"])
+        for span in spans
+        for event in (span["events"] if span["log"] or span["span"] in by_id else ())
+        if event["name"] == _EVALUATION and event["attributes"].get("gen_ai.evaluation.score.value") is not None
+    ]
+    events = _once(events)
+    names = {str(attributes.get("gen_ai.evaluation.name")) for _, _, attributes in events}
+    if evaluation is None and len(names) > 1:
+        raise InputError(
+            f"evaluations {', '.join(sorted(names))[:80]}",
+            "one of them is the reward",
+            "Say which: evaluation= of read_episodes, --evaluation on the command line.",
+        )
+    scores: dict[str, float] = {}
+    total = None
+    for _, span, attributes in sorted(events, key=lambda event: event[0]):
+        if evaluation in (None, attributes.get("gen_ai.evaluation.name")):
+            score = optional_reward("score", attributes["gen_ai.evaluation.score.value"])
+            if span in by_id and score is not None:
+                scores[span] = score
+            else:
+                total = score
+    return scores, total
+
+
+def _once(events: list[tuple[float, str, dict[str, Any]]]) -> list[tuple[float, str, dict[str, Any]]]:
+    """A log's event was given to its span as well."""
+    return list({canonical_json(event): event for event in events}.values())
+
+
+def _task(found: Sequence[Telemetry], calls: dict[str, str]) -> str | None:
+    """The first thing that the user said in any span: the first call may start in the middle of a conversation."""
+    for span in found:
+        for item in messages_of(span, dict(calls))[0]:
+            if isinstance(item, Heard) and item.speaker == "user" and item.text.strip():
+                return item.text.strip()[:MAX_TASK_CHARS].rstrip()
+    return None
+
+
+def _ending(found: Sequence[Telemetry], asked: Sequence[Telemetry], by_id: dict[str, Telemetry]) -> Ending:
+    roots = [span for span in found if span["parent"] not in by_id and kind_of(span) == "agent"]
+    if any(span["error"] for span in [*roots, *asked[-1:]]):
+        return "aborted"
+    reasons: list[object] = []
+    for span in asked[-1:]:
+        reasons += optional_list("finish_reasons", span["attributes"].get("gen_ai.response.finish_reasons"))
+        for message in optional_list("messages", parsed(span["attributes"].get("gen_ai.output.messages"))):
+            reasons.append(record("a message", message).get("finish_reason"))
+        reasons += [e["attributes"].get("finish_reason") for e in span["events"] if e["name"] == "gen_ai.choice"]
+    return ending_of({"finish_reason": next((r for r in reversed(reasons) if isinstance(r, str)), None)})

@@ -1,0 +1,42 @@
+"""The agents as Harbor wants them, subclasses of its own: made once, when they are asked for."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+from seasoned.integrations.harbor.acting_agent import Acting
+from seasoned.integrations.harbor.agent_options import acting_options, wrapping_options
+from seasoned.integrations.harbor.harbor_package import load_harbor
+from seasoned.integrations.harbor.wrapped_agent import Wrapping
+
+__all__ = ["seasoned_agent", "with_examples"]
+
+_HOME = __name__.rpartition(".")[0]
+
+
+@cache
+def seasoned_agent() -> Any:
+    """Return `SeasonedAgent`: `Acting`, as a Harbor agent.
+
+    Raises:
+        MissingExtraError: Harbor is not installed.
+    """
+    return _made("SeasonedAgent", Acting, acting_options())
+
+
+@cache
+def with_examples() -> Any:
+    """Return `WithExamples`: `Wrapping`, as a Harbor agent.
+
+    Raises:
+        MissingExtraError: Harbor is not installed.
+    """
+    return _made("WithExamples", Wrapping, wrapping_options())
+
+
+def _made(name: str, part: type, options: Any) -> Any:
+    base = load_harbor("harbor.agents.base").BaseAgent
+    capabilities = load_harbor("harbor.agents.capabilities").AgentCapabilities(atif=True)
+    body = {"options_model": options, "capabilities": capabilities, "__module__": _HOME, "__doc__": part.__doc__}
+    return type(base)(name, (part, base), body)

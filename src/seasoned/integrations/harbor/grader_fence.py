@@ -1,0 +1,113 @@
+"""Which commands name the grader's files: its tests, the solution, its logs.
+
+A fence, no wall: it reads what a command says, not what a program that the command starts will do. What isolates a
+trial is Harbor itself, which brings the tests into the container after the agent has left. The fence stops an agent
+that goes looking (a model that has read about Terminal-Bench does), says so in words that the model reads, and keeps
+such steps out of memories.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from seasoned.integrations.harbor.shell_paths import UNKNOWN, Place, may_be, moved, place_of
+
+__all__ = ["GRADER_PATHS", "grader_path", "working_folder"]
+
+GRADER_PATHS = ("/tests", "/solution", "/oracle", "/logs/verifier")
+"""Where Harbor and Terminal-Bench keep what grades a task; whatever lies below is meant too."""
+
+_GRADERS = {path: place_of(path) for path in GRADER_PATHS}
+_PWD = re.compile(r"\$\(\s*pwd(?:\s+-[LP])?\s*\)|`\s*pwd(?:\s+-[LP])?\s*`|\$\{PWD\}|\$PWD\b")
+_QUOTING = re.compile(r"\\\n|[\\'\"`]|\$(?=['\"])")
+_ASSIGNED = re.compile(r"(?:^|[\s;|&(])(\w+)=([^\s;|&()<>$`]*)")
+_VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
+_CALLED = re.compile(r"\bchdir\(([^()]*)\)")
+_UNKNOWN = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|\$\w+")  # what only the shell knows: any name, any folder
+_BRACES = re.compile(r"\{([^{}\s]*)\}")
+_PIECE = re.compile(r"(&&|\|\||[;|&\n()])")
+_WORD = re.compile(r"[^\s;|&<>()=:,]+")
+_CHANGE = re.compile(r"(?:^|\s)(cd|pushd|popd)(?:\s+-[LPe@]+)*(?:\s+--)?(?:\s+([^\s<>]+))?")
+_ELSEWHERE = re.compile(r"(?:^|\s)(?:-C\s*|--(?:directory|chdir)[=\s]\s*)([^\s<>]+)")
+_WALKERS = frozenset(("ack", "ag", "du", "fd", "find", "rg", "tree"))  # through where they are, if nothing is named
+_COPIERS = frozenset(("cp", "diff", "mv", "rsync", "tar", "zip"))
+_WALKERS_IF_RECURSIVE = frozenset(("egrep", "fgrep", "grep", "ls"))
+
+
+def grader_path(command: str, cwd: str | None = None) -> str | None:
+    """Return the grader's folder that a shell command names, walks over or could expand to; None if it names none.
+
+    Quotes and backslashes are taken away; `..` and `/proc/N/root` are resolved; wildcards, braces and variables stand
+    for anything, but variables that the command itself sets. A path that begins with a variable or with `~` may begin
+    anywhere. Relative names are read from where the command is by then: from `cwd`, or where a `cd`, which is
+    taken to succeed, has led. A walk over `/` (`find /`, `grep -r x /`) counts.
+
+    Args:
+        command: as it is given to the shell.
+        cwd: where it runs; None: not known, where a relative name is not the grader's, unless it begins with `..`.
+
+    Example:
+        >>> grader_path("cat /te'st's/x"), grader_path("cd / && ls sol*"), grader_path("cd /app; ls tests")
+        ('/tests', '/solution', None)
+        >>> grader_path("cat ../tests/x", "/app"), grader_path("cat ../tests/x", "/app/src")
+        ('/tests', None)
+    """
+    plain = _QUOTING.sub("", _PWD.sub("~+", command))
+    known: dict[str, set[str]] = {}
+    for name, value in _ASSIGNED.findall(plain):
+        known.setdefault(name, set()).add(value)
+
+    def value_of(found: re.Match[str]) -> str:
+        values = known.get(found[1] or found[2], ())
+        return next(iter(values)) if len(values) == 1 else found[0]
+
+    plain = _CALLED.sub(r"; cd \1;", _VARIABLE.sub(value_of, plain))
+    # Read twice: what stands inside `$(...)` is a command too, and what comes of it is any name.
+    for text in dict.fromkeys((plain, _opened(plain))):
+        for places, words, walks in _pieces(text, place_of(cwd)):
+            for place in (moved(place, word) for word in words for place in places):
+                for path, folder in _GRADERS.items():
+                    if may_be(place, folder, walks=walks):
+                        return path
+    return None
+
+
+def working_folder(result: Any) -> str | None:
+    """Return the folder that `pwd` printed in a container; None where it printed none."""
+    folder = str(result.stdout or "").strip()
+    return folder if result.return_code == 0 and folder.startswith("/") and "\n" not in folder else None
+
+
+def _pieces(command: str, start: Place) -> Iterator[tuple[list[Place], list[str], bool]]:
+    """Yield each simple command: the folders that its names may be read from, the names, and whether it walks."""
+    here, before = start, start
+    outside: list[tuple[Place, Place]] = []
+    parts = [*_PIECE.split(command), ""]
+    for part, mark in zip(parts[::2], parts[1::2], strict=True):
+        piece = part
+        braces = _BRACES.findall(_UNKNOWN.sub("", piece))
+        if change := _CHANGE.search(piece):
+            piece = f"{piece[: change.start()]} . {piece[change.end() :]}"
+            if change[1] == "popd" or change[2] == "-":
+                here, before = before, here
+            else:
+                here, before = moved(here, _opened(change[2] or "~")), here
+        places = [here, *(moved(here, _opened(folder)) for folder in _ELSEWHERE.findall(piece))]
+        words = [_opened(word) for word in _WORD.findall(piece)]
+        words += [word for inner in braces for word in inner.split(",")]
+        programs = {posixpath.basename(word) for word in words}
+        recursive = any(word.startswith("-") and ("r" in word or "R" in word) for word in words)
+        through = not programs.isdisjoint(_WALKERS) or (recursive and not programs.isdisjoint(_WALKERS_IF_RECURSIVE))
+        yield places, [*words, "."] if through else words, through or not programs.isdisjoint(_COPIERS)
+        if mark == "(":
+            outside.append((here, before))
+        elif mark == ")" and outside:
+            here, before = outside.pop()
+
+
+def _opened(word: str) -> str:
+    """A name whose variables and braces stand for anything."""
+    return _BRACES.sub("*", _UNKNOWN.sub(UNKNOWN, word))

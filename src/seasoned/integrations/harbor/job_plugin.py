@@ -1,0 +1,40 @@
+"""A plugin for Harbor jobs: when a job has ended, what it may teach is imported."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from seasoned.integrations.harbor.job_import import JobImport, import_job
+from seasoned.memory import Memory
+from seasoned.types import check_text
+
+__all__ = ["LearnFromJob"]
+
+
+class LearnFromJob:
+    """`harbor run --plugin seasoned.integrations.harbor:LearnFromJob --plugin-kwarg memory=agent.db ...`.
+
+    Trials that ran in test mode are refused, whatever is asked here (`import_job`).
+
+    Args:
+        memory: a file, made if it does not exist, or `postgresql://...`.
+        namespace: of the memory.
+        reward_key: which of several rewards counts.
+    """
+
+    def __init__(self, memory: str, namespace: str = "default", reward_key: str | None = None) -> None:
+        self.imported: JobImport | None = None
+        self._memory = check_text("memory", memory)
+        self._namespace = check_text("namespace", namespace)
+        self._reward_key = reward_key
+        self._folder: Any = None
+
+    async def on_job_start(self, job: Any) -> None:
+        """Note where the job keeps its trials."""
+        self._folder = job.job_dir
+
+    async def on_job_end(self, job_result: Any) -> None:
+        """Import the job's trials."""
+        del job_result
+        with Memory.open(self._memory, namespace=self._namespace) as memory:
+            self.imported = import_job(memory, self._folder, reward_key=self._reward_key)

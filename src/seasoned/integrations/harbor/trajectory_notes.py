@@ -1,0 +1,78 @@
+"""What a trajectory tells beside its actions: plan, reasoning, and which stored steps the prompts showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, get_args
+
+from seasoned.agents.react.agent_result import Purpose
+from seasoned.errors import InputError, excerpt
+from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record
+
+__all__ = ["Noted", "noted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Noted:
+    """Notes of one trial.
+
+    Args:
+        thoughts: its plan (step None), and its reasoning by step.
+        shown: by step, one body for each prompt that showed stored steps.
+    """
+
+    thoughts: Mapping[int | None, str] = field(default_factory=dict)
+    shown: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+
+    def notes(self) -> Iterator[tuple[str, str, Mapping[str, Any], int | None]]:
+        """Yield a name that no other note of the trial has, the kind, the body and the step of each note."""
+        for step, text in self.thoughts.items():
+            yield (
+                ("plan", "plan", {"text": text}, None)
+                if step is None
+                else (str(step), "reasoning", {"text": text}, step)
+            )
+        for at, bodies in self.shown.items():
+            for number, body in enumerate(bodies):
+                yield f"{at}:shown:{number}", "shown", body, at
+
+
+def noted(steps: list[Any], n_steps: int) -> Noted:
+    """Return what was noted, by the step that came of it; nothing where turns and steps do not match.
+
+    Raises:
+        InputError: a field has another shape.
+    """
+    thoughts: dict[int | None, str] = {}
+    shown: dict[int, tuple[Mapping[str, Any], ...]] = {}
+    at = 0
+    for step in steps:
+        if step["source"] != "agent":
+            continue
+        n_actions = len(step.get("tool_calls") or ()) or bool(str(step.get("message") or "").strip())
+        thought = optional_text("reasoning_content", step.get("reasoning_content"))
+        extra = optional_record("extra", step.get("extra"))
+        plan = optional_text("plan", extra.get("plan"))
+        if thought is not None and n_actions:
+            thoughts[at] = thought
+        if plan is not None:
+            thoughts.setdefault(None, plan)
+        if (bodies := tuple(map(_body, optional_list("shown", extra.get("shown"))))) and n_actions:
+            shown[at] = bodies
+        at += n_actions
+    return Noted(thoughts, shown) if at == n_steps else Noted()
+
+
+def _body(told: object) -> Mapping[str, Any]:
+    one = record("shown", told)
+    examples, purpose = optional_list("examples", one.get("examples")), one.get("purpose")
+    places = all(
+        isinstance(place, list) and len(place) == 2 and isinstance(place[0], str) and type(place[1]) is int
+        for place in examples
+    )
+    if not places or purpose not in get_args(Purpose):
+        raise InputError(
+            f"shown = {excerpt(told)}", "it is a purpose, and pairs of an episode's id and a step", "Leave it out."
+        )
+    return {"examples": examples, "mode": "prompt", "purpose": purpose}

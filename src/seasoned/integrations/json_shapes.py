@@ -1,0 +1,165 @@
+"""The shapes that foreign JSON is expected to have; anything else is refused by name."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import InputError, excerpt
+from seasoned.integrations.json_input import parse_json
+from seasoned.types import check_finite, check_reward, check_text
+
+__all__ = [
+    "call_text",
+    "content_text",
+    "optional_list",
+    "optional_record",
+    "optional_reward",
+    "optional_text",
+    "record",
+    "result_text",
+    "shown",
+    "text_key",
+    "unix_time",
+]
+
+_MARKS = {
+    "image": "[image]",
+    "image_url": "[image]",
+    "input_image": "[image]",
+    "audio": "[audio]",
+    "input_audio": "[audio]",
+    "video": "[video]",
+    "video_url": "[video]",
+    "document": "[file]",
+    "file": "[file]",
+    "input_file": "[file]",
+    "blob": "[file]",
+    "uri": "[file]",
+}
+_TEXTS = {"text": ("text", "content"), "input_text": ("text",), "output_text": ("text",), "refusal": ("refusal",)}
+_MEND = "Mend or remove it."
+
+
+def shown(value: object) -> str:
+    """Return a value as a refusal shows it: short, and of a list or an object no more than that it is one."""
+    return excerpt(value, 40) if value is None or isinstance(value, str | int | float) else f"a {type(value).__name__}"
+
+
+def record(name: str, value: object) -> dict[str, Any]:
+    """Return `value` if it is a JSON object. InputError otherwise."""
+    if not isinstance(value, dict):
+        raise InputError(f"{name} = {shown(value)}", f"{name} is a JSON object", _MEND)
+    return value
+
+
+def optional_record(name: str, value: object) -> dict[str, Any]:
+    """Return `value` if it is a JSON object, an empty one for null. InputError otherwise."""
+    return {} if value is None else record(name, value)
+
+
+def optional_list(name: str, value: object) -> list[Any]:
+    """Return `value` if it is a list, an empty one for null. InputError otherwise."""
+    if value is None:
+        return []
+    if not isinstance(value, list):
+        raise InputError(f"{name} = {shown(value)}", f"{name} is a list", _MEND)
+    return value
+
+
+def optional_text(name: str, value: object) -> str | None:
+    """Return `value` if it is a text that says something, None for null and blanks. InputError otherwise."""
+    if value is None or (isinstance(value, str) and not value.strip()):
+        return None
+    return check_text(name, value)
+
+
+def text_key(name: str, value: object) -> str | None:
+    """Return an id as text: a text, or a whole number as it is written; None for null. InputError otherwise."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    return optional_text(name, value)
+
+
+def optional_reward(name: str, value: object) -> float | None:
+    """Return `value` if it is a reward; None for null. InputError otherwise."""
+    return None if value is None else check_reward(name, value)
+
+
+def unix_time(name: str, value: object) -> float | None:
+    """Return a time in Unix seconds; None for null. InputError where it is no time.
+
+    A number is seconds, or milli-, micro- or nanoseconds where it would be later than the year 5138 otherwise. A text
+    is ISO 8601; without an offset it is UTC.
+    """
+    if value is None:
+        return None
+    if isinstance(value, str) and not value.strip().lstrip("-").isdecimal():
+        try:
+            when = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise InputError(f"{name} = {excerpt(value, 40)}", f"{name} is a time in ISO 8601", _MEND) from None
+        return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
+    number = check_finite(name, int(value) if isinstance(value, str) else value)
+    for unit in (1.0, 1e3, 1e6, 1e9):
+        if abs(number / unit) < 1e11:
+            return number / unit
+    raise InputError(f"{name} = {number:g}", f"{name} is a time that a clock can show", _MEND)
+
+
+def content_text(name: str, content: object) -> str:
+    """Return the text of a message's content: a text, or a list of parts, one a line; "" for null.
+
+    What is no text leaves a mark where it was: `[image]`, `[audio]`, `[video]`, `[file]`. InputError where a part is of
+    an unknown kind.
+    """
+    if content is None or isinstance(content, str):
+        return content or ""
+    return "\n".join(_part_text(name, part) for part in optional_list(name, content))
+
+
+def _part_text(name: str, part: object) -> str:
+    if isinstance(part, str):
+        return part
+    fields = record(f"a part of {name}", part)
+    kind = fields.get("type")
+    if isinstance(kind, str) and kind in _MARKS:
+        return _MARKS[kind]
+    if isinstance(kind, str) and kind in _TEXTS:
+        for key in _TEXTS[kind]:
+            if isinstance(text := fields.get(key), str):
+                return text
+        raise InputError(f"a part of type {kind!r} in {name}", f"it has a text as {_TEXTS[kind][0]!r}", _MEND)
+    raise InputError(f"a part of type {shown(kind)} in {name}", "this kind of part is unknown", _MEND)
+
+
+def call_text(name: object, arguments: object) -> str:
+    """Return a tool call as one text: `name(arguments)`, the arguments as canonical JSON with sorted keys.
+
+    Arguments that come as a text are parsed; where they are no JSON, they stand as they were written.
+
+    Example:
+        >>> call_text("search", '{"q": "tea", "n": 2}'), call_text("look", ""), call_text("run", "ls -l")
+        ('search({"n":2,"q":"tea"})', 'look({})', 'run(ls -l)')
+    """
+    function = check_text("tool name", name)
+    if isinstance(arguments, str):
+        written = arguments.strip()
+        try:
+            arguments = parse_json(written or "{}")
+        except ValueError:
+            return f"{function}({written})"
+    return f"{function}({canonical_json({} if arguments is None else arguments)})"
+
+
+def result_text(name: str, value: object) -> str:
+    """Return what a tool answered: a text, the text of its parts, or canonical JSON."""
+    if isinstance(value, list) and all(isinstance(part, dict) and "type" in part for part in value):
+        try:
+            return content_text(name, value)
+        except InputError:
+            pass  # JSON of the tool's own, which has a field named "type"
+    if value is None or isinstance(value, str):
+        return value or ""
+    return canonical_json(value)

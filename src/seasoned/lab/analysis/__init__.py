@@ -1,0 +1,1 @@
+"""Analysis of results: measures, paired comparisons, flips, findings."""

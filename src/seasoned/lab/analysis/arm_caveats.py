@@ -1,0 +1,128 @@
+"""What a reader has to know of an arm before its gain: how it picks its actions, and who judges its attempts."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from typing import Literal
+
+from seasoned.errors import SeasonedError
+from seasoned.lab.arms.preset_settings import preset_settings
+from seasoned.lab.results.run_results import MEMORY, Results
+from seasoned.lab.suites.suite import ArmSpec, Suite
+from seasoned.policies.jitrl_settings import JitRLSettings
+from seasoned.policies.presets import preset
+
+__all__ = ["SCORE_CHOOSES", "ArmNote", "Selects", "note", "selects", "silence"]
+
+Selects = Literal["samples", "greedy", "majority"]
+"""How an arm picks an action: from its policy by chance, the likeliest one, or the most frequent of several answers."""
+
+SCORE_CHOOSES = frozenset({"retries", "best-of-n"})
+"""Kinds of arms that play an episode several times, and keep one by the score that the environment gave."""
+
+_OF_THE_MODEL_ALONE = {
+    "retries",
+    "best-of-n",
+    "full-context",
+    "bm25",
+    "top-k",
+    "prompt",
+    "reflexion",
+    "workflows",
+    "evolve",
+}
+"""Kinds whose decisions are those of the model alone, which samples."""
+
+_SHIFTED = frozenset({"jitrl", "placebo", "both"})
+"""Kinds whose decisions memory shifts, where it knows states like the one at hand."""
+
+_SHIFT = JitRLSettings.__dataclass_fields__
+_HOW = {"samples": "samples", "greedy": "takes the likeliest action", "majority": "takes the majority's action"}
+
+
+@dataclass(frozen=True, slots=True)
+class ArmNote:
+    """What qualifies an arm.
+
+    Args:
+        arm, kind: its name, and what it is.
+        selects: how it picks an action; None where that is not known.
+        score_chooses: the environment's own score chooses among its attempts, so it is an upper bound.
+        episodes: the most that it learns from, at any task.
+        remarks: sentences, without the full stop.
+    """
+
+    arm: str
+    kind: str
+    selects: Selects | None
+    score_chooses: bool
+    episodes: int
+    remarks: tuple[str, ...]
+
+
+def selects(arm: ArmSpec) -> Selects | None:
+    """Return how an arm picks its actions, by its kind and settings; None where that is not known.
+
+    Example:
+        >>> selects(ArmSpec("released", "jitrl", {"preset": "released-games"}))
+        'greedy'
+        >>> selects(ArmSpec("alone", "alone")), selects(ArmSpec("vote", "self-consistency"))
+        ('samples', 'majority')
+    """
+    if arm.kind == "self-consistency":
+        return "majority"
+    if arm.kind in _OF_THE_MODEL_ALONE:
+        return "samples"
+    if arm.kind == "alone":
+        selection = arm.settings.get("selection", "sample")
+    elif arm.kind in {"jitrl", "placebo", "both", "cascade"}:
+        shift = {name: value for name, value in arm.settings.items() if name == "preset" or name in _SHIFT}
+        try:
+            name, overrides = preset_settings(shift)
+        except SeasonedError:  # a suite of another version: its presets are not known here
+            return None
+        selection = preset(name, **overrides).selection
+    else:
+        return None
+    known: dict[object, Selects] = {"sample": "samples", "argmax": "greedy"}
+    return known.get(selection)
+
+
+def note(arm: ArmSpec, suite: Suite) -> ArmNote:
+    """Return what qualifies an arm of a suite."""
+    played = [task for task in suite.tasks if not arm.tasks or task.name in arm.tasks]
+    episodes = [task.episodes if arm.episodes is None else min(arm.episodes, task.episodes) for task in played]
+    how, score_chooses = selects(arm), arm.kind in SCORE_CHOOSES
+    remarks = ["upper bound: the score chooses"] if score_chooses else []
+    if filled := arm.settings.get("fill_episodes") if arm.kind == "cascade" else None:
+        remarks.append(f"the teacher plays the first {filled} episodes, which count in its score and its price")
+    remarks += [] if (decoding := _decoding(arm, suite)) is None else [decoding]
+    return ArmNote(arm.name, arm.kind, how, score_chooses, max(episodes, default=0), tuple(remarks))
+
+
+def silence(arm: ArmSpec, results: Results) -> str | None:
+    """Return a sentence, without the full stop, on an arm whose memory had no say in any decision; else None."""
+    done = [each for each in results.cells if each.cell.arm == arm.name and each.done]
+    steps = sum(episode.steps for each in done for episode in each.episodes)
+    if arm.kind not in _SHIFTED or not steps:
+        return None
+    if any(episode.memory_steps for each in done for episode in each.episodes):
+        return None
+    command = shlex.join(["seasoned", "memory", "doctor", str(done[0].folder / MEMORY)])
+    return f"memory spoke in 0 of {steps:,} decisions: see `{command}`"
+
+
+def _decoding(arm: ArmSpec, suite: Suite) -> str | None:
+    """Said where an arm and the reference arm differ in how they pick, which by itself can change a score."""
+    reference = next((each for each in suite.arms if each.name == suite.reference), None)
+    if reference is None or reference.name == arm.name:
+        return None
+    ours, theirs = selects(arm), selects(reference)
+    if ours is None or theirs is None or ours == theirs:
+        return None
+    alike = [each.name for each in suite.arms if each.kind == "alone" and selects(each) == ours and each != arm]
+    where = f"; compare it with {alike[0]}, which picks alike, under Wins" if alike else ""
+    alone = arm.kind == "alone" and reference.kind == "alone"
+    part = "any difference is" if alone else "part of the difference can be"
+    return f"{part} decoding: {arm.name} {_HOW[ours]}, {reference.name} {_HOW[theirs]}{where}"

@@ -1,0 +1,332 @@
+"""Arms compared on what they both played: paired differences, verdicts that allow for being many, a table of wins."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.core.arrays import as_floats
+from seasoned.core.group_comparison import holm
+from seasoned.errors import InputError
+from seasoned.lab.analysis.measures import Estimate, estimate, normalized_scores, score_range
+from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.suites.suite import Task
+
+__all__ = [
+    "Claim",
+    "TaskClaim",
+    "Win",
+    "claims",
+    "overall_gain",
+    "paired_scores",
+    "runs_needed",
+    "sign_flip_p_value",
+    "verdict",
+    "wins",
+]
+
+LEVEL = 0.05
+_EXACT_UP_TO = 14
+_DRAWS = 9999
+_TIE = 1e-9
+
+_Where = tuple[str, str | None]
+"""An arm, and a task; None: over all."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskClaim:
+    """An arm against the reference arm at one task.
+
+    Args:
+        task: its name.
+        gain: paired by seed, in points: the arm's average score less the reference's on the same episodes; None where
+            no run can be paired.
+        p: of "the arms are exchangeable", by flipping signs; adjusted: for every arm at every task, by Holm.
+        verdict: `better`, `worse`, `no difference shown`, `too few runs`, `no pair`.
+    """
+
+    task: str
+    gain: Estimate | None
+    p: float | None
+    adjusted: float | None
+    verdict: str
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """An arm against the reference arm over all tasks that both play.
+
+    Args:
+        arm: its name.
+        gain: paired by seed; the mean over tasks of the gain, each divided by the task's best score, where there are
+            several; the gain itself where there is one. None where no seed has a pair at every task, or where there
+            are several tasks and the best score of one is unknown.
+        unit: of the gain: `of the maximum`, `points`.
+        p: as for a task; adjusted: for the number of arms, by Holm. Of an arm that plays one task, the greater of the
+            two adjustments counts in both places: the same pairs never have two verdicts.
+        verdict: as for a task.
+        tasks: one by one.
+        why: why there is no gain, if there is none.
+        needed: how many paired runs a verdict takes at least; see `runs_needed`.
+    """
+
+    arm: str
+    gain: Estimate | None
+    unit: str
+    p: float | None
+    adjusted: float | None
+    verdict: str
+    tasks: tuple[TaskClaim, ...]
+    why: str | None
+    needed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Win:
+    """One arm against another.
+
+    Args:
+        arm, other: their names.
+        won, tied, lost: paired runs, by average score.
+        tasks_won, tasks_tied, tasks_lost: tasks, by the mean of those.
+        difference: the arm less the other, paired by seed, in `unit`, its interval not adjusted; None as for a claim.
+    """
+
+    arm: str
+    other: str
+    won: int
+    tied: int
+    lost: int
+    tasks_won: int
+    tasks_tied: int
+    tasks_lost: int
+    difference: Estimate | None
+    unit: str
+
+
+def sign_flip_p_value(differences: Sequence[float], *, seed: int = 0) -> float:
+    """Return the two-sided p-value of "the two arms are exchangeable" from paired differences.
+
+    `p = #{|sum s[i] d[i]| >= |sum d[i]|} / 2^n` over every assignment of signs s (Fisher 1935, "The Design of
+    Experiments"), up to 14 pairs; from 15 on over 9,999 drawn ones, the seen one counted with them. Never below
+    `2^(1-n)`: five pairs cannot reach 0.05, whatever they show.
+
+    Args:
+        differences: one a pair, n >= 1.
+        seed: of the draws.
+
+    Raises:
+        InputError: there is none, or one is not finite.
+
+    Example:
+        >>> sign_flip_p_value([0.3, 0.1, 0.2, 0.5, 0.4, 0.2])
+        0.03125
+    """
+    d = as_floats("differences", differences)
+    if d.ndim != 1 or not len(d) or not np.isfinite(d).all():
+        raise InputError(f"differences of shape {d.shape}", "one finite number or more", "Pair runs by seed.")
+    if largest := float(np.abs(d).max()):
+        d = d / largest
+    seen = abs(float(d.sum())) - _TIE * len(d)
+    if len(d) <= _EXACT_UP_TO:
+        return float((np.abs(_every_sign(len(d)) @ d) >= seen).mean())
+    signs = np.random.default_rng(seed).choice((1.0, -1.0), size=(_DRAWS, len(d)))
+    return float((1 + (np.abs(signs @ d) >= seen).sum()) / (1 + _DRAWS))
+
+
+@functools.lru_cache(_EXACT_UP_TO)
+def _every_sign(n: int) -> npt.NDArray[np.float64]:
+    return np.array(list(itertools.product((1.0, -1.0), repeat=n)))
+
+
+def verdict(gain: Estimate | None, adjusted: float | None, m: int) -> str:
+    """Return what a paired difference shows at 5 %.
+
+    Args:
+        gain: the difference; None where nothing could be paired.
+        adjusted: its p-value, adjusted.
+        m: for how many it is adjusted: fewer than `runs_needed(m)` pairs could have shown nothing.
+    """
+    if gain is None or adjusted is None:
+        return "no pair"
+    if adjusted <= LEVEL:
+        return "better" if gain.mean > 0.0 else "worse"
+    return "too few runs" if gain.n < runs_needed(m) else "no difference shown"
+
+
+def runs_needed(m: int) -> int:
+    """Return the fewest pairs whose sign-flip p-value can be 5 % after Holm's adjustment for `m`: `m * 2^(1-n)`.
+
+    Example:
+        >>> runs_needed(1), runs_needed(2), runs_needed(5)
+        (6, 7, 8)
+    """
+    return 1 + math.ceil(math.log2(max(m, 1) / LEVEL))
+
+
+def paired_scores(ours: CellResults, theirs: CellResults) -> tuple[float, float]:
+    """Return the average scores of two runs over the episodes that both played: the same instances, by their seeds."""
+    n = min(len(ours.episodes), len(theirs.episodes))
+    one, other = ([episode.score for episode in cell.episodes[:n]] for cell in (ours, theirs))
+    return math.fsum(one) / n, math.fsum(other) / n
+
+
+def claims(results: Results) -> tuple[Claim, ...]:
+    """Compare every arm with the suite's reference arm.
+
+    *Gain* is stateful minus stateless on the same instances, as Continual Learning Bench (arXiv 2606.05661) defines
+    it, where the reference arm is the model alone. Verdicts hold at 5 % after Holm's adjustment, in two families: the
+    overall ones, of all arms; and those at tasks, of all arms at all tasks. In each, whatever the number of arms, one
+    experiment in twenty at most has a false verdict where no arm differs from the reference.
+    """
+    suite, ends = results.suite, _ends(results)
+    raw = [_claim(results, arm.name, ends) for arm in suite.arms if arm.name != suite.reference]
+    overall = _adjusted({(each.arm, None): each.p for each in raw})
+    at_tasks = _adjusted({(each.arm, task.task): task.p for each in raw for task in each.tasks})
+    return tuple(_judged(each, overall, at_tasks) for each in raw)
+
+
+def wins(results: Results) -> tuple[Win, ...]:
+    """Compare every arm with every other, each pair once in either direction."""
+    names, ends = [arm.name for arm in results.suite.arms], _ends(results)
+    return tuple(_win(results, arm, other, ends) for arm, other in itertools.permutations(names, 2))
+
+
+def _claim(results: Results, arm: str, ends: _Ends) -> Claim:
+    reference = results.suite.reference
+    tasks = _shared_tasks(results, arm, reference)
+    found = [
+        (task.name, _gain(ends, [task], list(_differences(results, task, arm, reference).values()))) for task in tasks
+    ]
+    by_task = tuple(TaskClaim(name, gain, _p(gain), None, "no pair") for name, gain in found)
+    gain, unit, why = _overall(results, tasks, arm, reference, ends)
+    return Claim(arm, gain, unit, _p(gain), None, "no pair", by_task, why)
+
+
+def _p(gain: Estimate | None) -> float | None:
+    return None if gain is None else sign_flip_p_value(gain.values)
+
+
+def _adjusted(p: Mapping[_Where, float | None]) -> dict[_Where, float]:
+    """One family's p-values, adjusted; without those that there is no pair for."""
+    known = {where: each for where, each in p.items() if each is not None}
+    return dict(zip(known, holm(list(known.values())).tolist(), strict=True))
+
+
+def _judged(claim: Claim, overall: Mapping[_Where, float], at_tasks: Mapping[_Where, float]) -> Claim:
+    whole, m = overall.get((claim.arm, None)), len(overall)
+    by_task, m_tasks = [at_tasks.get((claim.arm, each.task)) for each in claim.tasks], len(at_tasks)
+    if len(by_task) == 1 and whole is not None and by_task[0] is not None:
+        # The same pairs are in both families: they count in both or in neither.
+        whole = by_task[0] = max(whole, by_task[0])
+        m = m_tasks = max(m, m_tasks)
+    tasks = (
+        dataclasses.replace(each, adjusted=adjusted, verdict=verdict(each.gain, adjusted, m_tasks))
+        for each, adjusted in zip(claim.tasks, by_task, strict=True)
+    )
+    judged = verdict(claim.gain, whole, m)
+    return dataclasses.replace(claim, adjusted=whole, verdict=judged, tasks=tuple(tasks), needed=runs_needed(m))
+
+
+def overall_gain(results: Results, arm: str, task: str | None = None) -> tuple[Estimate | None, str, str | None]:
+    """Return an arm's gain over the reference arm, its unit, and why there is none, if there is none.
+
+    Args:
+        results: of an experiment.
+        arm: its name.
+        task: at this one only; None: over all that both play, as in a claim.
+    """
+    reference = results.suite.reference
+    tasks = [each for each in _shared_tasks(results, arm, reference) if task in {None, each.name}]
+    return _overall(results, tasks, arm, reference, _ends(results))
+
+
+def _shared_tasks(results: Results, arm: str, other: str) -> list[Task]:
+    played = {(cell.cell.task, cell.cell.arm) for cell in results.cells}
+    return [task for task in results.suite.tasks if {(task.name, arm), (task.name, other)} <= played]
+
+
+def _pairs(results: Results, task: Task, arm: str, other: str) -> dict[int, tuple[CellResults, CellResults]]:
+    theirs = {cell.cell.seed: cell for cell in results.of(task.name, other)}
+    ours = {cell.cell.seed: cell for cell in results.of(task.name, arm)}
+    return {seed: (ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())}
+
+
+def _differences(results: Results, task: Task, arm: str, other: str) -> dict[int, float]:
+    """By seed, the arm's average score less the other's, in points."""
+    scores = {seed: paired_scores(*pair) for seed, pair in _pairs(results, task, arm, other).items()}
+    return {seed: ours - theirs for seed, (ours, theirs) in scores.items()}
+
+
+def _normalized(results: Results, task: Task, arm: str, other: str) -> dict[int, float] | None:
+    """The same, each episode's score divided by its best possible one."""
+    found = {}
+    for seed, (ours, theirs) in _pairs(results, task, arm, other).items():
+        n = min(len(ours.episodes), len(theirs.episodes))
+        one, two = (normalized_scores(cell.episodes[:n], task) for cell in (ours, theirs))
+        if one is None or two is None:
+            return None
+        found[seed] = math.fsum(one) / n - math.fsum(two) / n
+    return found
+
+
+def _overall(
+    results: Results, tasks: Sequence[Task], arm: str, other: str, ends: _Ends
+) -> tuple[Estimate | None, str, str | None]:
+    """By seed the mean over tasks: a seed is one independent unit, however many tasks it plays."""
+    if len(tasks) == 1:
+        values = list(_differences(results, tasks[0], arm, other).values())
+        return _gain(ends, tasks, values), "points", None if values else "no two finished runs have the same seed"
+    by_task = [_normalized(results, task, arm, other) for task in tasks]
+    known = [each for each in by_task if each is not None]
+    if len(known) < len(by_task):
+        unknown = next(task.name for task, each in zip(tasks, by_task, strict=True) if each is None)
+        return None, "of the maximum", f"the best possible score of {unknown} is unknown, so tasks do not add up"
+    seeds = sorted(set.intersection(*(set(each) for each in known))) if known else []
+    values = [math.fsum(each[seed] for each in known) / len(known) for seed in seeds]
+    why = None if values else "no seed has finished runs of both at every task"
+    return _gain(ends, tasks, values, of_best=True), "of the maximum", why
+
+
+_Ends = Mapping[str, float | None]
+"""By task, the best score, where no score is below 0 or above it; None: no such ends."""
+
+
+def _ends(results: Results) -> _Ends:
+    found: dict[str, float | None] = {}
+    for task in results.suite.tasks:
+        played = [episode for cell in results.cells if cell.cell.task == task.name for episode in cell.episodes]
+        least, most = score_range(played, task)
+        known = least is not None and most is not None and most > 0.0
+        found[task.name] = most if known and all(episode.score <= (most or 0.0) for episode in played) else None
+    return found
+
+
+def _gain(ends: _Ends, tasks: Sequence[Task], values: Sequence[float], *, of_best: bool = False) -> Estimate | None:
+    """A difference of two scores is no greater than the best one."""
+    best = [ends[task.name] for task in tasks]
+    known = [each for each in best if each is not None]
+    end = None if not known or len(known) < len(best) else 1.0 if of_best else max(known)
+    return estimate(values, at_least=None if end is None else -end, at_most=end)
+
+
+def _win(results: Results, arm: str, other: str, ends: _Ends) -> Win:
+    tasks = _shared_tasks(results, arm, other)
+    runs = [list(_differences(results, task, arm, other).values()) for task in tasks]
+    every = [difference for each in runs for difference in each]
+    means = [math.fsum(each) / len(each) for each in runs if each]
+    difference, unit, _ = _overall(results, tasks, arm, other, ends)
+    return Win(arm, other, *_counted(every), *_counted(means), difference, unit)
+
+
+def _counted(differences: Sequence[float]) -> tuple[int, int, int]:
+    won, lost = sum(d > _TIE for d in differences), sum(d < -_TIE for d in differences)
+    return won, len(differences) - won - lost, lost

@@ -1,0 +1,1 @@
+"""The arms of a comparison, built from their specifications."""

@@ -1,0 +1,291 @@
+"""The arm `cascade`: a teacher fills the memory, a student acts with it, and asks the teacher where it is unsure."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+from seasoned.agents import Arm, EpisodeResult, play_episode
+from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
+from seasoned.agents.loop.annotated_log import NotedLog
+from seasoned.agents.loop.episode import StepLog
+from seasoned.agents.react.displayed_steps import SHOWN, shown_arm
+from seasoned.errors import InputError, excerpt
+from seasoned.lab.arms.preset_settings import preset_settings
+from seasoned.lab.arms.teachers import answers_file, close_teacher, open_teacher
+from seasoned.memory import Memory
+from seasoned.policies import JitRL, JitRLSettings, ModelAlone
+from seasoned.policies.cascade import CascadePrior, CascadeReader
+from seasoned.policies.examples import ExampleMemory, Examples
+from seasoned.policies.self_agreement import check_whole
+from seasoned.protocols import (
+    Admissible,
+    Chooser,
+    Environment,
+    EvidenceSource,
+    Policy,
+    PriorReader,
+    PriorReading,
+    Usage,
+)
+from seasoned.registry import suggest
+from seasoned.types import Decision, Episode, Prior
+
+if TYPE_CHECKING:
+    from seasoned.lab.arms.registry import Parts
+    from seasoned.lab.suites.suite import Suite
+
+__all__ = ["CASCADE", "CascadeArmReader", "build_cascade", "cascade_arm", "check_fill"]
+
+CASCADE: dict[str, Any] = {
+    "teacher": None,
+    "teacher_reader": "auto",
+    "teacher_settings": {},
+    "samples": 3,
+    "agreement": None,
+    "min_evidence": 0.0,
+    "fill_episodes": 0,
+    "mode": "prompt",
+}
+"""The settings of the kind, beside those of `prompt` and `jitrl`, with defaults."""
+
+_MODES = ("prompt", "logits", "both")
+_LEAST_LOGPROB = -700.0
+MakePolicy = Callable[[EvidenceSource], Policy]
+
+
+class CascadeArmReader(CascadeReader):
+    """A cascade whose teacher is its own, and is released with it."""
+
+    async def aclose(self) -> None:
+        """Release the teacher's model."""
+        await close_teacher(self.teacher)
+
+
+def build_cascade(parts: Parts, examples: Mapping[str, Any]) -> Arm:
+    """Return the arm that a suite's settings describe.
+
+    Args:
+        parts: what it is built of; its settings are `CASCADE`'s, and what was given of the examples' and of `jitrl`'s.
+        examples: the examples' settings with their defaults.
+
+    Raises:
+        InputError: there is no teacher, a setting breaks its rule or belongs to another mode, or examples are to be
+            shown to a student without a prompt.
+        SeasonedError: what opening the teacher raises.
+    """
+    own = {name: parts.settings[name] for name in CASCADE}
+    given = {name: value for name, value in parts.settings.items() if name not in CASCADE}
+    mode = own["mode"]
+    if mode not in _MODES:
+        raise InputError(f"cascade: mode = {excerpt(mode)}", "the student has memory in one way", suggest(mode, _MODES))
+    shown = {name: given[name] for name in examples if name in given and mode != "logits"}
+    both = ("gamma",) if mode == "both" else ()
+    given = {name: value for name, value in given.items() if name in both or name not in shown}
+    allowed = () if mode == "prompt" else ("preset", *JitRLSettings.__dataclass_fields__)
+    if wrong := sorted(set(given) - set(allowed)):
+        raise InputError(
+            f"cascade: {wrong[0]} with mode = {mode!r}", "a setting is for what the student has", "Leave it out."
+        )
+    if mode != "logits" and parts.llm is None:
+        raise InputError(
+            f"cascade: mode = {mode!r} with the model {parts.reader.name}",
+            "examples are put into a model's prompt",
+            'Name a model, or take mode = "logits".',
+        )
+    knowledge, policy = None, None
+    if mode != "logits":
+        wanted = {**examples, **shown}
+        knowledge = ExampleMemory(Examples(parts.memory, budget_tokens=wanted.pop("window_tokens"), **wanted))
+    if mode != "prompt":
+        preset, changed = preset_settings(given)
+
+        def policy(memory: EvidenceSource) -> Policy:
+            return JitRL.preset(preset, memory, **changed)
+
+        policy(parts.memory)  # refuses what does not fit before a teacher is opened
+    fill = check_whole("fill_episodes", own["fill_episodes"], 0)
+    teacher = open_teacher(
+        own["teacher"], method=own["teacher_reader"], settings=own["teacher_settings"], cache=answers_file(parts.llm)
+    )
+    limits = {name: own[name] for name in ("samples", "agreement", "min_evidence")}
+    return cascade_arm(
+        parts.prior_reader, teacher, parts.memory, knowledge=knowledge, policy=policy, fill_episodes=fill, **limits
+    )
+
+
+def check_fill(suite: Suite) -> None:
+    """Refuse a suite in which a teacher would play all episodes of a run, so that nothing is learned of its student.
+
+    Raises:
+        InputError: `fill_episodes` is the number of episodes of a run, or more; or the suite fills memories as well.
+    """
+    for cell in suite.cells():
+        arm = suite.arm(cell.arm)
+        fill, episodes = arm.settings.get("fill_episodes", 0), suite.episodes(cell)
+        if arm.kind == "cascade" and fill and suite.fill_episodes:
+            raise InputError(
+                f"arm {arm.name}: fill_episodes = {fill}, and the suite's fill_episodes = {suite.fill_episodes}",
+                "a memory is filled by the teacher or, for every arm alike, at random",
+                "Leave one of them out.",
+            )
+        if arm.kind == "cascade" and isinstance(fill, int) and fill >= episodes:
+            raise InputError(
+                f"arm {arm.name}: fill_episodes = {fill}, with {episodes} episodes of {cell.task}",
+                "the student must have an episode to play: fill_episodes must be less than the episodes of a run",
+                "Fill fewer, or play more episodes.",
+            )
+
+
+def cascade_arm(
+    reader: PriorReader,
+    teacher: PriorReader,
+    memory: Memory,
+    *,
+    knowledge: ExampleMemory | None = None,
+    policy: MakePolicy | None = None,
+    fill_episodes: int = 0,
+    **limits: Any,
+) -> Arm:
+    """Return an arm whose student asks a teacher, and whose first episodes are the teacher's.
+
+    How sure the student is, is asked of its policy *with* its memory: after the examples, and after the shift. What the
+    teacher answers is not shifted. Beside each step is noted who decided it (`decided`), and what the student had been
+    shown where it decided (`shown`): a teacher's step says nothing about examples that it never saw.
+
+    Which episodes are the teacher's follows from how many the arm was told of, so that a run that goes on after a break
+    ends as one without. Their price counts like any other. The arm's reader has `aclose`, which releases the teacher.
+
+    Args:
+        reader: reads the student's policy.
+        teacher: reads the teacher's.
+        memory: the arm's own.
+        knowledge: puts examples into the student's prompt; None: none.
+        policy: makes the policy that shifts the student's; with examples, by what they do not show. None: no shift.
+        fill_episodes: how many of the first episodes the teacher plays.
+        **limits: of `seasoned.policies.cascade.CascadeReader`: `samples`, `agreement`, `min_evidence`.
+
+    Raises:
+        InputError: a value breaks its rule.
+
+    Example:
+        >>> from seasoned.agents import UniformReader
+        >>> with Memory.open(":memory:") as memory:
+        ...     arm = cascade_arm(UniformReader(), UniformReader(), memory, policy=JitRL, fill_episodes=5)
+        >>> arm.policy.name, arm.reader.name
+        ('default', 'cascade:uniform|uniform')
+    """
+    fill = check_whole("fill_episodes", fill_episodes, 0)
+    if knowledge is not None:
+        student = shown_arm(reader, knowledge, None if policy is None else memory, policy)
+    else:
+        student = Arm(ModelAlone() if policy is None else policy(memory), reader)
+    asked: PriorReader = cast(PriorReader, student.reader)
+    decides = student.policy
+    if policy is not None:
+        asked = shifted = _Shifted(asked, student.policy)
+        decides = _AsRead(shifted)
+    play = _CascadePlay(teacher, fill, "prompt" if policy is None else "both", knowledge)
+    return Arm(decides, CascadeArmReader(asked, teacher, memory=memory, **limits), play, play.learn)
+
+
+class _Shifted:
+    """The student's policy after its memory's shift, to be read."""
+
+    def __init__(self, reader: PriorReader, policy: Policy) -> None:
+        self._reader, self.policy = reader, policy
+        # Of the task that asks: episodes that are played side by side do not see each other's.
+        self.place: ContextVar[tuple[int, StepLog] | None] = ContextVar("place", default=None)
+        self.last: ContextVar[Decision | None] = ContextVar("last", default=None)
+
+    @property
+    def name(self) -> str:
+        return self._reader.name
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
+        reading = await self._reader.read(state, task, candidates)
+        place = self.place.get()
+        seed, step = (None, 0) if place is None else (place[0], len(place[1].steps))
+        decision = self.policy.decide(
+            state, reading.prior, admissible=tuple(candidates), task=task, step=step, seed=seed
+        )
+        self.last.set(decision)
+        logprobs = {
+            action: max(math.log(p), _LEAST_LOGPROB) if p else _LEAST_LOGPROB for action, p in decision.probs.items()
+        }
+        shifted = dataclasses.replace(reading.prior, logprobs=logprobs, method=f"{reading.prior.method}, shifted")
+        return PriorReading(shifted, reading.usage)
+
+
+@dataclass(frozen=True)
+class _AsRead:
+    """Takes the student's decision that was read, so that a step is decided once; a teacher's step is the teacher's."""
+
+    shifted: _Shifted
+
+    @property
+    def name(self) -> str:
+        return self.shifted.policy.name
+
+    def decide(
+        self,
+        state: str,
+        candidates: Mapping[str, float],
+        *,
+        admissible: Admissible = None,
+        task: str | None = None,
+        step: int = 0,
+        seed: int | None = None,
+    ) -> Decision:
+        last = self.shifted.last.get()
+        if last is not None and isinstance(candidates, CascadePrior) and candidates.decided_by == "student":
+            own = cast(Prior, last.prior)
+            return dataclasses.replace(last, prior=dataclasses.replace(candidates, logprobs=own.logprobs))
+        return ModelAlone().decide(state, candidates, admissible=admissible, task=task, step=step, seed=seed)
+
+
+@dataclass
+class _CascadePlay:
+    """Plays the first episodes with the teacher, the others with the cascade, and notes who decided."""
+
+    teacher: PriorReader
+    fill: int
+    mode: str
+    knowledge: ExampleMemory | None
+    told: int = field(default=0, init=False)
+
+    async def __call__(
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+    ) -> EpisodeResult:
+        if self.told < self.fill:
+            filling = cast(StepLog, NotedLog(log, self._filled))
+            return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
+        if isinstance(policy, _AsRead):
+            policy.shifted.place.set((seed, log))
+        if self.knowledge is not None:
+            self.knowledge.begin()
+        return await DecidedPlay()(environment, policy, reader, cast(StepLog, NotedLog(log, self._shown)), seed=seed)
+
+    async def learn(self, episode: Episode) -> Usage:
+        """Count it: what is learned is in the memory that stores it."""
+        del episode
+        self.told += 1
+        return Usage()
+
+    def _filled(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        prior = decision.prior if isinstance(decision, Decision) else None
+        model = self.teacher.name if prior is None else prior.model
+        return [
+            (DECIDED, {"by": "teacher", "model": model, "reason": f"episode {self.told + 1} of {self.fill} to fill"})
+        ]
+
+    def _shown(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        prior = decision.prior if isinstance(decision, Decision) else None
+        if self.knowledge is None or not isinstance(prior, CascadePrior) or prior.decided_by != "student":
+            return []
+        places = [list(place) for place in self.knowledge.last_shown]
+        return [(SHOWN, {"examples": places, "mode": self.mode, "purpose": "act"})] if places else []

@@ -1,0 +1,1 @@
+"""Diagnosis of a memory: replay, flip audit, off-policy evaluation, drift, checks."""

@@ -1,0 +1,159 @@
+"""A report as one HTML page: no script, nothing fetched, every text from outside escaped."""
+
+from __future__ import annotations
+
+import base64
+from collections import Counter
+from collections.abc import Mapping
+from html import escape
+from pathlib import Path
+
+from seasoned.lab.analysis.arm_comparison import Claim
+from seasoned.lab.analysis.findings import Findings, TaskFindings, role
+from seasoned.lab.report.arm_tables import arms, task_tables
+from seasoned.lab.report.html_parts import SECTIONS, glyph, heading, scale, source
+from seasoned.lab.report.phrases import badge, changed_sentence, mean_text, plural, sentence, worst_sentence
+from seasoned.lab.report.sections import flips, provenance, splits, troubles, wins_table
+from seasoned.lab.report.style import STYLE
+
+__all__ = ["render"]
+
+_INTERVAL = 'class="interval"'
+_CURVES_NOTE = (
+    "Each episode is scored before it is learned from. A band is the 95 % interval of the mean over runs, point by "
+    "point: of many points some miss."
+)
+
+
+def render(found: Findings, pictures: Mapping[str, Path], no_pictures: str | None = None) -> str:
+    """Return the page.
+
+    Args:
+        found: what it says.
+        pictures: PNG files by name, put into the page.
+        no_pictures: why there is none, if there is none.
+    """
+    body = "".join(
+        [
+            _answer(found),
+            arms(found),
+            _curves(found, pictures, no_pictures),
+            heading("tasks"),
+            *(task_tables(found, task) for task in found.tasks),
+            wins_table(found),
+            flips(found),
+            splits(found),
+            troubles(found),
+            provenance(found),
+        ]
+    )
+    note = _intervals_note(found, body.count(_INTERVAL))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        f"<title>{escape(found.suite.name)}: lab report</title><style>{STYLE}</style></head><body>\n"
+        f"{_head(found)}{body.replace('<!-- intervals -->', note)}</body></html>\n"
+    )
+
+
+def _head(found: Findings) -> str:
+    suite = found.suite
+    counts = {"arm": len(suite.arms), "task": len(suite.tasks), "seed": len(suite.seeds)}
+    size = ", ".join(plural(n, what) for what, n in counts.items()) + f"; model {suite.model}"
+    if suite.fill_episodes:
+        size += f"; every memory filled first with {plural(suite.fill_episodes, 'episode')} of random actions"
+    state = f"{found.done} of {found.runs} runs finished"
+    warning = ""
+    if found.done < found.runs:
+        warning = (
+            f'<p class="warning"><strong>{state}.</strong> Means are over finished runs only: '
+            '<a href="#troubles">what is missing</a>.</p>'
+        )
+    if found.changed_code:
+        warning += f'<p class="warning">{escape(changed_sentence(found.changed_code))}</p>'
+    nav = "\n".join(f'<a href="#{key}">{escape(name)}</a>' for key, name in SECTIONS.items())
+    return (
+        f'<header><h1>{escape(suite.name)}</h1><p class="about">{escape(suite.about)}</p>'
+        f"<p>{escape(size)}; {state}.</p>{warning}<nav>{nav}</nav></header>\n"
+    )
+
+
+def _answer(found: Findings) -> str:
+    units = Counter(claim.unit for claim in found.claims if claim.gain is not None)
+    drawn = units.most_common(1)[0][0] if units else None  # one scale for all that is drawn
+    gains = [claim.gain for claim in found.claims if claim.gain is not None and claim.unit == drawn]
+    ends = [0.0, *(g.mean for g in gains)]
+    ends += [end for g in gains if g.interval is not None for end in (g.interval.low, g.interval.high)]
+    items = []
+    for claim in sorted(found.claims, key=lambda claim: _order(found, claim.arm)):
+        part = role(found.suite.arm(claim.arm), found.suite)
+        kind, words = badge(claim, part)
+        picture = ""
+        if claim.gain is not None and claim.unit == drawn:
+            picture = glyph(claim.arm, claim.gain, min(ends), max(ends), kind)
+        counts = f" {_INTERVAL}" if claim.gain is not None and claim.gain.interval is not None else ""
+        items.append(
+            f'<li class="{part}"><span><span class="verdict {kind}">{words}</span></span>'
+            f"<div><p{counts}>{escape(sentence(claim, found.suite.reference, part))}</p>"
+            f"{_qualified(found, claim)}</div>"
+            f"<div>{picture}</div></li>"
+        )
+    if drawn is not None:
+        items.append(f'<li class="scale"><div>{scale(min(ends), max(ends), drawn)}</div></li>')
+    listed = f'<ul class="answer">{"".join(items)}</ul><!-- intervals -->\n'
+    return f'{heading("answer")}{listed}<p class="source">{source(found.again)}</p>\n'
+
+
+def _qualified(found: Findings, claim: Claim) -> str:
+    """What a reader has to know beside a verdict."""
+    said = (f"{each[0].upper()}{each[1:]}." for each in found.note(claim.arm).remarks)
+    remarks = "".join(f'<p class="note">{escape(each)}</p>' for each in said)
+    for worst in found.worst:
+        if worst.arm == claim.arm:
+            counts = f" {_INTERVAL}" if worst.gain is not None and worst.gain.interval is not None else ""
+            remarks += f'<p class="note"><span{counts}>{escape(worst_sentence(worst))}</span></p>'
+    return remarks
+
+
+def _order(found: Findings, arm: str) -> int:
+    """Ours first, the placebo next, the rest as the suite has them."""
+    return {"ours": 0, "placebo": 1}.get(role(found.suite.arm(arm), found.suite), 2)
+
+
+def _intervals_note(found: Findings, n: int) -> str:
+    compared = sum(claim.p is not None for claim in found.claims)
+    at_tasks = sum(task.p is not None for claim in found.claims for task in claim.tasks)
+    return (
+        f'<p class="note">Gain: the average score less that of {escape(found.suite.reference)} on the same '
+        "episodes, paired by seed; the dotted line is no gain. A verdict holds at 5&nbsp;% by an exact sign-flip test, "
+        f"after Holm's adjustment: here for {compared} arms compared, in the tables of the tasks for all {at_tasks} "
+        "arms at tasks. So of twenty pages on which no arm differs from the reference, one at most has a false verdict "
+        "here, and one in the tables; an arm at a single task has one verdict, which holds in both. Intervals are "
+        "95&nbsp;% (Student's t below 10 runs, bootstrap from 10 on) and <em>not</em> adjusted: this page shows "
+        f"{n}, so about {max(1, round(n / 20))} may miss. An interval ends where the mean cannot be: at the best "
+        "possible score, at 0 where no score was below, a gain at the best score either way.</p>"
+    )
+
+
+def _curves(found: Findings, pictures: Mapping[str, Path], no_pictures: str | None) -> str:
+    parts = [heading("curves"), f'<p class="note">{_CURVES_NOTE}</p>']
+    if no_pictures is not None:
+        parts.append(f'<p class="warning">No pictures: {escape(no_pictures)}</p>')
+    elif not any(name.startswith("curves ") for name in pictures):
+        parts.append("<p>No run has finished.</p>")
+    for task in found.tasks:
+        for kind, what in (("curves", "Mean score by episode"), ("arms", "Each arm by itself")):
+            path = pictures.get(f"{kind} {task.task}")
+            if path is not None:
+                data = base64.b64encode(path.read_bytes()).decode("ascii")
+                text = escape(f"{what}, {task.task}. {_ends(task)}")
+                image = f'<img src="data:image/png;base64,{data}" alt="{text}">'
+                parts.append(f"<figure>{image}<figcaption>{source(found.again)}</figcaption></figure>")
+    return "".join(parts)
+
+
+def _ends(task: TaskFindings) -> str:
+    """What the curves show, for those who do not see them."""
+    finals = [(row.arm, row.measures["final"], row.n) for row in task.rows if row.n]
+    ends = [f"{arm} {mean_text(final)} (n = {n})" for arm, final, n in finals if final is not None]
+    return f"Mean score over the last quarter: {', '.join(ends)}."

@@ -1,0 +1,185 @@
+"""Numbers and verdicts in words: the same on the page, in the terminal and in the pictures."""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterable, Sequence
+
+from seasoned.lab.analysis.arm_comparison import Claim
+from seasoned.lab.analysis.measures import Estimate
+from seasoned.lab.analysis.missing_runs import WorstCase
+
+__all__ = [
+    "MARKS",
+    "WIDTH",
+    "badge",
+    "bounds",
+    "changed_sentence",
+    "mean_text",
+    "number",
+    "plural",
+    "sentence",
+    "worst_sentence",
+    "wrapped",
+]
+
+WIDTH = 80
+"""Columns of a terminal."""
+
+MARKS = {"better": "▲", "worse": "▼", "no difference shown": "=", "too few runs": "?", "no pair": "–"}
+"""A sign for each verdict, so that it reads without colour."""
+
+
+def badge(claim: Claim, role: str) -> tuple[str, str]:
+    """Return a claim's verdict as a kind (`better`, `worse`, `alarm`, `no`, `too`) and in a few words with a sign."""
+    if role == "placebo" and claim.verdict == "better":
+        return "alarm", "! something is wrong"
+    words = "no gain" if role == "placebo" and claim.verdict == "no difference shown" else claim.verdict
+    return claim.verdict.split()[0], f"{MARKS[claim.verdict]} {words}"
+
+
+def number(value: float, scale: float | None = None, *, signed: bool = False) -> str:
+    """Return a number with as many decimals as a number of size `scale` needs for three figures or so.
+
+    Example:
+        >>> number(0.25), number(12345.6), number(1.5, 20.0, signed=True)
+        ('0.250', '12,346', '+1.5')
+    """
+    size = abs(value if scale is None else scale)
+    decimals = 3 if size < 2.0 else max(0, 2 - int(math.log10(size)))
+    text = f"{value:{'+' if signed else ''},.{decimals}f}"
+    return text if float(text.replace(",", "")) else f"{0.0:.{decimals}f}"  # no -0.000
+
+
+def wrapped(lines: Iterable[str], width: int | None, indent: str = "  ") -> str:
+    r"""Return lines that are `width` columns wide at most, going on indented; None: as they are.
+
+    A no-break space keeps together what it joins, and comes out as a blank.
+
+    Example:
+        >>> wrapped(["a bee,", "n\xa0=\xa03: a cat"], 8)
+        'a bee,\nn = 3: a\n  cat'
+        >>> wrapped(["a bee, n\xa0=\xa03"], None)
+        'a bee, n = 3'
+    """
+    found: list[str] = []
+    for line in lines:
+        first = line[: len(line) - len(line.lstrip(" "))]
+        if width is None:
+            found.append(line)
+        else:
+            found += textwrap.wrap(line.lstrip(" "), width, initial_indent=first, subsequent_indent=first + indent)
+    return "\n".join(found).replace("\xa0", " ")
+
+
+def plural(n: int, what: str) -> str:
+    """Return a number of things.
+
+    Example:
+        >>> plural(1, "run"), plural(1200, "run")
+        ('1 run', '1,200 runs')
+    """
+    return f"{n:,} {what}{'s' * (n != 1)}"
+
+
+def mean_text(found: Estimate, *, signed: bool = False) -> str:
+    """Return the mean."""
+    return number(found.mean, _scale(found), signed=signed)
+
+
+def bounds(found: Estimate, *, signed: bool = False) -> str:
+    """Return the 95 % interval; for one run, that it has none.
+
+    Example:
+        >>> from seasoned.lab.analysis.measures import estimate
+        >>> bounds(estimate([0.5]))
+        'n = 1, no interval'
+    """
+    if found.interval is None:
+        return "n = 1, no interval"
+    low, high = (number(x, _scale(found), signed=signed) for x in (found.interval.low, found.interval.high))
+    return f"[{low}, {high}]"
+
+
+def _scale(found: Estimate) -> float:
+    ends = [] if found.interval is None else [found.interval.low, found.interval.high]
+    return max(map(abs, [found.mean, *ends]))
+
+
+def sentence(claim: Claim, reference: str, role: str) -> str:
+    """Return what an experiment says of an arm, in a sentence with its numbers.
+
+    Args:
+        claim: the arm against the reference arm.
+        reference: that arm's name.
+        role: `placebo` for an arm that should show nothing; see `seasoned.lab.analysis.findings.role`.
+    """
+    return f"{_said(claim, reference, role)}: {_numbers(claim)}."
+
+
+def worst_sentence(worst: WorstCase) -> str:
+    """Return what would be left of a gain if failed runs had gone as badly as can be, in a sentence."""
+    gain = worst.gain
+    if gain is None:
+        return f"{worst.arm} was not played: {plural(worst.runs, 'run')} failed before an episode ended."
+    runs = "the failed run" if worst.runs == 1 else f"the {worst.runs} failed runs"
+    where = "" if worst.task is None else f" at {worst.task}"
+    paired = f"n = {gain.n} paired runs" if gain.interval is not None else "n = 1, no interval"
+    interval = f"{bounds(gain, signed=True)} " if gain.interval is not None else ""
+    return (
+        f"Had {runs} of {worst.arm}{where} scored the worst possible (0, or the least seen): "
+        f"{mean_text(gain, signed=True)} {interval}{worst.unit}, {paired}."
+    )
+
+
+def changed_sentence(modules: Sequence[str]) -> str:
+    """Return a warning that runs were played by different code.
+
+    Example:
+        >>> changed_sentence(["my_shop"])
+        'The code of my_shop changed while this was played: not all episodes are of one environment.'
+    """
+    return f"The code of {', '.join(modules)} changed while this was played: not all episodes are of one environment."
+
+
+def _said(claim: Claim, reference: str, role: str) -> str:
+    arm, placebo = claim.arm, role == "placebo"
+    where = _where(claim)
+    if claim.verdict == "better":
+        return (
+            f"{arm} shows a gain over {reference}: something is wrong" if placebo else f"{arm} beats {reference}{where}"
+        )
+    if claim.verdict == "worse":
+        what = "shows no gain, as it should; it does harm" if placebo else f"is worse than {reference}"
+        return f"{arm} {what}{where}"
+    if claim.verdict == "too few runs":
+        return f"{arm} against {reference}: too few paired runs for a verdict, which takes {claim.needed} or more"
+    if claim.verdict == "no difference shown":
+        return (
+            f"{arm} shows no gain, as it should" if placebo else f"no difference between {arm} and {reference} is shown"
+        )
+    return f"{arm} against {reference}, task by task" if _told(claim) else f"{arm} cannot be compared with {reference}"
+
+
+def _where(claim: Claim) -> str:
+    """Over how many tasks the verdict is, and on how many of them it holds by itself."""
+    if len(claim.tasks) < 2:
+        return ""
+    alone = sum(each.verdict == claim.verdict for each in claim.tasks)
+    return f" over {len(claim.tasks)} tasks, on {alone or 'none'} of them by itself"
+
+
+def _told(claim: Claim) -> list[str]:
+    return [each.verdict for each in claim.tasks if each.gain is not None]
+
+
+def _numbers(claim: Claim) -> str:
+    if claim.gain is None:
+        told = _told(claim)
+        counted = ", ".join(f"{v} on {told.count(v)}" for v in dict.fromkeys(told))
+        return f"{counted}; {claim.why}" if counted else str(claim.why)
+    mean = mean_text(claim.gain, signed=True)
+    if claim.gain.interval is None:
+        return f"{mean} {claim.unit} (n = 1, no interval)"
+    return f"{mean} {bounds(claim.gain, signed=True)} {claim.unit}, n = {claim.gain.n} paired runs"

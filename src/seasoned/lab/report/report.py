@@ -1,0 +1,112 @@
+"""An experiment's report: one HTML file, its pictures as PNGs, every number as JSON, and a summary for the terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from seasoned.errors import InputError, MissingExtraError
+from seasoned.lab.analysis.findings import Audited, Findings, find, role
+from seasoned.lab.report.page import render
+from seasoned.lab.report.phrases import WIDTH, changed_sentence, plural, sentence, worst_sentence, wrapped
+from seasoned.lab.report.plots import draw_pictures
+from seasoned.lab.results.run_results import Results
+from seasoned.lab.runner.sessions import early_end
+
+__all__ = ["Report", "write_report"]
+
+FORMAT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Where a report is, and what it says.
+
+    Args:
+        html, data: the page and the numbers.
+        pictures: PNG files by name; empty where the extra `plot` is missing, as the summary then says.
+        summary: for a terminal.
+        findings: the numbers.
+    """
+
+    html: Path
+    data: Path
+    pictures: Mapping[str, Path]
+    summary: str
+    findings: Findings
+
+
+def write_report(
+    results: Results,
+    out: Path,
+    *,
+    audited: Audited = "ours",
+    progress: Callable[[str], None] = lambda line: None,
+    width: int | None = WIDTH,
+) -> Report:
+    """Write `report.html`, `report.json` and the pictures into the folder `out`, and return where they are.
+
+    The page is one file: the pictures are in it, nothing is fetched, no script runs.
+
+    Args:
+        results: of an experiment; whatever is finished is reported, whatever is not is listed.
+        out: made if it does not exist; an earlier report there is replaced.
+        audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit by number of neighbours:
+            `none`, `ours` or `all`; it takes some milliseconds a stored step, the first time.
+        progress: told of what takes longer than 10 seconds, in a line each.
+        width: columns of the summary; None: no line is wrapped.
+
+    Raises:
+        InputError: `out` cannot be written, or `audited` is none of its values.
+
+    Example:
+        >>> from seasoned.lab.results.run_results import load_results
+        >>> write_report(load_results(Path("lab/quick")), Path("lab/quick")).summary  # doctest: +SKIP
+    """
+    found = find(results, audited, progress)
+    pictures: dict[str, Path] = {}
+    missing = None
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        try:
+            pictures = draw_pictures(found, out)
+        except MissingExtraError as error:
+            missing = error.next_step
+        html, data = out / "report.html", out / "report.json"
+        content = {"format": FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
+        data.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
+        # An error's text can hold what is no character, such as a file's name that is not UTF-8.
+        html.write_text(render(found, pictures, missing), encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
+    return Report(html, data, pictures, _summary(found, missing, width), found)
+
+
+def _summary(found: Findings, missing: str | None, width: int | None) -> str:
+    lines = [f"{found.suite.name}: {found.done} of {plural(found.runs, 'run')} finished"]
+    for claim in found.claims:
+        lines.append(sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)))
+        lines += [f"  {each}" for each in found.note(claim.arm).remarks]
+        lines += [f"  {worst_sentence(each)}" for each in found.worst if each.arm == claim.arm]
+    if found.unread:
+        lines.append(f"{plural(len(found.unread), 'file')} could not be read; the first: {found.unread[0]}")
+    if found.changed_code:
+        lines.append(changed_sentence(found.changed_code))
+    if (stopped := early_end(found.stopped)) is not None:
+        lines.append(stopped)
+    if crashed := [each for each in found.troubles if each.error is not None]:
+        first = crashed[0]
+        cell = f"{first.task}, {first.arm}, seed {first.seed}"
+        lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {cell}: {first.error}")
+    if missing is not None:
+        lines.append(f"No pictures: {missing}")
+    indents = ["  " if line.startswith("  ") else "" for line in lines]
+    whole = (indent + _plain(line).replace("n = ", "n\xa0=\xa0") for indent, line in zip(indents, lines, strict=True))
+    return wrapped(whole, width)
+
+
+def _plain(text: str) -> str:
+    """One line, without what a terminal would obey."""
+    return " ".join("".join(c if c.isprintable() else " " for c in text).split())

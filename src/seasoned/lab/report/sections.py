@@ -1,0 +1,283 @@
+"""The later sections of a report's page: wins, flips, splits, what failed, provenance."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from html import escape
+from typing import Any
+
+from seasoned.lab.analysis.arm_comparison import Win
+from seasoned.lab.analysis.arm_flips import FlipGroup
+from seasoned.lab.analysis.findings import Findings, role
+from seasoned.lab.report.html_parts import cell, heading, row_head, table
+from seasoned.lab.report.phrases import bounds, mean_text, plural
+from seasoned.lab.runner.sessions import early_end
+
+__all__ = ["flips", "provenance", "splits", "troubles", "wins_table"]
+
+_MOST_TROUBLES, _MOST_TEXTS = 100, 5
+_MOST_COLUMNS = 5
+_FEWER = "†"
+_SHOWN_ELSEWHERE = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
+
+
+def wins_table(found: Findings) -> str:
+    """Return the table of every arm against every other."""
+    names = [arm.name for arm in found.suite.arms]
+    by_pair = {(win.arm, win.other): win for win in found.wins}
+    tables = -(-len(names) // _MOST_COLUMNS)
+    shown = []
+    for number in range(tables):  # as many columns each, so that they fit a page
+        others = names[number * len(names) // tables : (number + 1) * len(names) // tables]
+        rows = [
+            (role(found.suite.arm(arm), found.suite), [row_head(arm), *(_win(by_pair.get((arm, o))) for o in others)])
+            for arm in names
+        ]
+        part = f", {number + 1} of {tables}" if tables > 1 else ""
+        shown.append(table(f"Every arm against every other{part}", ["arm", *others], rows, found.again))
+    return (
+        heading("wins")
+        + "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
+        "tasks likewise by the mean, and the mean difference over seeds with its interval. Nothing here is "
+        "adjusted for being many, so nothing here is a verdict.</p>" + "".join(shown)
+    )
+
+
+def _win(win: Win | None) -> str:
+    if win is None:
+        return "<td></td>"
+    if not win.won + win.tied + win.lost:
+        return '<td class="unknown">no pair</td>'
+    counts = f"{win.won}-{win.tied}-{win.lost}<small>tasks {win.tasks_won}-{win.tasks_tied}-{win.tasks_lost}</small>"
+    difference = "<small>no common scale</small>"
+    if (d := win.difference) is not None:
+        kind = "" if d.interval is None else ' class="interval"'
+        n = "" if d.interval is None else f"n = {d.n}, "
+        text = f"{mean_text(d, signed=True)} {bounds(d, signed=True)}"
+        difference = f"<small{kind}>{text}</small><small>{n}{win.unit}</small>"
+    return f"<td>{counts}{difference}</td>"
+
+
+def flips(found: Findings) -> str:
+    """Return how often memory changed the action, and how that turned out."""
+    parts = [
+        heading("flips") + '<p class="note">A decision is flipped if its likeliest action is another one '
+        "with memory than without. Every stored step is decided again on what was known before its episode. "
+        "<em>Helped</em>: mean return after a flip where memory's action was taken, less that where the model's was, "
+        "over the runs that have both; the two differ in states and times too, so it is a look, not a proof. "
+        "<em>Ties broken</em>: the model had several favourites, and memory chose one of them; that is no flip.</p>"
+    ]
+    if not found.flips:
+        parts.append("<p>No arm's memory was replayed; the share of steps flipped in play is in the tables above.</p>")
+        return "".join(parts)
+    if found.suite.model == "uniform":
+        parts.append(
+            "<p>The model <code>uniform</code> likes every action as much as any other: memory only breaks ties here, "
+            "and nothing can flip.</p>"
+        )
+    columns = ["decisions", "flips", "share flipped", "took memory's", "took the model's", "helped"]
+    totals = [
+        (
+            role(found.suite.arm(each.arm), found.suite),
+            [
+                row_head(each.arm),
+                f'<td class="left">{escape(each.task)}</td>',
+                f"<td>{each.ties:,}</td>",
+                *_flip_row(each.total),
+            ],
+        )
+        for each in found.flips
+    ]
+    headings = ["arm", "task", "ties broken", *columns]
+    parts.append(table("Decisions that memory changed, all runs", headings, totals, found.again))
+    for each in found.flips:
+        left_out = "".join(f" Left out: {escape(why)}." for why in each.left_out)
+        rows = [("", [row_head(_range(group)), *_flip_row(group)]) for group in each.groups]
+        unfolded = " open" if role(found.suite.arm(each.arm), found.suite) == "ours" else ""
+        parts.append(
+            f"<details{unfolded}><summary>{escape(each.arm)} at {escape(each.task)}, by number of neighbours</summary>"
+            f'<p class="note">{plural(each.runs, "run")}; {plural(each.ties, "tie")} of the model broken, '
+            f"no flips.{left_out}</p>"
+            + table(f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, found.again)
+            + "</details>"
+        )
+    return "".join(parts)
+
+
+def _range(group: FlipGroup) -> str:
+    if group.most is None:
+        return f"{group.least}+"
+    return str(group.least) if group.least == group.most else f"{group.least} to {group.most}"
+
+
+def _flip_row(group: FlipGroup) -> list[str]:
+    counts = [f"<td>{n:,}</td>" for n in (group.decisions, group.flips)]
+    took = [f"<td>{n:,}</td>" for n in (group.took_memory, group.took_base)]
+    helped = cell(group.helped, None, signed=True) if group.helped is not None else '<td class="unknown">no pair</td>'
+    return [*counts, cell(group.share, None), *took, helped]
+
+
+def splits(found: Findings) -> str:
+    """Return each split apart: the end of learning, new slots, held-out tasks."""
+    parts = [heading("splits")]
+    names = list(dict.fromkeys(row.split for row in found.splits))
+    if not names:
+        return parts[0] + "<p>The suite asks for no transfer episodes.</p>\n"
+    parts.append(
+        '<p class="note"><em>Same task</em>: the last quarter of the learning episodes. '
+        "The others are played in the end, with "
+        "nothing learned from them. Scores in points; differences paired by seed.</p>"
+    )
+    for split in names:
+        rows = []
+        shown = [row for row in found.splits if row.split == split]
+        most = {row.task: max(each.learned for each in shown if each.task == row.task) for row in shown}
+        for row in shown:
+            reference = row.arm == found.suite.reference
+            gain = "<td></td>" if reference else cell(row.gain, row.score.n, signed=True)
+            if row.gain is None and not reference:
+                gain = '<td class="unknown">no pair</td>'
+            rows.append(
+                (
+                    role(found.suite.arm(row.arm), found.suite),
+                    [
+                        row_head(row.arm),
+                        f'<td class="left">{escape(row.task)}</td>',
+                        f"<td>{row.score.n}</td>",
+                        f"<td>{row.episodes}</td>",
+                        cell(row.score, row.score.n, mark=_FEWER if row.learned < most[row.task] else ""),
+                        gain,
+                    ],
+                )
+            )
+        fewer = any(row.learned < most[row.task] for row in shown)
+        note = f"{_FEWER} after fewer learning episodes than others" if fewer else ""
+        columns = ["arm", "task", "runs", "episodes", "score", f"difference to {found.suite.reference}"]
+        parts.append(f"<h3>{escape(split)}</h3>" + table(f"Scores, {split}", columns, rows, found.again, note=note))
+    return "".join(parts)
+
+
+def troubles(found: Findings) -> str:
+    """Return what failed, and what did not end."""
+    parts = [heading("troubles")]
+    if (stopped := early_end(found.stopped)) is not None:
+        parts.append(f'<p class="warning">{escape(stopped)}</p>')
+    parts += [_unread(found), _unusable(found), _lost(found)]
+    if not found.troubles:
+        nothing = "Every run finished." if any(parts[1:]) else "Nothing: every run finished."
+        return "".join(parts) + f"<p>{nothing}</p>\n"
+    crashed = [each for each in found.troubles if each.error is not None]
+    parts.append(
+        f"<p>{plural(len(crashed), 'run')} broke off with an error; {len(found.troubles) - len(crashed)} did not end."
+        "</p>"
+    )
+    rows = [
+        (
+            "",
+            [
+                row_head(each.arm),
+                f'<td class="left">{escape(each.task)}</td><td>{each.seed}</td>',
+                f"<td>{each.episodes} of {each.wanted}</td>",
+                f'<td class="left error">{escape(each.error) if each.error is not None else "did not end"}</td>',
+            ],
+        )
+        for each in [*crashed, *(each for each in found.troubles if each.error is None)][:_MOST_TROUBLES]
+    ]
+    parts.append(table("Runs that did not end", ["arm", "task", "seed", "episodes", "why"], rows, found.again))
+    if len(found.troubles) > _MOST_TROUBLES:
+        parts.append(f"<p>And {len(found.troubles) - _MOST_TROUBLES} more: they are in report.json.</p>")
+    return "".join(parts)
+
+
+def _unread(found: Findings) -> str:
+    if not found.unread:
+        return ""
+    lines = "".join(f"<li>{escape(each)}</li>" for each in found.unread[:_MOST_TROUBLES])
+    more = len(found.unread) - _MOST_TROUBLES
+    rest = f"<p>And {more} more: they are in report.json.</p>" if more > 0 else ""
+    return f"<p>Could not be read, though the scores of these runs count:</p><ul>{lines}</ul>{rest}"
+
+
+def _lost(found: Findings) -> str:
+    """What was asked and is in no other number, though it is paid for."""
+    usage = found.lost
+    if not usage.calls + usage.cached_calls:
+        return ""
+    usd = f", {usage.cost_usd:,.2f} dollars" if usage.cost_usd else ""
+    asked = f"{plural(usage.calls, 'call')}, {plural(usage.prompt_tokens + usage.completion_tokens, 'token')}{usd}"
+    filling = ", or to learn from the episodes that memories were filled with" if found.suite.fill_episodes else ""
+    return f"<p>Episodes that broke off had asked the model{filling}: {asked}. No other number here has them.</p>"
+
+
+def _unusable(found: Findings) -> str:
+    """What arms asked their model for and could not use, some in full."""
+    parts = []
+    for task in found.tasks:
+        for row in (row for row in task.rows if row.unusable):
+            texts = row.unusable or ()
+            lines = "".join(f"<li>{escape(each)}</li>" for each in texts[:_MOST_TEXTS])
+            more = f"<p>And {len(texts) - _MOST_TEXTS} more.</p>" if len(texts) > _MOST_TEXTS else ""
+            parts.append(
+                f"<details><summary>{plural(len(texts), 'unusable answer')} of the model to {escape(row.arm)} at "
+                f"{escape(task.task)}, from which nothing was learned</summary><ul>{lines}</ul>{more}"
+                "</details>"
+            )
+    return "".join(parts)
+
+
+def provenance(found: Findings) -> str:
+    """Return where the numbers come from."""
+    record = found.record
+    versions = record.get("versions") or {}
+    facts: dict[str, Any] = {
+        "command": record.get("command"),
+        "this report": found.again,
+        "folder's suite": found.suite.name,
+        "revision": record.get("revision") or "not run from a working copy",
+        "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
+        "python": record.get("python"),
+        "machine": record.get("machine"),
+        "began": _when(record.get("began_at")),
+        "seeds": ", ".join(map(str, found.suite.seeds)),
+    }
+    facts |= {key: value for key, value in record.items() if key not in _SHOWN_ELSEWHERE}
+    listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items() if v is not None)
+    parts = [f"{heading('provenance')}<dl>{listed}</dl>"]
+    rows = [
+        (
+            "",
+            [
+                f"<td>{escape(str(_when(s.get('at'))))}</td><td>{escape(str(s.get('workers', '')))}</td>",
+                _seconds(s),
+                f"<td>{escape(str(s.get('stopped') or 'nothing'))}</td>",
+                f"<td>{escape(str(s.get('revision') or '')[:12])}</td>",
+                f'<td class="left wide">{escape(str(s.get("command") or "not recorded"))}</td>',
+            ],
+        )
+        for s in record.get("sessions") or []
+    ]
+    if rows:
+        parts.append(
+            table(
+                "When it ran", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, found.again
+            )
+        )
+    suite = escape(json.dumps(found.suite.to_json(), indent=2))
+    parts.append(f"<details><summary>The suite</summary><pre>{suite}</pre></details>")
+    return "".join(parts)
+
+
+def _seconds(session: Mapping[str, Any]) -> str:
+    """How long it ran; of one that was killed, until the last thing that it wrote."""
+    seconds = session.get("seconds")
+    if seconds is None:
+        return '<td class="unknown">unknown</td>'
+    more = " or more" if session.get("at_least") else ""
+    return f"<td>{seconds:,.0f}{more}</td>"
+
+
+def _when(at: object) -> str | None:
+    known = isinstance(at, int | float) and not isinstance(at, bool)
+    return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(float(at))) if known else None  # type: ignore[arg-type]

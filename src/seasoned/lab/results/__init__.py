@@ -1,0 +1,1 @@
+"""Results of learning runs, read back from disk."""

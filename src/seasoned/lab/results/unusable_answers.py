@@ -1,0 +1,41 @@
+"""What arms asked their model for and could not use."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from seasoned.errors import InputError
+from seasoned.lab.results.run_results import CellResults
+
+__all__ = ["ASKS", "unusable_answers"]
+
+ASKS = frozenset({"reflexion", "workflows", "evolve"})
+"""Kinds of arms that ask their model for a text to learn from."""
+
+_FILE = "faults.json"
+
+
+def unusable_answers(cells: Sequence[CellResults], kind: str) -> tuple[str, ...] | None:
+    """Return the answers that taught nothing, a line each, over finished runs; None for an arm that asks for none.
+
+    Args:
+        cells: finished runs. A run of a kind in `ASKS` without a file had no such answer.
+        kind: of the arm.
+
+    Raises:
+        InputError: a file is damaged.
+    """
+    files = [path for cell in cells if (path := cell.folder / _FILE).exists()]
+    if not files and (kind not in ASKS or not cells):
+        return None
+    found: list[str] = []
+    for path in files:
+        try:
+            lines = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError) as error:
+            raise InputError(f"{path}: {error}", "a run's faults are a JSON list of texts", "Delete it.") from error
+        if not isinstance(lines, list):
+            raise InputError(f"{path}: {type(lines).__name__}", "a run's faults are a JSON list of texts", "Delete it.")
+        found += map(str, lines)
+    return tuple(found)

@@ -1,0 +1,1 @@
+"""Running experiments: schedule, workers, limits and interruption."""

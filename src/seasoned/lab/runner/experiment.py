@@ -1,0 +1,235 @@
+"""An experiment: a suite in a folder, played to its end by workers, whatever broke it off before."""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from seasoned.agents import provenance
+from seasoned.errors import ConfigError, InputError, SeasonedError
+from seasoned.lab.arms.cascade_arm import check_fill
+from seasoned.lab.arms.registry import check_arm
+from seasoned.lab.results.run_results import DRAFT, FILE, Results, load_results, read_lab_file, write_lab_file
+from seasoned.lab.runner.file_lock import LOCK, alone
+from seasoned.lab.runner.schedule import Schedule
+from seasoned.lab.runner.sessions import ERROR, INTERRUPTED, ended
+from seasoned.lab.runner.spending_limit import Spending
+from seasoned.lab.runner.workers import Job, clear, stop
+from seasoned.lab.suites.suite import Budget, Cell, Suite, Task
+from seasoned.protocols import Usage
+
+__all__ = ["Experiment", "Progress"]
+
+_WAIT_S = 30.0
+
+Progress = Callable[[str], None]
+"""Told of each episode, in a line."""
+
+
+@dataclass
+class Experiment:
+    """A suite and the folder that its runs are in.
+
+    Args:
+        folder: of the experiment; one process at a time runs it.
+        suite: what is asked.
+        made: the folders that `begin` has made for it, the experiment's first.
+
+    Example:
+        >>> from seasoned.lab.suites.suite_toml import load_suite
+        >>> Experiment.begin(Path("lab/quick"), load_suite("quick")).run()  # doctest: +SKIP
+    """
+
+    folder: Path
+    suite: Suite
+    made: tuple[Path, ...] = ()
+
+    @staticmethod
+    def begin(folder: Path, suite: Suite) -> Experiment:
+        """Make the experiment's folder, or find the same experiment there.
+
+        Another suite takes the place of one of which no episode was played.
+
+        Raises:
+            ConfigError: the folder holds another experiment, or is being run.
+            InputError: the folder cannot be made, or holds something else; an arm cannot be built, or leaves its
+                student no episode to play.
+        """
+        for arm in suite.arms:
+            check_arm(arm)
+        check_fill(suite)
+        made = tuple(each for each in (folder, *folder.parents) if not each.exists())
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
+        if not (folder / FILE).exists():
+            _check_empty(folder)
+            with alone(folder / LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
+                if not (folder / FILE).exists():  # else another process has begun it meanwhile
+                    write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
+        known, record = read_lab_file(folder)
+        if known.to_json() != suite.to_json():
+            if _nothing_was_played(folder):  # a misspelt suite can be corrected
+                with alone(folder / LOCK, f"{folder} is being run"):
+                    shutil.rmtree(folder / "runs", ignore_errors=True)
+                    write_lab_file(folder, suite, record)
+                return Experiment(folder, suite, made)
+            raise ConfigError(
+                f"{folder} holds another experiment: {known.name} ({_difference(known, suite)})",
+                "a folder holds one experiment",
+                "Choose another folder, or go on with it: seasoned lab resume.",
+            )
+        return Experiment(folder, known, made)
+
+    @staticmethod
+    def find(folder: Path) -> Experiment:
+        """Return the experiment of a folder.
+
+        Raises:
+            NotFoundError: there is none.
+        """
+        return Experiment(folder, read_lab_file(folder)[0])
+
+    def run(
+        self,
+        *,
+        workers: int | str = 1,
+        budget: Budget | None = None,
+        cache: Path | None = None,
+        begins: Callable[[], None] = lambda: None,
+        progress: Progress = lambda line: None,
+        command: str | None = None,
+    ) -> Results:
+        """Play what is left, and return what was found.
+
+        Every run whose record is whole is left alone. A run that fails does not stop the others; it is tried again
+        when the experiment is run again. Where the budget is spent, runs stop after the episode that they play.
+
+        Before anything is played, every environment of a task of which nothing was played yet is opened and closed
+        once, and the model is made.
+
+        Args:
+            workers: how many processes play, or `ray` for a Ray cluster. An environment that ends the process that
+                it is in fails its own run.
+            budget: instead of the suite's; what earlier parts of the experiment spent counts, but for seconds.
+            cache: the file of the model's answers; one in the folder if None.
+            begins: called when nothing was refused, before the first episode.
+            progress: told of each episode.
+            command: what a person typed for it; the record keeps the first, and each session's own.
+
+        Raises:
+            ConfigError: another process runs it.
+            InputError: `workers` is neither a number nor `ray`; or a limit in dollars for a model without a price.
+            SeasonedError: what opening an environment or making the model raises; nothing was played.
+        """
+        _check_workers(workers)
+        budget = self.suite.budget if budget is None else budget
+        if budget.usd is not None and not _has_price(self.suite):
+            raise InputError(
+                f"a budget of {budget.usd} dollars for {self.suite.model!r}",
+                "what it costs is known only with the model's prices",
+                "Give both prices a million tokens (model_settings in the suite), or limit tokens.",
+            )
+        cache = self.folder / "answers.db" if cache is None else cache
+        with alone(self.folder / LOCK, f"{self.folder} is being run"):
+            before = load_results(self.folder)
+            usage = sum((c.lost + sum((e.usage for e in _episodes(c)), Usage()) for c in before.cells), Usage())
+            spending = Spending(budget, usage)
+            todo = [each.cell for each in before.cells if not each.done]
+            record = dict(before.record)
+            session: dict[str, Any] = {"at": time.time(), "workers": workers, **provenance()}
+            if command is not None:
+                record.setdefault("command", command)
+                session["command"] = command
+            record["sessions"] = [*ended(record.get("sessions", []), self.folder, begins=True), session]
+            write_lab_file(self.folder, self.suite, record)  # now, so that a kill leaves it
+            clear(self.folder)
+
+            def told(cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
+                spending.add(usage)
+                if score is not None:
+                    progress(_line(cell, score, steps))
+                if spending.limit:
+                    stop(self.folder)
+
+            stopped: str | None = None
+            try:
+                if spending.limit:
+                    begins()
+                else:
+                    job = Job(str(self.folder.resolve()), str(cache.resolve()), budget, usage)
+                    Schedule(self.folder, self.suite, job, told, self._new(before), begins).play(workers, todo)
+            except KeyboardInterrupt:
+                stopped = INTERRUPTED
+                raise
+            except SeasonedError as error:
+                stopped = f"{ERROR}{error.seen}"
+                raise
+            finally:
+                session |= {"seconds": time.time() - session["at"], "stopped": stopped or spending.limit}
+                write_lab_file(self.folder, self.suite, record)
+                clear(self.folder)
+        return load_results(self.folder)
+
+    def discard(self) -> None:
+        """Take the folder away again if `begin` has made it, and no run has left anything in it."""
+        if self.made and not any((self.folder / "runs").rglob("*.json*")):
+            shutil.rmtree(self.folder, ignore_errors=True)
+            for parent in self.made[1:]:
+                with contextlib.suppress(OSError):  # somebody else uses it by now
+                    parent.rmdir()
+
+    def _new(self, before: Results) -> list[Task]:
+        """The tasks of which nothing was played; what opens no more since is the trouble of its own runs."""
+        old = {each.cell.task for each in before.cells if _episodes(each)}
+        asked = {each.cell.task for each in before.cells}
+        return [task for task in self.suite.tasks if task.name in asked - old]
+
+
+def _check_empty(folder: Path) -> None:
+    """What a process that was killed here has left behind is ours."""
+    if any(each.name not in (LOCK, DRAFT) for each in folder.iterdir()):
+        if (folder / FILE).exists():
+            return  # begun meanwhile
+        raise InputError(
+            f"{folder} is not empty, and holds no experiment",
+            "an experiment has a folder of its own",
+            "Choose another folder.",
+        )
+
+
+def _episodes(cell: Any) -> list[Any]:
+    return [*cell.episodes, *(episode for played in cell.transfer.values() for episode in played)]
+
+
+def _line(cell: Cell, score: float, steps: int) -> str:
+    return f"{cell.task}, {cell.arm}, seed {cell.seed}: {score:g} points in {steps} steps"
+
+
+def _has_price(suite: Suite) -> bool:
+    return (
+        suite.model == "uniform"
+        or suite.model.startswith("local")
+        or "usd_per_million_prompt_tokens" in suite.model_settings
+    )
+
+
+def _check_workers(workers: object) -> None:
+    number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
+    if not number and workers != "ray":
+        raise InputError(f"workers = {workers!r}", "it is a number of processes, or 'ray'", "Try 2.")
+
+
+def _nothing_was_played(folder: Path) -> bool:
+    return not any(file.stat().st_size for file in (folder / "runs").rglob("episodes.jsonl"))
+
+
+def _difference(one: Suite, other: Suite) -> str:
+    ours, theirs = one.to_json(), other.to_json()
+    return ", ".join(name for name in ours if ours[name] != theirs[name]) + " differ"

@@ -1,0 +1,324 @@
+"""One learning run: its memory, its arm, its episodes, and what it is asked in the end."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import traceback
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from seasoned.agents import Arm, EpisodeResult, RunRecord, UniformReader, play_run, read_results
+from seasoned.build import close_reader, make_reader, open_env
+from seasoned.envs.user_code import code_hashes
+from seasoned.errors import ConfigError, EnvError, SeasonedError
+from seasoned.lab.arms.cascade_arm import CascadeArmReader
+from seasoned.lab.arms.registry import build_arm
+from seasoned.lab.results.run_results import ERROR, FILLED, MEMORY, cell_folder, read_lab_file
+from seasoned.lab.runner.file_lock import alone
+from seasoned.lab.runner.watchdog import Watch
+from seasoned.lab.suites.env_rotation import env_order, expand
+from seasoned.lab.suites.suite import Cell, Suite, Task
+from seasoned.memory import Memory
+from seasoned.policies import ModelAlone
+from seasoned.protocols import LLM, Chooser, Environment, PriorReader, Usage
+from seasoned.states.encoder_names import named_encoder
+
+__all__ = ["OnEpisode", "OutOfBudget", "Workbench", "write_error"]
+
+_LONGEST_LINE, _LONGEST_TRACEBACK = 2_000, 20_000
+_WAIT_S, _SETTLE_S = 20.0, 2.0
+_FILLING = 0  # what is drawn for filling; the transfers' begin at 1
+
+OnEpisode = Callable[[Cell, EpisodeResult | None, Usage], None]
+"""Told of every episode that was played now and what it cost; raises `OutOfBudget` to stop after it. None for an
+episode that broke off."""
+
+
+class OutOfBudget(Exception):  # noqa: N818 - a signal, not an error
+    """The experiment's budget is spent: the run stops after the episode that it has just recorded."""
+
+
+class Workbench:
+    """Plays the learning runs of one experiment in one process: the model is opened once.
+
+    Args:
+        folder: the experiment's.
+        cache: the file of the model's answers.
+        episode_seconds: how long an episode may take; None: as long as it likes.
+    """
+
+    def __init__(self, folder: Path, cache: Path, episode_seconds: float | None = None) -> None:
+        self._folder = folder
+        self._cache = cache
+        self._episode_seconds = episode_seconds
+        self._suite, _ = read_lab_file(folder)
+        self._loop = asyncio.Runner()
+        self._reader: PriorReader | Chooser | None = None
+
+    def close(self) -> None:
+        """Close the model."""
+        try:
+            if self._reader is not None:
+                self._loop.run(close_reader(self._reader))
+        finally:
+            self._reader = None
+            self._loop.close()
+
+    def open_model(self) -> PriorReader | Chooser:
+        """Return the model's reader, which is made once.
+
+        Raises:
+            SeasonedError: what making it raises.
+        """
+        suite = self._suite
+        if self._reader is None:
+            self._reader = make_reader(
+                suite.model,
+                method=suite.reader,
+                cache=None if suite.model == "uniform" else self._cache,
+                calibrate=suite.calibrate,
+                menu=suite.menu,
+                **suite.model_settings,
+            )
+        return self._reader
+
+    def check_arms(self) -> None:
+        """Build every arm once with the model, over nothing.
+
+        Raises:
+            SeasonedError: what making the model or an arm raises.
+        """
+        reader = self.open_model()
+        for arm in self._suite.arms:
+            with Memory.open(":memory:") as memory:
+                tokens = None if arm.budget_of is None else 1.0
+                build_arm(arm, memory=memory, llm=_llm_of(reader), reader=reader, seed=0, tokens_per_episode=tokens)
+
+    def play(self, cell: Cell, on_episode: OnEpisode) -> bool:
+        """Play what is left of a run; return whether it ended. What breaks it off is kept in its folder, not raised.
+
+        Nobody else plays it meanwhile. A worker that outlives its experiment for a moment is waited for; a run that
+        somebody else goes on playing is refused like one that fails.
+
+        Raises:
+            OutOfBudget: `on_episode` did.
+            KeyboardInterrupt: Ctrl-C; the episode in flight is played again when the run goes on.
+        """
+        home = cell_folder(self._folder, cell)
+        try:
+            home.mkdir(parents=True, exist_ok=True)
+            with alone(home / "lock", f"{cell} is being played", wait_s=_WAIT_S):
+                (home / ERROR).unlink(missing_ok=True)
+                self._run(self._play(cell, home, on_episode))
+        except (OutOfBudget, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # an environment may raise anything: SystemExit, CancelledError
+            write_error(home, error)
+            return False
+        return True
+
+    def _run(self, playing: Coroutine[Any, Any, None]) -> None:
+        """Run it to its end. Where something beside it ended the loop, it does not go on beside the next run."""
+        task: asyncio.Task[None] | None = None
+
+        async def watched() -> None:
+            nonlocal task
+            task = asyncio.current_task()
+            await playing
+
+        try:
+            self._loop.run(watched())
+        finally:
+            if task is not None and not task.done():
+                task.cancel()
+                self._loop.run(_settle(task))
+
+    async def _play(self, cell: Cell, home: Path, on_episode: OnEpisode) -> None:
+        suite, task = self._suite, self._suite.task(cell.task)
+        reader = self.open_model()
+        async with contextlib.AsyncExitStack() as stack:
+            watch = stack.enter_context(Watch(home, self._episode_seconds))
+            encoder = named_encoder(suite.encoder)
+            memory = stack.enter_context(Memory.open(home / MEMORY, namespace="default", encoder=encoder))
+            arm = build_arm(
+                suite.arm(cell.arm),
+                memory=memory,
+                llm=_llm_of(reader),
+                reader=reader,
+                seed=cell.seed,
+                success=task.success,
+                tokens_per_episode=self._tokens_per_episode(cell),
+            )
+            if isinstance(arm.reader, CascadeArmReader):  # its teacher is its own; the student is the workbench's
+                stack.push_async_callback(arm.reader.aclose)
+            environments: list[Environment] = []
+            for spec in task.env:
+                environments.append(open_env(expand(spec)))
+                stack.push_async_callback(self._close, environments[-1], watch)
+            record = RunRecord(home, _settings(suite, task, cell), code_hashes(map(expand, task.env)))
+            known = len(record.results)
+
+            def next_environment(episode: int) -> Environment:
+                watch.begin()
+                return environments[env_order(cell.seed, episode, len(environments))]
+
+            if suite.fill_episodes:
+                await play_run(
+                    next_environment,
+                    ModelAlone(),
+                    UniformReader(),
+                    memory=memory,
+                    episodes=suite.fill_episodes,
+                    seed=int(np.random.SeedSequence([cell.seed, _FILLING]).generate_state(1)[0]),
+                    record=RunRecord(home / FILLED, _settings(suite, task, cell), code_hashes(map(expand, task.env))),
+                    learn=arm.learn,
+                    arm=FILLED,
+                    keep_aborted=False,
+                    episode_seconds=self._episode_seconds,
+                    lost=lambda episode, usage: on_episode(cell, None, usage),
+                )
+            await play_run(
+                next_environment,
+                arm.policy,
+                arm.reader,
+                memory=memory,
+                episodes=suite.episodes(cell),
+                seed=cell.seed,
+                record=record,
+                play=arm.play,
+                learn=arm.learn,
+                arm=cell.arm,
+                keep_aborted=False,
+                episode_seconds=self._episode_seconds,
+                progress=lambda episode, result: on_episode(cell, result, result.usage) if episode >= known else None,
+                lost=lambda episode, usage: on_episode(cell, None, usage),
+            )
+            watch.end()
+            _write_faults(home, arm)
+            for i, transfer in enumerate(task.transfer):
+                environment = open_env(expand(transfer.env))
+                stack.push_async_callback(self._close, environment, watch)
+                settings = _settings(suite, task, cell) | {"transfer": transfer.env}
+                record = RunRecord(home / f"transfer-{i}", settings, code_hashes([expand(transfer.env)]))
+                known = len(record.results)
+
+                def same_environment(episode: int, environment: Environment = environment) -> Environment:
+                    watch.begin()
+                    return environment
+
+                await play_run(
+                    same_environment,
+                    arm.policy,
+                    arm.reader,
+                    memory=None,
+                    episodes=transfer.episodes,
+                    seed=int(np.random.SeedSequence([cell.seed, 1 + i]).generate_state(1)[0]),
+                    record=record,
+                    play=arm.play,
+                    arm=cell.arm,
+                    episode_seconds=self._episode_seconds,
+                    progress=lambda episode, result, known=known: (  # type: ignore[misc]
+                        on_episode(cell, result, result.usage) if episode >= known else None
+                    ),
+                    lost=lambda episode, usage: on_episode(cell, None, usage),
+                )
+                watch.end()
+
+    async def _close(self, environment: Environment, watch: Watch) -> None:
+        """Close an environment, which may hang as well as an episode may."""
+        watch.begin()
+        try:
+            async with asyncio.timeout(self._episode_seconds) as timer:
+                await environment.aclose()
+        except TimeoutError as error:
+            if not timer.expired():
+                raise
+            raise EnvError(
+                f"{environment.name} has not closed",
+                f"it has {self._episode_seconds:g} seconds",
+                "Look what it waits for, or allow more episode_seconds.",
+            ) from error
+
+    def _tokens_per_episode(self, cell: Cell) -> float | None:
+        """What the arm with whose budget this one plays took an episode, learning included, in the run beside it."""
+        of = self._suite.arm(cell.arm).budget_of
+        if of is None:
+            return None
+        beside = Cell(cell.task, of, cell.seed)
+        results = read_results(cell_folder(self._folder, beside))
+        if len(results) < self._suite.episodes(beside):
+            raise ConfigError(
+                f"{beside} has {len(results)} of {self._suite.episodes(beside)} episodes",
+                f"{cell.arm} may spend what {of} spent, so that run ends first",
+                "Mend that run and resume.",
+            )
+        return float(np.mean([result.usage.tokens for result in results]))
+
+
+def _llm_of(reader: PriorReader | Chooser) -> LLM | None:
+    llm = getattr(reader, "llm", None)
+    return llm if isinstance(llm, LLM) else None
+
+
+def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
+    """What the scores of a run depend on."""
+    arm = suite.arm(cell.arm)
+    return {
+        "task": task.name,
+        "env": list(task.env),
+        "arm": {"name": arm.name, "kind": arm.kind, "settings": dict(arm.settings), "budget_of": arm.budget_of},
+        "model": suite.model,
+        "reader": suite.reader,
+        "calibrate": suite.calibrate,
+        "seed": cell.seed,
+        **({} if suite.menu == "list" else {"menu": suite.menu}),  # a run from before there was a choice goes on
+        **({} if suite.encoder == "words" else {"encoder": suite.encoder}),
+        **({"fill_episodes": suite.fill_episodes} if suite.fill_episodes else {}),
+    }
+
+
+def _write_faults(home: Path, arm: Arm) -> None:
+    """Keep what a baseline asked its model for and could not use: it taught nothing, and should be seen."""
+    faults = [str(fault) for fault in getattr(getattr(arm.reader, "memory", None), "faults", ())]
+    if faults:
+        (home / "faults.json").write_text(json.dumps(faults, indent=2) + "\n")
+
+
+async def _settle(task: asyncio.Task[None]) -> None:
+    await asyncio.wait({task}, timeout=_SETTLE_S)
+
+
+def write_error(home: Path, error: BaseException, detail: str | None = None) -> None:
+    """Keep what broke a run off, in a line and in full; neither longer than anybody reads.
+
+    Args:
+        home: the run's folder.
+        error: in a line.
+        detail: in full; the error's own traceback if None.
+    """
+    try:
+        said = str(error)
+    except Exception:  # an error of somebody else's, in somebody else's words
+        said = "(it does not say what it is)"
+    if not isinstance(error, SeasonedError):
+        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+    if detail is None:
+        detail = "".join(traceback.format_exception(error))
+    if len(detail) > _LONGEST_TRACEBACK:
+        half = _LONGEST_TRACEBACK // 2
+        detail = f"{detail[:half]}\n...\n{detail[-half:]}"
+    line = " ".join(said[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
+    home.mkdir(parents=True, exist_ok=True)
+    draft = home / f"{ERROR}.tmp"
+    draft.write_text(json.dumps({"error": _text(line), "traceback": _text(detail)}) + "\n")
+    draft.replace(home / ERROR)
+
+
+def _text(said: str) -> str:
+    """What every file and terminal can show: a name of a file may hold halves of characters."""
+    return said.encode(errors="backslashreplace").decode()

@@ -1,0 +1,1 @@
+"""Suites: the tasks, arms, seeds and budget of an experiment, as data."""

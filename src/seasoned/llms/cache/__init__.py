@@ -1,0 +1,1 @@
+"""Caches of model answers, scores and embeddings on disk."""

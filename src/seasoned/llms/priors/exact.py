@@ -1,0 +1,93 @@
+"""A model's own policy over named candidates, read exactly: the logprob of each whole candidate text.
+
+`log p(c) = sum_t log p(c_t | prompt, c_<t)`, the end of the text included, no rule for length; `TextScores` says what
+that means. The prior is `p(c) / sum_j p(j)`: the model's policy, given that it takes one of the candidates. No labels,
+no sampling, no axiom about menus.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from seasoned.core import log_softmax
+from seasoned.errors import ConfigError, excerpt
+from seasoned.llms.priors.votes import votes_prompt
+from seasoned.llms.wire.candidate_menu import Menu, check_candidates, check_menu
+from seasoned.llms.wire.text_scores import TextScorer, TextScores
+from seasoned.protocols import LLM, Message, PriorReading
+from seasoned.types import Prior, check_text
+
+__all__ = ["ExactReader", "ExactReading"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExactReading(PriorReading):
+    """A prior read exactly, with what it was normalised from: raw sums (`scores.logprobs`), their mass (`.covered`).
+
+    Args:
+        scores: the tokens and logprobs of each candidate; what `ModulatedLogits` needs.
+    """
+
+    scores: TextScores
+
+
+@dataclass(frozen=True, slots=True)
+class ExactReader:
+    """Reads a model's policy from the logprobs of whole candidate texts; a `seasoned.protocols.PriorReader`.
+
+    The question is the one that `VotesReader` samples answers to, so the two estimate the same thing. A vote also
+    counts for a candidate when it is spelt a little differently; a reading does not, so that canonical tool calls are
+    shown here as they are scored, with their escapes.
+
+    Args:
+        model: what scores texts: `TransformersModel`, or `LocalScorer` for a GGUF file under llama.cpp.
+        menu: how the candidates are shown. `list`: one a line, so that the model knows what can be done and how it is
+            written. `line`: all in one line. `none`: not at all, so that a candidate's raw logprob does not depend on
+            which others there are, and one that memory adds moves no other; for models that know the actions, or states
+            that name them. A small model that is shown examples follows them least after a list.
+
+    Raises:
+        ConfigError: the model does not score texts.
+        InputError: no such menu.
+    """
+
+    model: TextScorer
+    menu: Menu = "list"
+
+    def __post_init__(self) -> None:
+        check_menu(self.menu)
+        if not isinstance(self.model, TextScorer):
+            raise ConfigError(
+                f"{excerpt(getattr(self.model, 'name', self.model))} by the method 'exact'",
+                "only a model that scores whole texts is read exactly",
+                "Use local or transformers:MODEL; with an answer cache, as CachedScorer. Or read it by label.",
+            )
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.model.name
+
+    @property
+    def llm(self) -> LLM | None:
+        """The same model, to be asked for text; None if it only scores."""
+        llm = self.model if isinstance(self.model, LLM) else getattr(self.model, "llm", None)
+        return llm if isinstance(llm, LLM) else None
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> ExactReading:
+        """Return the model's policy over `candidates` in `state`. One candidate is scored too, for its raw logprob.
+
+        Raises:
+            InputError: no state, no candidates, blank ones, two that are the same action, or one that cannot be scored.
+            ModelAnswerError: the model's logprobs are NaN or infinite.
+            ModelError: the model failed.
+        """
+        check_text("state", state)
+        names = check_candidates(candidates)
+        question = Message("user", votes_prompt(state, task, names, readable=False, menu=self.menu))
+        scores = await self.model.score((question,), names)
+        normalized = log_softmax([scores.logprobs[name] for name in names]).tolist()
+        logprobs = {name: min(0.0, value) for name, value in zip(names, normalized, strict=True)}
+        detail = f"whole texts, which hold {100 * scores.covered:.3g} % of its answers"
+        return ExactReading(Prior(logprobs, "exact", scores.model, (), detail), scores.usage, scores=scores)

@@ -1,0 +1,306 @@
+"""A model's own policy over named candidates, read by label.
+
+Candidates are lettered, one token is asked for, and a softmax is taken over the letters' logprobs:
+`log p(c) = l(c) - log sum_j exp(l(j))`, where `l(c)` is the log of the summed probability of the tokens that spell c's
+letter (with or without blanks around it; lower case does not count, since "a" is also a word). A letter that was not
+returned has no reading, but two bounds: it is no likelier than the least likely token that came, and than all the mass
+that did not come. So it gets
+
+    l(c) = min(min_t l(t), log max(1 - sum_t exp(l(t)), 1e-6)),    t over all returned tokens, letters or not;
+
+1e-6 is about what a sum of 32-bit logprobs can be off by: below it, nothing is known to be left.
+
+More candidates than an answer can show are read in groups, and the groups' winners w_g against each other, under Luce's
+choice axiom (R. D. Luce, Individual Choice Behavior, 1959): odds between two candidates do not depend on the menu. So
+
+    log p(c) = log p(w_g | winners) + log p(c | g) - log p(w_g | g), renormalised.
+
+The result is exact for a model that obeys the axiom; a real model obeys it approximately.
+
+A small model prefers some letters whatever they stand for. Calibration divides that preference out: the same question
+is asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` takes the place of `l(c)` (Zhao,
+Wallace, Feng, Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more
+call for each number of candidates, which the answer cache keeps.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
+from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
+from seasoned.llms.wire.capability_probe import found_out
+from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage
+from seasoned.types import Prior, check_text
+
+__all__ = ["LabelReader", "check_llm", "label_prior", "label_prompt", "logprobs_over_labels"]
+
+_LETTERS = string.ascii_uppercase
+_ABOVE_ZERO = 1e-3
+_ABOVE_ONE = 1e-2
+_LEAST_MASS = 1e-6
+_CONTENT_FREE = "N/A"
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """Normalised logprobs (nats) of some candidates, the bounded ones among them, and the cost."""
+
+    logprobs: Mapping[str, float]
+    bounded: frozenset[str]
+    usage: Usage
+
+
+def check_llm(llm: object) -> LLM:
+    """Return `llm` if it is a model that can be asked.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> from seasoned.llms import ScriptedLLM
+        >>> check_llm(ScriptedLLM([])).name
+        'scripted'
+    """
+    if not isinstance(llm, LLM):
+        raise InputError(f"llm = {excerpt(llm)}", "a model is an LLM", "Open one with open_llm(...).")
+    return llm
+
+
+def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
+    """Return the question, with its stable part first so that a provider's prefix cache can help.
+
+    Example:
+        >>> print(label_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
+        Task: Cook.
+        You are in a kitchen.
+        Which action is best?
+        A) go north
+        B) open fridge
+        Answer with one letter.
+    """
+    return with_task(state, task) + _menu(candidates)
+
+
+async def label_prior(
+    llm: LLM,
+    prompt: str | Sequence[Message],
+    candidates: Sequence[str],
+    *,
+    task: str | None = None,
+    debias: int = 1,
+    calibrate: bool = False,
+) -> PriorReading:
+    """Return the model's logprobs (nats, normalised) over `candidates`, in their order, and the cost.
+
+    A label outside the returned alternatives gets an upper bound, the smallest returned logprob or the log of the mass
+    that was not returned, whichever is less, and is listed in `prior.bounded`. One candidate has logprob 0 and costs no
+    call.
+
+    Args:
+        llm: any model whose endpoint returns logprobs.
+        prompt: the state as text, or messages whose last one is the user's; the lettered candidates are appended.
+        candidates: action texts, distinct after `normalize_action`.
+        task: what is attempted; only with a text.
+        debias: ask under this many cyclic rotations of the candidates and take the geometric mean, since small models
+            prefer the letter A. 1 asks once; at most one rotation a candidate is used.
+        calibrate: divide out the model's preference for letters, measured on a question without content.
+
+    Raises:
+        InputError: no model, no prompt, no candidates, blank ones, two that are the same action, or debias < 1.
+        ModelAnswerError: no label at all is among the returned alternatives, or these are no probabilities.
+        ModelError: the endpoint returns no logprobs, or failed.
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> llm = ScriptedLLM(lambda request: {"A": -0.5, "B": -1.5, "The": -2.0})
+        >>> reading = asyncio.run(label_prior(llm, "You are in a kitchen.", ["go north", "open fridge"]))
+        >>> {action: round(logprob, 3) for action, logprob in reading.prior.items()}
+        {'go north': -0.313, 'open fridge': -1.313}
+    """
+    check_llm(llm)
+    messages = _messages(prompt, task)
+    names = check_candidates(candidates)
+    if isinstance(debias, bool) or not isinstance(debias, int) or debias < 1:
+        raise InputError(f"debias = {excerpt(debias)}", "it is a number of rotations, at least 1", "Use 1 to ask once.")
+    if len(names) == 1:
+        return PriorReading(Prior({names[0]: 0.0}, "label", llm.name), Usage())
+    capabilities, probed = await found_out(llm)
+    if not capabilities.logprobs:
+        raise ModelError(
+            f"{llm.name}: {capabilities}",
+            "a prior is read from the logprobs of labels",
+            "Use an endpoint that returns logprobs, or pass the policy a prior of your own.",
+        )
+    empty = (*messages[:-1], _user(_CONTENT_FREE, task)) if calibrate else None
+    reading = await _Asker(llm, messages, empty, capabilities.max_top_logprobs, debias).read(names)
+    bounded = tuple(name for name in names if name in reading.bounded)
+    logprobs = {name: reading.logprobs[name] for name in names}
+    method = "label, calibrated" if calibrate else "label"
+    return PriorReading(Prior(logprobs, method, llm.name, bounded, str(capabilities)), probed + reading.usage)
+
+
+@dataclass(frozen=True, slots=True)
+class LabelReader:
+    """Reads a model's policy by label: `seasoned.protocols.PriorReader` over `label_prior`."""
+
+    llm: LLM
+    debias: int = 1
+    calibrate: bool = False
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.llm.name
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
+        """Return the model's policy over `candidates` in `state`; raises what `label_prior` raises."""
+        return await label_prior(self.llm, state, candidates, task=task, debias=self.debias, calibrate=self.calibrate)
+
+
+@dataclass(frozen=True, slots=True)
+class _Asker:
+    llm: LLM
+    messages: tuple[Message, ...]
+    empty: tuple[Message, ...] | None
+    top_logprobs: int
+    debias: int
+
+    async def read(self, names: Sequence[str]) -> _Reading:
+        """Normalised logprobs over any number of candidates: at once, or by groups and their winners."""
+        if len(names) == 1:
+            return _Reading({names[0]: 0.0}, frozenset(), Usage())
+        size = max(2, min(len(_LETTERS), self.top_logprobs))
+        if len(names) <= size:
+            return await self._rotated(names)
+        count = math.ceil(len(names) / size)
+        edges = [round(i * len(names) / count) for i in range(count + 1)]
+        groups = [await self.read(names[a:b]) for a, b in itertools.pairwise(edges)]
+        winners = [max(group.logprobs, key=lambda name, g=group: g.logprobs[name]) for group in groups]  # type: ignore[misc]
+        final = await self.read(winners)
+        combined = {
+            name: final.logprobs[winner] + logprob - group.logprobs[winner]
+            for group, winner in zip(groups, winners, strict=True)
+            for name, logprob in group.logprobs.items()
+        }
+        # A bound on a group's winner, among the winners, is a bound on everything in its group.
+        bounded = frozenset().union(
+            *(
+                group.logprobs if winner in final.bounded else group.bounded
+                for group, winner in zip(groups, winners, strict=True)
+            )
+        )
+        return _Reading(_normalized(combined), bounded, sum((g.usage for g in groups), final.usage))
+
+    async def _rotated(self, names: Sequence[str]) -> _Reading:
+        """The geometric mean over evenly spaced rotations: mean of logprobs, renormalised."""
+        turns = min(self.debias, len(names))
+        shifts = [turn * len(names) // turns for turn in range(turns)]
+        readings = [await self._ask([*names[shift:], *names[:shift]]) for shift in shifts]
+        means = {name: sum(reading.logprobs[name] for reading in readings) / turns for name in names}
+        bounded = frozenset().union(*(reading.bounded for reading in readings))
+        return _Reading(_normalized(means), bounded, sum((r.usage for r in readings), Usage()))
+
+    async def _ask(self, names: Sequence[str]) -> _Reading:
+        reading = await self._answer(self.messages, names, names)
+        if self.empty is None:
+            return reading
+        free = await self._answer(self.empty, [_CONTENT_FREE] * len(names), names)
+        calibrated = {name: reading.logprobs[name] - free.logprobs[name] for name in names}
+        return _Reading(_normalized(calibrated), reading.bounded | free.bounded, reading.usage + free.usage)
+
+    async def _answer(self, messages: tuple[Message, ...], shown: Sequence[str], names: Sequence[str]) -> _Reading:
+        *before, last = messages
+        question = Message(last.role, last.content + _menu(shown))
+        request = CompletionRequest((*before, question), max_tokens=1, top_logprobs=self.top_logprobs)
+        answer = await self.llm.complete(request)
+        if not answer.top_logprobs:
+            raise ModelAnswerError(
+                f"{self.llm.name} answered {excerpt(answer.text)} without logprobs",
+                "it returned them when it was probed",
+                "Ask again; if it stays so, use another endpoint.",
+            )
+        logprobs, bounded = logprobs_over_labels(answer.top_logprobs[0], names, self.llm.name)
+        return _Reading(logprobs, bounded, answer.usage)
+
+
+def logprobs_over_labels(
+    alternatives: Sequence[TokenLogprob], names: Sequence[str], model: str
+) -> tuple[Mapping[str, float], frozenset[str]]:
+    """Return normalised logprobs (nats) of candidates A, B, ... from one token's alternatives, and the bounded ones.
+
+    Raises:
+        ModelAnswerError: none of the letters is among them, a logprob is not finite or above 0, or the probabilities
+            add up to more than 1 (by more than rounding).
+
+    Example:
+        >>> logprobs_over_labels([TokenLogprob("A", -0.5), TokenLogprob(" A", -1.5)], ["x", "y"], "m")[1]
+        frozenset({'y'})
+    """
+    spelt: dict[str, list[float]] = {letter: [] for letter in _LETTERS[: len(names)]}
+    for alternative in alternatives:
+        if not math.isfinite(alternative.logprob) or alternative.logprob > _ABOVE_ZERO:
+            raise ModelAnswerError(
+                f"{model} answered {alternative}", "a logprob is finite and at most 0", "Check the endpoint."
+            )
+        if (label := alternative.token.strip()) in spelt:
+            spelt[label].append(alternative.logprob)
+    if not any(spelt.values()):
+        tokens = [alternative.token for alternative in alternatives]
+        raise ModelAnswerError(
+            f"{model} answered {excerpt(tokens, 160)}",
+            f"one of the labels A to {_LETTERS[len(names) - 1]} is among the returned tokens",
+            "Use a model that follows instructions, or a shorter prompt.",
+        )
+    shown = math.fsum(math.exp(alternative.logprob) for alternative in alternatives)
+    if shown > 1.0 + _ABOVE_ONE:
+        raise ModelAnswerError(
+            f"{model} answered {excerpt([(a.token, a.logprob) for a in alternatives], 160)}",
+            f"probabilities of one token add up to at most 1, not {shown:.4g}",
+            "Check that the endpoint returns logprobs, not logits.",
+        )
+    bound = min(*(a.logprob for a in alternatives), math.log(max(1.0 - shown, _LEAST_MASS)))
+    logprobs = {
+        name: _log_sum_exp(found) if found else bound for name, found in zip(names, spelt.values(), strict=True)
+    }
+    bounded = frozenset(name for name, found in zip(names, spelt.values(), strict=True) if not found)
+    return _normalized(logprobs), bounded
+
+
+def _normalized(logits: Mapping[str, float]) -> Mapping[str, float]:
+    total = _log_sum_exp(list(logits.values()))
+    return {name: min(0.0, logit - total) for name, logit in logits.items()}
+
+
+def _log_sum_exp(values: Sequence[float]) -> float:
+    highest = max(values)
+    return highest + math.log(sum(math.exp(value - highest) for value in values))
+
+
+def _menu(candidates: Sequence[str]) -> str:
+    lines = [f"{letter}) {in_one_line(name)}" for letter, name in zip(_LETTERS, candidates, strict=False)]
+    return "\n".join(["", "Which action is best?", *lines, "Answer with one letter."])
+
+
+def _messages(prompt: str | Sequence[Message], task: str | None) -> tuple[Message, ...]:
+    if isinstance(prompt, str):
+        check_text("state", prompt)
+        return (_user(prompt, task),)
+    given = tuple(prompt) if isinstance(prompt, Sequence) else ()
+    messages = tuple(m for m in given if isinstance(m, Message) and isinstance(m.content, str))
+    if not messages or len(messages) < len(given) or messages[-1].role != "user" or task:
+        raise InputError(
+            f"prompt = {excerpt(prompt)}, task = {excerpt(task)}",
+            "a prompt is a text, or messages that end with the user's and hold the task themselves",
+            "Put the state, and the task, into the last message.",
+        )
+    return messages
+
+
+def _user(text: str, task: str | None) -> Message:
+    return Message("user", with_task(text, task))

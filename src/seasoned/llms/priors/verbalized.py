@@ -1,0 +1,250 @@
+"""A model's own policy, as it states it: 0 to 100 for each candidate, in strict JSON. One call, no logprobs.
+
+The rule, from `confidence_percent` to logits (nats):
+
+    q(c) = min(max(confidence_percent(c), 0.5), 99.5) / 100
+    z(c) = log(q(c) / (1 - q(c))),    log p(c) = z(c) - log sum_j exp(z(j))
+
+Each q(c) is taken as the probability that c is the best action, stated alone. Given independent statements of which
+exactly one is true, P(c is the one) is proportional to q(c) * prod_{j != c} (1 - q(j)), that is, to q(c) / (1 - q(c)):
+the softmax of the logits is that conditional, exactly. Answers are whole percents, so 0 and 100 mean less than 0.5 and
+more than 99.5: half a unit from the end bounds them, at 5.29 nats, and no finite statement becomes an infinite one.
+
+That a stated confidence is usable at all is an empirical matter: K. Tian, E. Mitchell, A. Zhou, A. Sharma, R. Rafailov,
+H. Yao, C. Finn and C. Manning, "Just Ask for Calibration", 2023, arXiv 2305.14975.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.llms.wire.action_parser import json_objects
+from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
+from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, Usage
+from seasoned.types import Prior, check_finite, check_text, normalize_action
+
+__all__ = ["VerbalizedReader", "confidence_logprobs", "verbalized_prompt"]
+
+_LEAST_PERCENT, _MOST_PERCENT = 0.5, 99.5
+
+
+def verbalized_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
+    """Return the question.
+
+    Example:
+        >>> print(verbalized_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
+        Task: Cook.
+        You are in a kitchen.
+        How likely is each of these actions to be the best one?
+        1. go north
+        2. open fridge
+        Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:
+        {"1": 0, "2": 0}
+    """
+    lines = [f"{number}. {in_one_line(name)}" for number, name in enumerate(candidates, 1)]
+    form = json.dumps({str(number): 0 for number in range(1, len(candidates) + 1)})
+    ask = "Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:"
+    return "\n".join(
+        [with_task(state, task), "How likely is each of these actions to be the best one?", *lines, ask, form]
+    )
+
+
+def confidence_logprobs(confidence_percent: Mapping[str, float]) -> dict[str, float]:
+    """Return normalised logprobs (nats) from confidences of 0 to 100 percent, by the rule of this module.
+
+    Raises:
+        InputError: none, or one outside 0 to 100.
+
+    Example:
+        >>> {action: round(math.exp(logprob), 3) for action, logprob in confidence_logprobs({"x": 80, "y": 50}).items()}
+        {'x': 0.8, 'y': 0.2}
+    """
+    if not confidence_percent:
+        raise InputError("confidence_percent = {}", "there is at least one confidence", "Pass one for each action.")
+    logits = {}
+    for action, percent in confidence_percent.items():
+        if not 0 <= check_finite(f"confidence_percent[{action!r}]", percent) <= 100:
+            raise InputError(
+                f"confidence_percent[{action!r}] = {percent}", "a confidence is from 0 to 100", "Correct it."
+            )
+        bounded = min(max(percent, _LEAST_PERCENT), _MOST_PERCENT) / 100
+        logits[action] = math.log(bounded) - math.log1p(-bounded)
+    total = math.log(sum(math.exp(logit) for logit in logits.values()))  # each is within 5.3 nats of 0
+    return {action: min(0.0, logit - total) for action, logit in logits.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    """Confidences by candidate, in percent, and whether they were stated as fractions of 1."""
+
+    percent: Mapping[str, float]
+    fractions: bool
+
+
+class _AnswerFaultError(ValueError):
+    """What is wrong with an answer, in words that the model is told; with what could be read of it."""
+
+    def __init__(self, words: str, stated: _Stated | None = None) -> None:
+        super().__init__(words)
+        self.stated = stated
+
+
+@dataclass(frozen=True)
+class VerbalizedReader:
+    r"""Reads a model's policy from the confidences that it states: a `seasoned.protocols.PriorReader`.
+
+    An answer may stand in a Markdown fence or between other words, and after drafts: the last JSON object in it counts
+    that has all of the numbers (or action texts), else the last that has one; other keys in it do not. Confidences that
+    are all at most 1, some of them no whole number, are fractions of 1, and `prior.method` says so; zeros and ones
+    alone are percents, and so is what has a percent sign. Duplicated keys, values that are no number (`"70%"` is
+    70), NaN and numbers outside 0 to 100 are faults; so are missing candidates, confidences that are all 0 (the
+    question's own form, handed back), and a text without such an object, such as a refusal.
+
+    After a fault the model is asked once more, with the fault named. If then only some candidates are missing, each
+    gets the smallest confidence that was stated, a bound, and is listed in `prior.bounded`. Any other fault is an
+    error.
+
+    Args:
+        llm: any chat model.
+        max_tokens: of one answer; None is 64 and 8 for each candidate. A model that reasons first needs many more.
+        temperature: 0 is greedy; some models accept 1 only.
+
+    Raises:
+        InputError: a number is outside its range.
+
+    Example:
+        >>> import asyncio
+        >>> from seasoned.llms import ScriptedLLM
+        >>> llm = ScriptedLLM(["I would open the fridge.", 'Sure:\n```json\n{"1": 20, "2": "80%"}\n```'])
+        >>> reading = asyncio.run(VerbalizedReader(llm).read("a kitchen", "eat", ["go north", "open fridge"]))
+        >>> {action: round(math.exp(logprob), 3) for action, logprob in reading.prior.items()}
+        {'go north': 0.059, 'open fridge': 0.941}
+        >>> reading.usage.calls
+        2
+    """
+
+    llm: LLM
+    max_tokens: int | None = None
+    temperature: float = 0.0
+
+    def __post_init__(self) -> None:
+        limit = self.max_tokens
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+            raise InputError(f"max_tokens = {excerpt(limit)}", "it is a whole number, at least 1", "Pass 1 or more.")
+        if check_finite("temperature", self.temperature) < 0:
+            raise InputError(f"temperature = {self.temperature}", "it is at least 0", "Use 0 for greedy.")
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.llm.name
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
+        """Return the model's policy over `candidates` in `state`. One candidate costs no call.
+
+        Raises:
+            InputError: no state, no candidates, blank ones, or two that are the same action.
+            ModelAnswerError: neither of two answers can be used.
+            ModelError: the endpoint failed.
+        """
+        check_text("state", state)
+        names = check_candidates(candidates)
+        if len(names) == 1:
+            return PriorReading(Prior({names[0]: 0.0}, "verbalized", self.name), Usage())
+        question = verbalized_prompt(state, task, names)
+        text, usage = await self._ask(question, len(names))
+        method = "verbalized"
+        try:
+            stated = _stated(text, names)
+        except _AnswerFaultError as fault:
+            again = f"{question}\nYour last answer could not be used: {fault}. Answer with the JSON object alone."
+            text, more = await self._ask(again, len(names))
+            usage, method = usage + more, "verbalized, asked twice"
+            stated = self._second(text, names)
+        least = min(stated.percent.values())
+        bounded = tuple(name for name in names if name not in stated.percent)
+        logprobs = confidence_logprobs({name: stated.percent.get(name, least) for name in names})
+        method += ", in fractions" if stated.fractions else ""
+        return PriorReading(Prior(logprobs, method, self.name, bounded), usage)
+
+    async def _ask(self, question: str, n_candidates: int) -> tuple[str, Usage]:
+        limit = self.max_tokens or 64 + 8 * n_candidates
+        answer = await self.llm.complete(CompletionRequest((Message("user", question),), limit, self.temperature))
+        return answer.text, answer.usage
+
+    def _second(self, text: str, names: Sequence[str]) -> _Stated:
+        try:
+            return _stated(text, names)
+        except _AnswerFaultError as fault:
+            if fault.stated:
+                return fault.stated
+            raise ModelAnswerError(
+                f"{self.name} answered {excerpt(text, 160)}, asked twice ({fault})",
+                "its answer is a JSON object with a confidence from 0 to 100 for each candidate",
+                "Raise max_tokens, use a model that follows instructions, or read it by votes.",
+            ) from None
+
+
+def _stated(text: str, names: Sequence[str]) -> _Stated:
+    """The confidences by candidate, in their order; _AnswerFaultError if any is missing or cannot be used."""
+    labels = {str(number): name for number, name in enumerate(names, 1)}
+    labels |= {normalize_action(name): name for name in names if normalize_action(name) not in labels}
+    found: dict[str, float] = {}
+    percents = False
+    for key, value in _find_object(text, labels, len(names)).items():
+        name = labels.get(normalize_action(key))
+        if name is None:
+            continue
+        if name in found:
+            raise _AnswerFaultError(f"{excerpt(name)} is there twice")
+        found[name] = _number(key, value)
+        percents |= isinstance(value, str) and "%" in value
+    if not any(found.values()):  # the form in the question, handed back: it ranks nothing
+        raise _AnswerFaultError("every confidence in it is 0")
+    if missing := [label for label, name in list(labels.items())[: len(names)] if name not in found]:
+        raise _AnswerFaultError(f"no confidence for {', '.join(missing)}", _in_percent(found, percents=percents))
+    return _in_percent({name: found[name] for name in names}, percents=percents)
+
+
+def _in_percent(found: Mapping[str, float], *, percents: bool) -> _Stated:
+    fractions = not percents and max(found.values()) <= 1 and any(value not in (0, 1) for value in found.values())
+    return _Stated({name: 100 * value for name, value in found.items()} if fractions else found, fractions)
+
+
+def _find_object(text: str, labels: Mapping[str, str], n_candidates: int) -> Mapping[str, object]:
+    """The last JSON object in the text that has a label of every candidate, else the last that has one at all.
+
+    The question's own form, all zeros, counts only where there is no other.
+    """
+    fault = "no JSON object with the numbers as keys was found"
+    some: list[dict[str, object]] = []
+    for found in json_objects(text):
+        if isinstance(found, ValueError):
+            fault = f"the JSON cannot be read ({found})"
+            continue
+        of = {labels[normalize_action(key)] for key in found if normalize_action(key) in labels}
+        if len(of) == n_candidates and any(found.values()):
+            return found
+        some += [found] if of else []
+    if not some:
+        raise _AnswerFaultError(fault)
+    return some[0]
+
+
+def _number(key: str, value: object) -> float:
+    number = value
+    if isinstance(value, str):
+        try:
+            number = float(value.strip().removesuffix("%"))
+        except ValueError:
+            number = None
+    nan = isinstance(number, float) and math.isnan(number)  # a huge int has no float to ask
+    if isinstance(number, bool) or not isinstance(number, int | float) or nan:
+        raise _AnswerFaultError(f"the confidence of {excerpt(key)} is {excerpt(value)}, not a number")
+    if not 0 <= number <= 100:
+        raise _AnswerFaultError(f"the confidence of {excerpt(key)} is {excerpt(value)}, not from 0 to 100")
+    return float(number)

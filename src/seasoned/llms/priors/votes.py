@@ -1,0 +1,313 @@
+"""A model's own policy, read by asking it for an action several times: on any chat endpoint, and for tool calls.
+
+n samples at temperature 1 are draws from the policy over whole answers. Grouped by action, with n_c samples for
+candidate c of C, and n matched in all, the prior is the posterior mean under a symmetric Dirichlet:
+
+    p(c) = (n_c + alpha) / (n + alpha * C),    alpha = 1 / C unless it is given.
+
+alpha = 1/C (W. Perks, Some observations on inverse probability, Journal of the Institute of Actuaries 73, 1947) makes
+the smoothing worth one sample in all, however many candidates there are; 1/2 is Jeffreys' and 1 is Laplace's.
+
+The reading is as coarse as n is small: the standard error of p(c) is at most 1 / (2 sqrt(n)), 0.16 for 10 samples.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
+from seasoned.llms.wire.action_parser import read_action, spellings
+from seasoned.llms.wire.candidate_menu import Menu, check_candidates, in_one_line, with_task
+from seasoned.protocols import LLM, Completion, CompletionRequest, Message, PriorReading, Tool, Usage
+from seasoned.types import Prior, check_finite, check_text, normalize_action
+
+__all__ = ["DEFAULT_VOTES", "Votes", "VotesReader", "VotesReading", "smoothed_logprobs", "votes_prompt"]
+
+DEFAULT_VOTES = 10
+"""Samples a reading, where nothing else is said."""
+
+
+def votes_prompt(
+    state: str,
+    task: str | None,
+    candidates: Sequence[str] = (),
+    *,
+    tools: bool = False,
+    readable: bool = True,
+    menu: Menu = "list",
+) -> str:
+    """Return the question: which of the candidates, or which action or tool call at all.
+
+    Canonical tool calls are shown without their escapes, if `readable`; else every candidate is shown as it is. With
+    `menu`, candidates are shown as a list, in one line, or not at all.
+
+    Example:
+        >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
+        Task: Cook.
+        You are in a kitchen.
+        Which action is best?
+        - go north
+        - open fridge
+        Answer with one of these actions, as it is written, and nothing else.
+        >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"], menu="line"))
+        Task: Cook.
+        You are in a kitchen.
+        Which action is best: go north, open fridge?
+        Answer with one action, on one line, and nothing else.
+    """
+    shown = [in_one_line(name) if readable else " ".join(name.split()) for name in candidates]
+    question, ending = "Which action is best", "Answer with one action, on one line, and nothing else."
+    if not shown or menu == "none":
+        asked = [f"{question}?", "Call one tool." if tools else ending]
+    elif menu == "line":
+        asked = [f"{question}: {', '.join(shown)}?", ending]
+    else:
+        listed = (f"- {name}" for name in shown)
+        asked = [f"{question}?", *listed, "Answer with one of these actions, as it is written, and nothing else."]
+    return "\n".join([with_task(state, task), *asked])
+
+
+def smoothed_logprobs(counts: Sequence[int], alpha: float | None = None) -> list[float]:
+    """Return log((n_c + alpha) / (n + alpha * C)) for each count n_c, in nats; alpha None is 1/C.
+
+    Example:
+        >>> [round(math.exp(logprob), 3) for logprob in smoothed_logprobs([3, 1, 0])]
+        [0.667, 0.267, 0.067]
+    """
+    pseudo = 1 / len(counts) if alpha is None else alpha
+    total = sum(counts) + pseudo * len(counts)
+    return [math.log((count + pseudo) / total) for count in counts]
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """What a model said when it was asked for an action several times.
+
+    Args:
+        counts: samples for each candidate.
+        unmatched: samples that are an action, but none of the candidates, by text.
+        unusable: samples in which no action could be read.
+    """
+
+    counts: Mapping[str, int]
+    unmatched: Mapping[str, int]
+    unusable: int
+
+    @property
+    def n(self) -> int:
+        """The number of samples, matched or not."""
+        return sum(self.counts.values()) + sum(self.unmatched.values()) + self.unusable
+
+
+@dataclass(frozen=True, slots=True)
+class VotesReading(PriorReading):
+    """A prior read by votes, with the votes."""
+
+    votes: Votes
+
+
+@dataclass(frozen=True)
+class VotesReader:
+    r"""Reads a model's policy by votes: a `seasoned.protocols.PriorReader` that needs neither logprobs nor labels.
+
+    A sample that is an action but none of the candidates, and one in which no action can be read, is counted in
+    `reading.votes` and named in `prior.method`; it does not enter the prior. A candidate without a vote has what the
+    smoothing gives it, and is listed in `prior.bounded`.
+
+    Args:
+        llm: any chat model.
+        n: samples a reading; each is a call.
+        alpha: pseudo-count of each candidate; None is 1/C.
+        canonical: an action to its canonical text, such as `seasoned.actions.canonical_tool_call`; None is the text as
+            it is. Two actions are the same if `normalize_action` of these is. What it refuses is no action.
+        tools: functions that the model may call; for `propose`, which then takes an action from nothing else.
+        prompt: makes the messages from (state, task, candidates), without candidates for `propose`; None is
+            `votes_prompt`. It decides which policy is read: give readers that are compared the same one.
+        parse: an answer to an action; it raises a SeasonedError where there is none.
+        max_tokens: of one answer; a model that reasons first needs many more.
+        concurrency: at most this many calls at once.
+        seed: sample i is asked for with seed + i, so that an answer cache keeps n answers and not one.
+
+    Raises:
+        InputError: a number is outside its range.
+
+    Example:
+        >>> from seasoned.llms import ScriptedLLM
+        >>> llm = ScriptedLLM(["go north", "Action: Go North", "```\nwait\n```", "I cannot help with that."])
+        >>> reading = asyncio.run(VotesReader(llm, n=4).read("a kitchen", "leave", ["go north", "wait"]))
+        >>> {action: round(math.exp(logprob), 3) for action, logprob in reading.prior.items()}
+        {'go north': 0.625, 'wait': 0.375}
+        >>> reading.votes.unmatched, reading.prior.method
+        ({'I cannot help with that.': 1}, 'votes, n=4, alpha=0.5, 1 of no candidate')
+    """
+
+    llm: LLM
+    n: int = DEFAULT_VOTES
+    alpha: float | None = None
+    canonical: Callable[[str], str] | None = None
+    tools: tuple[Tool, ...] = ()
+    prompt: Callable[[str, str, Sequence[str]], Sequence[Message]] | None = None
+    parse: Callable[[Completion], str] = read_action
+    max_tokens: int = 64
+    concurrency: int = 4
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("n", "max_tokens", "concurrency"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise InputError(f"{name} = {excerpt(value)}", "it is a whole number, at least 1", "Pass 1 or more.")
+        if self.alpha is not None and check_finite("alpha", self.alpha) <= 0:
+            raise InputError(f"alpha = {self.alpha}", "a pseudo-count is above 0", "Pass None for 1/C.")
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self.llm.name
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> VotesReading:
+        """Return the model's policy over `candidates` in `state`. One candidate costs no call.
+
+        Raises:
+            InputError: no state, no candidates, blank ones, or two that are the same action.
+            ModelAnswerError: no sample is one of the candidates.
+            ModelError: the endpoint failed.
+        """
+        check_text("state", state)
+        names = check_candidates(candidates)
+        keys = {self._key(name): name for name in names}
+        if len(keys) < len(names):
+            raise InputError(f"candidates {excerpt(names)}", "they are different actions", "Pass each action once.")
+        # What a model was shown, it may repeat. Without `canonical`, calls that differ in case alone stay unmatched.
+        shown = {name: self._key(line) for name in names if (line := in_one_line(name)) != " ".join(name.split())}
+        once = Counter(shown.values())
+        keys = {key: name for name, key in shown.items() if once[key] == 1} | keys
+        if len(names) == 1:
+            return VotesReading(Prior({names[0]: 0.0}, "votes", self.name), Usage(), Votes({names[0]: 0}, {}, 0))
+        actions, unusable, usage = await self._sample(state, task, names)
+        counts, unmatched = dict.fromkeys(names, 0), Counter[str]()
+        for action in actions:
+            found = self._find(action, keys)
+            if found is None:
+                unmatched[action] += 1
+            else:
+                counts[found] += 1
+        return self._reading(Votes(counts, dict(unmatched), unusable), usage, names)
+
+    async def propose(self, state: str, task: str) -> VotesReading:
+        """Return the model's policy over the actions that it named itself: its own proposals, free-form or tool calls.
+
+        Each is in its canonical text, or as it was first written. What it never named is not in it: with n samples, an
+        action of probability p is missed with probability (1 - p)^n.
+
+        There are no candidates to hold a sample against, so a rule must say what an action is, or a refusal would be
+        one. With `tools` it is a tool call: an answer without one is a sample without an action, whatever its text.
+        Else it is what `canonical`, or a `parse` of your own, does not refuse by a SeasonedError.
+
+        Raises:
+            InputError: no state, or no rule: neither `tools` nor `canonical`, and `parse` is the default.
+            ModelAnswerError: no action could be read in any sample.
+            ModelError: the endpoint failed.
+        """
+        check_text("state", state)
+        if not self.tools and self.canonical is None and self.parse is read_action:
+            raise InputError(
+                "propose without tools, with canonical = None and the default parse",
+                "a rule says what an action is: any text would be one, a refusal too",
+                "Pass tools=, or a canonical= or parse= that raises a SeasonedError for what is no action.",
+            )
+        actions, unusable, usage = await self._sample(state, task, [])
+        names: dict[str, str] = {}
+        counts = Counter[str]()
+        for action in actions:
+            try:
+                text = self.canonical(action) if self.canonical else action
+            except SeasonedError:
+                unusable += 1
+                continue
+            counts[names.setdefault(normalize_action(text), text)] += 1
+        return self._reading(Votes(dict(counts), {}, unusable), usage, [])
+
+    def _key(self, action: str) -> str:
+        return normalize_action(self.canonical(action) if self.canonical else action)
+
+    def _find(self, action: str, keys: dict[str, str]) -> str | None:
+        for spelling in spellings(action):
+            try:
+                if (found := keys.get(self._key(spelling))) is not None:
+                    return found
+            except SeasonedError:  # this spelling has no canonical form
+                continue
+        return None
+
+    def _action(self, answer: Completion, *, proposed: bool) -> str:
+        if proposed and self.tools and not answer.tool_calls:
+            raise ModelAnswerError(
+                f"{answer.model} answered {excerpt(answer.text, 160)} and called nothing",
+                "with tools, an action is a tool call",
+                "Ask for a call in the prompt, or use a model that calls tools.",
+            )
+        return self.parse(answer)
+
+    async def _sample(self, state: str, task: str, names: Sequence[str]) -> tuple[list[str], int, Usage]:
+        """The actions of n samples in order, how many had none, and the cost. A call that fails ends the others."""
+        own = (Message("user", votes_prompt(state, task, names, tools=bool(self.tools))),)
+        messages = own if self.prompt is None else tuple(self.prompt(state, task, names))
+        gate = asyncio.Semaphore(self.concurrency)
+
+        async def one(index: int) -> Completion | ModelAnswerError:
+            request = CompletionRequest(messages, self.max_tokens, 1.0, seed=self.seed + index, tools=self.tools)
+            async with gate:
+                try:
+                    return await self.llm.complete(request)
+                except ModelAnswerError as error:  # one answer that cannot be used is one sample without an action
+                    return error
+
+        samples = [asyncio.create_task(one(index)) for index in range(self.n)]
+        try:
+            answers = await asyncio.gather(*samples)
+        except BaseException:
+            for sample in samples:
+                sample.cancel()
+            await asyncio.gather(*samples, return_exceptions=True)
+            raise
+        actions: list[str] = []
+        faults: list[SeasonedError] = []
+        usage = Usage()
+        for answer in answers:
+            if isinstance(answer, Completion):
+                usage += answer.usage
+                try:
+                    actions.append(self._action(answer, proposed=not names))
+                except SeasonedError as error:
+                    faults.append(error)
+            else:
+                usage += Usage(calls=1, cost_usd=None)
+                faults.append(answer)
+        if not actions:
+            last = faults[-1]
+            seen = f"{self.n} samples of {self.name}, the last fault: {last.seen}"
+            raise ModelAnswerError(seen, last.rule, last.next_step)
+        return actions, len(faults), usage
+
+    def _reading(self, votes: Votes, usage: Usage, names: Sequence[str]) -> VotesReading:
+        if not any(votes.counts.values()):
+            raise ModelAnswerError(
+                f"{self.n} samples of {self.name}: {excerpt(votes.unmatched, 160)}, {votes.unusable} without an action",
+                f"one of them is a candidate ({excerpt(list(names), 120)})" if names else "one of them is an action",
+                "Raise n or max_tokens, pass canonical=, or read the model by verbalized confidence.",
+            )
+        logprobs = smoothed_logprobs(list(votes.counts.values()), self.alpha)
+        alpha = 1 / len(votes.counts) if self.alpha is None else self.alpha
+        method = f"votes, n={self.n}, alpha={alpha:.3g}"
+        if unmatched := sum(votes.unmatched.values()):
+            method += f", {unmatched} of no candidate"
+        if votes.unusable:
+            method += f", {votes.unusable} without an action"
+        bounded = tuple(name for name, count in votes.counts.items() if not count)
+        prior = Prior(dict(zip(votes.counts, logprobs, strict=True)), method, self.name, bounded)
+        return VotesReading(prior, usage, votes)

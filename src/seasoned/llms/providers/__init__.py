@@ -1,0 +1,1 @@
+"""Model providers: llama.cpp, OpenAI-compatible endpoints, LiteLLM, transformers, a scripted model."""

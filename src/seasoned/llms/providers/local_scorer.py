@@ -1,0 +1,186 @@
+"""The exact logprob of whole texts under llama.cpp, by teacher forcing with a grammar of tokens.
+
+xllamacpp's server does not return the logprobs of a prompt. But a grammar may name tokens by id
+(`root ::= <[6465]> <[28867]>`), which forces a generation along a candidate's own tokens, and the logprob that is
+returned with each sampled token is the softmax of the raw logits over the whole vocabulary, before grammar, bias and
+temperature. So one generation a candidate reads `log p(c_t | prompt, c_<t)` for each token and for the end. The tokens
+that come back are compared with those that were asked for.
+
+With `prefix_cache=False` each candidate is a fresh evaluation: what sampling from the same model would follow, and the
+same whatever was asked before; a prompt is evaluated once a candidate. With `prefix_cache=True` the prompt is
+evaluated afresh once a reading, and every candidate goes on from its keys and values; that too does not depend on the
+order, but rounds differently. Measured on 6 candidates after 205 tokens with the default model (4-bit): sums up to 0.47
+nats from the fresh ones; against the same weights in float32, the fresh ones were 0.23 to 0.96 nats away, the others
+0.03 to 0.63. Quantised arithmetic, not the reading, is the error.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import time
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from seasoned.errors import InputError, ModelAnswerError, ModelError, ModelUnavailableError, excerpt
+from seasoned.llms.providers.local import LocalLLM
+from seasoned.llms.wire.text_scores import TextScores, check_continuation, check_question
+from seasoned.llms.wire.token_trie import TokenTrie
+from seasoned.protocols import Message, Usage
+
+__all__ = ["LocalScorer"]
+
+_TIMEOUT_S = 60.0
+_MOST_ENDS = 16
+
+
+class LocalScorer(LocalLLM):
+    """A `LocalLLM` that can be asked for the logprob of whole texts: a `TextScorer`, for `ExactReader`.
+
+    The prompt is the model's chat template over the messages. A text begins where the model's turn begins: no blank is
+    put before it, and blanks around it are not scored. The end is one token: p(c) leaves out that the model ends its
+    turn with another.
+
+    Args:
+        model_path, context_tokens, threads, seed: as for `LocalLLM`.
+        prefix_cache: evaluate a reading's prompt once, not once a candidate; several times faster, rounds differently.
+        end_token: the text of the token that ends a turn; None: the one that the model's file names.
+
+    Raises:
+        InputError, NotFoundError, MissingExtraError: as for `LocalLLM`.
+    """
+
+    def __init__(
+        self,
+        model_path: str | os.PathLike[str] | None = None,
+        context_tokens: int = 4096,
+        threads: int | None = None,
+        seed: int = 0,
+        prefix_cache: bool = False,
+        end_token: str | None = None,
+    ) -> None:
+        super().__init__(Path(model_path) if model_path else None, context_tokens, threads, seed, prefix_cache)
+        self._end_token = end_token
+        self._other_ends: list[int] = []
+
+    async def score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
+        """Return the logprobs of each text as the model's whole answer to `messages`.
+
+        Raises:
+            InputError: no messages or texts, a text that cannot be scored (empty, a special token, two with the same
+                tokens, merging with the prompt), or prompt and text do not fit into the context.
+            ModelUnavailableError: llama.cpp cannot load the model, or does not answer.
+            ModelAnswerError: it did not follow the tokens, or a logprob is not finite.
+            ModelError: it refuses the request.
+        """
+        return await asyncio.to_thread(self._score, messages, texts)
+
+    def _score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
+        check_question(messages, texts)
+        said = [{"role": message.role, "content": message.content} for message in messages]
+        prompt = self._ask("/apply-template", {"messages": said})["prompt"]
+        end = self._end()
+        prompt_ids = self._tokens(prompt)
+        sequences = tuple(self._continuation(prompt, prompt_ids, text) for text in texts)
+        TokenTrie(sequences)  # refuses two texts with the same tokens, before anything is computed
+        longest = len(prompt_ids) + max(len(sequence) for sequence in sequences) + 1
+        if longest > self._context_tokens:
+            raise self._too_long(longest)
+        begin_s = time.perf_counter()
+        with self._lock:
+            server, calls = self._loaded(), len(texts)
+            if self._prefix_cache:
+                calls += 1
+                self._generate(server, {"prompt": prompt_ids, "n_predict": 1, "cache_prompt": False})
+            logprobs = tuple(self._forced(server, prompt_ids, sequence, end) for sequence in sequences)
+        n_new = sum(len(sequence) + 1 for sequence in sequences)
+        n_prompt = len(prompt_ids) * (1 if self._prefix_cache else len(texts))
+        usage = Usage(calls, 0, n_prompt, n_new, time.perf_counter() - begin_s, 0.0)
+        return TextScores(self.name, tuple(texts), sequences, logprobs, tuple(prompt_ids), (end,), usage)
+
+    def _forced(self, server: Any, prompt_ids: list[int], sequence: tuple[int, ...], end: int) -> tuple[float, ...]:
+        """The logprobs of one generation along `sequence` and `end`; other tokens that could end it are ruled out."""
+        body = {
+            "prompt": prompt_ids,
+            "n_predict": len(sequence) + 1,
+            "n_probs": 1,
+            "temperature": 0.0,
+            "cache_prompt": self._prefix_cache,
+            "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in sequence),
+        }
+        wanted, ruled_out = [*sequence, end], len(self._other_ends)
+        for _ in range(_MOST_ENDS):
+            try:
+                answer = self._generate(server, body | {"logit_bias": [[token, False] for token in self._other_ends]})
+            except ModelError as error:
+                if len(self._other_ends) == ruled_out:
+                    raise
+                del self._other_ends[ruled_out:]  # with those ruled out, nothing could end the text
+                raise InputError(
+                    f"end_token = {excerpt(self._end_token)}",
+                    "it is a token that ends a turn",
+                    "Pass another, or none.",
+                ) from error
+            tokens, values = _sampled(answer)
+            if tokens == wanted:
+                return tuple(values)
+            if tokens[:-1] != wanted[:-1]:
+                break
+            self._other_ends.append(tokens[-1])
+        raise ModelAnswerError(
+            f"llama.cpp wrote the tokens {excerpt(tokens)}",
+            f"its grammar holds it to {excerpt(wanted)}",
+            "Update xllamacpp; pass end_token=... if the last one is not what ends a turn.",
+        )
+
+    def _generate(self, server: Any, body: dict[str, Any]) -> Any:
+        answer = server.handle_completions(body)
+        if not isinstance(answer, dict) or "error" in answer:
+            raise self._refusal(answer["error"] if isinstance(answer, dict) else answer)
+        return answer
+
+    def _continuation(self, prompt: str, prompt_ids: list[int], text: str) -> tuple[int, ...]:
+        stripped = text.strip()
+        # Where reading special tokens as such makes a difference, there is one.
+        read = self._tokens(stripped)
+        special = read if read != self._tokens(stripped, parse_special=False) else []
+        return check_continuation(text, prompt_ids, self._tokens(prompt + stripped), special)
+
+    def _end(self) -> int:
+        text = self._end_token or self._ask("/props", None).get("eos_token")
+        tokens = self._ask("/tokenize", {"content": text, "add_special": False, "parse_special": True})["tokens"]
+        if len(tokens) != 1:
+            raise InputError(f"end_token = {excerpt(text)}", "it is one token", "Pass the one that ends a turn.")
+        return int(tokens[0])
+
+    def _tokens(self, text: str, *, parse_special: bool = True) -> list[int]:
+        body = {"content": text, "add_special": True, "parse_special": parse_special}
+        return [int(token) for token in self._ask("/tokenize", body)["tokens"]]
+
+    def _ask(self, path: str, body: dict[str, Any] | None) -> Any:
+        """What the server in this process answers over its own port; only it knows the template and the tokeniser."""
+        request = urllib.request.Request(  # noqa: S310
+            f"{self._address()}{path}",
+            None if body is None else json.dumps(body).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_TIMEOUT_S) as response:  # noqa: S310
+                return json.load(response)
+        except (OSError, ValueError) as error:
+            raise ModelUnavailableError(
+                f"{path}: {excerpt(str(error), 160)}", "llama.cpp answers on its own port", "Update xllamacpp."
+            ) from error
+
+
+def _sampled(answer: Any) -> tuple[list[int], list[float]]:
+    try:
+        content = answer["choices"][0]["logprobs"]["content"]
+        return [int(entry["id"]) for entry in content], [float(entry["logprob"]) for entry in content]
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise ModelAnswerError(
+            f"llama.cpp answered {excerpt(answer, 160)}", "every token carries its id and logprob", "Update xllamacpp."
+        ) from error

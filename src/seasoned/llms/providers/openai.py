@@ -1,0 +1,198 @@
+"""Any OpenAI-compatible endpoint, through the official client."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from dataclasses import replace
+from typing import Any
+from urllib.parse import urlsplit
+
+from seasoned.errors import (
+    ConfigError,
+    InputError,
+    ModelAnswerError,
+    ModelError,
+    ModelTimeoutError,
+    ModelUnavailableError,
+    RateLimitError,
+    excerpt,
+)
+from seasoned.llms.providers.endpoint import Endpoint
+from seasoned.llms.wire.chat_completions import read_completion, request_json
+from seasoned.llms.wire.token_ids import server_token_ids, tiktoken_ids
+from seasoned.protocols import Completion, CompletionRequest, Usage
+from seasoned.registry import load_extra
+from seasoned.types import check_finite, check_text
+
+__all__ = ["OpenAILLM"]
+
+_OPENAI_URL = "https://api.openai.com/v1"
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1", "0.0.0.0")  # noqa: S104
+_OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
+_UNTRUNCATED = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
+
+
+class OpenAILLM(Endpoint):
+    """A chat model behind an OpenAI-compatible endpoint.
+
+    Tried again, as in `Endpoint`: refused connections, timeouts, 408, 409, 429 and 5xx.
+
+    `max_tokens` is sent first. An endpoint that refuses it with a 400 that names `max_completion_tokens` is sent that
+    from then on; the change is visible in `token_limit_field`. In the same way, above temperature 0 the samplers that
+    cut off unlikely tokens are switched off (`top_p` 1, `top_k` 0, `min_p` 0; some servers have them on by default),
+    and those that an endpoint refuses by name are left out from then on: `refused_fields`.
+
+    Args:
+        model: the endpoint's name for the model.
+        base_url: with the version path; None reads OPENAI_BASE_URL, then takes OpenAI's own.
+        api_key: None reads SEASONED_OPENAI_API_KEY, then OPENAI_API_KEY. A server on this machine needs none.
+        timeout_s: limit of one attempt, in seconds.
+        max_retries: attempts after the first.
+        retry_ceiling_s: the longest wait between two attempts, in seconds.
+        usd_per_million_prompt_tokens, usd_per_million_completion_tokens: prices; if one is None, `cost_usd` is None.
+
+    Raises:
+        InputError: a number is outside its range.
+        ConfigError: no key for a server that is not local, or the URL is not one.
+        MissingExtraError: the official client is not installed.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        base_url: str | None = None,
+        api_key: str | None = None,
+        timeout_s: float = 30.0,
+        max_retries: int = 4,
+        retry_ceiling_s: float = 20.0,
+        usd_per_million_prompt_tokens: float | None = None,
+        usd_per_million_completion_tokens: float | None = None,
+    ) -> None:
+        self._model = check_text("model", model)
+        self._base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
+        super().__init__(timeout_s, max_retries, retry_ceiling_s)
+        self._prices = tuple(
+            None if price is None else _at_least("price in USD per million tokens", price, 0)
+            for price in (usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
+        )
+        self._openai = load_extra("openai", "openai")
+        self._client = self._openai.AsyncOpenAI(
+            base_url=self._base_url, api_key=_find_key(self._base_url, api_key), timeout=self._timeout_s, max_retries=0
+        )
+        self.token_limit_field = "max_tokens"  # noqa: S105
+        self.refused_fields: frozenset[str] = frozenset()
+
+    @property
+    def name(self) -> str:
+        """`openai:MODEL@BASE_URL`."""
+        return f"openai:{self._model}@{self._base_url}"
+
+    async def token_ids(self, text: str) -> tuple[int, ...]:
+        """Return how the model spells `text`: from `tiktoken` for OpenAI's own models, else from the server.
+
+        Raises:
+            MissingExtraError: tiktoken is not installed.
+            ConfigError: it does not know the model, or the server has no `/tokenize`.
+            ModelError: the server failed.
+        """
+        if self._base_url == _OPENAI_URL:
+            return await asyncio.to_thread(tiktoken_ids, self._model, text)
+        server = self._base_url.removesuffix("/v1")
+        return await server_token_ids(
+            server, text, model=self._model, key=self._client.api_key, timeout_s=self._timeout_s
+        )
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self._client.close()
+
+    async def _send(self, request: CompletionRequest) -> str:
+        """One attempt, and another one for each field that the endpoint names when it refuses the request."""
+        create = self._client.chat.completions.with_raw_response.create
+        body = request_json(request)
+        swapped = False
+        while True:
+            samplers = _UNTRUNCATED if request.temperature > 0 else {}
+            extra = {name: value for name, value in samplers.items() if name not in self.refused_fields}
+            limit = self.token_limit_field
+            try:
+                raw = await create(model=self._model, **body, **{limit: request.max_tokens}, extra_body=extra)
+            except self._openai.BadRequestError as error:
+                other = _OTHER_LIMIT[limit]
+                named = {name for name in extra if name in str(error)}
+                if named:
+                    self.refused_fields |= named
+                elif other in str(error) and not swapped:
+                    self.token_limit_field, swapped = other, True
+                else:
+                    raise
+            else:
+                return str(raw.http_response.text)
+
+    def _read(self, raw: Any, request: CompletionRequest) -> Completion:
+        try:
+            body = json.loads(raw)
+        except ValueError:
+            raise ModelAnswerError(
+                f"{self.name} answered {excerpt(raw, 120)}", "an answer is JSON", "Check the base URL; is /v1 missing?"
+            ) from None
+        answer, (prompt_tokens, completion_tokens) = read_completion(body, request, self.name)
+        cost_usd = self._cost_usd(prompt_tokens, completion_tokens)
+        return replace(answer, usage=Usage(1, 0, prompt_tokens, completion_tokens, 0.0, cost_usd))
+
+    def _retry_after(self, error: Exception) -> str | None:
+        response = getattr(error, "response", None)
+        found = response.headers.get("retry-after") if response is not None else None
+        return found if isinstance(found, str) else None
+
+    def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
+        prompt_price, completion_price = self._prices
+        if prompt_price is None or completion_price is None:
+            return None
+        return (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
+
+    def _translated(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
+        if not isinstance(error, self._openai.APIError):
+            return None
+        seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
+        if isinstance(error, self._openai.APITimeoutError):
+            return ModelTimeoutError(seen, f"an attempt takes at most {self._timeout_s:g} s", "Raise timeout_s.")
+        if isinstance(error, self._openai.RateLimitError):
+            return RateLimitError(seen, "the endpoint allows fewer requests", "Send fewer, or raise max_retries.")
+        if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
+            return ConfigError(seen, "the endpoint accepts the key", "Set OPENAI_API_KEY to a key that it knows.")
+        status = getattr(error, "status_code", None)
+        if status is None or status >= 500 or status in (408, 409):
+            return ModelUnavailableError(seen, "the endpoint answers", "Check that it runs and is reachable.")
+        if status == 404:
+            return ConfigError(seen, "the endpoint knows the model and the path", "Check the model and the base URL.")
+        return ModelError(seen, "the endpoint accepts the request", "Read its message; a setting may be too large.")
+
+
+def _find_key(base_url: str, api_key: str | None) -> str:
+    key = api_key or os.environ.get("SEASONED_OPENAI_API_KEY") or os.environ.get("OPENAI_API_KEY")
+    if key:
+        return key
+    if urlsplit(base_url).hostname in _LOCAL_HOSTS:
+        return "none"
+    raise ConfigError(
+        f"no key for {base_url}", "a server that is not on this machine needs a key", "Set OPENAI_API_KEY."
+    )
+
+
+def _check_url(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ConfigError(
+            f"base_url = {excerpt(url)}", "it is an http(s) URL", "Use one such as http://127.0.0.1:8080/v1."
+        )
+    return url.rstrip("/")
+
+
+def _at_least(name: str, value: object, least: float) -> float:
+    number = check_finite(name, value)
+    if number < least:
+        raise InputError(f"{name} = {value}", f"it is at least {least:g}", "Pass a larger number.")
+    return number

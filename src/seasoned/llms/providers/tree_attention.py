@@ -1,0 +1,221 @@
+"""The logprobs of every branch of a token trie after one prompt, whose keys and values are computed once (PyTorch).
+
+The prompt is evaluated alone, in pieces. Then, where the model allows it, the branches are laid out as one sequence:
+each node sees the prompt and its own ancestors, through an attention mask, at the position that it has in its text. A
+shared beginning is computed once, and the prompt's cache is not copied. (Speculative decoding verifies its drafts in
+this way: X. Miao et al., SpecInfer, arXiv 2305.09781, "tree attention".) Other models (sliding windows, recurrent
+layers, positions that cannot be given) get one padded row a text, over copies of the cache.
+"""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterator, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from seasoned.errors import InputError, ModelAnswerError
+from seasoned.llms.wire.token_trie import END, TokenTrie
+from seasoned.registry import load_extra
+
+__all__ = ["Layout", "score_branches", "usable_layout"]
+
+Layout = Literal["tree", "rows"]
+"""How branches are laid out: as one sequence with a mask, or as one padded row each."""
+
+_ATTENTION_WITH_MASKS = ("eager", "sdpa")
+_TRIED = ([[3, 4, 5], [3, 4, 6, 7], [3], [8, 3]], [1, 2, 3, 4, 5, 6, 7])
+
+
+def score_branches(
+    model: Any,
+    prompt_ids: Sequence[int],
+    sequences: Sequence[Sequence[int]],
+    end_token_ids: Sequence[int],
+    *,
+    max_batch_tokens: int,
+    layout: Layout,
+) -> list[list[float]]:
+    """Return, for each sequence, the logprob (nats) of each of its tokens and of its end.
+
+    Args:
+        model: a `transformers` causal language model, in evaluation mode.
+        prompt_ids: at least one token.
+        sequences: token ids, all different, none empty.
+        end_token_ids: the tokens that end a text; their probabilities are summed.
+        max_batch_tokens: at most this many new tokens a forward pass; rows count with the prompt that they carry. One
+            sequence is never divided, so a longer one exceeds it.
+        layout: see `usable_layout`.
+
+    Raises:
+        InputError: the sequences are not a trie.
+        ModelAnswerError: the model's logits are NaN or infinite.
+    """
+    torch = load_extra("torch", "transformers")
+    found: list[list[float]] = [[] for _ in sequences]
+    with torch.inference_mode():
+        last, cache = _prefill(torch, model, prompt_ids, max_batch_tokens)
+        carried = 0 if layout == "tree" else len(prompt_ids)
+        groups = list(_groups(sequences, max_batch_tokens, layout, carried))
+        for group in groups:
+            # The last group may use up the prompt's cache; the others need it whole.
+            own = cache if group is groups[-1] else copy.deepcopy(cache)
+            trie = TokenTrie([sequences[position] for position in group])
+            branch = _tree if layout == "tree" else _rows
+            for position, values in zip(
+                group, branch(torch, model, trie, len(prompt_ids), last, own, end_token_ids), strict=True
+            ):
+                found[position] = values
+    return found
+
+
+def usable_layout(model: Any) -> Layout:
+    """Return `tree` if the model computes it right: by its configuration, then by comparing a tiny case with `rows`."""
+    torch = load_extra("torch", "transformers")
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if (
+        kinds != {"full_attention"}
+        or getattr(config, "sliding_window", None)
+        or getattr(model.config, "_attn_implementation", None) not in _ATTENTION_WITH_MASKS
+        or not _takes(model, "position_ids")
+    ):
+        return "rows"
+    sequences, prompt = _TRIED
+    highest = config.vocab_size - 1
+    prompt = [min(token, highest) for token in prompt]
+    tree, rows = (
+        score_branches(model, prompt, sequences, [0], max_batch_tokens=4096, layout=layout)
+        for layout in ("tree", "rows")
+    )
+    apart = max(abs(a - b) for left, right in zip(tree, rows, strict=True) for a, b in zip(left, right, strict=True))
+    # Rounding, with room: 1e-4 nats in float32, a quarter of a nat in bfloat16. A wrong mask is far outside.
+    return "tree" if apart <= max(1e-4, 32 * torch.finfo(model.dtype).eps) else "rows"
+
+
+def _takes(model: Any, name: str) -> bool:
+    return name in inspect.signature(model.forward).parameters
+
+
+def _prefill(torch: Any, model: Any, prompt_ids: Sequence[int], max_batch_tokens: int) -> tuple[Any, Any]:
+    """The logits after the prompt, shape (vocabulary,), and its cache."""
+    ids = torch.tensor([list(prompt_ids)], device=model.device)
+    few = {"logits_to_keep": 1} if _takes(model, "logits_to_keep") else {}
+    cache = None
+    for begin in range(0, len(prompt_ids), max_batch_tokens):
+        answer = model(ids[:, begin : begin + max_batch_tokens], past_key_values=cache, use_cache=True, **few)
+        cache = getattr(answer, "past_key_values", None)
+    if cache is None:
+        raise InputError(
+            f"{type(model).__name__} after {len(prompt_ids)} tokens",
+            "a prompt has a token, and the model keeps it as past_key_values",
+            "Use a model with an attention cache.",
+        )
+    return answer.logits[0, -1], cache
+
+
+def _groups(
+    sequences: Sequence[Sequence[int]], max_batch_tokens: int, layout: Layout, carried: int
+) -> Iterator[list[int]]:
+    """Positions of the sequences, neighbours in the trie together, cut where a batch would exceed the bound."""
+    group: list[int] = []
+    size = longest = 0
+    before: Sequence[int] = ()
+    for position in sorted(range(len(sequences)), key=lambda p: list(sequences[p])):
+        sequence = sequences[position]
+        if layout == "tree":
+            grown = size + len(sequence) - _shared(before, sequence)
+        else:
+            longest = max(longest, len(sequence))
+            grown = (len(group) + 1) * (carried + longest)
+        if group and grown > max_batch_tokens:
+            yield group
+            group, longest = [], len(sequence)
+            grown = longest + carried
+        group.append(position)
+        size, before = grown, sequence
+    yield group
+
+
+def _shared(left: Sequence[int], right: Sequence[int]) -> int:
+    count = 0
+    for a, b in zip(left, right, strict=False):
+        if a != b:
+            break
+        count += 1
+    return count
+
+
+def _tree(
+    torch: Any, model: Any, trie: TokenTrie, n_prompt: int, last: Any, cache: Any, ends: Sequence[int]
+) -> list[list[float]]:
+    inner = np.flatnonzero(trie.tokens != END)
+    column = np.full(len(trie), -1)
+    column[inner] = np.arange(len(inner))
+    sees = np.eye(len(inner), dtype=bool)
+    for index, node in enumerate(inner):
+        if trie.parents[node] > 0:
+            sees[index] |= sees[column[trie.parents[node]]]
+    visible = torch.from_numpy(np.concatenate([np.ones((len(inner), n_prompt), dtype=bool), sees], axis=1))
+    mask = torch.zeros(visible.shape, dtype=model.dtype).masked_fill(~visible, torch.finfo(model.dtype).min)
+    answer = model(
+        torch.from_numpy(trie.tokens[inner])[None].to(model.device),
+        attention_mask=mask[None, None].to(model.device),
+        position_ids=torch.from_numpy(n_prompt + trie.depths[inner] - 1)[None].to(model.device),
+        past_key_values=cache,
+        use_cache=True,
+    )
+    logits = torch.cat([last[None], answer.logits[0]])
+    rows = [column[trie.parents[trie.path(i)]] + 1 for i in range(len(trie.leaves))]
+    targets = [trie.tokens[trie.path(i)] for i in range(len(trie.leaves))]
+    return _gathered(torch, logits, rows, targets, ends)
+
+
+def _rows(
+    torch: Any, model: Any, trie: TokenTrie, n_prompt: int, last: Any, cache: Any, ends: Sequence[int]
+) -> list[list[float]]:
+    targets = [trie.tokens[trie.path(i)] for i in range(len(trie.leaves))]
+    longest = max(len(target) for target in targets) - 1
+    ids = np.zeros((len(targets), longest), dtype=np.int64)
+    mask = np.ones((len(targets), n_prompt + longest), dtype=np.int64)
+    for row, target in enumerate(targets):
+        ids[row, : len(target) - 1] = target[:-1]
+        mask[row, n_prompt + len(target) - 1 :] = 0
+    cache.batch_repeat_interleave(len(targets))
+    places = torch.arange(n_prompt, n_prompt + longest, device=model.device)[None].expand(len(targets), -1)
+    answer = model(
+        torch.from_numpy(ids).to(model.device),
+        attention_mask=torch.from_numpy(mask).to(model.device),
+        past_key_values=cache,
+        use_cache=True,
+        **({"position_ids": places} if _takes(model, "position_ids") else {}),
+    )
+    logits = torch.cat([last[None], answer.logits.flatten(0, 1)])
+    rows = [np.array([0, *(1 + row * longest + np.arange(len(t) - 1))]) for row, t in enumerate(targets)]
+    return _gathered(torch, logits, rows, targets, ends)
+
+
+def _gathered(
+    torch: Any, logits: Any, rows: Sequence[Any], targets: Sequence[Any], ends: Sequence[int]
+) -> list[list[float]]:
+    """The logprob of each target in its row of logits; `END` is any of the end tokens."""
+    row, target = np.concatenate(rows), np.concatenate(targets)
+    used, at = np.unique(row, return_inverse=True)  # padding is left out before it can cost or raise anything
+    logits = logits[torch.from_numpy(used).to(logits.device)].float()
+    totals = logits.logsumexp(-1)
+    if not bool(totals.isfinite().all()):
+        raise ModelAnswerError(
+            "logits with NaN or infinity",
+            "a logit is a number below infinity",
+            "Check the weights and the number format.",
+        )
+    index = torch.from_numpy(at).to(logits.device)
+    tokens = torch.from_numpy(np.where(target == END, ends[0], target)).to(logits.device)
+    single = logits[index, tokens]
+    ended = logits[:, list(ends)].logsumexp(-1)[index]
+    is_end = torch.from_numpy(target == END).to(logits.device)
+    values = (torch.where(is_end, ended, single) - totals[index]).clamp(max=0.0).double().cpu().numpy()
+    cuts = np.cumsum([len(part) for part in targets])[:-1]
+    return [part.tolist() for part in np.split(values, cuts)]

@@ -1,0 +1,1 @@
+"""Wire formats: chat requests and answers, tokens, candidate menus."""

@@ -1,0 +1,153 @@
+"""An action from what a model wrote: plain, fenced, after `Action:`, or as a tool call."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any, NoReturn
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.protocols import Completion, ToolCall
+from seasoned.protocols.thinking_block import after_thinking
+
+__all__ = ["check_tool_call", "json_objects", "read_action", "spellings"]
+
+_FENCE = re.compile(r"```(?:[\w-]*[ \t]*\n)?(.*?)```", re.DOTALL)
+_ACTION_LINE = re.compile(r"^[\s>*_#-]*action[\s*_]*:[\s*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
+_QUOTES = ("`", '"', "'", "**", "*")
+_MAX_OBJECTS = 100
+_ENUMERATION = re.compile(r"^(?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[).:])\s+")
+
+
+def read_action(answer: Completion) -> str:
+    r"""Return the action in an answer.
+
+    A tool call, where there is one: `{"arguments": {...}, "name": ...}`, in canonical JSON without its id. Else the
+    first line that reads `Action: ...` (what follows it, such as an imagined observation, is not what was decided);
+    else the first code fence's content, or the whole text; of these, the first line that is not blank. What
+    the text begins with in `<think>` is not read.
+
+    Raises:
+        InputError: a tool call that no reader of answers makes, such as one whose arguments are a dict.
+        ModelAnswerError: blank; a tool call's arguments are not a JSON object, or have a key twice or NaN; several
+            calls (an entry that repeats another one with its id is the same call).
+
+    Example:
+        >>> from seasoned.protocols import Usage
+        >>> read_action(Completion("Thought: hungry.\nAction: open fridge\nObservation: food", "m", Usage()))
+        'open fridge'
+    """
+    for call in answer.tool_calls:
+        check_tool_call(call)
+    calls = list(dict.fromkeys(answer.tool_calls))
+    if len(calls) > 1:
+        raise ModelAnswerError(
+            f"{answer.model} called {excerpt(calls, 160)}", "an action is one tool call", "Switch off parallel calls."
+        )
+    if calls:
+        return _call_text(calls[0], answer.model)
+    text = after_thinking(answer.text)
+    if named := _ACTION_LINE.search(text):
+        return named[1].strip()
+    if fenced := _FENCE.search(text):
+        text = fenced[1]
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise ModelAnswerError(
+            f"{answer.model} answered {excerpt(answer.text)}",
+            "an action is not blank, and not in <think>",
+            "Raise max_tokens; ask anew.",
+        )
+    return lines[0]
+
+
+def check_tool_call(call: object) -> ToolCall:
+    """Return a tool call if it is one as a model writes it: an id, a name, and the text of its arguments.
+
+    Raises:
+        InputError: it is not.
+
+    Example:
+        >>> check_tool_call(ToolCall("call_1", "go", '{"to": "b"}')).name
+        'go'
+    """
+    if not isinstance(call, ToolCall) or not all(
+        isinstance(part, str) for part in (call.id, call.name, call.arguments)
+    ):
+        raise InputError(
+            f"tool call {excerpt(call, 120)}",
+            "it is a ToolCall of three texts: its id, its name and its arguments as the model wrote them",
+            "Pass arguments as JSON text: json.dumps(arguments).",
+        )
+    return call
+
+
+def spellings(text: str) -> Iterator[str]:
+    """Return the text, then what is left of it without quotes, a bullet or number, and a full stop.
+
+    Example:
+        >>> list(spellings("2) 'go north'."))
+        ["2) 'go north'.", "'go north'.", "'go north'", 'go north']
+    """
+    steps: tuple[Callable[[str], str], ...] = (lambda t: _ENUMERATION.sub("", t), lambda t: t.rstrip(".! "), _unquoted)
+    seen = text.strip()
+    yield seen
+    for step in (*steps, *steps):
+        if (shorter := step(seen)) and shorter != seen:
+            seen = shorter
+            yield seen
+
+
+def json_objects(text: str) -> Iterator[dict[str, Any] | ValueError]:
+    """Return the JSON objects in a text, the last first; a ValueError for one that cannot be read.
+
+    Nested ones come before their outer one. Looked at are the last 100 that begin.
+
+    Example:
+        >>> [str(found) for found in json_objects('Sure: {"a": {"b": 1}} or {"a": NaN}')]
+        ['NaN is not a number of JSON', "{'b': 1}", "{'a': {'b': 1}}"]
+    """
+    for index in [index for index, character in enumerate(text) if character == "{"][: -_MAX_OBJECTS - 1 : -1]:
+        try:
+            yield _STRICT.raw_decode(text, index)[0]
+        except RecursionError:
+            yield ValueError("it is nested too deeply")
+        except ValueError as error:
+            yield error
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    keys = [key for key, _ in pairs]
+    if twice := sorted({key for key in keys if keys.count(key) > 1}):
+        raise ValueError(f"the key {twice[0]!r} is there twice")
+    return dict(pairs)
+
+
+def _refuse(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is not a number of JSON")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse)
+
+
+def _call_text(call: ToolCall, model: str) -> str:
+    try:
+        arguments = _STRICT.decode(call.arguments) if call.arguments.strip() else {}
+        if not isinstance(arguments, dict):
+            raise ValueError("it is not an object")  # noqa: TRY004, TRY301
+        return canonical_json({"name": call.name, "arguments": arguments})
+    except (ValueError, RecursionError) as error:
+        raise ModelAnswerError(
+            f"{model} called {excerpt(call.name)} with {excerpt(call.arguments, 120)} ({error})",
+            "a tool call's arguments are one JSON object",
+            "Ask again, or describe the tool's parameters more closely.",
+        ) from None
+
+
+def _unquoted(text: str) -> str:
+    for quote in _QUOTES:
+        if len(text) > 2 * len(quote) and text.startswith(quote) and text.endswith(quote):
+            return text[len(quote) : -len(quote)].strip()
+    return text

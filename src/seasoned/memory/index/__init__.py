@@ -1,0 +1,1 @@
+"""Exact Jaccard search: index, blocks, kernels."""

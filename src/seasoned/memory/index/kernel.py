@@ -1,0 +1,154 @@
+"""What a search of token sets reads, and what a kernel that does it is: there is one in NumPy, and one compiled."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+from seasoned.memory.index.blocks import Block, Bools, Ints, Lists
+from seasoned.registry import Registry
+
+__all__ = ["FEW_CANDIDATES", "KERNELS", "SLACK", "Asked", "Found", "Kernel", "Query", "asked_for"]
+
+KERNELS = Registry(
+    "index kernel",
+    {
+        "numba": "seasoned.memory.index.kernel_numba:NumbaKernel",
+        "numpy": "seasoned.memory.index.kernel_numpy:NumpyKernel",
+    },
+)
+
+# Bounds are met up to this: rounding may only ever let a set too many through, for the exact comparison follows.
+SLACK = 1e-6
+_MAX_REPEATS = 8
+# More candidates than these are first compared by their signatures, which tell most of those apart that are not nearly
+# as similar as the best.
+FEW_CANDIDATES = 256
+_TOLD_APART = 0.7
+_SURVIVING = 0.4  # of them
+# A search that reads more than so many postings asks for very similar sets first.
+_CHEAP_POSTINGS = 40_000
+_BLOCK_COST = 2000.0  # what finding the lists of a block costs, in postings read
+_STEPS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+
+Found = tuple[float, int, int]
+"""Similarity, visit, id."""
+
+
+class Query(NamedTuple):
+    """A set to search for.
+
+    Attributes:
+        tokens: its known tokens, rarest first, as uint32.
+        ends: how many postings the first, the first two, ... of these tokens have.
+        n: its size, unknown tokens included.
+    """
+
+    tokens: Ints
+    ends: list[int]
+    n: int
+
+
+class Asked(NamedTuple):
+    """How to find the sets that reach a similarity.
+
+    A set of s tokens reaches the similarity t only if `t n <= s <= n / t` (length filter) and if it shares
+    `r(s) = ceil(t / (1 + t) (n + s))` tokens or more. Of any `n - r(s) + m` query tokens it then holds at least m
+    (prefix filter, for m = 1: Chaudhuri, Ganti and Kaushik 2006, "A Primitive Operator for Similarity Joins").
+    So the lists of the rarest are read, and rows that occur m times are compared exactly.
+
+    Attributes:
+        query: the set.
+        least: the similarity, in [0, 1].
+        repeats: m; 0 to count the tokens of every set.
+        n_read: how many lists are read.
+        cost: in postings read.
+    """
+
+    query: Query
+    least: float
+    repeats: int
+    n_read: int
+    cost: float
+
+    @property
+    def too_small(self) -> float:
+        """The largest size that is too small."""
+        return math.ceil(self.least * self.query.n - SLACK) - 1
+
+    def largest(self, rank: int) -> float:
+        """Return up to what size the list of this rank is read."""
+        n, least = self.query.n, self.least
+        if not least:
+            return math.inf
+        largest = n / least + SLACK
+        if not self.repeats:
+            return largest
+        # r(s) for which this rank is the last that is read.
+        required = len(self.query.tokens) - 1 - rank + self.repeats
+        return min(largest, (required + SLACK) * (1 + least) / least - n + SLACK)
+
+
+class Kernel(Protocol):
+    """Builds postings and reads them."""
+
+    name: str
+    candidate_cost: float
+    """What an exact comparison costs, in postings read."""
+
+    def post(self, tokens: Ints, starts: Ints) -> Lists:
+        """Return the lists of a block."""
+
+    def search(self, blocks: Sequence[Block], asked: Sequence[Asked], k: int, in_query: Bools) -> list[list[Found]]:
+        """Return for each question the k best sets that are similar enough, best first.
+
+        `in_query` has a place for every token, and is all False before and after.
+        """
+
+
+def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candidate_cost: float) -> Asked | None:
+    """Return the cheapest way to find the sets that are at least so similar; None if there can be none.
+
+    A larger m reads more lists and leaves fewer candidates: about `N x^m / m!`, where x is what is read a row.
+    """
+    share = least / (1 + least)
+    smallest = max(0, math.ceil(least * query.n - SLACK))
+    required = math.ceil(share * (query.n + smallest) - SLACK)
+    n_known = len(query.tokens)
+    if required > n_known:
+        return None
+    everything = fixed_cost + float(n_rows + (query.ends[-1] if n_known else 0))
+    best = Asked(query, least, 0, n_known, everything)
+    for m in range(1, min(max(required, 0), _MAX_REPEATS) + 1):
+        n_read = n_known - required + m
+        read = query.ends[n_read - 1]
+        candidates = min(n_rows, n_rows * (read / n_rows) ** m / math.factorial(m))
+        compared = candidates * candidate_cost
+        if least >= _TOLD_APART:
+            compared = min(compared, candidate_cost * (FEW_CANDIDATES + candidates * _SURVIVING))
+        cost = fixed_cost + read + compared
+        if cost < best.cost:
+            best = Asked(query, least, m, n_read, cost)
+    return best
+
+
+def asked_for(query: Query, threshold: float, n_rows: int, n_blocks: int, candidate_cost: float) -> list[Asked]:
+    """Return what to ask one after the other, until k sets are found: no other set can come before those.
+
+    Very similar sets first where that is far cheaper, at last all that reach the threshold.
+    """
+    fixed_cost = _BLOCK_COST * n_blocks
+    last = _planned(query, threshold, n_rows, fixed_cost, candidate_cost)
+    if last is None:
+        return []
+    if last.cost <= fixed_cost + _CHEAP_POSTINGS:
+        return [last]
+    steps = [last]
+    for least in sorted(step for step in _STEPS if step > threshold):
+        step = _planned(query, least, n_rows, fixed_cost, candidate_cost)
+        if step is None:
+            break
+        if step.cost < steps[-1].cost / 4:
+            steps.append(step)
+    return steps[::-1]

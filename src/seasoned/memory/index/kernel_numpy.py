@@ -1,0 +1,271 @@
+"""The search of token sets in NumPy."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, post_by_sorting, ranges
+from seasoned.memory.index.kernel import FEW_CANDIDATES, Asked, Found
+
+__all__ = ["NumpyKernel"]
+
+_LONG = 1024  # postings, of which it is worth to find the rows of the right sizes
+_LISTS_AT_ONCE = 8
+_SAMPLE = 2048
+
+Floats = npt.NDArray[np.float64]
+Part = tuple[Block, Ints]
+"""A block, and rows of it."""
+
+
+class NumpyKernel:
+    """Searches with NumPy alone."""
+
+    name = "numpy"
+    candidate_cost = 150.0
+
+    def post(self, tokens: Ints, starts: Ints) -> Lists:
+        """Return the lists of a block."""
+        return post_by_sorting(tokens, starts)
+
+    def search(self, blocks: Sequence[Block], asked: Sequence[Asked], k: int, in_query: Bools) -> list[list[Found]]:
+        """Return for each question the k best sets that are similar enough, best first."""
+        found = []
+        for one in asked:
+            in_query[one.query.tokens] = True
+            try:
+                answer = _compared(blocks, one, k, in_query) if one.repeats else _counted(blocks, one, k, in_query)
+                found.append(answer)
+            finally:
+                in_query[one.query.tokens] = False
+        return found
+
+
+# ---------------------------------------------------------------------------------- candidates, compared exactly
+
+
+def _compared(blocks: Sequence[Block], asked: Asked, k: int, in_query: Bools) -> list[Found]:
+    parts = _candidates(blocks, asked)
+    if sum(len(rows) for _, rows in parts) > max(FEW_CANDIDATES, 2 * k):
+        parts = _promising(parts, asked, k, in_query)
+    near = _similarities(parts, asked, in_query)
+    return _best(near, *_visits_and_ids(parts), k, asked.least)
+
+
+def _promising(parts: list[Part], asked: Asked, k: int, in_query: Bools) -> list[Part]:
+    """Return the rows that can be among the k best by their signatures, which bound the similarity from above."""
+    bounds = np.concatenate([_bounds(part, asked) for part in parts])
+    visits, ids = _visits_and_ids(parts)
+    first = np.zeros(len(bounds), dtype=bool)
+    first[_top(bounds, visits, k, 0.0)] = True
+    # Of those that are best by their bounds, the k-th is what others have to beat.
+    near = _similarities(_where(parts, first), asked, in_query)
+    last, visit, _ = _best(near, visits[first], ids[first], k, 0.0)[-1]
+    if last < asked.least:
+        return _where(parts, bounds >= asked.least)
+    return _where(parts, (bounds > last) | ((bounds == last) & (visits >= visit)))
+
+
+def _where(parts: list[Part], chosen: Bools) -> list[Part]:
+    """Return the chosen rows of all parts."""
+    kept, begin = [], 0
+    for block, rows in parts:
+        at = chosen[begin : begin + len(rows)].nonzero()[0]
+        if len(at):
+            kept.append((block, rows[at]))
+        begin += len(rows)
+    return kept
+
+
+def _visits_and_ids(parts: list[Part]) -> tuple[Ints, Ints]:
+    none = np.empty(0, dtype=np.int64)
+    visits = np.concatenate([none, *(block.visits[rows] for block, rows in parts)])
+    return visits, np.concatenate([none, *(block.ids[rows] for block, rows in parts)])
+
+
+def _candidates(blocks: Sequence[Block], asked: Asked) -> list[Part]:
+    """Return the rows that occur in so many of the lists, or have none to be in."""
+    read = asked.query.tokens[: asked.n_read]
+    least_read = asked.largest(asked.n_read - 1)
+    parts: list[Part] = []
+    lists: list[Ints] = []
+    posted: list[Block] = []
+    lengths: list[int] = []
+    for block in blocks:
+        first, last = block.rows_up_to(asked.too_small), block.rows_up_to(asked.largest(0))
+        if first >= last:
+            continue
+        if block.lists is None:
+            parts.append((block, np.arange(first, last)))
+            continue
+        vocabulary, starts, rows = block.lists
+        at = vocabulary.searchsorted(read)
+        found = (vocabulary[at] == read).nonzero()[0]
+        begins, ends = starts[at[found]].tolist(), starts[at[found] + 1].tolist()
+        here = [rows[begin:end] for begin, end in zip(begins, ends, strict=True)]
+        if first or least_read < block.largest:
+            for i, rank in enumerate(found.tolist()):
+                if len(here[i]) > _LONG:
+                    stop = block.rows_up_to(asked.largest(rank))
+                    here[i] = here[i][slice(*here[i].searchsorted((first, stop)))]
+        length = sum(map(len, here))
+        if length > len(block) // 6:  # a count for each row is cheaper than a search for the repeated ones
+            times = np.bincount(np.concatenate(here), minlength=len(block))
+            parts.append((block, np.flatnonzero(times >= asked.repeats)))
+        elif length:
+            lists += here
+            posted.append(block)
+            lengths.append(length)
+    if not lists:
+        return parts
+    keys = np.concatenate(lists).astype(np.uint32)
+    keys |= np.repeat(np.arange(len(posted), dtype=np.uint32) << np.uint32(16), lengths)
+    keys = _repeated(keys, asked.repeats)
+    ends = np.searchsorted(keys, np.arange(1, len(posted) + 1) << 16).tolist() if len(posted) > 1 else [len(keys)]
+    begin = 0
+    for block, end in zip(posted, ends, strict=True):
+        if end > begin:
+            parts.append((block, (keys[begin:end] & np.uint32(0xFFFF)).astype(np.intp)))
+        begin = end
+    return parts
+
+
+def _repeated(read: Ints, m: int) -> Ints:
+    """Return the numbers that occur m times or more, ascending."""
+    # Counts in a table of slots: a number that is read m times is in a slot that is.
+    mask = (1 << min(32, (4 * len(read)).bit_length())) - 1
+    slots = (read & np.uint32(mask)).astype(np.intp)
+    read = read[np.bincount(slots)[slots] >= m]
+    read.sort()
+    found = read[m - 1 :][read[m - 1 :] == read[: len(read) - m + 1]]
+    rows: Ints = found[np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]]
+    return rows
+
+
+def _bounds(part: Part, asked: Asked) -> Floats:
+    """Return what the similarity of each row is at most, by its signature."""
+    block, rows = part
+    sizes = block.sizes[rows]
+    query = np.bitwise_xor.reduce(np.uint64(1) << (asked.query.tokens & np.uint32(63)).astype(np.uint64))
+    shared = (len(asked.query.tokens) + sizes - _popcount(block.signatures[rows] ^ query)) // 2
+    return _jaccard(asked.query.n, sizes, shared)
+
+
+def _popcount(numbers: Ints) -> Ints:
+    counts: Ints
+    if hasattr(np, "bitwise_count"):  # from NumPy 2
+        counts = np.bitwise_count(numbers).astype(np.int64)
+    else:
+        counts = np.unpackbits(numbers.view(np.uint8).reshape(-1, 8), axis=1).sum(axis=1, dtype=np.int64)
+    return counts
+
+
+def _similarities(parts: list[Part], asked: Asked, in_query: Bools) -> Floats:
+    """Return the similarity of each row of all parts."""
+    if not parts:
+        return np.empty(0)
+    sizes = np.concatenate([block.sizes[rows] for block, rows in parts])
+    shared: Ints
+    if len(sizes) <= FEW_CANDIDATES:
+        begins = [block.starts[rows].tolist() for block, rows in parts]
+        slices = [
+            block.tokens[begin : begin + size]
+            for (block, rows), starts in zip(parts, begins, strict=True)
+            for begin, size in zip(starts, block.sizes[rows].tolist(), strict=True)
+        ]
+        shared = _sums(in_query[np.concatenate(slices)], sizes) if slices else np.empty(0, dtype=np.int64)
+    else:
+        shared = np.concatenate([_shared(block, rows, in_query) for block, rows in parts])
+    return _jaccard(asked.query.n, sizes, shared)
+
+
+def _shared(block: Block, rows: Ints, in_query: Bools) -> Ints:
+    """Return how many tokens each row shares with the query."""
+    sizes = block.sizes[rows]
+    return _sums(in_query[block.tokens[ranges(block.starts[rows], sizes)]], sizes)
+
+
+def _sums(hits: Bools, sizes: Ints) -> Ints:
+    ends = np.cumsum(sizes)
+    counts = np.concatenate([[0], np.cumsum(hits)])
+    sums: Ints = counts[ends] - counts[ends - sizes]
+    return sums
+
+
+# ---------------------------------------------------------------------------------- everything, counted
+
+
+def _counted(blocks: Sequence[Block], asked: Asked, k: int, in_query: Bools) -> list[Found]:
+    best: list[tuple[Floats, Ints, Ints]] = [(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
+    least = asked.least
+    for block in reversed(blocks):
+        first, last = block.rows_up_to(asked.too_small), block.rows_up_to(asked.largest(0))
+        if first >= last:
+            continue
+        shared = _shared(block, np.arange(len(block)), in_query) if block.lists is None else _count(block, asked)
+        near = _jaccard(asked.query.n, block.sizes[first:last], shared[first:last])
+        rows = _top(near, block.visits[first:last], k, least)
+        best.append((near[rows], block.visits[first + rows], block.ids[first + rows]))
+        least = max(least, _kth(near[rows], k))
+    near, visits, ids = map(np.concatenate, zip(*best, strict=True))
+    return _best(near, visits, ids, k, least)
+
+
+def _count(block: Block, asked: Asked) -> Ints:
+    """Return how many of the query's tokens each row has."""
+    counts = np.zeros(len(block), dtype=np.int64)
+    if block.lists is None:
+        return counts
+    vocabulary, starts, rows = block.lists
+    at = vocabulary.searchsorted(asked.query.tokens)
+    at = at[vocabulary[at] == asked.query.tokens]
+    lists = [rows[a:b] for a, b in zip(starts[at].tolist(), starts[at + 1].tolist(), strict=True)]
+    for first in range(0, len(lists), _LISTS_AT_ONCE):  # to need little room
+        counts += np.bincount(np.concatenate(lists[first : first + _LISTS_AT_ONCE]), minlength=len(block))
+    return counts
+
+
+# ---------------------------------------------------------------------------------- the best
+
+
+def _jaccard(n: int, sizes: Ints, shared: Ints) -> Floats:
+    """Return the similarity of a set of n to sets of these sizes, which share that much with it."""
+    union = n + sizes - shared
+    return np.where(union > 0, shared / np.maximum(union, 1), 1.0)
+
+
+def _kth(near: Floats, k: int) -> float:
+    """Return the k-th largest; 0 if there are fewer."""
+    if len(near) < k:
+        return 0.0
+    while True:  # what is above the k-th of a sample, again: a partition of many ties is slow
+        sample = near[: max(_SAMPLE, 2 * k)]
+        least = float(np.partition(sample, len(sample) - k)[len(sample) - k])
+        above = near[near > least]
+        if len(above) < k:
+            return least
+        near = above
+
+
+def _top(near: Floats, visits: Ints, k: int, least: float) -> Ints:
+    """Return where the k best are that are at least so similar, and those that equal the last of them."""
+    rows: Ints = np.flatnonzero(near >= max(least, _kth(near, k)))
+    if len(rows) <= k:
+        return rows
+    tied = near[rows] == near[rows].min()
+    wanted = k - int((~tied).sum())
+    last = visits[rows[tied]]
+    cut = np.partition(last, len(last) - wanted)[len(last) - wanted]
+    best: Ints = rows[~tied | (visits[rows] >= cut)]
+    return best
+
+
+def _best(near: Floats, visits: Ints, ids: Ints, k: int, least: float) -> list[Found]:
+    """Return the k best that are at least so similar; ties by the later visit, then by the larger id."""
+    rows = _top(near, visits, k, least)
+    near, visits, ids = near[rows], visits[rows], ids[rows]
+    order = np.lexsort((-ids, -visits, -near))[:k]
+    return list(zip(near[order].tolist(), visits[order].tolist(), ids[order].tolist(), strict=True))

@@ -1,0 +1,56 @@
+"""An exact index over texts that are no states: goals, plans, reasonings. Lives in RAM, made again when asked for."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from itertools import count
+
+import numpy as np
+
+from seasoned.memory.index.jaccard import JaccardIndex
+
+__all__ = ["TextIndex"]
+
+
+class TextIndex:
+    """Texts by number; finds those whose feature sets are most like a text's, exactly (`JaccardIndex`).
+
+    Args:
+        features: what a text is compared by.
+
+    Example:
+        >>> index = TextIndex(lambda text: frozenset(text.split()))
+        >>> index.add([(0, "buy a red lamp"), (1, "sell a boat")])
+        >>> index.search("buy a lamp", k=1)
+        [(0, 0.75)]
+    """
+
+    def __init__(self, features: Callable[[str], frozenset[str]]) -> None:
+        self._features = features
+        self._index = JaccardIndex()
+        self._token_of: defaultdict[str, int] = defaultdict(count().__next__)
+
+    def __len__(self) -> int:
+        return len(self._index)
+
+    def add(self, texts: Iterable[tuple[int, str]]) -> None:
+        """Add texts, each with its number; of texts alike the higher number is found first."""
+        numbers: list[int] = []
+        sizes: list[int] = []
+        tokens: list[int] = []
+        for number, text in texts:
+            found = self._features(text)
+            numbers.append(number)
+            sizes.append(len(found))
+            tokens.extend(map(self._token_of.__getitem__, found))
+        if numbers:
+            ids = np.array(numbers, dtype=np.int64)
+            self._index.add_arrays(ids, np.array(sizes, dtype=np.int32), np.array(tokens, dtype=np.uint32), ids)
+
+    def search(self, text: str, k: int) -> list[tuple[int, float]]:
+        """Return (number, similarity) of the k texts most like this one that share a feature with it, best first."""
+        features = self._features(text)
+        known = [self._token_of[feature] for feature in features if feature in self._token_of]
+        found = self._index.search(known, n_features=len(features), k=k, threshold=0.0)
+        return [pair for pair in found if pair[1] > 0.0]

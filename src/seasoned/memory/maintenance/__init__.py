@@ -1,0 +1,1 @@
+"""Maintenance of whole stores: backup, diff, compaction."""

@@ -1,0 +1,297 @@
+"""Copies of whole stores: made while others write, checked before they count, put back whole or not at all."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from seasoned import sqlite_connection
+from seasoned.errors import (
+    ForeignStoreError,
+    InputError,
+    IntegrityError,
+    NotFoundError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    UnknownNameError,
+)
+from seasoned.memory.memory import Memory
+from seasoned.memory.parts.retention import Keeper
+from seasoned.memory.stores.atomic_file import StoreFile, check_path, whole_file
+from seasoned.memory.stores.base import Store, is_url, open_store
+from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION
+from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
+from seasoned.memory.transfer.manifest import list_entries
+from seasoned.memory.transfer.merge import encoder_of, merge, merge_stores
+from seasoned.protocols import StateEncoder
+
+__all__ = ["Copied", "backup", "restore"]
+
+
+@dataclass(frozen=True, slots=True)
+class Copied:
+    """A copy of a store.
+
+    `hashes`: of each namespace, as `verify` found it in the copy; None where its encoder is not known here, so that
+    only SQLite checked it. `noted`: whether the source knows of this copy, so that an erasure can name it.
+    """
+
+    source: str
+    target: str
+    schema: int
+    bytes: int
+    hashes: dict[str, str | None]
+    noted: bool
+
+
+def backup(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    encoder: StateEncoder | None = None,
+) -> Copied:
+    """Copy a store into a file, as of one instant, while others read and write it.
+
+    The copy is one file without a log, checked (by SQLite, and by `verify` namespace by namespace) before it gets its
+    name; on a failure nothing is left. A store on PostgreSQL is merged into a new file, each namespace as of one
+    instant. An older store is copied as it is. The copy is noted in the source.
+
+    Args:
+        source: a file or `postgresql://...`.
+        target: a file.
+        overwrite: whether the target may exist.
+        encoder: for namespaces of an encoder that is not built in.
+
+    Raises:
+        InputError: the target exists, is no file, or is the source.
+        NotFoundError, ForeignStoreError, NewerStoreError: the source is not there, or not a store that we can read.
+        IntegrityError: the source is damaged.
+        StoreError: the target cannot be written, or is a store in use.
+
+    Example:
+        >>> import tempfile
+        >>> from seasoned import Episode, Memory, Step
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Memory.open(f"{folder.name}/agent.db") as memory:
+        ...     _ = memory.add(Episode("shop", [Step("cart", "pay", 1.0)]))
+        ...     copied = backup(f"{folder.name}/agent.db", f"{folder.name}/copy.db")
+        ...     copied.hashes["default"] == memory.verify().hash
+        True
+        >>> folder.cleanup()
+    """
+    for path in (source, target):
+        check_path(path)
+    if is_url(target):
+        raise InputError(
+            "a postgresql:// target", "a backup must be a file", "To copy into a server: seasoned memory merge."
+        )
+    if is_url(source):
+        with contextlib.closing(open_store(source, create=False, read_only=True)) as store:
+            shown = store.path
+            if not list_entries(store):
+                raise NotFoundError(
+                    f"{shown}: no namespace of this role",
+                    "a backup holds the namespaces of the role that makes it",
+                    "Connect as each tenant in turn; the server's own pg_dump backs up all at once.",
+                )
+            with whole_file(target, overwrite=overwrite) as partial:
+                merge_stores(partial, [store], None, encoder)
+                return _finish(partial, shown, source, target, encoder, note=True)
+    place = _existing(source)
+    _refuse_same(place, target)
+    _check_store(place)
+    with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:
+        _copy(place, partial, "Restore a backup, or export what `sqlite3 .recover` saves.")
+        return _finish(partial, str(place), source, target, encoder, note=True)
+
+
+def restore(
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    *,
+    overwrite: bool = False,
+    encoder: StateEncoder | None = None,
+) -> Copied:
+    """Make a store from a backup, which is checked first; on a failure the target is as it was.
+
+    A store in use is not overwritten: whoever has it open would go on with what it has read. On PostgreSQL the backup
+    is merged into a database that has no namespace yet.
+
+    Args:
+        source: the backup.
+        target: a file or `postgresql://...`.
+        overwrite: whether the target may exist.
+        encoder: for namespaces of an encoder that is not built in.
+
+    Raises:
+        InputError: the target exists, is no file, or is the backup.
+        NotFoundError, ForeignStoreError, NewerStoreError: the backup is not there, or not a store that we can read.
+        IntegrityError: the backup is damaged or cut off.
+        StoreError: the target cannot be written, or is a store in use.
+    """
+    for path in (source, target):
+        check_path(path)
+    if is_url(source):
+        raise InputError(
+            "a postgresql:// source", "a backup must be a file", "To copy from a server: seasoned memory backup."
+        )
+    place = _existing(source)
+    _check_store(place)
+    if is_url(target):
+        return _restore_to_server(place, str(target), overwrite, encoder)
+    _refuse_same(place, target)
+    with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:
+        _copy(place, partial, "Use another backup.")
+        return _finish(partial, str(place), source, target, encoder, note=False)
+
+
+def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEncoder | None) -> Copied:
+    if overwrite:
+        raise InputError(
+            "overwrite", "a database on a server is not overwritten", "Restore into an empty one, or merge."
+        )
+    with contextlib.closing(open_store(url, create=True, read_only=False)) as store:
+        shown = store.path
+        with store.snapshot():
+            known = list(list_entries(store))
+    if known:
+        raise InputError(
+            f"{shown} has namespaces {', '.join(map(repr, known[:10]))}",
+            "a backup must be restored into an empty database",
+            "To add what is missing: seasoned memory merge.",
+        )
+    _check_whole(place, "Use another backup.")
+    hashes = _hashes(place, encoder)
+    merge(url, place, encoder=encoder)
+    return Copied(str(place), shown, POSTGRES_VERSION, place.stat().st_size, hashes, noted=False)
+
+
+# -------------------------------------------------------------------------------------- before anything is written
+
+
+def _existing(path: str | os.PathLike[str]) -> Path:
+    place = Path(path)
+    if not place.exists():
+        raise NotFoundError(f"{place}", "this file does not exist", "Check the path.")
+    if not place.is_file():
+        raise ForeignStoreError(f"{place} is no regular file", "a store must be a file", "Name a file.")
+    return place
+
+
+def _refuse_same(source: Path, target: str | os.PathLike[str]) -> None:
+    if os.path.realpath(source) == os.path.realpath(target) or (Path(target).exists() and source.samefile(target)):
+        raise InputError(f"{target}", "a store must not be copied onto itself", "Name another file.")
+
+
+def _check_store(place: Path) -> None:
+    file = StoreFile(place, "ro")
+    try:
+        with file.lock, sqlite_connection.store_errors(str(place), "Use another copy of it."):
+            file.schema()
+    finally:
+        file.close()
+
+
+# ---------------------------------------------------------------------------------------------- copying
+
+
+def _copy(source: Path, partial: Path, mend: str) -> None:
+    """Copy what is committed, the log included, into one file that has none."""
+    old, new = StoreFile(source, "ro"), StoreFile(partial, "rw")
+    try:
+        with old.lock, new.lock, sqlite_connection.store_errors(str(source), mend):
+            old.connection.backup(new.connection)
+    finally:
+        old.close()
+        new.close()
+    _check_whole(partial, mend, shown=source)
+
+
+def _check_whole(place: Path, mend: str, shown: Path | None = None) -> None:
+    file = StoreFile(place, "ro")
+    try:
+        with file.lock, sqlite_connection.store_errors(str(shown or place), mend):
+            found = file.pragma("integrity_check")
+    finally:
+        file.close()
+    if found != "ok":
+        raise IntegrityError(f"{shown or place}: SQLite says {found[:300]!r}", "a store must be whole", mend)
+
+
+def _finish(
+    partial: Path,
+    shown: str,
+    source: str | os.PathLike[str],
+    target: str | os.PathLike[str],
+    encoder: StateEncoder | None,
+    *,
+    note: bool,
+) -> Copied:
+    file = StoreFile(partial, "rw")
+    try:
+        with file.lock, sqlite_connection.store_errors(str(target), "Try again."):
+            file.pragma("journal_mode = DELETE")  # one file, which can be read where nothing can be written
+            schema = file.schema()
+    finally:
+        file.close()
+    if schema == SCHEMA_VERSION:
+        hashes = _hashes(partial, encoder)
+    else:
+        with _migrated(partial) as scratch:
+            hashes = _hashes(scratch, encoder)
+    # Noted before the copy gets its name: an erasure may name a copy that never came to be, but none is missed.
+    noted = note and schema == SCHEMA_VERSION and _note(source, os.path.realpath(target))
+    return Copied(shown, str(target), schema, partial.stat().st_size, hashes, noted)
+
+
+@contextlib.contextmanager
+def _migrated(old: Path) -> Iterator[Path]:
+    """Yield a copy of an older store, brought up to date; it goes when the block ends."""
+    scratch = old.with_name(f"{old.name}.scratch")
+    try:
+        shutil.copyfile(old, scratch)
+        Memory.namespaces(scratch, read_only=False)
+        yield scratch
+    finally:
+        for suffix in ("", "-wal", "-shm", "-journal"):
+            scratch.with_name(scratch.name + suffix).unlink(missing_ok=True)
+
+
+def _hashes(place: Path, given: StateEncoder | None) -> dict[str, str | None]:
+    """Verify every namespace whose encoder is known."""
+    hashes: dict[str, str | None] = {}
+    for name, identity in Memory.namespaces(place).items():
+        try:
+            encoder = encoder_of(identity, given)
+        except UnknownNameError:
+            hashes[name] = None
+            continue
+        with Memory.open(place, namespace=name, encoder=encoder, create=False, read_only=True) as memory:
+            hashes[name] = memory.verify().hash
+    return hashes
+
+
+class _Register(Keeper):
+    """The copies that one namespace knows of."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._id = namespace_id
+
+
+def _note(source: str | os.PathLike[str], path: str) -> bool:
+    try:
+        with contextlib.closing(open_store(source, create=False, read_only=False)) as store:
+            with store.snapshot():
+                ids = [entry.id for entry in list_entries(store).values()]
+            for namespace_id in ids:
+                _Register(store, namespace_id).note_copy("backup", path)
+        return True
+    except (ReadOnlyStoreError, StoreBusyError):
+        return False

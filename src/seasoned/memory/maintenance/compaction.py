@@ -1,0 +1,93 @@
+"""Giving free space back."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from seasoned.errors import IntegrityError, UnknownNameError
+from seasoned.memory.memory import Memory
+from seasoned.memory.stores.atomic_file import check_path
+from seasoned.memory.stores.base import Store, is_url, open_store
+from seasoned.memory.transfer.manifest import Entry, list_entries, read_contents
+from seasoned.memory.transfer.merge import encoder_of
+from seasoned.protocols import StateEncoder
+
+__all__ = ["Compaction", "compact"]
+
+
+@dataclass(frozen=True, slots=True)
+class Compaction:
+    """What compacting did; bytes with the log, None where the server does not say.
+
+    `hashes`: of each namespace afterwards; as before, but for namespaces that others wrote to meanwhile.
+    """
+
+    path: str
+    bytes_before: int | None
+    bytes_after: int | None
+    hashes: dict[str, str]
+
+
+def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None) -> Compaction:
+    """Give free space back: empty the log and write the file anew without free pages; on PostgreSQL, VACUUM (ANALYZE).
+
+    Others may read and write meanwhile: a writer waits while the file is written anew. It needs as much free space as
+    the store has content. The hashes are compared before and after, and each namespace is verified afterwards where its
+    encoder is known.
+
+    Args:
+        path: a file or `postgresql://...`.
+        encoder: for namespaces of an encoder that is not built in.
+
+    Raises:
+        NotFoundError, ForeignStoreError, NewerStoreError, StoreError: as for `Memory.open`.
+        StoreBusyError: somebody holds the lock, or reads an old snapshot, for too long; the content is as it was.
+        IntegrityError: the store is damaged.
+    """
+    check_path(path)
+    with contextlib.closing(open_store(path, create=False, read_only=False)) as store:
+        entries, before = _state(store)
+        bytes_before = _size(path, store)
+        store.compact()
+        bytes_after = _size(path, store)
+        _, after = _state(store)
+        shown = store.path
+    for name, (hash_, revision) in after.items():
+        if name in before and before[name][1] == revision and before[name][0] != hash_:
+            raise IntegrityError(
+                f"{shown}: namespace {name!r} had hash {before[name][0]}, and has {hash_}",
+                "compacting must change nothing that is stored",
+                "Restore a backup, and report this.",
+            )
+    for name in after.keys() & entries.keys():
+        with contextlib.suppress(UnknownNameError):
+            known = encoder_of(entries[name].encoder, encoder)
+            with Memory.open(path, namespace=name, encoder=known, create=False, read_only=True) as memory:
+                memory.verify()
+    return Compaction(shown, bytes_before, bytes_after, {name: hash_ for name, (hash_, _) in after.items()})
+
+
+def _state(store: Store) -> tuple[dict[str, Entry], dict[str, tuple[str, int]]]:
+    """Return the namespaces, and of each its hash and how often it was written to."""
+
+    def attempt() -> tuple[dict[str, Entry], dict[str, tuple[str, int]]]:
+        with store.snapshot():
+            entries = list_entries(store)
+            revisions = dict(store.execute("SELECT id, revision FROM namespace").fetchall())
+            return entries, {
+                name: (read_contents(store, entry.id).hash(), int(revisions[entry.id]))
+                for name, entry in entries.items()
+            }
+
+    return store.retrying(attempt)
+
+
+def _size(path: str | os.PathLike[str], store: Store) -> int | None:
+    if is_url(path):
+        with store.snapshot():
+            return store.size_bytes()
+    files = [Path(path), Path(f"{os.fspath(path)}-wal")]
+    return sum(file.stat().st_size for file in files if file.exists())

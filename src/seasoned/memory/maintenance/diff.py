@@ -1,0 +1,250 @@
+"""How two memories differ: by ids and hashes, so that texts are read only where they are known to differ."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from seasoned.errors import NotFoundError, excerpt
+from seasoned.memory.memory import Memory
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.stores.base import Store, open_store
+from seasoned.memory.transfer.manifest import Entry, Stored, find_entry, list_entries, read_contents
+from seasoned.memory.values.content_hash import episode_record
+from seasoned.memory.values.events import Event
+from seasoned.memory.values.selection import Quarantine
+from seasoned.memory.writing.note_records import note_record, read_notes
+
+__all__ = ["Change", "Difference", "Kind", "StoreDifference", "diff", "diff_stores"]
+
+Answer = TypeVar("Answer")
+Record = dict[str, Any]
+_ABSENT = "(absent)"
+_LAST = ("created_at", "revoked_at", "superseded_by", "lifted_at", "hash")  # what was said, then what became of it
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Something that both have under one id, with different content.
+
+    `field` is the first that differs (`steps[3].reward`, `created_at`, `superseded_by`, ...); `a` and `b` are excerpts.
+    """
+
+    id: str
+    field: str
+    a: str
+    b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """How two memories differ in one kind: episodes, feedback, quarantines, notes. `reordered`: the shared ones are."""
+
+    only_in_a: tuple[str, ...] = ()
+    only_in_b: tuple[str, ...] = ()
+    changed: tuple[Change, ...] = ()
+    reordered: bool = False
+
+    @property
+    def equal(self) -> bool:
+        """Whether both hold the same, in the same order."""
+        return not (self.only_in_a or self.only_in_b or self.changed or self.reordered)
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """How memory a differs from memory b; settings are (a's, b's)."""
+
+    episodes: Kind
+    feedback: Kind
+    quarantines: Kind
+    encoders: tuple[str, str]
+    gammas: tuple[float, float]
+    notes: Kind = Kind()
+
+    @property
+    def equal(self) -> bool:
+        """Whether the raw content is the same, as the hashes of `verify` say; settings have no part in it."""
+        return all(one.equal for one in (self.episodes, self.feedback, self.quarantines, self.notes))
+
+    @property
+    def same_settings(self) -> bool:
+        """Whether both have the same encoder and the same gamma."""
+        return self.encoders[0] == self.encoders[1] and self.gammas[0] == self.gammas[1]
+
+
+@dataclass(frozen=True, slots=True)
+class StoreDifference:
+    """How two stores differ: namespaces that one of them lacks, and the others compared, under their names in a."""
+
+    only_in_a: tuple[str, ...]
+    only_in_b: tuple[str, ...]
+    namespaces: Mapping[str, Difference]
+
+    @property
+    def equal(self) -> bool:
+        """Whether both have the same namespaces with the same content."""
+        return not self.only_in_a and not self.only_in_b and all(one.equal for one in self.namespaces.values())
+
+
+def diff(a: Memory, b: Memory) -> Difference:
+    """Return how two open memories differ, each as of one instant. Their namespaces may differ in name.
+
+    `Difference.equal` if and only if `a.verify().hash == b.verify().hash`, where both are whole. The hashes that are
+    stored with the content are taken as they are; `verify` checks them.
+
+    Example:
+        >>> from seasoned import Episode, Memory, Step
+        >>> with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
+        ...     _ = a.add(Episode("shop", [Step("cart", "pay", 1.0)], "e1"))
+        ...     _ = b.add(Episode("shop", [Step("cart", "pay", 0.0)], "e1"))
+        ...     diff(a, b).episodes.changed[0]
+        Change(id='e1', field='steps[0].reward', a='1.0', b='0.0')
+    """
+
+    def compare() -> Difference:
+        names = a.namespace, b.namespace
+        entries = find_entry(a._store, names[0]), find_entry(b._store, names[1])
+        return _compare(a._store, entries[0], b._store, entries[1])
+
+    return _in_snapshots(a._store, b._store, compare)
+
+
+def diff_stores(
+    a: str | os.PathLike[str], b: str | os.PathLike[str], *, namespace: str | None = None, other: str | None = None
+) -> StoreDifference:
+    """Return how two stores differ, namespace by namespace.
+
+    Args:
+        a, b: files or `postgresql://...`; nothing is written to them.
+        namespace: compare this one only.
+        other: the name of that one in b, if it has another name there.
+
+    Raises:
+        NotFoundError: there is no such store, or neither has the namespace.
+        StoreError: as for `Memory.open`.
+    """
+    with (
+        contextlib.closing(open_store(a, create=False, read_only=True)) as first,
+        contextlib.closing(open_store(b, create=False, read_only=True)) as second,
+    ):
+        return _in_snapshots(first, second, lambda: _compare_stores(first, second, namespace, other))
+
+
+def _in_snapshots(a: Store, b: Store, compare: Callable[[], Answer]) -> Answer:
+    """Compare what both hold at one instant each."""
+    first, second = sorted((a, b), key=id)  # two threads that compare the same two memories do not wait for each other
+
+    def attempt() -> Answer:
+        with first.snapshot(), second.snapshot():
+            return compare()
+
+    return first.retrying(lambda: second.retrying(attempt))
+
+
+def _compare_stores(a: Store, b: Store, namespace: str | None, other: str | None) -> StoreDifference:
+    in_a, in_b = list_entries(a), list_entries(b)
+    if namespace is None:
+        shared = {name: name for name in in_a if name in in_b}
+        only_in_a, only_in_b = (tuple(x for x in one if x not in two) for one, two in ((in_a, in_b), (in_b, in_a)))
+    else:
+        there = namespace if other is None else other
+        if namespace not in in_a and there not in in_b:
+            raise NotFoundError(
+                f"namespace {excerpt(namespace)}",
+                f"{a.path} has {', '.join(map(repr, list(in_a)[:10])) or 'none'}",
+                "Choose one.",
+            )
+        shared = {namespace: there} if namespace in in_a and there in in_b else {}
+        only_in_a = (namespace,) if there not in in_b else ()
+        only_in_b = (there,) if namespace not in in_a else ()
+    found = {name: _compare(a, in_a[name], b, in_b[there]) for name, there in shared.items()}
+    return StoreDifference(only_in_a, only_in_b, found)
+
+
+def _compare(store_a: Store, of_a: Entry, store_b: Store, of_b: Entry) -> Difference:
+    a, b = read_contents(store_a, of_a.id), read_contents(store_b, of_b.id)
+    readers = Reader(store_a, of_a.id), Reader(store_b, of_b.id)
+
+    def episodes(id_: str) -> tuple[Record, Record]:
+        in_a, in_b = a.episodes[id_], b.episodes[id_]
+        same_text = in_a.digest == in_b.digest
+        return _episode(readers[0], id_, in_a, same_text), _episode(readers[1], id_, in_b, same_text)
+
+    def events(id_: str) -> tuple[Record, Record]:
+        return _event(*a.events[id_]), _event(*b.events[id_])
+
+    def quarantines(id_: str) -> tuple[Record, Record]:
+        return _quarantine(*a.quarantines[id_]), _quarantine(*b.quarantines[id_])
+
+    def notes(id_: str) -> tuple[Record, Record]:
+        return _note(store_a, of_a.id, id_), _note(store_b, of_b.id, id_)
+
+    marks_a, marks_b = a.marks(), b.marks()
+    return Difference(
+        _kind(marks_a[0], marks_b[0], episodes),
+        _kind(marks_a[1], marks_b[1], events),
+        _kind(marks_a[2], marks_b[2], quarantines),
+        (of_a.encoder, of_b.encoder),
+        (of_a.gamma, of_b.gamma),
+        _kind(marks_a[3], marks_b[3], notes),
+    )
+
+
+def _episode(reader: Reader, id_: str, stored: Stored, same_text: bool) -> Record:
+    text = {} if same_text else next(episode_record(episode) for _, _, _, episode in reader.episodes(id_=id_))
+    return {**text, "created_at": stored.created_at, "hash": stored.digest.hex()}
+
+
+def _event(content: bytes, event: Event) -> Record:
+    later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
+    return {**event.record(), **later, "hash": content.hex()}
+
+
+def _quarantine(content: bytes, quarantine: Quarantine) -> Record:
+    return {**quarantine.record(), "lifted_at": quarantine.lifted_at, "hash": content.hex()}
+
+
+def _note(store: Store, namespace_id: int, id_: str) -> Record:
+    [(content, note)] = read_notes(store, namespace_id, ids=[id_])
+    return {**note_record(note), "revoked_at": note.revoked_at, "hash": content.hex()}
+
+
+def _kind(a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str], tuple[Record, Record]]) -> Kind:
+    shared = [id_ for id_ in a if id_ in b]
+    return Kind(
+        tuple(id_ for id_ in a if id_ not in b),
+        tuple(id_ for id_ in b if id_ not in a),
+        tuple(_change(id_, *records(id_)) for id_ in shared if a[id_] != b[id_]),
+        shared != [id_ for id_ in b if id_ in a],
+    )
+
+
+def _change(id_: str, a: Record, b: Record) -> Change:
+    field, in_a, in_b = next(_differences(a, b, ""))
+    return Change(id_, field, in_a, in_b)
+
+
+def _differences(a: Any, b: Any, path: str) -> Iterator[tuple[str, str, str]]:
+    """Yield where two records differ, outermost fields in order."""
+    if isinstance(a, dict) and isinstance(b, dict):
+        for name in sorted(dict.fromkeys([*a, *b]), key=lambda name: name in _LAST):
+            inner = f"{path}.{name}" if path else name
+            if name not in a or name not in b:
+                yield inner, _shown(a, name), _shown(b, name)
+            else:
+                yield from _differences(a[name], b[name], inner)
+    elif isinstance(a, list) and isinstance(b, list):
+        for number, (one, two) in enumerate(zip(a, b, strict=False)):
+            yield from _differences(one, two, f"{path}[{number}]")
+        if len(a) != len(b):
+            yield f"{path}.length", str(len(a)), str(len(b))
+    elif repr(a) != repr(b):  # as hashes see it: 0.0 is not -0.0
+        yield path, excerpt(a), excerpt(b)
+
+
+def _shown(record: dict[str, Any], name: str) -> str:
+    return excerpt(record[name]) if name in record else _ABSENT

@@ -1,0 +1,1 @@
+"""The parts that the `Memory` facade is composed of."""

@@ -1,0 +1,392 @@
+"""What is said about episodes: notes, typed feedback, bare rewards. The part of `Memory` that listens."""
+
+from __future__ import annotations
+
+import functools
+import time
+import uuid
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+
+from seasoned.canonical_json import canonical_json
+from seasoned.core.feedback_reward import edit_reward
+from seasoned.errors import InputError, excerpt
+from seasoned.memory.parts.transfer import Exchange
+from seasoned.memory.values.events import Event
+from seasoned.memory.values.text_limits import check_size
+from seasoned.memory.writing.feedback_events import FeedbackWriter
+from seasoned.memory.writing.note_records import NoteWriter, prepared, read_notes, unsilenced
+from seasoned.memory.writing.typed_feedback import Answered, Giver, Saying, read_given
+from seasoned.registry import suggest
+from seasoned.types import (
+    FEEDBACK_KINDS,
+    JSON,
+    Edit,
+    Feedback,
+    Given,
+    Note,
+    check_finite,
+    check_kind,
+    check_reward,
+    check_step,
+    check_text,
+    feedback_record,
+)
+
+__all__ = ["Speaking"]
+
+
+class Speaking(Exchange):
+    """Takes notes and feedback of one namespace."""
+
+    max_text_bytes: int
+    _redact: Callable[[str], str] | None
+
+    # ------------------------------------------------------------------------------------------ bare rewards
+
+    def feedback(
+        self,
+        episode_id: str,
+        reward: float,
+        step: int | None = None,
+        source: str = "human",
+        *,
+        author: str | None = None,
+        weight: float = 1.0,
+    ) -> str:
+        """Add `weight * reward` to a step's reward, as an event; returns and evidence are derived again.
+
+        The same source, author and step supersedes what it said before. Typed feedback (`give`) counts beside it.
+
+        Args:
+            episode_id: as `add` returned it.
+            reward: in reward units.
+            step: its index; None for the last step.
+            source: who speaks (`human`, `judge`, `tests`, ...).
+            author: which one of them.
+            weight: how much this source counts.
+
+        Returns:
+            The event's id, for `revoke`.
+
+        Raises:
+            InputError: a value breaks a rule.
+            NotFoundError: no such episode or step.
+        """
+        check_text("episode id", episode_id)
+        _check_speaker(source, author)
+        reward, weight = check_reward("reward", reward), check_finite("weight", weight)
+        check_reward("reward * weight", reward * weight)
+        if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
+            raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
+        event_id, at = uuid.uuid4().hex, time.time()
+
+        def change() -> None:
+            writer = FeedbackWriter(self._store, self._id)
+            target = writer.last_step(episode_id) if step is None else int(step)
+            writer.add(Event(event_id, episode_id, target, reward, weight, source, author, at))
+
+        self._write(change)
+        return event_id
+
+    def events(self, episode_id: str | None = None) -> list[Event]:
+        """Return feedback events in the order in which they were given, revoked ones included."""
+        if episode_id is not None:
+            check_text("episode id", episode_id)
+        return [event for _, event in self._read(lambda: list(self._reader.events(episode_id)))]
+
+    def revoke(self, event_id: str) -> None:
+        """Take back what was said: feedback that was given, a note, or an event; returns follow.
+
+        Feedback goes with all its events, and the episodes that it made count no more: they stay stored, unfound. What
+        it superseded stays superseded. An event that was weighed since goes with all its weighings, by the id that
+        `feedback` returned or that of any. Doing it again changes nothing.
+
+        Args:
+            event_id: of the feedback (`Given.id`), the note or the event.
+
+        Raises:
+            NotFoundError: nothing has this id.
+        """
+        check_text("event id", event_id)
+        at = time.time()
+
+        def change() -> None:
+            note = NoteWriter(self._store, self._id).find(event_id)
+            if note is None:
+                FeedbackWriter(self._store, self._id).revoke(event_id, at=at)
+            else:
+                self._giver().take_back(note, at=at)
+
+        self._write(change)
+
+    # ------------------------------------------------------------------------------------------ notes
+
+    def note(
+        self,
+        episode_id: str,
+        kind: str,
+        body: Mapping[str, JSON],
+        *,
+        step: int | None = None,
+        source: str = "agent",
+        author: str | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> str:
+        """Keep what was said or thought about a stored episode, and return the note's id.
+
+        It enters no return and no evidence. The same id and content again is a no-op. A recorder takes notes of an
+        episode that is being played: `EpisodeRecorder.note`.
+
+        Args:
+            episode_id: as `add` returned it.
+            kind: `plan`, `reasoning`, `shown`, or a name of your own; feedback is given by `give`.
+            body: a JSON object.
+            step: which step, from 0; None for the whole episode.
+            source: who speaks.
+            author: which one of them.
+            id: the caller's key; None: the memory makes one.
+
+        Raises:
+            InputError: a value breaks a rule, or the body is larger than a text may be.
+            NotFoundError: no such episode or step.
+            EpisodeConflictError: its id is stored with other content.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     episode_id = memory.add(Episode("shop", [Step("cart", "pay")]))
+            ...     _ = memory.note(episode_id, "reasoning", {"text": "the total is right"}, step=0)
+            ...     [note.body["text"] for note in memory.notes(kind="reasoning")]
+            ['the total is right']
+        """
+        note = self._own_note(
+            Note(uuid.uuid4().hex if id is None else id, episode_id, step, kind, body, source, author, time.time())
+        )
+        self._write(lambda: NoteWriter(self._store, self._id).add([note], anew=True))
+        return note.id
+
+    def notes(self, *, kind: str | None = None, episode_id: str | None = None, quarantined: bool = False) -> list[Note]:
+        """Return the notes that stand, in the order in which they were said.
+
+        Args:
+            kind: only of this kind.
+            episode_id: only of this episode.
+            quarantined: whether those of episodes and sources in quarantine are among them.
+        """
+        if kind is not None:
+            check_kind(kind)
+        if episode_id is not None:
+            check_text("episode id", episode_id)
+
+        def ask() -> list[Note]:
+            found = read_notes(self._store, self._id, kind=kind, episode_id=episode_id, standing=True)
+            notes = [note for _, note in found]
+            return notes if quarantined else unsilenced(self._store, self._id, notes)
+
+        return self._read(ask)
+
+    def _own_note(self, note: Note) -> Note:
+        """Return a note of the caller's as it may be stored; refuse the names of feedback: that has given rewards."""
+        if note.kind in FEEDBACK_KINDS:
+            raise InputError(f"kind = {note.kind!r}", "feedback is given, so that its rewards follow", "Call give().")
+        return self._checked_note(note)
+
+    def _checked_note(self, note: Note) -> Note:
+        """Return a note as it may be stored."""
+        return prepared(note, self._redact, self.max_text_bytes)
+
+    # ------------------------------------------------------------------------------------------ typed feedback
+
+    def give(
+        self,
+        feedback: Feedback,
+        *,
+        episode_id: str | None = None,
+        step: int | None = None,
+        source: str = "human",
+        author: str | None = None,
+        weight: float = 1.0,
+        task: str | None = None,
+        state: str | None = None,
+        subject: str | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> Given:
+        """Store what somebody said of an answer, with the rewards that follow from it, in one transaction.
+
+        | feedback | the executed answer | each other answer |
+        |---|---|---|
+        | `Thumbs` | +1 or -1 | |
+        | `Score` | linear on its scale, -1 to 1 | |
+        | `Choice` of N | +1 if chosen, else -1 / (N - 1) | likewise |
+        | `Edit` | 1 - 2 x normalised edit distance | what was made of it: +1; the one that was edited: likewise |
+        | `OwnAnswer` | nothing | +1 |
+        | `Correction` | -1 | |
+        | `Outcome` | tests 2 passed / total - 1, else exit code, else build: +1 or -1 | |
+        | `Review` | approved +1, changes requested -1, comment nothing | |
+
+        A reward is an event of the feedback's kind (`events`), times `weight`. An answer that was not executed becomes
+        an episode of one step: state, task and subject of the target, arm `alternative`, policy the source. The same
+        source and author supersedes what it said before of the same step in the same kind; others stand beside it,
+        and add up: seven thumbs up and three down are +4, or +0.4 where each has `weight` 1 / 10.
+
+        Args:
+            feedback: what was said.
+            episode_id: the episode that it is about.
+            step: which step; None for the last.
+            source: who speaks (`human`, `tests`, `reviewer`, ...).
+            author: which one of them, so that what they said can be erased.
+            weight: how much it counts, > 0.
+            task, state, subject: of a choice or an own answer that is about no stored episode.
+            id: the caller's key; the same id and content again is a no-op. None: the memory makes one.
+
+        Returns:
+            What was stored; `revoke(given.id)` takes all of it back.
+
+        Raises:
+            InputError: a value breaks a rule.
+            NotFoundError: no such episode or step; it may have been erased.
+            EpisodeConflictError: its id is stored with other content.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> from seasoned.types import Choice
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("support", [Step("where is my order?", "It is lost.")], "e1"))
+            ...     given = memory.give(Choice(("It is lost.", "It comes on Monday."), chosen=1), episode_id="e1")
+            ...     {n.experience.action: n.experience.reward for n in memory.search("where is my order?")}
+            {'It comes on Monday.': 1.0, 'It is lost.': -1.0}
+        """
+        saying = self._saying(feedback, episode_id, step, source, author, weight, id)
+        if episode_id is None:
+            saying = replace(saying, moment=self._moment(saying, step, task, state, subject))
+        elif (task, state, subject) != (None, None, None):
+            raise InputError(
+                "episode_id, and a task, a state or a subject", "those are the episode's own", "Give one or the other."
+            )
+        edited = functools.cache(edit_reward)
+        told = saying.feedback
+        if isinstance(told, Edit) and episode_id is not None:  # nobody waits while this is computed
+            was = self._read(lambda: self._executed(episode_id, saying.step)) if told.shown is None else [told.shown]
+            for text in was:
+                edited(text, told.text)
+        return self._write(lambda: self._giver().give(saying, edited))
+
+    def given(
+        self,
+        episode_id: str | None = None,
+        *,
+        kinds: Collection[str] | None = None,
+        id: str | None = None,  # noqa: A002
+    ) -> list[Given]:
+        """Return typed feedback in the order in which it was given, revoked one included. The cost is that of these.
+
+        Args:
+            episode_id: only what was given of this episode.
+            kinds: only of these kinds (`choice`, `edit`, ...).
+            id: only what has this id, if anything has.
+
+        Raises:
+            InputError: no feedback is of such a kind.
+        """
+        for name, value in (("episode id", episode_id), ("feedback id", id)):
+            if value is not None:
+                check_text(name, value)
+        for kind in kinds or ():
+            if kind not in FEEDBACK_KINDS:
+                raise InputError(
+                    f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS)
+                )
+        wanted = tuple(FEEDBACK_KINDS) if kinds is None else tuple(dict.fromkeys(kinds))
+        ids = None if id is None else [id]
+
+        def ask() -> list[Given]:
+            # Notes of other kinds are many and large: they are not read to be left out.
+            by_kind = [None] if episode_id is not None or ids is not None else wanted
+            found = [
+                note
+                for kind in by_kind
+                for _, note in read_notes(self._store, self._id, ids=ids, kind=kind, episode_id=episode_id)
+                if note.kind in wanted
+            ]
+            found.sort(key=lambda note: (note.created_at, note.id))
+            return read_given(self._store, self._id, found)
+
+        return self._read(ask)
+
+    def _executed(self, episode_id: str, step: int | None) -> list[str]:
+        """Return the action of a step, waiting to be derived or not, if it is there."""
+        at = -1 if step is None else step
+        every = [one.steps for _, _, _, one in self._reader.episodes(id_=episode_id)]
+        return [steps[at].action for steps in every if at < len(steps) and steps]
+
+    def _giver(self) -> Giver:
+        return Giver(self._store, self._id, self._writer)
+
+    def _saying(
+        self,
+        feedback: Feedback,
+        episode_id: str | None,
+        step: int | None,
+        source: str,
+        author: str | None,
+        weight: float,
+        id_: str | None,
+    ) -> Saying:
+        if episode_id is not None:
+            check_text("episode id", episode_id)
+        if step is not None:
+            step = check_step(step)
+        _check_speaker(source, author)
+        weight = check_reward("weight", weight)
+        if id_ is not None:
+            check_text("feedback id", id_)
+        check_size("feedback", canonical_json(feedback_record(told := self._told(feedback))), self.max_text_bytes)
+        id_ = uuid.uuid4().hex if id_ is None else id_
+        return Saying(id_, told, episode_id, step, source, author, weight, time.time())
+
+    def _moment(
+        self, saying: Saying, step: int | None, task: str | None, state: str | None, subject: str | None
+    ) -> Answered:
+        """Return the moment of an answer that is about no stored episode."""
+        if task is None or state is None:
+            raise InputError(
+                f"episode_id = None, task = {excerpt(task)}, state = {excerpt(state)}",
+                "feedback is about a stored episode, or about answers to a state of a task",
+                "Name the episode; or give task and state.",
+            )
+        if step is not None:
+            raise InputError(f"step = {step}, without an episode", "a step is one of an episode", "Name the episode.")
+        task, state = self._redacted(check_text("task", task)), self._redacted(check_text("state", state))
+        check_size("task", task, self.max_text_bytes)
+        check_size("state", state, self.max_text_bytes)
+        if subject is not None:
+            check_size("subject", check_text("subject", subject), self.max_text_bytes)
+        if saying.feedback.kind not in ("choice", "own_answer"):
+            raise InputError(
+                f"{saying.feedback.kind} without an episode",
+                "only a choice and an own answer bring what they are about with them",
+                "Name the episode.",
+            )
+        return Answered(task, state, None, subject)
+
+    def _told(self, feedback: Feedback) -> Feedback:
+        """Return feedback with its texts redacted."""
+        feedback_record(feedback)  # refuses what is none
+        changed: dict[str, Any] = {}
+        for name in (one.name for one in fields(feedback)):
+            value = getattr(feedback, name)
+            if isinstance(value, tuple):
+                changed[name] = tuple(self._redacted(text) for text in value)
+            elif isinstance(value, str) and name in ("text", "comment"):
+                changed[name] = self._redacted(value)
+        return replace(feedback, **changed) if self._redact is not None else feedback
+
+
+def _check_speaker(source: object, author: object) -> None:
+    check_text("source", source)
+    if author is not None:
+        check_text("author", author)

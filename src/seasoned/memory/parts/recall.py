@@ -1,0 +1,232 @@
+"""The part of `Memory` that prompts need: moments by several keys, and what followed where they were shown."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+
+from seasoned.errors import InputError, excerpt
+from seasoned.memory.parts.feedback_log import Speaking
+from seasoned.memory.recall.engine import MAX_VISITS, Place, Recaller
+from seasoned.memory.retrieval.retriever import Retriever
+from seasoned.types import Experience, check_text
+from seasoned.types.impression import Beside, Showing
+from seasoned.types.recall import KEYS, Recall
+
+__all__ = ["Recalling"]
+
+
+class Recalling(Speaking):
+    """Recalls moments from one namespace."""
+
+    _retriever: Retriever
+    __recaller: Recaller | None = None
+
+    @property
+    def _recaller(self) -> Recaller:
+        if self.__recaller is None:
+            with self._store.lock:
+                self.__recaller = Recaller(self._store, self._id, self._retriever, self.encoder, self.gamma)
+        return self.__recaller
+
+    def recall(
+        self,
+        texts: Mapping[str, str],
+        *,
+        pool: int = 16,
+        whole: bool = False,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        with_credits: bool = False,
+    ) -> Recall:
+        """Return the moments that fit a query under several keys, each with its exact similarity under every one.
+
+        The pool: steps at the distinct states most like the observation, by the same index as `search`, of each action
+        the one that earned most and the one that earned least, 8 at one state, `pool` in all; the `pool` steps with the
+        most similar reasonings; and one step each of `pool / 4` episodes whose tasks are most like the goal, and of as
+        many whose plans are most like the plan: the step whose state is most like the observation, of 256 steps in all.
+        Without an observation, or with `whole`, an episode's first step stands for it, and there are `pool` episodes.
+        Of the episodes with one task, answers that were not executed (the alternatives of feedback) take every other
+        place at most, or one where nothing was executed, as long as there are other episodes.
+
+        Goals, plans and reasonings are compared by the memory's own encoder, in indexes that are made when first asked
+        for, kept in RAM, and follow every commit. Of several plans or reasonings at one place the latest counts. What
+        is erased, aborted or set aside is not recalled, nor what happened in `exclude_task`; neither takes a place in
+        the pool, which is of the most similar ones among all others. Episodes that have arrived, and that this memory
+        may not fold (a read-only reader of PostgreSQL), are not recalled before somebody folds them.
+
+        Args:
+            texts: by key: one or more of `goal`, `plan`, `observation`, `reasoning`.
+            pool: how many of each kind, at least 1.
+            whole: each episode is recalled by its first step.
+            gamma: discount of the returns; None: the memory's own.
+            exclude_task: nothing of episodes with this task.
+            with_credits: sum up feedback on each episode by its source.
+
+        Raises:
+            InputError: no key, an unknown one, a text that is blank, or a pool below 1.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     [moment] = memory.recall({"goal": "buy a red lamp", "observation": "page:cart"}).moments
+            >>> moment.place, dict(moment.similarities)
+            (('e1', 0), {'goal': 0.75, 'observation': 1.0})
+        """
+        if not isinstance(texts, Mapping) or not texts or any(key not in KEYS for key in texts):
+            raise InputError(
+                f"keys = {excerpt(list(texts) if isinstance(texts, Mapping) else texts)}",
+                f"moments are found by {', '.join(KEYS)}",
+                "Give one of these.",
+            )
+        if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
+            raise InputError(f"pool = {excerpt(pool)}", "a pool is a whole number, at least 1", "16 is usual.")
+        asked = {key: self._redacted(check_text(key, text)) for key, text in texts.items()}
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+        gamma = self.gamma if gamma is None else gamma
+        return self._store.retrying(
+            lambda: self._recaller.recall(
+                asked, pool=pool, whole=whole, gamma=gamma, exclude_task=about, with_credits=with_credits
+            )
+        )
+
+    def redacted(self, text: str) -> str:
+        """Return a text as it is stored, and looked up: by the `redact` that the memory was opened with."""
+        return self._redacted(check_text("text", text))
+
+    def experiences(self, places: Collection[Place], *, gamma: float | None = None) -> dict[Place, Experience]:
+        """Return stored steps by episode id and index; what is not stored, or set aside, is left out.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     [(place, seen)] = memory.experiences([("e1", 0), ("e1", 1)]).items()
+            >>> place, seen.return_
+            (('e1', 0), 1.0)
+        """
+        gamma = self.gamma if gamma is None else gamma
+        return self._store.retrying(lambda: self._recaller.experiences(places, gamma=gamma))
+
+    def showings(
+        self,
+        places: Collection[Place] | None,
+        *,
+        alike: bool = False,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        most: int | None = None,
+    ) -> list[Showing]:
+        """Return at which steps some were shown, as notes of the kind "shown" that nobody took back say now.
+
+        Such a note stands at a step, and names the `examples` (episode id and step each) that stood in its prompt; one
+        on an episode is about its first step. Where j were shown, by all of a step's notes, each has the share 1/j.
+
+        Args:
+            places: episode id and step each; None: all that were shown.
+            alike: what is the same distinct state and action as a place was shown stands for it.
+            gamma: discount of the returns; None: the memory's own.
+            exclude_task: nothing of what happened in episodes with this task.
+            most: of each place, at most so many of the latest steps; None: all.
+
+        Returns:
+            Them, place by place; the returns of the steps are those of now. A step that is gone or set aside is not
+            listed.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     _ = memory.add(Episode("buy a bed", [Step("page:cart", "click(pay)", 0.0)], "e2"))
+            ...     _ = memory.note("e2", "shown", {"examples": [["e1", 0]]}, step=0)
+            ...     [one] = memory.showings([("e1", 0)])
+            >>> one.place, one.share, one.beside
+            (('e2', 0), 1.0, Beside(return_=0.0, n_others=1, others_mean=1.0))
+        """
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+
+        def read() -> list[Showing]:
+            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+                shown = self._recaller.shown
+                wanted = shown.places if places is None else places
+                return shown.showings(view_id, wanted, alike=alike, task=about, most=most)
+
+        return self._store.retrying(read)
+
+    def beside(
+        self, places: Collection[Place], *, gamma: float | None = None, exclude_task: str | None = None
+    ) -> dict[Place, Beside]:
+        """Return of stored steps their returns, beside those of all others at their distinct states.
+
+        What is not stored, or set aside, is left out; so is, of the others, what happened in `exclude_task`.
+        """
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+
+        def read() -> dict[Place, Beside]:
+            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+                return self._recaller.shown.beside(view_id, places, about)
+
+        return self._store.retrying(read)
+
+    def alongside(
+        self,
+        places: Collection[Place],
+        *,
+        gamma: float | None = None,
+        exclude_task: str | None = None,
+        most: int = MAX_VISITS,
+    ) -> dict[Place, list[tuple[str, float]]]:
+        """Return of stored steps the latest others at their distinct states: whose each is, and its return."""
+        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+
+        def read() -> dict[Place, list[tuple[str, float]]]:
+            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+                return self._recaller.shown.alongside(view_id, places, about, most)
+
+        return self._store.retrying(read)
+
+    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+        """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
+
+        def read() -> dict[str, dict[str, float]]:
+            with self._recaller.numbering(self.gamma):
+                return self._recaller.credits.by_source(episode_ids)
+
+        return self._store.retrying(read)
+
+    def step_credits(
+        self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
+    ) -> dict[str, dict[int, list[float]]]:
+        """Return by episode and step what each unrevoked feedback counts; what is not stored is left out.
+
+        A feedback counts its reward times its weight, in reward units. One whose source is in quarantine is left out.
+
+        Args:
+            episode_ids: of the episodes asked about.
+            but_sources: what came from these is left out.
+
+        Raises:
+            InputError: `but_sources` is one text.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
+            ...     _ = memory.feedback("e1", -1.0, source="ann", weight=0.5)
+            ...     _ = memory.feedback("e1", 2.0, source="tests")
+            ...     memory.step_credits(["e1", "e2"]), memory.step_credits(["e1"], but_sources=["ann"])
+            ({'e1': {0: [-0.5, 2.0]}}, {'e1': {0: [2.0]}})
+        """
+        if isinstance(but_sources, str):
+            raise InputError(f"but_sources = {but_sources!r}", "it is a collection of sources", "Pass {'human'}, say.")
+
+        def read() -> dict[str, dict[int, list[float]]]:
+            with self._recaller.numbering(self.gamma):
+                return self._recaller.credits.by_step(episode_ids, but_sources)
+
+        return self._store.retrying(read)
+
+    def median_return(self, *, gamma: float | None = None) -> float | None:
+        """Return the median of the mean returns of all (distinct state, action) pairs; None if there are none."""
+        gamma = self.gamma if gamma is None else gamma
+        return self._store.retrying(lambda: self._recaller.median_return(gamma=gamma))

@@ -1,0 +1,377 @@
+"""What a memory keeps: quarantine, pruning, erasure. The part of `Memory` that takes things away."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from seasoned.errors import NotFoundError, StoreError, excerpt
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.retention.deletion import Remover
+from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import naming_damage
+from seasoned.memory.values.events import ALTERNATIVE, given_id
+from seasoned.memory.values.selection import Quarantine, Selection
+from seasoned.memory.writing.exclusions import answers_on
+from seasoned.memory.writing.quarantine import QuarantineWriter
+from seasoned.types import check_text
+
+__all__ = ["Copy", "Erasure", "Keeper"]
+
+Answer = TypeVar("Answer")
+Text = TypeVar("Text", str, str | None)
+
+
+class _TakenBack(Exception):  # noqa: N818 - no error: what rolls a dry run back
+    pass
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An export or a backup that was made of a memory: what an erasure does not reach."""
+
+    kind: str
+    path: str
+    created_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class Erasure:
+    """What was erased, or would be.
+
+    `episodes` are those about the subject, those that its feedback has made, and those that feedback on these has made.
+    `feedback` counts the events that it gave as an author, and those on these episodes; `notes` likewise. `quarantines`
+    are ids of those that named it. `copies` are exports and backups that were made since it was there, and may still
+    hold it.
+    """
+
+    subject: str
+    episodes: tuple[str, ...]
+    steps: int
+    feedback: int
+    quarantines: tuple[str, ...]
+    copies: tuple[Copy, ...]
+    done: bool
+    ordinals: tuple[int, ...] = field(repr=False, default=())
+    notes: int = 0
+
+
+class Keeper:
+    """Keeps, sets aside and takes away what one namespace holds. Nothing of it ever runs unasked."""
+
+    _store: Store
+    _id: int
+    _reader: Reader
+
+    def _redacted(self, text: Text) -> Text:
+        """Return a text as it would be stored."""
+        return text
+
+    def _fold_waiting(self) -> None:
+        """Derive what has arrived, before something is read."""
+
+    def _fold(self) -> None:
+        """Derive what has arrived, inside a transaction, before something is written."""
+
+    def _read(self, ask: Callable[[], Answer]) -> Answer:
+        """Ask inside one snapshot."""
+
+        def attempt() -> Answer:
+            self._fold_waiting()
+            with self._store.snapshot(), naming_damage(self._store.path):
+                return ask()
+
+        return self._store.retrying(attempt)
+
+    def _write(self, change: Callable[[], Answer], *, dry_run: bool = False) -> Answer:
+        """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand.
+
+        A dry run makes the change, and takes it back.
+        """
+
+        def attempt() -> Answer:
+            with contextlib.suppress(_TakenBack), self._store.transaction(self._id):
+                self._fold()
+                answer = change()
+                if dry_run:
+                    raise _TakenBack
+            return answer
+
+        return self._store.retrying(attempt)
+
+    # ------------------------------------------------------------------------------------------ quarantine
+
+    def quarantine(self, selection: Selection, reason: str) -> str:
+        """Set episodes or feedback aside, reversibly, and return the quarantine's id.
+
+        What is selected stays stored, but is not found, and enters no return and no evidence. That holds for what comes
+        in later, too, until the quarantine is lifted.
+
+        Raises:
+            InputError: the reason is blank.
+            NotFoundError: nothing that is stored is selected, nor can be later (an unknown episode).
+
+        Example:
+            >>> from seasoned import Episode, Memory, Selection, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("shop", [Step("cart", "pay", 1.0)], "e1"))
+            ...     id_ = memory.quarantine(Selection(episode="e1"), "the shop was down")
+            ...     hidden = len(memory.search("cart"))
+            ...     memory.lift(id_)
+            ...     hidden, len(memory.search("cart"))
+            (0, 1)
+        """
+        check_text("reason", reason)
+        reason, selection = self._redacted(reason), self._as_stored(selection)
+        quarantine = Quarantine(uuid.uuid4().hex, selection, reason, time.time())
+
+        def change() -> None:
+            writer = QuarantineWriter(self._store, self._id)
+            if selection.episode is not None and writer.covered(selection) == (0, 0):
+                raise NotFoundError(
+                    f"episode {excerpt(selection.episode)}", "it is not in this namespace", "See: memory.episodes()"
+                )
+            writer.impose(quarantine)
+
+        self._write(change)
+        return quarantine.id
+
+    def lift(self, quarantine_id: str) -> None:
+        """End a quarantine: what it held counts again, unless another one holds it. Lifting twice changes nothing.
+
+        Raises:
+            NotFoundError: no such quarantine.
+        """
+        check_text("quarantine id", quarantine_id)
+        at = time.time()
+        self._write(lambda: QuarantineWriter(self._store, self._id).lift(quarantine_id, at=at))
+
+    def quarantines(self) -> list[Quarantine]:
+        """Return all quarantines in the order in which they were imposed, lifted ones included."""
+        return self._read(lambda: [quarantine for _, quarantine in self._reader.quarantines()])
+
+    def set_aside(self) -> tuple[frozenset[str], frozenset[str]]:
+        """Return the ids of the episodes and of the feedback events that do not count now.
+
+        A quarantine holds them; or an episode is an answer whose feedback was taken back or superseded.
+        """
+
+        def ask() -> tuple[frozenset[str], frozenset[str]]:
+            episodes = self._store.execute(
+                "SELECT id FROM episode WHERE namespace_id = ? AND ending <> 'aborted' AND EXISTS (SELECT 1 FROM step "
+                f"WHERE step.namespace_id = episode.namespace_id AND visit = ordinal << {STEP_BITS} AND NOT live)",
+                (self._id,),
+            ).fetchall()
+            events = self._store.execute(
+                "SELECT id FROM feedback WHERE namespace_id = ? AND revoked_at IS NULL AND NOT live", (self._id,)
+            ).fetchall()
+            return frozenset(row[0] for row in episodes), frozenset(row[0] for row in events)
+
+        return self._read(ask)
+
+    def selected(self, selection: Selection) -> tuple[int, int]:
+        """Return how many stored episodes and how many feedback events are selected."""
+        selection = self._as_stored(selection)
+        return self._read(lambda: QuarantineWriter(self._store, self._id).covered(selection))
+
+    def _as_stored(self, selection: Selection) -> Selection:
+        return replace(selection, task=self._redacted(selection.task))
+
+    # ------------------------------------------------------------------------------------------ pruning
+
+    def prune(self, budget: Budget, *, dry_run: bool = False) -> Pruning:
+        """Take the least valuable episodes away until the namespace fits a budget; for good, unless it is a dry run.
+
+        `seasoned.memory.retention.pruning` gives the order. Space is given back when the store is compacted.
+
+        Returns:
+            What went, or would go.
+        """
+        now = time.time()
+
+        def plan() -> Pruning:
+            with naming_damage(self._store.path):
+                return plan_pruning(self._store, self._id, budget, now=now)
+
+        tried: list[Pruning] = []
+
+        def change() -> Pruning:
+            planned = plan()
+            if tried and not planned.ordinals:
+                return replace(tried[0], done=True)  # it was committed, and the answer lost
+            tried.append(planned)
+            Remover(self._store, self._id).remove(planned.ordinals)
+            return replace(planned, done=True)
+
+        return self._read(plan) if dry_run else self._write(change)
+
+    # ------------------------------------------------------------------------------------------ erasure
+
+    def erase(self, subject: str, *, dry_run: bool = False) -> Erasure:
+        """Erase a subject for good: the episodes about it, what it noted and gave as feedback, and their texts.
+
+        The answers that it wrote or chose among go, too: they are episodes that its feedback has made; and so do the
+        answers that feedback on all these has made, for nobody could take them back. What other episodes share stays. A
+        quarantine goes with them if it names the subject, one of its episodes, or a task that nobody else had. Free
+        text that others wrote is not searched for the subject's name.
+
+        In an SQLite file what was erased is overwritten, also in the log and in free pages. On PostgreSQL old row
+        versions stay on the server's disk until it vacuums, and in its archived logs as long as those are kept.
+
+        Returns:
+            What was erased, or would be if it is a dry run, and which exports and backups may still hold it.
+
+        Raises:
+            NotFoundError: nothing is stored about this subject; nothing was changed.
+            StoreError: it was erased, but the file could not be written anew (a full disk, a reader that holds an old
+                snapshot): its bytes may still be in free pages or in the log. Call `compact` later; `copies` lists what
+                else may hold it.
+        """
+        check_text("subject", subject)
+        if dry_run:
+            return self._read(lambda: self._plan_erasure(subject, "TRUE"))
+
+        tried: list[Erasure] = []
+        self._store.look_anew(self._id)  # whatever waits is folded first
+
+        def change() -> Erasure:
+            try:
+                planned = self._plan_erasure(subject, "ordinal >= 0")  # the rest arrived just now
+            except NotFoundError:
+                if not tried:
+                    raise
+                return replace(tried[0], done=True)  # it was committed, and the answer lost
+            tried.append(planned)
+            remover = Remover(self._store, self._id)
+            remover.forget_author(subject)
+            remover.remove(planned.ordinals)
+            remover.forget_quarantines(planned.quarantines)
+            return replace(planned, done=True)
+
+        erased = self._write(change)
+        try:
+            self._store.compact()
+        except StoreError as error:
+            raise type(error)(
+                error.seen,
+                f"{subject!r} is erased from the store, but its bytes may still be in free pages or in the log",
+                "Mend this, then call compact.",
+            ) from error
+        return erased
+
+    def _plan_erasure(self, subject: str, which: str) -> Erasure:
+        about = self._store.execute(
+            f"SELECT ordinal, id, task, steps FROM episode WHERE namespace_id = ? AND subject = ? AND {which} "
+            "ORDER BY ordinal",
+            (self._id, subject),
+        ).fetchall()
+        about += self._answers_of(subject, {row[1] for row in about}, which)
+        about += self._answers_on({row[1] for row in about}, which)
+        about.sort()
+        ids = {row[1] for row in about}
+        gone = {row[0] for row in about}
+        said = self._store.execute(
+            f"SELECT visit >> {STEP_BITS}, author FROM feedback WHERE namespace_id = ?", (self._id,)
+        ).fetchall()
+        said = [row for row in said if row[0] in gone or row[1] == subject]
+        noted = self._store.execute(
+            "SELECT episode_id, author FROM note WHERE namespace_id = ?", (self._id,)
+        ).fetchall()
+        noted = [row for row in noted if row[0] in ids or row[1] == subject]
+        others = self._store.execute(
+            "SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (self._id,)
+        ).fetchall()
+        tasks = {row[2] for row in about} - {task for id_, task in others if id_ not in ids}
+        naming = [
+            quarantine
+            for _, quarantine in self._reader.quarantines()
+            if quarantine.selection.subject == subject
+            or quarantine.selection.episode in ids
+            or quarantine.selection.task in tasks
+        ]
+        if not (about or said or noted or naming):
+            raise NotFoundError(
+                f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
+            )
+        return Erasure(
+            subject,
+            tuple(row[1] for row in about),
+            sum(row[3] for row in about),
+            len(said),
+            tuple(quarantine.id for quarantine in naming),
+            tuple(self._copies()),
+            done=False,
+            ordinals=tuple(row[0] for row in about),
+            notes=len(noted),
+        )
+
+    def _answers_of(self, author: str, known: set[str], which: str) -> list[tuple[int, str, str, int]]:
+        """Return (ordinal, id, task, steps) of the other episodes that an author's feedback has made.
+
+        Each has an event of that feedback, also where the feedback was taken back, or its note is gone.
+        """
+        rows = self._store.execute(
+            "SELECT DISTINCT feedback.id, ordinal, episode.id, task, steps FROM feedback "
+            "JOIN episode ON episode.namespace_id = feedback.namespace_id "
+            f"AND ordinal = visit >> {STEP_BITS} "
+            f"WHERE feedback.namespace_id = ? AND author = ? AND arm = ? AND {which}",
+            (self._id, author, ALTERNATIVE),
+        ).fetchall()
+        made = {row[1:] for row in rows if given_id(row[0]) == row[2].rpartition("-")[0]}
+        return [row for row in made if row[1] not in known]
+
+    def _answers_on(self, ids: set[str], which: str) -> list[tuple[int, str, str, int]]:
+        """Return (ordinal, id, task, steps) of the other episodes that feedback on these has made, and on those."""
+        made = answers_on(self._store, self._id) if ids else {}
+        waiting, others = list(ids), set[str]()
+        while waiting:
+            new = set(made.get(waiting.pop(), ())) - ids - others
+            others |= new
+            waiting += new
+        return self._store.execute_in(
+            f"SELECT ordinal, id, task, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND {which} "
+            "AND id IN {values}",
+            (self._id,),
+            sorted(others),
+        )
+
+    def compact(self) -> None:
+        """Give free space back, and write the store anew without a trace of what was taken away.
+
+        Raises:
+            StoreBusyError: another process is in the way; nothing was lost.
+        """
+        self._store.compact()
+
+    # ------------------------------------------------------------------------------------------ copies
+
+    def note_copy(self, kind: str, path: str) -> None:
+        """Note that an `export` or a `backup` was made, so that an erasure can name it."""
+        check_text("path", path)
+        at = time.time()
+
+        def change() -> None:
+            known = "SELECT 1 FROM copy WHERE namespace_id = ? AND path = ? AND created_at = ?"
+            if self._store.execute(known, (self._id, path, at)).fetchone():
+                return  # it was committed, and the answer lost
+            self._store.execute("UPDATE namespace SET copies = copies + 1 WHERE id = ?", (self._id,))
+            seq = self._store.execute("SELECT copies FROM namespace WHERE id = ?", (self._id,)).fetchone()[0]
+            self._store.insert("copy", [(self._id, seq, kind, path, at)])
+
+        self._write(change)
+
+    def copies(self) -> list[Copy]:
+        """Return the exports and backups that were noted, in order."""
+        return self._read(self._copies)
+
+    def _copies(self) -> list[Copy]:
+        rows = self._store.execute(
+            "SELECT kind, path, created_at FROM copy WHERE namespace_id = ? ORDER BY seq", (self._id,)
+        )
+        return [Copy(*row) for row in rows.fetchall()]

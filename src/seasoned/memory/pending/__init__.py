@@ -1,0 +1,1 @@
+"""Pending episodes of PostgreSQL: committed, not yet derived."""

@@ -1,0 +1,1 @@
+"""Reading: stored rows to experiences and evidence."""

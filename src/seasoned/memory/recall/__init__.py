@@ -1,0 +1,1 @@
+"""Recall of moments for prompts, by several keys."""

@@ -1,0 +1,302 @@
+"""Moments by several keys at once: goal, plan, observation, reasoning."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from seasoned.core import jaccard
+from seasoned.memory.reading.episode_ids import Numbered, Numbers
+from seasoned.memory.reading.latest_steps import latest_at
+from seasoned.memory.reading.reader import Reader
+from seasoned.memory.recall.feedback_totals import Credits
+from seasoned.memory.recall.impressions import Shown
+from seasoned.memory.recall.note_index import Thoughts
+from seasoned.memory.recall.task_index import Goals
+from seasoned.memory.retrieval.retriever import Retriever
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import carrying
+from seasoned.memory.values.task_filter import Outside
+from seasoned.protocols import StateEncoder
+from seasoned.types import Experience, normalize_action
+from seasoned.types.recall import Moment, Recall
+
+__all__ = ["Recaller"]
+
+MAX_VISITS = 256
+"""How many of the latest visits to one distinct state are looked through."""
+
+MAX_AT_ONE = 8
+"""How many steps at one distinct state are recalled: more of one moment would crowd out the others."""
+
+MAX_SCANNED = 256
+"""How many steps of such episodes are compared with the observation."""
+
+_REMEMBERED_TEXTS = 4096
+
+_SETS = (
+    "SELECT visit, tokens, set_id FROM step JOIN feature_set ON feature_set.namespace_id = step.namespace_id "
+    "AND feature_set.id = set_id WHERE step.namespace_id = ? AND live"
+)
+
+Place = tuple[str, int]
+
+Alike = dict[int, tuple[float, int]]
+"""By visit, how like its state is to what was asked, and which distinct state that is."""
+
+
+class Recaller:
+    """Follows what one namespace's moments can be found by, other than their states, and puts the keys together."""
+
+    def __init__(
+        self, store: Store, namespace_id: int, retriever: Retriever, encoder: StateEncoder, gamma: float
+    ) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._retriever = retriever
+        self._gamma = gamma
+        self._reader = Reader(store, namespace_id)
+        self._encoder = encoder
+        self._features = functools.lru_cache(_REMEMBERED_TEXTS)(carrying(encoder.features))
+        self._goals = Goals(store, namespace_id, self._features)
+        self._thoughts = Thoughts(store, namespace_id, self._features)
+        self._numbers = Numbers(store, namespace_id)
+        self.credits = Credits(store, namespace_id, self._numbers)
+        self.shown = Shown(store, namespace_id, self._thoughts, self._numbers)
+        self._retired: dict[bool, set[tuple[int, int | str]]] = {}
+        self._seen: Hashable = None
+        self._seen_epoch: Hashable = None
+        self._medians: dict[int, float | None] = {}
+
+    def _follow(self) -> None:
+        """Take in what was committed since, by anybody; inside a snapshot."""
+        _, mark = self._retriever.seen
+        if mark == self._seen:
+            return
+        if self._numbers.epoch != self._seen_epoch:
+            self._goals.clear()
+            self._thoughts.clear()
+            self._features.cache_clear()
+            self._seen_epoch = self._numbers.epoch
+        self._goals.follow()
+        self._thoughts.follow()
+        self.shown.committed()
+        self._medians.clear()
+        self._retired.clear()
+        self._seen = mark
+
+    # ------------------------------------------------------------------------------------------ by several keys
+
+    def recall(
+        self,
+        texts: Mapping[str, str],
+        *,
+        pool: int,
+        whole: bool,
+        gamma: float,
+        exclude_task: str | None,
+        with_credits: bool,
+    ) -> Recall:
+        """Return moments that fit; see `Memory.recall`."""
+        seen = texts.get("observation")
+        asked = None if seen is None else self._encoder.features(seen)
+        with self.following(gamma) as view_id:
+            outside = Outside(exclude_task)
+            alike = {} if asked is None else self._nearest_visits(view_id, asked, pool, outside)
+            n_episodes = max(1, pool // 4) if alike and not whole else pool
+            ordinals = self._goals.nearest(texts["goal"], n_episodes, exclude_task) if "goal" in texts else []
+            if "plan" in texts:
+                first = self._thoughts.nearest_plans(texts["plan"], n_episodes, exclude_task)
+                ordinals += [visit >> STEP_BITS for visit in first]
+            thoughts = []
+            if "reasoning" in texts:
+                thoughts = self._thoughts.nearest_reasonings(texts["reasoning"], pool, exclude_task)
+            if whole:
+                visits = [
+                    ordinal << STEP_BITS for ordinal in [*ordinals, *(v >> STEP_BITS for v in (*alike, *thoughts))]
+                ]
+                alike = {visit: alike[visit] for visit in visits if visit in alike}
+            elif asked is not None:
+                visits = thoughts
+                alike |= self._best_steps(dict.fromkeys(ordinals), asked)
+            else:
+                visits = [*thoughts, *(ordinal << STEP_BITS for ordinal in ordinals)]
+            others = list({visit: None for visit in visits if visit not in alike})
+            rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), others)
+            alike |= self._alike(rows, asked)
+            moments = self._moments(view_id, texts, dict(sorted(alike.items())), outside, whole=whole)
+            highest = self._store.execute(
+                "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?", (self._ns, view_id)
+            ).fetchone()[0]
+            return Recall(self._with_credits(moments) if with_credits else moments, highest)
+
+    def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> Alike:
+        """Return visits to the distinct states most like what was asked, at most `pool` in all.
+
+        Of each action there the visit that earned most and the one that earned least, of the latest 256 visits.
+        """
+        nearest = [pair for pair in self._retriever._nearest_sets(asked, pool, 0.0, outside) if pair[1] > 0.0]
+        n_at = dict.fromkeys((set_id for set_id, _ in nearest), 0)
+        for set_id, _, count, *_ in self._reader.evidence(view_id, sorted(n_at)):
+            n_at[set_id] += count
+
+        def latest(n_there: dict[int, int]) -> dict[int, list[tuple[int, int, float]]]:
+            return latest_at(self._store, self._ns, view_id, n_there, "key_id", outside=outside, most=MAX_VISITS)
+
+        there = latest({set_id: n for set_id, n in n_at.items() if n <= MAX_AT_ONE})
+        visits: Alike = {}
+        for set_id, similarity in nearest:
+            if len(visits) >= pool:
+                break
+            if set_id not in there:
+                there |= latest({set_id: n_at[set_id]})
+            of_action: dict[int, list[tuple[float, int]]] = {}
+            for visit, key_id, return_ in there[set_id]:
+                of_action.setdefault(key_id, []).append((return_, visit))
+            found = [visit for both in of_action.values() for visit in {max(both)[1], min(both)[1]}]
+            for visit in sorted(found, reverse=True)[: min(MAX_AT_ONE, pool - len(visits))]:
+                visits[visit] = similarity, set_id
+        return visits
+
+    def _best_steps(self, ordinals: Iterable[int], asked: frozenset[str]) -> Alike:
+        """Return of each episode the step whose state is most like what was asked, the latest among equals."""
+        rows: list[Any] = []
+        for ordinal in ordinals:
+            rows += self._store.execute(
+                f"{_SETS} AND visit BETWEEN ? AND ? ORDER BY visit LIMIT ?",
+                (self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1, MAX_SCANNED - len(rows)),
+            ).fetchall()
+            if len(rows) >= MAX_SCANNED:
+                break
+        best: dict[int, tuple[float, int]] = {}
+        alike = self._alike(rows, asked)
+        for visit, (similarity, _) in alike.items():
+            best[visit >> STEP_BITS] = max(best.get(visit >> STEP_BITS, (-1.0, -1)), (similarity, visit))
+        return {visit: alike[visit] for _, visit in best.values()}
+
+    def _alike(self, rows: list[Any], asked: frozenset[str] | None) -> Alike:
+        """Return how like the states of some visits are to what was asked, by the stored sets; 0 if nothing was."""
+        if asked is None or not rows:
+            return {visit: (0.0, set_id) for visit, _, set_id in rows}
+        number_of = self._retriever._token_of
+        known = np.array([number_of[feature] for feature in asked if feature in number_of], dtype=np.uint32)
+        sizes = np.array([len(tokens) // 4 for _, tokens, _ in rows])
+        stored = np.frombuffer(b"".join(tokens for _, tokens, _ in rows), dtype="<u4")
+        is_asked = np.zeros(max(int(stored.max(initial=0)), int(known.max(initial=0))) + 1, dtype=bool)
+        is_asked[known] = True
+        shared = is_asked[stored]
+        ends = np.cumsum(sizes)
+        common = np.diff(np.concatenate([[0], np.cumsum(shared)])[np.concatenate([[0], ends])])
+        union = sizes + len(asked) - common
+        similar = np.where(union > 0, common / np.maximum(union, 1), 1.0)
+        return {visit: (near, set_id) for (visit, _, set_id), near in zip(rows, similar.tolist(), strict=True)}
+
+    def _moments(
+        self, view_id: int, texts: Mapping[str, str], alike: Alike, outside: Outside, *, whole: bool
+    ) -> tuple[Moment, ...]:
+        visits, retired = list(alike), self._retired_pairs(whole=whole)
+        found = self._reader.experiences(view_id, visits)
+        about = {
+            ordinal: (ending, arm, steps)
+            for ordinal, ending, arm, steps in self._store.execute_in(
+                "SELECT ordinal, ending, arm, steps FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
+                (self._ns,),
+                list({visit >> STEP_BITS for visit in visits}),
+            )
+        }
+        tried = self._tried(view_id, list({set_id for _, set_id in alike.values()}), outside)
+        said = self._thoughts.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
+        asked = {key: self._features(text) for key, text in texts.items() if key != "observation"}
+
+        @functools.cache
+        def similarity(key: str, text: str | None) -> float:
+            return 0.0 if text is None else jaccard(asked[key], self._features(text))
+
+        moments = []
+        for visit in visits:
+            seen = found[visit][0]
+            place = seen.episode_id, seen.step
+            plan, reasoning = said.plans.get(seen.episode_id), said.reasonings.get(place)
+            written = {"goal": seen.task, "plan": plan, "reasoning": reasoning}
+            near = {key: similarity(key, written[key]) for key in asked}
+            if "observation" in texts:
+                near["observation"] = alike[visit][0]
+            set_id, key_id = alike[visit][1], found[visit][1]
+            ordinal = visit >> STEP_BITS
+            ending, arm, n_steps = about[ordinal]
+            self._numbers.learn(seen.episode_id, Numbered(ordinal, seen.task, n_steps))
+            self.shown.learn(place, (set_id, key_id))
+            count, total = tried.get((set_id, key_id), (1, seen.return_))
+            done = normalize_action(plan or f"\t{place}") if whole else key_id
+            moments.append(
+                Moment(seen, near, ending, arm, plan, reasoning, (set_id, done) in retired, count, total / count)
+            )
+        return tuple(moments)
+
+    def _tried(self, view_id: int, set_ids: list[int], outside: Outside) -> dict[tuple[int, int], tuple[int, float]]:
+        """Return by distinct state and action how often it was taken there, and what that earned in all."""
+        rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
+        return {(row[0], row[1]): (row[2], row[4]) for row in rows}
+
+    def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
+        """Say of each moment's episode what came from whom."""
+        credited = self.credits.by_source({moment.experience.episode_id for moment in moments})
+        return tuple(replace(moment, credits=credited[moment.experience.episode_id]) for moment in moments)
+
+    def _retired_pairs(self, *, whole: bool) -> set[tuple[int, int | str]]:
+        """Return which distinct states with which actions (of whole episodes: plans) are retired."""
+        if whole not in self._retired:
+            places = self._thoughts.retired()
+            pairs = self.shown.pairs(places)
+            plans = self._thoughts.at(places).plans if whole else {}
+            self._retired[whole] = {
+                (set_id, normalize_action(plans.get(place[0], f"\t{place}")) if whole else key_id)
+                for place, (set_id, key_id) in pairs.items()
+                if not whole or place[1] == 0
+            }
+        return self._retired[whole]
+
+    # ------------------------------------------------------------------------------------------ by place
+
+    def experiences(self, places: Collection[Place], *, gamma: float) -> dict[Place, Experience]:
+        """Return stored steps by their places; see `Memory.experiences`."""
+        with self.numbering(gamma) as view_id:
+            visits = sorted(self._numbers.visits(places))
+            rows = self._store.execute_in(
+                "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
+            )
+            found = self._reader.experiences(view_id, [row[0] for row in rows])
+        return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
+
+    @contextlib.contextmanager
+    def numbering(self, gamma: float) -> Iterator[int]:
+        """A snapshot in which the episodes' numbers are known; gives the id of the view for this discount."""
+        with self._retriever.view(gamma, 1.0) as view_id:
+            self._numbers.follow(*self._retriever.seen)
+            yield view_id
+
+    @contextlib.contextmanager
+    def following(self, gamma: float) -> Iterator[int]:
+        """A snapshot in which everything is followed; gives the id of the view for this discount."""
+        with self.numbering(gamma) as view_id:
+            self._follow()
+            yield view_id
+
+    def median_return(self, *, gamma: float) -> float | None:
+        """Return the median return; see `Memory.median_return`."""
+        with self.following(gamma) as view_id:
+            if view_id not in self._medians:
+                row = self._store.execute(
+                    "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "
+                    "FROM distribution WHERE namespace_id = ? AND view_id = ?) AS ranked WHERE 2 * below >= n "
+                    "ORDER BY mean LIMIT 1",
+                    (self._ns, view_id),
+                ).fetchone()
+                self._medians[view_id] = None if row is None else float(row[0])
+            return self._medians[view_id]

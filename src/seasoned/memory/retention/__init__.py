@@ -1,0 +1,1 @@
+"""Retention: pruning and deletion."""

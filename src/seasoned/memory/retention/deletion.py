@@ -1,0 +1,184 @@
+"""Taking episodes away for good, with everything that nothing else needs. Runs inside a transaction of the caller."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from seasoned.canonical_json import canonical_json
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.writing.evidence_views import Deriver
+from seasoned.memory.writing.quarantine import settle_last_visits
+
+__all__ = ["Remover"]
+
+_KINDS = {
+    "episode": "episodes",
+    "state": "states",
+    "feature_set": "feature_sets",
+    "token": "tokens",
+    "action": "actions",
+    "prior": "priors",
+    "feedback": "events",
+    "quarantine": "quarantines",
+    "note": "notes",
+}
+
+
+@dataclass
+class _Touched:
+    """What the removed steps referred to."""
+
+    states: set[int]
+    actions: set[int]
+    priors: set[int]
+    groups: set[tuple[int, int]]
+
+
+class Remover:
+    """Removes whole episodes of one namespace, and the texts that only they had."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._derive = Deriver(store, namespace_id)
+        self._gone: Counter[str] = Counter()
+
+    def remove(self, ordinals: Sequence[int]) -> None:
+        """Remove episodes, their feedback and notes, and every state, action, prior and feature that is in no other."""
+        if not ordinals:
+            return
+        touched = _Touched(set(), set(), set(), set())
+        views = self._derive.views()
+        for ordinal in ordinals:
+            bounds = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
+            for state_id, set_id, action_id, prior_id, key_id in self._rows(
+                "SELECT state_id, set_id, action_id, prior_id, key_id FROM step "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ?",
+                *bounds,
+            ):
+                touched.states.add(state_id)
+                touched.actions.add(action_id)
+                touched.groups.add((set_id, key_id))
+                if prior_id is not None:
+                    touched.priors.add(prior_id)
+            self._delete_rows("feedback", "visit BETWEEN ? AND ?", *bounds)
+            for view_id, _, _ in views:
+                self._execute(
+                    "DELETE FROM value WHERE namespace_id = ? AND view_id = ? AND visit BETWEEN ? AND ?",
+                    view_id,
+                    *bounds,
+                )
+            self._execute("DELETE FROM step WHERE namespace_id = ? AND visit BETWEEN ? AND ?", *bounds)
+        finals = self._store.execute_in(
+            "SELECT final_state_id FROM episode WHERE namespace_id = ? AND ordinal IN {values}", (self._ns,), ordinals
+        )
+        touched.states.update(row[0] for row in finals if row[0] is not None)
+        ids = self._store.execute_in(
+            "SELECT id FROM episode WHERE namespace_id = ? AND ordinal IN {values}", (self._ns,), ordinals
+        )
+        noted = "FROM note WHERE namespace_id = ? AND episode_id IN {values}"
+        names = [row[0] for row in ids]
+        self._gone["notes"] += len(self._store.execute_in(f"SELECT id {noted}", (self._ns,), names))
+        self._store.execute_in(f"DELETE {noted}", (self._ns,), names)
+        self._delete("episode", "ordinal", ordinals)
+        for view in views:
+            self._derive.regather(view, touched.groups)
+        self._collect(touched)
+        self._save()
+
+    def forget_author(self, author: str) -> int:
+        """Remove the feedback that this author gave, and what they noted; return how much feedback it was."""
+        numbered = "author = ? AND episode_id IN (SELECT id FROM episode WHERE namespace_id = ? AND ordinal >= 0)"
+        self._delete_rows("note", numbered, author, self._ns)
+        self._store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
+        visits = self._rows("SELECT visit FROM feedback WHERE namespace_id = ? AND author = ?", author)
+        self._delete_rows("feedback", "author = ?", author)
+        self._derive.rederive(sorted({visit >> STEP_BITS for (visit,) in visits}))
+        self._save()
+        return len(visits)
+
+    def forget_quarantines(self, ids: Sequence[str]) -> None:
+        """Remove the record of quarantines that name what is no longer there."""
+        for quarantine_id in ids:
+            self._delete_rows("quarantine", "id = ?", quarantine_id)
+        self._save()
+
+    def _collect(self, touched: _Touched) -> None:
+        """Remove what nothing refers to any more."""
+        in_steps = "SELECT DISTINCT {} FROM step WHERE namespace_id = ?"
+        finals = self._ids("SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ?")
+        states = touched.states - self._ids(in_steps.format("state_id")) - finals
+        sets = self._ids_in("SELECT DISTINCT set_id FROM state WHERE namespace_id = ? AND id IN {values}", states)
+        self._delete("state", "id", states)
+        sets -= self._ids("SELECT DISTINCT set_id FROM state WHERE namespace_id = ?")
+        tokens = self._tokens_of(sets)
+        self._delete("feature_set", "id", sets)
+        self._delete("token", "id", tokens - self._tokens_of(None))
+        self._delete("prior", "id", touched.priors - self._ids(in_steps.format("prior_id")))
+        self._remove_actions(touched.actions - self._ids(in_steps.format("action_id")))
+        settle_last_visits(self._store, self._ns, sorted({set_id for set_id, _ in touched.groups} - sets))
+
+    def _tokens_of(self, sets: set[int] | None) -> set[int]:
+        """Return the tokens that are in some of these feature sets; None for all."""
+        rows = (
+            self._rows("SELECT tokens FROM feature_set WHERE namespace_id = ?")
+            if sets is None
+            else self._store.execute_in(
+                "SELECT tokens FROM feature_set WHERE namespace_id = ? AND id IN {values}", (self._ns,), sorted(sets)
+            )
+        )
+        return set(np.unique(np.frombuffer(b"".join(row[0] for row in rows), dtype="<u4")).tolist())
+
+    def _remove_actions(self, actions: set[int]) -> None:
+        """Remove spellings. Where the first one of several goes, the next stands for them."""
+        keys = self._ids_in("SELECT key_digest FROM action WHERE namespace_id = ? AND id IN {values}", actions)
+        self._delete("action", "id", actions)
+        for old, new in self._store.execute_in(
+            "SELECT min(key_id), min(id) FROM action WHERE namespace_id = ? AND key_digest IN {values} "
+            "GROUP BY key_digest HAVING min(key_id) <> min(id)",
+            (self._ns,),
+            sorted(keys),
+        ):
+            for table in ("action", "evidence"):
+                self._store.execute(
+                    f"UPDATE {table} SET key_id = ? WHERE namespace_id = ? AND key_id = ?", (new, self._ns, old)
+                )
+
+    def _delete(self, table: str, column: str, values: Iterable[int]) -> None:
+        there = sorted(values)
+        self._store.execute_in(
+            f"DELETE FROM {table} WHERE namespace_id = ? AND {column} IN {{values}}", (self._ns,), there
+        )
+        self._gone[_KINDS[table]] += len(there)
+
+    def _delete_rows(self, table: str, condition: str, *values: object) -> None:
+        n_rows = self._rows(f"SELECT count(*) FROM {table} WHERE namespace_id = ? AND {condition}", *values)[0][0]
+        self._execute(f"DELETE FROM {table} WHERE namespace_id = ? AND {condition}", *values)
+        self._gone[_KINDS[table]] += n_rows
+
+    def _save(self) -> None:
+        """Write down how much was taken away."""
+        before = Counter(json.loads(self._rows("SELECT removed FROM namespace WHERE id = ?")[0][0]))
+        removed = canonical_json(dict(before + self._gone))
+        self._store.execute("UPDATE namespace SET removed = ? WHERE id = ?", (removed, self._ns))
+        self._gone.clear()
+
+    def _execute(self, sql: str, *parameters: object) -> None:
+        self._store.execute(sql, (self._ns, *parameters))
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+
+    def _ids(self, sql: str) -> set[Any]:
+        return {row[0] for row in self._rows(sql) if row[0] is not None}
+
+    def _ids_in(self, sql: str, values: Iterable[int]) -> set[Any]:
+        return {row[0] for row in self._store.execute_in(sql, (self._ns,), sorted(values))}

@@ -1,0 +1,1 @@
+"""Retrieval: from a state to its neighbours and their evidence."""

@@ -1,0 +1,1 @@
+"""Stores: the database protocol, and SQLite."""

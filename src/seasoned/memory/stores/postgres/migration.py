@@ -1,0 +1,200 @@
+"""Whose the schema in a PostgreSQL database is, making it, and bringing it up to date."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from seasoned.errors import ForeignStoreError, NewerStoreError, NotFoundError, StoreError
+from seasoned.memory.stores.postgres.schema import MIGRATIONS, POSTGRES_VERSION, SCHEMA, TABLES, create_statements
+from seasoned.memory.stores.sqlite_schema import APPLICATION_ID
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["ensure_tenant", "find_problems", "prepare_schema", "warn_of_superuser"]
+
+Steps = Mapping[int, Sequence[str]]
+
+_warned: set[str] = set()
+
+
+def prepare_schema(
+    connection: psycopg.Connection[Any],
+    path: str,
+    *,
+    create: bool,
+    migrate: bool,
+    version: int = POSTGRES_VERSION,
+    steps: Steps = MIGRATIONS,
+) -> None:
+    """Check that the schema is ours; make it if there is none and `create`, bring it up to date if `migrate`.
+
+    Raises:
+        NotFoundError: there is none, and `create` is False.
+        ForeignStoreError, NewerStoreError: it is not ours, or is newer than we are. It is left as it was.
+        StoreError: it is older, and this role may not change it.
+    """
+    import psycopg
+
+    found = _version(connection, path)
+    if found == version:
+        return
+    if found is None and not create:
+        raise NotFoundError(path, "there is no memory in this database", "Check the URL, or record an episode first.")
+    if found is not None and found > version:
+        raise NewerStoreError(
+            f"{path}: schema {found}",
+            f"this seasoned reads schemas up to {version}",
+            "Upgrade seasoned; the database was left as it is.",
+        )
+    if found is not None and not migrate:
+        raise _too_old(path, found, version)
+    try:
+        with connection.transaction():
+            # Another process may be doing the same.
+            connection.execute("SELECT pg_catalog.pg_advisory_xact_lock($1)", (APPLICATION_ID,))
+            found = _version(connection, path)
+            if found is None:
+                for statement in create_statements():
+                    connection.execute(statement)
+                return
+            for step in range(found, version):
+                for statement in steps[step]:
+                    connection.execute(statement)
+                connection.execute(f"UPDATE {SCHEMA}.meta SET version = $1", (step + 1,))
+    except psycopg.errors.InsufficientPrivilege as error:
+        if found is not None:
+            raise _too_old(path, found, version) from error
+        raise StoreError(
+            f"{path}: {error.diag.message_primary}",
+            "a role that may create a schema makes the tables",
+            "Run `seasoned memory migrate` as the database's owner, with this role as a tenant.",
+        ) from error
+
+
+def _too_old(path: str, found: int, version: int) -> StoreError:
+    return StoreError(
+        f"{path}: schema {found}",
+        f"schema {version} is needed, and only the tables' owner can change them",
+        "Run `seasoned memory migrate` as their owner.",
+    )
+
+
+def _version(connection: psycopg.Connection[Any], path: str) -> int | None:
+    """Return the version of the schema, or None if there is none. The catalogue may be read by anyone."""
+    import psycopg
+
+    exists, usable, names = connection.execute(
+        "SELECT count(*) > 0, coalesce(bool_and(has_schema_privilege(oid, 'USAGE')), false), "
+        "coalesce((SELECT array_agg(relname::text) FROM pg_catalog.pg_class "
+        "WHERE relnamespace = min(n.oid::bigint)::oid AND relkind IN ('r', 'p', 'v')), '{}') "
+        "FROM pg_catalog.pg_namespace AS n WHERE nspname = $1",
+        (SCHEMA,),
+    ).fetchone() or (False, False, [])
+    if not exists or not names:
+        return None
+    foreign = ForeignStoreError(
+        f"{path}: a schema {SCHEMA!r} that is not ours",
+        "the schema of that name holds the tables of seasoned",
+        "Choose another database; this one was left as it is.",
+    )
+    if "meta" not in names:
+        raise foreign
+    if not usable:
+        raise StoreError(
+            f"{path}: this role may not use the schema {SCHEMA!r}",
+            "its owner says which roles are tenants",
+            "Run `seasoned memory migrate` as its owner, with this role as a tenant.",
+        )
+    try:
+        rows = connection.execute(f"SELECT application, version FROM {SCHEMA}.meta").fetchall()
+    except (psycopg.errors.UndefinedColumn, psycopg.errors.UndefinedTable):
+        raise foreign from None
+    if len(rows) != 1 or rows[0][0] != APPLICATION_ID or not {table.name for table in TABLES} & set(names):
+        raise foreign
+    return int(rows[0][1])
+
+
+def ensure_tenant(connection: psycopg.Connection[Any], path: str) -> None:
+    """Give the current role a number, which is what makes it a tenant; only the tables' owner can.
+
+    Raises:
+        StoreError: it has none, and may not have one from here.
+    """
+    import psycopg
+
+    if connection.execute(f"SELECT 1 FROM {SCHEMA}.tenant WHERE role = current_user").fetchone():
+        return
+    try:
+        connection.execute(f"INSERT INTO {SCHEMA}.tenant VALUES (current_user) ON CONFLICT DO NOTHING")
+    except psycopg.errors.InsufficientPrivilege as error:
+        raise StoreError(
+            f"{path}: this role is no tenant of this store",
+            "its owner says which roles are",
+            "Run `seasoned memory migrate` as the owner of the tables, with this role as a tenant.",
+        ) from error
+
+
+def warn_of_superuser(connection: psycopg.Connection[Any], path: str) -> None:
+    """Warn, once a process and role, of a role to which row-level security does not apply."""
+    role, above = connection.execute(
+        "SELECT rolname::text, rolsuper OR rolbypassrls FROM pg_catalog.pg_roles WHERE rolname = current_user"
+    ).fetchone() or ("", False)
+    if above and role not in _warned:
+        _warned.add(role)
+        warnings.warn(
+            f"{path}: {role!r} is a superuser or bypasses row-level security: "
+            "nothing keeps it from other tenants' rows. Connect as a tenant; `seasoned memory migrate` makes them.",
+            stacklevel=4,
+        )
+
+
+def find_problems(connection: psycopg.Connection[Any]) -> list[str]:
+    """Return what is wrong by the catalogue: tables, columns, keys or policies missing, indexes not valid."""
+    columns: dict[str, set[str]] = {}
+    for table, column in connection.execute(
+        "SELECT relname::text, attname::text FROM pg_catalog.pg_class "
+        "JOIN pg_catalog.pg_attribute ON attrelid = pg_class.oid "
+        "WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p') AND attnum > 0 AND NOT attisdropped",
+        (SCHEMA,),
+    ).fetchall():
+        columns.setdefault(table, set()).add(column)
+    guarded = dict(
+        connection.execute(
+            "SELECT relname::text, relrowsecurity AND relforcerowsecurity AND EXISTS (SELECT FROM pg_catalog.pg_policy "
+            "WHERE polrelid = pg_class.oid) FROM pg_catalog.pg_class "
+            "WHERE relnamespace = $1::regnamespace AND relkind IN ('r', 'p')",
+            (SCHEMA,),
+        ).fetchall()
+    )
+    found = []
+    for table in TABLES:
+        missing = {column.name for column in table.columns} - columns.get(table.name, set())
+        if missing:
+            found.append(f"the table {table.name} lacks {', '.join(sorted(missing))}")
+        elif not guarded[table.name]:
+            found.append(f"the table {table.name} does not keep tenants apart")
+    found += [
+        f"the index {name} is not valid"
+        for (name,) in connection.execute(
+            "SELECT relname::text FROM pg_catalog.pg_index JOIN pg_catalog.pg_class ON pg_class.oid = indexrelid "
+            "WHERE relnamespace = $1::regnamespace AND NOT (indisvalid AND indisready)",
+            (SCHEMA,),
+        ).fetchall()
+    ]
+    keys: dict[str, set[tuple[str, ...]]] = {}
+    for table_name, key in connection.execute(
+        "SELECT relname::text, array_agg(attname::text ORDER BY place) FROM pg_catalog.pg_index "
+        "JOIN pg_catalog.pg_class ON pg_class.oid = indrelid "
+        "CROSS JOIN LATERAL unnest(indkey::int2[]) WITH ORDINALITY AS k (attnum, place) "
+        "JOIN pg_catalog.pg_attribute ON attrelid = indrelid AND pg_attribute.attnum = k.attnum "
+        "WHERE relnamespace = $1::regnamespace AND indisunique GROUP BY indexrelid, relname",
+        (SCHEMA,),
+    ).fetchall():
+        keys.setdefault(table_name, set()).add(tuple(key))
+    for table in TABLES:
+        lost = {table.primary, *table.unique} - keys.get(table.name, set())
+        found += [f"the table {table.name} lacks its key ({', '.join(key)})" for key in sorted(lost)]
+    return found

@@ -1,0 +1,398 @@
+"""One PostgreSQL database as a store: many hosts write to it at once."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
+from seasoned.memory.stores.base import Cursor, LookedUp, Version
+from seasoned.memory.stores.postgres.connection import RETRY_S, PostgresConnection
+from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, TABLES, Column
+from seasoned.memory.stores.postgres.watermark import VERSION, Looks, numbers_of
+from seasoned.memory.stores.postgres.wire import translate
+from seasoned.memory.stores.sqlite_schema import COLUMNS
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = ["PostgresStore", "check_key"]
+
+_BATCH = 50_000
+_MANY = 1_000
+# The plan of a prepared statement is kept, even where it was made for a table that was empty then.
+_REPLAN_S = 1.0
+_TABLES = {table.name: table for table in TABLES}
+_READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
+_KEYS = {"episode": "id", "feedback": "id", "quarantine": "id", "note": "id"}
+
+
+def check_key(name: str, value: str) -> None:
+    """Refuse a text that is too long for an index of PostgreSQL. Raises: InputError."""
+    size = len(value.encode("utf-8", "surrogatepass"))
+    if size > KEY_LIMIT_BYTES:
+        raise InputError(
+            f"{name} {excerpt(value)} of {size} bytes",
+            f"in PostgreSQL it has at most {KEY_LIMIT_BYTES} bytes as UTF-8",
+            "Use a shorter one, such as a hash of it.",
+        )
+
+
+class PostgresStore(PostgresConnection):
+    """A connection to one database. Safe to share between threads; a forked child opens its own connection.
+
+    What is sent inside a transaction or a snapshot waits for an answer only where rows are fetched, and at the end.
+
+    Args:
+        url: `postgresql://user:password@host:port/database`, with libpq's parameters behind a `?`.
+        create: make the tables if there are none.
+        read_only: refuse every write.
+        retry_s: how long `retrying` goes on, in seconds.
+
+    Raises:
+        InputError: this is no such URL.
+        MissingExtraError: psycopg is not installed.
+        ConfigError, NotFoundError: the user, the password, the host or the database is wrong.
+        ForeignStoreError, NewerStoreError: the schema `seasoned` there is not ours, or newer than we are.
+        StoreError: the server cannot be reached, or the role lacks rights.
+    """
+
+    own = "tenant = current_user"
+    derives_later = True
+
+    def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
+        super().__init__(url, read_only=read_only, retry_s=retry_s)
+        from seasoned.memory.stores.postgres.migration import ensure_tenant, prepare_schema, warn_of_superuser
+
+        self._planned = 0.0
+        self._pending: list[tuple[str, str, tuple[Any, ...]]] = []
+        self._looked_up: LookedUp = {}
+        self._looked_up_at = 0
+        self._epochs: dict[int, int | None] = {}
+        self._epoch_asked: tuple[int, Cursor] | None = None
+        self.looks = Looks()
+        with self.lock, self._errors():
+            connection = self._connection()
+            prepare_schema(connection, self.path, create=create and not read_only, migrate=not read_only)
+            if create and not read_only:
+                ensure_tenant(connection, self.path)
+            warn_of_superuser(connection, self.path)
+
+    @property
+    def looked_up(self) -> LookedUp:
+        """What was read or written and cannot have changed: kept until the namespace's epoch moves."""
+        if self._epoch_asked is not None:
+            namespace_id, answer = self._epoch_asked
+            self._epoch_asked = None
+            row = answer.fetchone()
+            epoch = None if row is None else row[0]
+            if self._epochs.get(namespace_id) != epoch:
+                self._looked_up.pop(namespace_id, None)
+            self._epochs[namespace_id] = epoch
+        if self._looked_up_at != self.generation:
+            self._looked_up.clear()  # this server may lack what the one before committed last
+            self._looked_up_at = self.generation
+        return self._looked_up
+
+    # ------------------------------------------------------------------------------------------ statements
+
+    def check_key(self, name: str, value: str) -> None:
+        """Refuse a text that is too long for an index. Raises: InputError."""
+        check_key(name, value)
+
+    def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
+        """Run one statement. Inside a transaction its errors may come later, at the latest with the commit."""
+        if self._pending and not self._reads_elsewhere(sql):
+            self._flush()
+        return self._send(sql, parameters)
+
+    def _send(self, sql: str, parameters: tuple[Any, ...]) -> Cursor:
+        connection = self._connection()
+        if time.monotonic() - self._planned > _REPLAN_S:
+            connection.execute("DISCARD PLANS")
+            self._planned = time.monotonic()
+        return connection.execute(translate(sql), parameters, binary=True)
+
+    def _reads_elsewhere(self, sql: str) -> bool:
+        """Whether a statement only reads, and none of the tables that are about to be written."""
+        return sql.startswith("SELECT") and not any(re.search(rf"\b{table}\b", sql) for table, _, _ in self._pending)
+
+    def _write_soon(self, table: str, sql: str, parameters: tuple[Any, ...]) -> None:
+        """Put a write off until somebody could see it, so that all go in one statement: each costs 0.1 ms here."""
+        if any(
+            table == other and not (sql.startswith("INSERT") and before.startswith("UPDATE"))
+            for other, before, _ in self._pending
+        ):
+            self._flush()  # one statement changes a row once
+        self._pending.append((table, sql, parameters))
+
+    def _flush(self) -> None:
+        pending, self._pending = self._pending, []
+        if len(pending) == 1:
+            self._send(*pending[0][1:])
+        elif pending:
+            parts = ", ".join(f"w{number} AS ({sql})" for number, (_, sql, _) in enumerate(pending))
+            self._send(f"WITH {parts} SELECT 1", tuple(value for _, _, values in pending for value in values))
+
+    def _flush_many(self, n_rows: int) -> None:
+        """Send many rows right away: the server writes them while our caller goes on."""
+        if n_rows < _MANY:
+            return
+        from psycopg.generators import send
+
+        self._flush()
+        connection = self._connection()
+        connection.wait(send(connection.pgconn))  # what is larger than the socket's buffer waits with us otherwise
+
+    def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
+        """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
+        if not len(values):
+            return []
+        cursor = self.execute(sql, (*parameters, self._array(values)))
+        return cursor.fetchall() if _READS.match(sql) else []
+
+    def _array(self, values: Sequence[Any]) -> Any:
+        kinds = {int: "integer", float: "real"}
+        kind = kinds.get(type(values[0]))
+        return list(values) if kind is None else self._wire.Numbers(kind, values)
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write new rows, in the column order of `schema.COLUMNS`."""
+        self._write(table, rows, "")
+
+    def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows; a row of the same primary key is replaced."""
+        primary = _TABLES[table].primary
+        places = [COLUMNS[table].index(name) for name in primary]
+        last = {tuple(row[place] for place in places): row for row in rows}
+        changes = ", ".join(f"{name} = excluded.{name}" for name in COLUMNS[table] if name not in primary)
+        self._write(table, list(last.values()), f" ON CONFLICT ({', '.join(primary)}) DO UPDATE SET {changes}")
+
+    def _write(self, table: str, rows: Sequence[tuple[Any, ...]], conflict: str) -> None:
+        columns = [_TABLES[table].column(name) for name in COLUMNS[table]]
+        for start in range(0, len(rows), _BATCH):
+            arrays = self._arrays(table, columns, rows[start : start + _BATCH])
+            marks = ", ".join(f"?::{column.type}[]" for column in columns)
+            names = ", ".join(COLUMNS[table])
+            self._write_soon(table, f"INSERT INTO {table} ({names}) SELECT * FROM unnest({marks}){conflict}", arrays)
+        self._flush_many(len(rows))
+
+    def update(
+        self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Change columns of rows: each row holds their new values, then those of its keys."""
+        names = (*columns, *keys)
+        rows = list({row[len(columns) :]: row for row in rows}.values())
+        declared = [_TABLES[table].column(name) for name in names]
+        changes = ", ".join(f"{name} = new.new_{name}" for name in columns)
+        which = " AND ".join(f"{table}.{name} = new.new_{name}" for name in keys)
+        marks = ", ".join(f"?::{column.type}[]" for column in declared)
+        for start in range(0, len(rows), _BATCH):
+            arrays = self._arrays(table, declared, rows[start : start + _BATCH])
+            self._write_soon(
+                table,
+                f"UPDATE {table} SET {changes} FROM unnest({marks}) "
+                f"AS new ({', '.join(f'new_{name}' for name in names)}) WHERE {which}",
+                arrays,
+            )
+        self._flush_many(len(rows))
+
+    def _arrays(self, table: str, columns: list[Column], rows: Sequence[tuple[Any, ...]]) -> tuple[Any, ...]:
+        arrays = []
+        for column, values in zip(columns, zip(*rows, strict=True), strict=True):
+            if column.name == _KEYS.get(table):
+                for value in values:
+                    check_key(f"{table} id", value)
+            numbers = column.kind in ("integer", "real", "truth")
+            arrays.append(self._wire.Numbers(column.kind, values) if numbers and None not in values else list(values))
+            if column.kind == "real" and type(arrays[-1]) is list:
+                arrays[-1] = [None if value is None else float(value) for value in values]
+        return tuple(arrays)
+
+    # ------------------------------------------------------------------------------------------ transactions
+
+    @contextlib.contextmanager
+    def transaction(self, namespace_id: int | None, *, wait_s: float | None = None) -> Iterator[None]:
+        """All of it or nothing. Holds the namespace's row, so that its writers take turns and number in commit order.
+
+        Raises:
+            StoreBusyError: another writer held the namespace for longer than the lock timeout.
+        """
+        with self.lock:
+            self._check_writable()
+            try:
+                with self._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
+                    if wait_s is not None:
+                        self.execute(f"SET LOCAL lock_timeout = {round(1000 * wait_s)}")
+                    if namespace_id is not None:
+                        take = "UPDATE namespace SET revision = revision + 1 WHERE id = ? RETURNING epoch"
+                        self._epoch_asked = namespace_id, self.execute(take, (namespace_id,))
+                    yield
+            except BaseException:
+                self._looked_up.clear()  # it may name what was rolled back
+                raise
+            finally:
+                self._epoch_asked = None
+
+    def _check_writable(self) -> None:
+        if self.read_only:
+            raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+        if self._inside is not None:
+            raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
+
+    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
+        """Run one statement that commits by itself, in one round trip, and return how many rows it changed."""
+        from psycopg.pq import TransactionStatus
+
+        from seasoned.memory.stores.postgres.error_translation import is_lost
+
+        with self.lock, self._errors():
+            self._check_writable()
+            connection = self._connection()
+            try:
+                n_rows = connection.execute(translate(sql), parameters, binary=True, prepare=True).rowcount
+            except BaseException as error:
+                if connection.info.transaction_status != TransactionStatus.IDLE:
+                    self._drop()
+                if is_lost(error):
+                    raise self._unknown_outcome(error) from error
+                raise
+            self._wrote = True
+            return n_rows
+
+    def waiting(self, namespace_id: int) -> list[int]:
+        """Return the numbers of what has arrived, upwards."""
+        rows = self.execute(
+            "SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal >= ? AND ordinal < 0 ORDER BY ordinal",
+            (namespace_id, self.looks.begin(self.generation, namespace_id)),
+        )
+        return [row[0] for row in rows.fetchall()]
+
+    def look_anew(self, namespace_id: int) -> None:
+        """Have the next look for arrivals begin at the first number."""
+        self.looks.forget(self.generation, namespace_id)
+
+    def hold_arrivals(self, namespace_id: int) -> None:
+        """Wait for what is just arriving, and let nothing more arrive until this transaction of the namespace ends."""
+        self.execute("SELECT id FROM namespace WHERE id = ? FOR UPDATE", (namespace_id,)).fetchall()
+
+    def lacks_rights(self, error: Exception) -> bool:
+        """Whether an error says that this role may not do what was asked."""
+        return getattr(error.__cause__, "sqlstate", None) == "42501"
+
+    def _unknown_outcome(self, error: BaseException) -> StoreError:
+        from seasoned.memory.stores.postgres.error_translation import UNKNOWN_OUTCOME
+
+        return StoreError(
+            f"{self.path}: the connection was lost while committing ({' '.join(str(error).split())})",
+            UNKNOWN_OUTCOME,
+            "Do it again under the same id: what is stored already is left alone.",
+        )
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several reads of one and the same committed state."""
+        with self.lock:
+            if self._inside is not None:
+                with self._errors():
+                    yield
+                return
+            with self._block("snapshot", "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"):
+                yield
+
+    @contextlib.contextmanager
+    def _block(self, kind: str, begin: str) -> Iterator[None]:
+        """Run from BEGIN to COMMIT, in a pipeline: what fetches nothing waits for nothing."""
+        from seasoned.memory.stores.postgres.error_translation import is_lost
+
+        with self._errors():
+            connection = self._connection()
+            self._inside, self._owner = kind, threading.get_ident()
+            committing = False
+            try:
+                with connection.pipeline():
+                    connection.execute(begin)
+                    yield
+                    self._flush()
+                    committing = True
+                    ended = self._connection().execute("COMMIT")
+                if ended.statusmessage != "COMMIT":
+                    raise StoreError(  # noqa: TRY301
+                        f"{self.path}: {ended.statusmessage}", "the transaction failed", "Try again."
+                    )
+                self._wrote |= kind == "transaction"
+            except BaseException as error:
+                self._pending.clear()
+                self._undo(connection)
+                if committing and kind == "transaction" and is_lost(error):
+                    raise self._unknown_outcome(error) from error
+                raise
+            finally:
+                self._inside = None
+
+    def _undo(self, connection: psycopg.Connection[Any]) -> None:
+        """Roll back; a connection that cannot even do that is left, and the server rolls back by itself."""
+        if self._live is not connection:
+            return
+        from psycopg.pq import TransactionStatus
+
+        try:
+            if connection.info.transaction_status == TransactionStatus.IDLE:  # it failed to begin, or to commit
+                self._drop()
+                return
+            connection.rollback()  # which also forgets statements whose preparing was skipped
+        except Exception:  # the one that led here is the one to tell of
+            self._drop()
+        except BaseException:
+            self._drop()
+            raise
+
+    def version(self, namespace_id: int) -> Version:
+        """Its mark changes whenever what is derived does, by whomever. One round trip, one row."""
+        with self.lock, self._errors():
+            self._connection()  # a lost one is replaced, and then nothing is known any more
+            generation = self.generation
+            begun = self.looks.begin(generation, namespace_id)
+            row = self.execute(VERSION, (namespace_id, begun, namespace_id)).fetchone()
+            if row is None:
+                return Version(None, generation=generation)
+            revision, epoch, waiting, snapshot, standby = row
+            numbers = numbers_of(snapshot, standby=standby)
+            if self._inside != "transaction":  # which may be rolled back, with what it folded
+                self.looks.ended(generation, namespace_id, begun, waiting, numbers.settled)
+        mark = generation, revision, epoch
+        return Version(mark, waiting, generation, numbers.settled, numbers.reached, numbers.late)
+
+    # ------------------------------------------------------------------------------------------ the whole
+
+    def problems(self) -> list[str]:
+        """Return what PostgreSQL finds wrong with the tables."""
+        from seasoned.memory.stores.postgres.migration import find_problems
+
+        return find_problems(self._connection())
+
+    def compact(self) -> None:
+        """Let PostgreSQL give free space back: `VACUUM FULL` as the tables' owner, `VACUUM` where that is refused."""
+        with self.lock, self._errors():
+            if self.read_only:
+                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            connection = self._connection()
+            owned = connection.execute(
+                "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_catalog.pg_class "
+                "WHERE relnamespace = 'seasoned'::regnamespace AND relkind IN ('r', 'p')"
+            ).fetchone()
+            how = "VACUUM (FULL, ANALYZE)" if owned and owned[0] else "VACUUM"
+            for name in _TABLES:
+                connection.execute(f"{how} {name}")
+
+    def size_bytes(self) -> int | None:
+        """Return how large the tables are with their indexes, those of all tenants together."""
+        row = self.execute(
+            "SELECT sum(pg_total_relation_size(oid)) FROM pg_catalog.pg_class "
+            "WHERE relnamespace = 'seasoned'::regnamespace AND relkind = 'r'"
+        ).fetchone()
+        return int(row[0])

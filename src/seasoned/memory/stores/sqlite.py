@@ -1,0 +1,372 @@
+"""One SQLite file as a store: opening it safely, and its transactions."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from seasoned import sqlite_connection
+from seasoned.errors import (
+    ForeignStoreError,
+    InputError,
+    IntegrityError,
+    NewerStoreError,
+    NotFoundError,
+    ReadOnlyStoreError,
+    StoreBusyError,
+    StoreError,
+    excerpt,
+)
+from seasoned.memory.stores.base import LookedUp, Version
+from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
+from seasoned.memory.values.content_hash import text_digest
+
+__all__ = ["SqliteStore", "check_ours"]
+
+_CACHE_KIB = 16 * 1024  # a batch changes pages all over the indexes; what does not fit is written more than once
+_MAX_MARKS = 500  # SQLite binds a limited number of values to one statement
+_T = TypeVar("_T")
+
+
+def _store_errors(path: str) -> contextlib.AbstractContextManager[None]:
+    """Turn SQLite's errors into ours."""
+    return sqlite_connection.store_errors(path, "Restore a backup, or export what `sqlite3 .recover` saves.")
+
+
+def check_ours(path: str, application: int, version: int) -> None:
+    """Refuse a file that is not a store of ours, or is newer than we are, by what its header says.
+
+    Raises:
+        ForeignStoreError, NewerStoreError: it is left as it was.
+    """
+    if application != APPLICATION_ID:
+        raise ForeignStoreError(
+            f"{path}: an SQLite file with application id {application:#x}",
+            f"a seasoned store has {APPLICATION_ID:#x}",
+            "Choose another path; this file was left as it is.",
+        )
+    if version > SCHEMA_VERSION:
+        raise NewerStoreError(
+            f"{path}: schema {version}",
+            f"this seasoned reads schemas up to {SCHEMA_VERSION}",
+            "Upgrade seasoned; the file was left as it is.",
+        )
+
+
+class SqliteStore(sqlite_connection.Connection):
+    """A connection to one store. Safe to share between threads; a forked child opens its own connection.
+
+    Args:
+        path: a file, or ":memory:".
+        create: make the file if it does not exist.
+        read_only: refuse every write.
+        synchronous: SQLite's setting; FULL means that what was committed survives a power cut.
+    """
+
+    own = "TRUE"
+    derives_later = False
+
+    def __init__(
+        self, path: str | os.PathLike[str], *, create: bool, read_only: bool, synchronous: str = "FULL"
+    ) -> None:
+        if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+            raise InputError(f"path = {excerpt(path)}", "a path is a str or a Path, without NUL", "Name a file.")
+        super().__init__(str(os.fspath(path)))
+        self.read_only = read_only
+        self.writes = 0
+        self.looked_up: LookedUp = {}
+        self._epochs: dict[int, int] = {}
+        self._synchronous = synchronous
+        self._frozen: tuple[int, ...] | None = None
+        if self.file is not None:
+            file = Path(self.path)
+            if file.is_dir():
+                raise ForeignStoreError(f"{file} is a folder", "a memory must be a file", "Name a file in it.")
+            if not file.exists() and (read_only or not create):
+                raise NotFoundError(
+                    f"{file}", "this memory does not exist", "Check the path, or record an episode first."
+                )
+            if not file.parent.is_dir():
+                raise StoreError(f"{file.parent}", "the folder of a memory must exist", "Make it first.")
+            _refuse_lonely_log(Path(self.file))
+        with self.lock, _store_errors(self.path):
+            self.check_open()
+
+    def _open(self) -> sqlite3.Connection:
+        # A file that vanished since is missed, not made anew.
+        mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
+        self.looked_up.clear()  # another file may lie there now
+        self._frozen = None
+        if self.file is not None and self.read_only and _is_closed_for_us(Path(self.file)):
+            mode += "&immutable=1"  # SQLite would want to make a file beside it
+            self._frozen = _signature(Path(self.file))
+        connection = sqlite3.connect(
+            self.path if self.file is None else f"{Path(self.file).as_uri()}?mode={mode}",
+            uri=self.file is not None,
+            timeout=sqlite_connection.BUSY_TIMEOUT_S,
+            isolation_level=None,
+            check_same_thread=False,
+        )
+        try:
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        return connection
+
+    def _prepare(self, connection: sqlite3.Connection) -> None:
+        new = self._check_ownership(connection)
+        if not self.read_only:
+            _retry_busy(connection, "PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {self._synchronous}")
+        connection.execute("PRAGMA foreign_keys = ON")
+        connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+        connection.create_function("octet_length", 1, _octet_length, deterministic=True)  # SQLite has it from 3.43
+        connection.execute("PRAGMA secure_delete = ON")  # what was erased is overwritten with zeros
+        if new or _pragma(connection, "user_version") < SCHEMA_VERSION:
+            self._migrate(connection)
+
+    def _check_ownership(self, connection: sqlite3.Connection) -> bool:
+        """Return whether the file is new. Nothing is written before the file is known to be ours."""
+        connection.execute("BEGIN")  # one look: another process may be making the store right now
+        try:
+            tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
+            application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
+        finally:
+            connection.execute("COMMIT")
+        if not tables and application == 0 and version == 0:
+            return True
+        check_ours(self.path, application, version)
+        return False
+
+    def _migrate(self, connection: sqlite3.Connection) -> None:
+        if self.read_only:
+            raise ReadOnlyStoreError(
+                f"{self.path}: schema {_pragma(connection, 'user_version')}",
+                f"schema {SCHEMA_VERSION} is needed, and migrating writes",
+                "Run `seasoned memory migrate` on it, or open it once for writing.",
+            )
+        connection.create_function("text_digest", 1, text_digest, deterministic=True)
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            # Another process may have migrated while this one waited for the lock.
+            for version in range(_pragma(connection, "user_version"), SCHEMA_VERSION):
+                for statement in MIGRATIONS[version].split(";\n"):
+                    if statement.strip():
+                        connection.execute(statement)
+                connection.execute(f"PRAGMA user_version = {version + 1}")
+            connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+            connection.execute("COMMIT")
+        except BaseException:
+            connection.execute("ROLLBACK")
+            raise
+
+    def check_open(self) -> None:
+        """Raise StoreError if the store was closed."""
+        with self.lock:
+            _ = self.connection
+
+    def check_key(self, name: str, value: str) -> None:
+        """Any text is a key in a file."""
+
+    def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        """Run one statement, inside a transaction or a snapshot."""
+        return self.connection.execute(sql, parameters)
+
+    def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
+        """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
+        rows: list[Any] = []
+        for start in range(0, len(values), _MAX_MARKS):
+            chunk = values[start : start + _MAX_MARKS]
+            marks = f"({', '.join('?' * len(chunk))})"
+            rows += self.connection.execute(sql.replace("{values}", marks), (*parameters, *chunk)).fetchall()
+        return rows
+
+    def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write new rows, in the column order of `schema.COLUMNS`."""
+        self._write("INSERT", table, rows)
+
+    def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        """Write rows; a row of the same primary key is replaced."""
+        self._write("INSERT OR REPLACE", table, rows)
+
+    def _write(self, verb: str, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        columns = COLUMNS[table]
+        marks = ", ".join("?" * len(columns))
+        self.connection.executemany(f"{verb} INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+
+    def update(
+        self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
+    ) -> None:
+        """Change columns of rows: each row holds their new values, then those of its keys."""
+        changes, which = ", ".join(f"{name} = ?" for name in columns), " AND ".join(f"{name} = ?" for name in keys)
+        self.connection.executemany(f"UPDATE {table} SET {changes} WHERE {which}", rows)
+
+    @contextlib.contextmanager
+    def transaction(self, namespace_id: int | None, *, wait_s: float | None = None) -> Iterator[None]:
+        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end.
+
+        For the lock everybody waits alike, whatever `wait_s` says.
+        """
+        with self.lock, _store_errors(self.path):
+            self.check_open()
+            if self.read_only:
+                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            if self.in_transaction():
+                raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
+            try:
+                self.execute("BEGIN IMMEDIATE")
+                if namespace_id is not None:
+                    self._take(namespace_id)
+                yield
+                self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
+                self.execute("COMMIT")
+            except BaseException:
+                self.looked_up.clear()  # it may name what was rolled back
+                if self.in_transaction():
+                    self.execute("ROLLBACK")
+                raise
+
+    def _take(self, namespace_id: int) -> None:
+        """Move a namespace's revision, and forget what was looked up in it if something was taken away since."""
+        row = self.execute(
+            "UPDATE namespace SET revision = revision + 1 WHERE id = ? RETURNING epoch", (namespace_id,)
+        ).fetchall()
+        for (epoch,) in row:
+            if self._epochs.get(namespace_id) != epoch:
+                self.looked_up.pop(namespace_id, None)
+            self._epochs[namespace_id] = epoch
+
+    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
+        """Run one statement in a transaction of its own, and return how many rows it changed."""
+        with self.transaction(None):
+            return int(self.execute(sql, parameters).rowcount)
+
+    def waiting(self, namespace_id: int) -> list[int]:
+        """Nothing waits: what is added to a file is derived at once."""
+        return []
+
+    def look_anew(self, namespace_id: int) -> None:
+        """Nothing arrives."""
+
+    def hold_arrivals(self, namespace_id: int) -> None:
+        """Nobody else writes during a transaction."""
+
+    def lacks_rights(self, error: Exception) -> bool:
+        """Whether an error says that this user may not do what was asked: a file has no such rights."""
+        return False
+
+    @contextlib.contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Several reads of one and the same committed state."""
+        with self.lock, _store_errors(self.path):
+            if self.in_transaction():
+                yield
+                return
+            if self._has_moved():
+                self.park()  # and read what it is now
+            try:
+                self.execute("BEGIN")
+                yield
+            finally:
+                if self.in_transaction():
+                    self.execute("COMMIT")
+            if self._has_moved():
+                raise StoreBusyError(
+                    f"{self.path} was written while it was read",
+                    "where nothing can be written, SQLite takes no lock for reading",
+                    "Ask again.",
+                )
+
+    def _has_moved(self) -> bool:
+        """Whether the file that was opened as one that nobody changes was changed."""
+        return self._frozen is not None and self.file is not None and _signature(Path(self.file)) != self._frozen
+
+    def version(self, namespace_id: int) -> Version:
+        """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
+        data_version = self.execute("PRAGMA data_version").fetchone()[0]
+        return Version((data_version, self.writes, self.generation))  # SQLite counts per connection
+
+    def retrying(self, attempt: Callable[[], _T]) -> _T:
+        """Run it: a file is there or it is not."""
+        return attempt()
+
+    def problems(self) -> list[str]:
+        """Return what SQLite finds wrong with the file."""
+        found = [str(row[0]) for row in self.execute("PRAGMA integrity_check").fetchall()]
+        broken = self.execute("PRAGMA foreign_key_check").fetchall()
+        dangling = [f"{len(broken)} rows refer to rows that do not exist"] if broken else []
+        return [f"SQLite says {problem!r}" for problem in found if problem != "ok"] + dangling
+
+    def size_bytes(self) -> int | None:
+        """Return how large the file is, with what is still in its log."""
+        row = self.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
+        return int(row[0])
+
+    def compact(self) -> None:
+        """Write the file anew without free pages, and empty its log."""
+        with self.lock, _store_errors(self.path):
+            self.check_open()
+            if self.read_only:
+                raise ReadOnlyStoreError(self.path, "it was opened read-only", "Open it for writing.")
+            self.execute("VACUUM")
+            deadline = time.monotonic() + sqlite_connection.BUSY_TIMEOUT_S
+            while self.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
+                if time.monotonic() > deadline:
+                    raise StoreBusyError(
+                        f"{self.path}: another process reads an old snapshot",
+                        "the log is emptied when nobody needs it",
+                        "End that process, then compact again.",
+                    )
+                time.sleep(0.05)
+
+
+def _log_bytes(file: Path) -> int:
+    log = file.with_name(f"{file.name}-wal")
+    return log.stat().st_size if log.exists() else 0
+
+
+def _signature(file: Path) -> tuple[int, ...]:
+    stat = file.stat()
+    return stat.st_ino, stat.st_size, stat.st_mtime_ns, _log_bytes(file)
+
+
+def _is_closed_for_us(file: Path) -> bool:
+    """Whether nobody has it open, and it lies where we cannot write. Others may: see `_has_moved`."""
+    return file.exists() and not os.access(file.parent, os.W_OK) and not _log_bytes(file)
+
+
+def _refuse_lonely_log(file: Path) -> None:
+    """SQLite deletes the log beside a file that is empty or gone, and with it whatever was committed last."""
+    if _log_bytes(file) and not (file.exists() and file.stat().st_size):
+        raise IntegrityError(
+            f"{file} is empty or gone, and its log {file.name}-wal is not",
+            "a store is its file and its log together",
+            "Put the file back beside its log; or restore a backup, and move the log away.",
+        )
+
+
+def _octet_length(value: str | bytes) -> int:
+    return len(value.encode() if isinstance(value, str) else value)
+
+
+def _pragma(connection: sqlite3.Connection, name: str) -> int:
+    return int(connection.execute(f"PRAGMA {name}").fetchone()[0])
+
+
+def _retry_busy(connection: sqlite3.Connection, sql: str) -> None:
+    """Run a statement for which SQLite does not call its busy handler, while another process prepares the file."""
+    deadline = time.monotonic() + sqlite_connection.BUSY_TIMEOUT_S
+    while True:
+        try:
+            connection.execute(sql)
+            return
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)

@@ -1,0 +1,1 @@
+"""Transfer: export, import and merge of namespaces."""

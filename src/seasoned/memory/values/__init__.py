@@ -1,0 +1,1 @@
+"""Values of the memory: events, selections, hashes, limits."""

@@ -1,0 +1,159 @@
+"""Which episodes or events are meant: by id, by provenance, by time of storage."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import InputError
+from seasoned.memory.values.content_hash import digest
+from seasoned.types import check_finite, check_text
+
+__all__ = ["Quarantine", "Selection"]
+
+_OF_EPISODES = ("episode", "task", "model", "policy", "arm", "subject")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """What a quarantine sets aside: everything that all of the given values fit.
+
+    With `source`: feedback of that source, and the answers that it has made. With `episode`, `task`, `model`, `policy`,
+    `arm` or `subject`: episodes. With a time window alone: both.
+
+    Args:
+        episode: an episode's id.
+        source: who gave feedback (`human`, `judge`, ...).
+        task, model, policy, arm, subject: as recorded with the episode.
+        since: stored at this time or later, in seconds since 1970.
+        until: stored before this time, likewise.
+
+    Raises:
+        InputError: nothing is given; or feedback and episodes at once; or a value breaks a rule.
+
+    Example:
+        >>> Selection(subject="customer-17").covers_episode("e1", {"subject": "customer-17"}, created_at=0.0)
+        True
+    """
+
+    episode: str | None = None
+    source: str | None = None
+    task: str | None = None
+    model: str | None = None
+    policy: str | None = None
+    arm: str | None = None
+    subject: str | None = None
+    since: float | None = None
+    until: float | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("source", *_OF_EPISODES):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
+        for name in ("since", "until"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, check_finite(name, getattr(self, name)))
+        if not self.record():
+            raise InputError("nothing is selected", "a selection must name an episode, a source or a time", "Name one.")
+        if self.source is not None and self._of_episodes():
+            raise InputError(
+                f"source and {', '.join(self._of_episodes())}",
+                "a source selects feedback, the others select episodes",
+                "Select them one after the other.",
+            )
+        if self.since is not None and self.until is not None and self.since >= self.until:
+            raise InputError(
+                f"since {self.since} until {self.until}", "a window must begin before it ends", "Exchange the two."
+            )
+
+    @classmethod
+    def from_text(cls, text: str) -> Selection:
+        """Return the selection that `text` gave."""
+        return _parsed(text)
+
+    def text(self) -> str:
+        """Return the selection as it is stored: canonical JSON."""
+        return canonical_json(self.record())
+
+    def record(self) -> dict[str, Any]:
+        """Return the given values."""
+        return {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
+
+    def _of_episodes(self) -> dict[str, str]:
+        given = self.record()
+        return {name: given[name] for name in _OF_EPISODES if name in given}
+
+    def _in_window(self, at: float) -> bool:
+        return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
+
+    def covers_episode(self, episode_id: str, provenance: dict[str, Any], created_at: float) -> bool:
+        """Whether it selects an episode with this id and these values, stored at that time."""
+        if self.episode is not None and self.episode != episode_id:
+            return False  # asked of every quarantine for every episode that comes in: the cheapest question first
+        if self.source is not None or not self._in_window(created_at):
+            return False
+        known = {**provenance, "episode": episode_id}
+        return all(known.get(name) == value for name, value in self._of_episodes().items())
+
+    def covers_event(self, source: str, created_at: float) -> bool:
+        """Whether it selects feedback of this source, given at that time."""
+        if self._of_episodes() or not self._in_window(created_at):
+            return False
+        return self.source is None or self.source == source
+
+    def episode_condition(self) -> tuple[str, list[Any]]:
+        """Return an SQL condition on the table `episode` and its values."""
+        if self.source is not None:
+            return "1 = 0", []
+        columns = {"episode": "id"}
+        conditions = [f"{columns.get(name, name)} = ?" for name in self._of_episodes()]
+        return self._windowed(conditions, list(self._of_episodes().values()))
+
+    def event_condition(self) -> tuple[str, list[Any]]:
+        """Return an SQL condition on the table `feedback` and its values."""
+        if self._of_episodes():
+            return "1 = 0", []
+        return self._windowed(*((["source = ?"], [self.source]) if self.source is not None else ([], [])))
+
+    def _windowed(self, conditions: list[str], values: list[Any]) -> tuple[str, list[Any]]:
+        for name, sign in (("since", ">="), ("until", "<")):
+            if getattr(self, name) is not None:
+                conditions.append(f"created_at {sign} ?")
+                values.append(getattr(self, name))
+        return " AND ".join(conditions), values
+
+
+_FIELDS = tuple(field.name for field in fields(Selection))
+
+
+@lru_cache(1 << 16)
+def _parsed(text: str) -> Selection:
+    """Return a selection: frozen, so that one object serves all who read the same text."""
+    return Selection(**json.loads(text))
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """What was set aside, why and when; `lifted_at` says when that ended."""
+
+    id: str
+    selection: Selection
+    reason: str
+    created_at: float
+    lifted_at: float | None = None
+
+    def record(self) -> dict[str, Any]:
+        """Return what was decided, without what later happened to it."""
+        return {
+            "id": self.id,
+            "selection": self.selection.record(),
+            "reason": self.reason,
+            "created_at": self.created_at,
+        }
+
+    def digest(self) -> bytes:
+        """Return the hash of what was decided."""
+        return digest("quarantine", self.record())

@@ -1,0 +1,1 @@
+"""Writing: episodes, interning, evidence views, feedback, notes, quarantine."""

@@ -1,0 +1,247 @@
+"""How episodes enter a namespace, and how it is encoded anew; inside a transaction of the caller."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import EpisodeConflictError, InputError, excerpt
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.values.content_hash import digest, episode_record
+from seasoned.memory.writing.evidence_views import Deriver, Evidences, Moves, PlacedSteps, View
+from seasoned.memory.writing.exclusions import PROVENANCE, Suspects, active_selections
+from seasoned.memory.writing.interning import Interner, StateKeys
+from seasoned.protocols import StateEncoder
+from seasoned.types import Episode
+
+__all__ = ["Timed", "Writer", "active_selections", "with_id"]
+
+Timed = tuple[Episode, float | None]
+"""An episode and when it was stored; None for now."""
+
+New = tuple[Episode, float, bytes]
+"""An episode that is not stored, its time and its hash."""
+
+
+_LOOKED_UP = 1000
+_BATCH = 250
+
+
+def with_id(episode: Episode) -> Episode:
+    """Return the episode, named: what has an id may be written twice without harm."""
+    if episode.id is not None:
+        return episode
+    return Episode(
+        episode.task,
+        episode.steps,
+        uuid.uuid4().hex,
+        episode.final_state,
+        episode.ending,
+        episode.model,
+        episode.policy,
+        episode.arm,
+        episode.subject,
+    )
+
+
+def _states(new: Sequence[New]) -> list[str]:
+    """Return the states episode by episode: how they are numbered does not depend on what is written together."""
+    states: list[str] = []
+    for episode, _, _ in new:
+        states += (step.state for step in episode.steps)
+        if episode.final_state is not None:
+            states.append(episode.final_state)
+    return states
+
+
+class Writer:
+    """Writes to one namespace of one store."""
+
+    def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._encoder = encoder
+        self._texts = Interner(store, namespace_id, encoder)
+        self._derive = Deriver(store, namespace_id)
+
+    def add(self, episodes: Sequence[Timed]) -> int:
+        """Store named episodes with everything derived from them, and return how many were not stored already."""
+        parts = range(0, len(episodes), _LOOKED_UP)
+        moved: Moves = defaultdict(Counter)
+        n_new = sum(self._add(episodes[start : start + _LOOKED_UP], moved) for start in parts)
+        self._derive.count(moved)
+        return n_new
+
+    def _add(self, episodes: Sequence[Timed], moved: Moves) -> int:
+        texts = self._texts
+        counters, views = texts.ask(), self._derive.ask_views()
+        # No answer was fetched yet: PostgreSQL may still be writing what came before.
+        contents = [(str(episode.id), digest("episode", episode_record(episode))) for episode, _ in episodes]
+        new = self._unknown(episodes, contents)
+        if not new:
+            return 0
+        texts.load(counters)
+        every_view = views.fetchall()
+        suspects = Suspects(self._store, self._ns, None if texts.counters["quarantines"] else ())
+        foreseen = texts.foresee(_states(new))
+        for start in range(0, len(new), _BATCH):
+            placed, known = self._write(new[start : start + _BATCH], foreseen, suspects, every_view)
+            self._derive.add(placed, known, moved)
+        return len(new)
+
+    def _write(
+        self, new: Sequence[New], foreseen: StateKeys, suspects: Suspects, views: Sequence[View]
+    ) -> tuple[list[PlacedSteps], Evidences]:
+        """Store episodes, and return where they are, with the evidence that is known there."""
+        texts = self._texts
+        steps = [step for episode, _, _ in new for step in episode.steps]
+        states = texts.states(_states(new), foreseen)
+        actions = texts.actions(step.action for step in steps)
+        prior_of = {id(step): canonical_json(dict(step.prior)) for step in steps if step.prior is not None}
+        priors = texts.priors(prior_of.values())
+        episode_rows: list[tuple[Any, ...]] = []
+        step_rows: list[tuple[Any, ...]] = []
+        placed: list[PlacedSteps] = []
+        last_visits: dict[int, int] = {}
+        silent = suspects.silent_among((str(episode.id), episode.arm) for episode, _, _ in new)
+        for episode, created_at, content in new:
+            ordinal = texts.next("episodes")
+            final = None if episode.final_state is None else states[episode.final_state][0]
+            episode_rows.append(
+                (
+                    self._ns,
+                    ordinal,
+                    episode.id,
+                    episode.task,
+                    episode.ending,
+                    len(episode.steps),
+                    final,
+                    episode.model,
+                    episode.policy,
+                    episode.arm,
+                    episode.subject,
+                    created_at,
+                    content,
+                )
+            )
+            provenance = {name: getattr(episode, name) for name in PROVENANCE}
+            aside = episode.id in silent or suspects.covers_episode(str(episode.id), provenance, created_at)
+            live = episode.ending != "aborted" and not aside
+            groups = []
+            for index, step in enumerate(episode.steps):
+                visit = ordinal << STEP_BITS | index
+                (state_id, set_id), (action_id, key_id) = states[step.state], actions[step.action]
+                prior = priors[prior_of[id(step)]] if id(step) in prior_of else None
+                step_rows.append(
+                    (self._ns, visit, state_id, set_id, action_id, step.reward, 0.0, step.propensity, prior, live)
+                )
+                groups.append((set_id, key_id))
+                if live:
+                    last_visits[set_id] = visit
+            if live:
+                placed.append((ordinal, groups, [step.reward for step in episode.steps]))
+        known = self._derive.known(views, placed, new_sets=texts.new_sets)
+        texts.save(last_visits)
+        self._store.insert("episode", episode_rows)
+        self._store.insert("step", step_rows)
+        return placed, known
+
+    def _unknown(self, episodes: Sequence[Timed], contents: Sequence[tuple[str, bytes]]) -> list[New]:
+        """Return those that are not stored, each with its time and its hash.
+
+        Raises:
+            EpisodeConflictError: an id is stored, or given twice, with different contents.
+        """
+        known: dict[str, bytes] = dict(
+            self._store.execute_in(
+                "SELECT id, digest FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
+                (self._ns,),
+                list(dict(contents)),
+            )
+        )
+        new = []
+        for (episode, created_at), (episode_id, content) in zip(episodes, contents, strict=True):
+            if len(episode.steps) > MAX_STEPS:
+                raise InputError(f"{len(episode.steps)} steps", f"an episode has at most {MAX_STEPS}", "Split it.")
+            if episode_id not in known:
+                new.append((episode, time.time() if created_at is None else created_at, content))
+            if known.setdefault(episode_id, content) != content:
+                raise EpisodeConflictError(
+                    f"episode {excerpt(episode_id)} is stored with other content",
+                    "one id names one episode",
+                    "Use another id, or leave the id to the memory.",
+                )
+        return new
+
+    # ------------------------------------------------------------------------------------------ views
+
+    def ensure_view(self, gamma: float, decay: float) -> int:
+        """Return the id of the view with this discount and decay; gather it from all episodes if it is new."""
+        row = self._store.execute(
+            "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", (self._ns, gamma, decay)
+        ).fetchone()
+        if row:
+            return int(row[0])
+        self._texts.load()
+        view_id = self._texts.next("views")
+        self._store.insert("view", [(self._ns, view_id, gamma, decay)])
+        self._texts.save()
+        self._derive.fill((view_id, gamma, decay))
+        return view_id
+
+    def reindex(self) -> None:
+        """Encode every state again with this writer's encoder, and gather every view again."""
+        views = self._derive.views()
+        for table in ("value", "evidence", "distribution", "view"):
+            self._store.execute(f"DELETE FROM {table} WHERE namespace_id = ?", (self._ns,))
+        old_sets = [row[0] for row in self._rows("SELECT id FROM feature_set WHERE namespace_id = ?")]
+        # The digests make way for the new sets'; the rows stay until nothing refers to them.
+        self._store.update(
+            "feature_set",
+            ("digest", "last_visit"),
+            ("namespace_id", "id"),
+            [(b"old %d" % set_id, None, self._ns, set_id) for set_id in old_sets],
+        )
+        self._store.execute("DELETE FROM token WHERE namespace_id = ?", (self._ns,))
+        self._store.looked_up.clear()
+        removed = json.loads(self._rows("SELECT removed FROM namespace WHERE id = ?")[0][0])
+        removed["feature_sets"] = removed.get("feature_sets", 0) + len(old_sets)
+        removed.pop("tokens", None)
+        self._store.execute(
+            "UPDATE namespace SET encoder = ?, tokens = 0, views = 0, epoch = epoch + 1, removed = ? WHERE id = ?",
+            (self._encoder.identity, canonical_json(removed), self._ns),
+        )
+        self._texts.load()
+        states = self._rows("SELECT id, text FROM state WHERE namespace_id = ? ORDER BY id")
+        sets = self._texts.feature_sets([text for _, text in states])
+        self._texts.save()
+        self._store.update(
+            "state",
+            ("set_id",),
+            ("namespace_id", "id"),
+            [(set_id, self._ns, id_) for (id_, _), set_id in zip(states, sets, strict=True)],
+        )
+        self._store.execute(
+            "UPDATE step SET set_id = (SELECT state.set_id FROM state WHERE state.namespace_id = step.namespace_id "
+            "AND state.id = state_id) WHERE namespace_id = ?",
+            (self._ns,),
+        )
+        self._store.execute_in(
+            "DELETE FROM feature_set WHERE namespace_id = ? AND id IN {values}", (self._ns,), old_sets
+        )
+        self._store.execute(
+            "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
+            "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) WHERE namespace_id = ?",
+            (self._ns,),
+        )
+        for _, gamma, decay in views:
+            self.ensure_view(gamma, decay)
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()

@@ -1,0 +1,261 @@
+"""What follows from the steps: returns, evidence and its distribution, for each view (a discount and a decay).
+
+Every function runs inside one transaction of the caller.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Sequence
+from itertools import groupby
+from typing import Any
+
+from seasoned.core import discounted_returns
+from seasoned.memory.stores.base import Cursor, Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+
+__all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
+
+View = tuple[int, float, float]
+"""The id of a view, its discount and its decay."""
+
+Group = tuple[int, int]
+"""A distinct state and an action: set id and key id."""
+
+PlacedSteps = tuple[int, list[Group], list[float]]
+"""An episode's ordinal, the group of each of its steps, and the reward of each."""
+
+Sums = tuple[int, float, float, float, int]
+"""A row of evidence: count, weight, total, squares, and the ordinal as of which they are weighted."""
+
+Evidences = dict[View, dict[Group, Sums]]
+"""Rows of evidence, by view."""
+
+Moves = defaultdict[int, Counter[float]]
+"""By view, by how much each count in the distribution of means changes."""
+
+_BATCH = 20_000
+_ASKED = 64
+
+
+def histogram_bin(mean: float) -> float:
+    """Return the value under which a mean return is counted: rounded to three significant digits (0.5 % at most)."""
+    return float(f"{mean:.2e}")
+
+
+class Deriver:
+    """Keeps the views of one namespace true."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+
+    def views(self) -> list[View]:
+        """Return every view."""
+        return self.ask_views().fetchall()
+
+    def ask_views(self) -> Cursor:
+        """Ask for every view; the answer is fetched when it is needed."""
+        return self._store.execute("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id", (self._ns,))
+
+    def known(self, views: Sequence[View], episodes: Sequence[PlacedSteps], *, new_sets: Collection[int]) -> Evidences:
+        """Return the evidence at the states of these episodes, by view; there is none yet at the `new_sets`."""
+        set_ids = {set_id for _, placed, _ in episodes for set_id, _ in placed if set_id not in new_sets}
+        return {view: self._evidence(view[0], set_ids) for view in views}
+
+    def add(self, episodes: Sequence[PlacedSteps], known: Evidences, moved: Moves) -> None:
+        """Add the returns of new live episodes to the views; it adds to `moved` what to `count` at the end."""
+        for view, evidence in known.items():
+            moved[view[0]].update(self._gather(view, episodes, evidence))
+
+    def count(self, moved: Moves) -> None:
+        """Bring the distributions up to the evidence."""
+        for view_id, changes in moved.items():
+            self._count(view_id, changes)
+
+    def fill(self, view: View) -> None:
+        """Gather a new view from all live episodes."""
+        rows = self._store.execute(
+            "SELECT visit, reward + feedback, set_id, key_id FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND live ORDER BY visit",
+            (self._ns,),
+        ).fetchall()
+        batch: list[PlacedSteps] = []
+        moved: Moves = defaultdict(Counter)
+        n_steps = 0
+        for ordinal, steps in groupby(rows, key=lambda row: row[0] >> STEP_BITS):
+            taken = list(steps)
+            batch.append((ordinal, [(row[2], row[3]) for row in taken], [row[1] for row in taken]))
+            n_steps += len(taken)
+            if n_steps >= _BATCH:
+                self.add(batch, self.known([view], batch, new_sets=()), moved)
+                batch, n_steps = [], 0
+        self.add(batch, self.known([view], batch, new_sets=()), moved)
+        self.count(moved)
+
+    def _gather(self, view: View, episodes: Sequence[PlacedSteps], known: dict[Group, Sums]) -> Counter[float]:
+        view_id, gamma, decay = view
+        sums: dict[Group, Sums] = {}
+        values: list[tuple[Any, ...]] = []
+        for ordinal, placed, rewards in episodes:
+            first = ordinal << STEP_BITS
+            for index, (group, return_) in enumerate(
+                zip(placed, discounted_returns(rewards, gamma).tolist(), strict=True)
+            ):
+                values.append((self._ns, view_id, first + index, return_))
+                count, weight, total, squares, at = sums.get(group) or known.get(group) or (0, 0.0, 0.0, 0.0, ordinal)
+                fade = decay ** (ordinal - at)
+                sums[group] = (
+                    count + 1,
+                    fade * weight + 1.0,
+                    fade * total + return_,
+                    fade * squares + return_ * return_,
+                    ordinal,
+                )
+        self._store.insert("value", values)
+        return self._put(view_id, known, sums)
+
+    def regather(self, view: View, groups: Collection[Group]) -> None:
+        """Sum some groups anew; adding a difference would leave the rounding of a huge reward behind."""
+        view_id, _, decay = view
+        actions: defaultdict[int, list[int]] = defaultdict(list)
+        for set_id, key_id in groups:
+            actions[set_id].append(key_id)
+        known = {row: sums for row, sums in self._evidence(view_id, actions).items() if row in set(groups)}
+        visits: defaultdict[Group, list[tuple[int, float]]] = defaultdict(list)
+        for set_id, keys in actions.items():
+            rows = self._store.execute_in(
+                "SELECT key_id, value.visit, return_ FROM step INDEXED BY step_by_set "
+                "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+                "JOIN value ON value.namespace_id = step.namespace_id AND value.visit = step.visit "
+                "WHERE step.namespace_id = ? AND set_id = ? AND live AND view_id = ? AND key_id IN {values}",
+                (self._ns, set_id, view_id),
+                keys,
+            )
+            for key_id, visit, return_ in rows:
+                visits[set_id, key_id].append((visit, return_))
+        moved = self._put(view_id, known, {group: summed(sorted(rows), decay) for group, rows in visits.items()})
+        for set_id, key_id in known.keys() - visits.keys():
+            self._store.execute(
+                "DELETE FROM evidence WHERE namespace_id = ? AND view_id = ? AND set_id = ? AND key_id = ?",
+                (self._ns, view_id, set_id, key_id),
+            )
+            moved[histogram_bin(known[set_id, key_id][2] / known[set_id, key_id][1])] -= 1
+        self._count(view_id, moved)
+
+    def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, Sums]:
+        rows = self._store.execute_in(
+            "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
+            "WHERE namespace_id = ? AND view_id = ? AND set_id IN {values}",
+            (self._ns, view_id),
+            sorted(set_ids),
+        )
+        return {(row[0], row[1]): tuple(row[2:]) for row in rows}
+
+    def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> Counter[float]:
+        """Write rows of evidence, and return by how much each count in the distribution of means changes."""
+        moved: Counter[float] = Counter()
+        for group, new in sums.items():
+            if group in known:
+                moved[histogram_bin(known[group][2] / known[group][1])] -= 1
+            moved[histogram_bin(new[2] / new[1])] += 1
+        self._store.upsert("evidence", [(self._ns, view_id, *group, *new) for group, new in sums.items()])
+        return moved
+
+    def _count(self, view_id: int, moved: Counter[float]) -> None:
+        moved = Counter({mean: change for mean, change in moved.items() if change})
+        now = dict(
+            self._store.execute_in(
+                "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",
+                (self._ns, view_id),
+                list(moved),
+            )
+        )
+        after = {mean: now.get(mean, 0) + change for mean, change in moved.items()}
+        self._store.upsert("distribution", [(self._ns, view_id, mean, count) for mean, count in after.items() if count])
+        self._store.execute_in(
+            "DELETE FROM distribution WHERE namespace_id = ? AND view_id = ? AND mean IN {values}",
+            (self._ns, view_id),
+            [mean for mean, count in after.items() if not count],
+        )
+
+    def rederive(self, ordinals: Iterable[int]) -> None:
+        """Sum the feedback of these episodes' steps anew, then their returns and all evidence that they enter.
+
+        A step that is not live has no return; the caller says which are, in `step.live`.
+        """
+        views = self.views()
+        every = list(ordinals)
+        changed: defaultdict[View, set[Group]] = defaultdict(set)
+        for start in range(0, len(every), _ASKED):
+            self._rederive(every[start : start + _ASKED], views, changed)
+        for view, groups in changed.items():
+            self.regather(view, groups)
+
+    def _rederive(self, ordinals: Sequence[int], views: Sequence[View], changed: defaultdict[View, set[Group]]) -> None:
+        bounds = [(ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in ordinals]
+        asked = [self._ask_derived(views, *ends) for ends in bounds]  # a server answers them all in one go
+        for steps, events, *values in [[one.fetchall() for one in of_one] for of_one in asked]:
+            given: defaultdict[int, list[float]] = defaultdict(list)
+            for visit, reward, weight in events:
+                given[visit].append(reward * weight)
+            said = [math.fsum(given[row[0]]) for row in steps]
+            self._store.update(
+                "step",
+                ("feedback",),
+                ("namespace_id", "visit"),
+                [(new, self._ns, row[0]) for new, row in zip(said, steps, strict=True) if new != row[5]],
+            )
+            rewards = [row[1] + new for row, new in zip(steps, said, strict=True)]
+            live = bool(steps and steps[0][4])
+            for view, old in zip(views, values, strict=True):
+                changed[view] |= self._revalue(view, steps, rewards if live else [], dict(old))
+
+    def _ask_derived(self, views: Sequence[View], first: int, last: int) -> list[Cursor]:
+        """Ask for the steps of an episode, the feedback on them that counts, and their returns in each view."""
+        steps = self._store.execute(
+            "SELECT visit, reward, set_id, key_id, live, feedback FROM step "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
+            (self._ns, first, last),
+        )
+        events = self._store.execute(
+            "SELECT visit, reward, weight FROM feedback WHERE namespace_id = ? AND visit BETWEEN ? AND ? AND live",
+            (self._ns, first, last),
+        )
+        values = [
+            self._store.execute(
+                "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit BETWEEN ? AND ?",
+                (self._ns, view_id, first, last),
+            )
+            for view_id, _, _ in views
+        ]
+        return [steps, events, *values]
+
+    def _revalue(self, view: View, steps: list[Any], rewards: list[float], old: dict[int, float]) -> set[Group]:
+        """Write one episode's returns, none if there are no rewards; return the groups where one changed."""
+        view_id, gamma, _ = view
+        visits = [row[0] for row in steps]
+        new = dict(zip(visits, discounted_returns(rewards, gamma).tolist(), strict=True)) if rewards else {}
+        self._store.upsert("value", [(self._ns, view_id, visit, g) for visit, g in new.items() if old.get(visit) != g])
+        self._store.execute_in(
+            "DELETE FROM value WHERE namespace_id = ? AND view_id = ? AND visit IN {values}",
+            (self._ns, view_id),
+            sorted(old.keys() - new.keys()),
+        )
+        return {(row[2], row[3]) for row in steps if old.get(row[0]) != new.get(row[0])}
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+
+
+def summed(rows: Iterable[tuple[int, float]], decay: float) -> Sums:
+    """Return count, weight, total, squares and ordinal of (visit, return) rows, as of the last one's episode."""
+    rows = list(rows)
+    last = rows[-1][0] >> STEP_BITS
+    weights = [decay ** (last - (visit >> STEP_BITS)) for visit, _ in rows]
+    total = math.fsum(w * g for w, (_, g) in zip(weights, rows, strict=True))
+    squares = math.fsum(w * g * g for w, (_, g) in zip(weights, rows, strict=True))
+    return len(rows), math.fsum(weights), total, squares, last

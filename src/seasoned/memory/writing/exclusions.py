@@ -1,0 +1,115 @@
+"""What does not count: what is in quarantine now, and the answers whose feedback does not stand."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import defaultdict
+from collections.abc import Collection, Iterable
+from typing import Any
+
+from seasoned.memory.stores.base import Store
+from seasoned.memory.values.events import ALTERNATIVE
+from seasoned.memory.values.selection import Selection
+from seasoned.types import FEEDBACK_KINDS
+
+__all__ = ["FEEDBACK", "PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on", "may_be_answer"]
+
+PROVENANCE = ("task", "model", "policy", "arm", "subject")
+"""What a selection can name of an episode beside its id."""
+
+FEEDBACK = f"kind IN ({', '.join(repr(kind) for kind in sorted(FEEDBACK_KINDS))})"
+"""An SQL condition on `note`: that it keeps feedback."""
+
+_ANSWER = re.compile(r".+-\d+", re.DOTALL)
+_OF_AN_EPISODE = '{"episode":'
+
+
+def active_selections(store: Store, namespace_id: int, *, of_events: bool = False) -> list[Selection]:
+    """Return what is in quarantine now; with `of_events` without selections that name an episode, however many."""
+    which = f" AND substr(selection, 1, {len(_OF_AN_EPISODE)}) <> '{_OF_AN_EPISODE}'" if of_events else ""
+    rows = store.execute(
+        f"SELECT selection FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL{which}", (namespace_id,)
+    )
+    return [Selection.from_text(text) for (text,) in rows.fetchall()]
+
+
+def may_be_answer(episode_id: str) -> bool:
+    """Whether an episode could be one that feedback has made, by its id: `ID-0`, `ID-1`, ..."""
+    return _ANSWER.fullmatch(episode_id) is not None
+
+
+def alternatives_in(note_id: str, body: str) -> list[str]:
+    """Return the episodes that feedback made, by the body of its note as it is stored."""
+    made = json.loads(body).get("alternatives")
+    return [id_ for id_ in made if isinstance(id_, str) and id_.rpartition("-")[0] == note_id] if made else []
+
+
+def answers_on(store: Store, namespace_id: int) -> dict[str, list[str]]:
+    """Return, by the episode that feedback is about, the episodes which that feedback has made, taken back or not."""
+    rows = store.execute(
+        f"SELECT episode_id, id, body FROM note WHERE namespace_id = ? AND {FEEDBACK}", (namespace_id,)
+    ).fetchall()
+    made: defaultdict[str, list[str]] = defaultdict(list)
+    for episode_id, note_id, body in rows:
+        made[episode_id] += (id_ for id_ in alternatives_in(note_id, body) if id_ != episode_id)
+    return made
+
+
+class Suspects:
+    """What does not count in one namespace, as of now.
+
+    An episode is looked for among the selections that name it, and those that name none: an id is found, not scanned.
+
+    Args:
+        store: inside a transaction or a snapshot of it.
+        namespace_id: which namespace.
+        selections: what is in quarantine, if that is known; None: it is read.
+    """
+
+    def __init__(self, store: Store, namespace_id: int, selections: Iterable[Selection] | None = None) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._named: defaultdict[str, list[Selection]] = defaultdict(list)
+        self._others: list[Selection] = []
+        for one in active_selections(store, namespace_id) if selections is None else selections:
+            (self._others if one.episode is None else self._named[one.episode]).append(one)
+        self._of_episodes = [one for one in self._others if one.source is None]
+
+    @property
+    def of_episodes(self) -> bool:
+        """Whether any selection can be of an episode."""
+        return bool(self._named or self._of_episodes)
+
+    def covers_episode(self, episode_id: str, provenance: dict[str, Any], created_at: float) -> bool:
+        """Whether an episode is in quarantine."""
+        near = [*self._named.get(episode_id, ()), *self._of_episodes]
+        return any(one.covers_episode(episode_id, provenance, created_at) for one in near)
+
+    def covers_event(self, source: str, created_at: float) -> bool:
+        """Whether feedback of this source, given at that time, is in quarantine."""
+        return any(one.covers_event(source, created_at) for one in self._others)
+
+    def silent(self, answers: Collection[str]) -> set[str]:
+        """Return which of these episodes of the arm `alternative` do not count, since their feedback does not stand.
+
+        It was taken back or superseded, or its source is in quarantine. An answer belongs to the feedback that its id
+        begins with and that lists it; one whose note is not there counts by itself.
+        """
+        asked = {id_ for id_ in answers if may_be_answer(id_)}
+        if not asked:
+            return set()
+        rows = self._store.execute_in(
+            "SELECT id, kind, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND id IN {values}",
+            (self._ns,),
+            sorted({id_.rpartition("-")[0] for id_ in asked}),
+        )
+        found: set[str] = set()
+        for note_id, kind, body, source, created_at, revoked_at in rows:
+            if kind in FEEDBACK_KINDS and (revoked_at is not None or self.covers_event(source, created_at)):
+                found.update(asked.intersection(alternatives_in(note_id, body)))
+        return found
+
+    def silent_among(self, episodes: Iterable[tuple[str, str | None]]) -> set[str]:
+        """Return the same of (id, arm) of any episodes."""
+        return self.silent([id_ for id_, arm in episodes if arm == ALTERNATIVE])

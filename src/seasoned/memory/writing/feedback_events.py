@@ -1,0 +1,208 @@
+"""How feedback enters a namespace. Every function runs inside one transaction of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.events import Event, first_id
+from seasoned.memory.values.selection import Selection
+from seasoned.memory.writing.evidence_views import Deriver
+from seasoned.memory.writing.exclusions import active_selections
+
+__all__ = ["FeedbackWriter"]
+
+
+class FeedbackWriter:
+    """Appends and revokes feedback events of one namespace; returns and evidence follow."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._derive = Deriver(store, namespace_id)
+
+    def add(self, event: Event) -> bool:
+        """Append an event; the same source, author, kind and step supersedes what it said before.
+
+        Returns:
+            Whether it was new.
+        """
+        return self.add_many([event]) == 1
+
+    def add_many(self, events: Sequence[Event]) -> int:
+        """Append events in their order, deriving what follows once; return how many were new."""
+        visits = self._append(events)
+        self._derive.rederive(sorted({visit >> STEP_BITS for visit in visits}))
+        return len(visits)
+
+    def _append(self, events: Sequence[Event]) -> list[int]:
+        """Write the events that are not stored, and return their visits."""
+        new = self._unknown(events)
+        if not new:
+            return []
+        suspects = active_selections(self._store, self._ns, of_events=True)
+        self._store.execute("UPDATE namespace SET events = events + ? WHERE id = ?", (len(new), self._ns))
+        last = self._row("SELECT events FROM namespace WHERE id = ?")[0]
+        rows: list[tuple[Any, ...]] = []
+        about: set[tuple[Any, ...]] = set()
+        for seq, (event, visit) in enumerate(new, last - len(new) + 1):
+            target = visit, event.source, event.author, event.kind
+            if target in about:  # one of them supersedes the other
+                self._store.insert("feedback", rows)
+                rows, about = [], set()
+            about.add(target)
+            rows.append(self._settled(event, visit, seq, suspects))
+        self._store.insert("feedback", rows)
+        return [visit for _, visit in new]
+
+    def _settled(self, event: Event, visit: int, seq: int, suspects: Sequence[Selection]) -> tuple[Any, ...]:
+        """Return a new event as it is written, and let what it supersedes end."""
+        if event.revoked_at is None and first_id(event.id) != event.id:  # what was revoked is not weighed into a say
+            ended = self._word(
+                event.id, visit, event.source, event.author, "revoked_at IS NOT NULL AND superseded_by IS NULL"
+            )
+            event = replace(event, revoked_at=min((at for _, at in ended), default=None))
+        if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
+            same, who = _who(event.author, event.kind)
+            self._store.execute(
+                "UPDATE feedback INDEXED BY feedback_by_visit SET revoked_at = ?, superseded_by = ?, live = ? "
+                f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {same} AND revoked_at IS NULL",
+                (event.created_at, event.id, False, self._ns, visit, event.source, *who),
+            )
+        live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in suspects)
+        return (
+            self._ns,
+            seq,
+            event.id,
+            visit,
+            event.reward,
+            event.weight,
+            event.source,
+            event.author,
+            event.created_at,
+            event.revoked_at,
+            event.superseded_by,
+            event.digest(),
+            live,
+            event.kind,
+        )
+
+    def _unknown(self, events: Sequence[Event]) -> list[tuple[Event, int]]:
+        """Return those that are not stored, each with its visit; refuse what cannot be stored."""
+        episodes = {
+            id_: (ordinal, steps)
+            for id_, ordinal, steps in self._store.execute_in(
+                "SELECT id, ordinal, steps FROM episode INDEXED BY episode_by_id "
+                "WHERE namespace_id = ? AND id IN {values}",
+                (self._ns,),
+                sorted({event.episode_id for event in events}),
+            )
+        }
+        known = {
+            id_: bytes(content)
+            for id_, content in self._store.execute_in(
+                "SELECT id, digest FROM feedback INDEXED BY feedback_by_id WHERE namespace_id = ? AND id IN {values}",
+                (self._ns,),
+                [event.id for event in events],
+            )
+        }
+        new: list[tuple[Event, int]] = []
+        for event in events:
+            visit = self._visit(event.episode_id, event.step, episodes.get(event.episode_id))
+            content = event.digest()
+            if event.id not in known:
+                new.append((event, visit))
+            if known.setdefault(event.id, content) != content:
+                raise EpisodeConflictError(
+                    f"event {excerpt(event.id)} is stored with other content",
+                    "one id names one event",
+                    "Leave the id to the memory.",
+                )
+        return new
+
+    def revoke(self, event_id: str, *, at: float) -> None:
+        """Take an event out of its step's reward, however it was weighed since; revoking twice changes nothing.
+
+        Raises:
+            NotFoundError: there is no such event.
+        """
+        if not self.revoke_all([event_id], at=at):
+            raise NotFoundError(
+                f"event {excerpt(event_id)}", "only feedback that was given can be revoked", "List the events."
+            )
+
+    def revoke_all(self, event_ids: Sequence[str], *, at: float) -> int:
+        """Revoke these events, deriving what follows once; return how many there are."""
+        rows = self._store.execute_in(
+            "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_id "
+            "WHERE namespace_id = ? AND id IN {values}",
+            (self._ns,),
+            event_ids,
+        )
+        words = {(first_id(id_), *said) for id_, *said in rows}
+        near = self._store.execute_in(
+            "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_visit "
+            "WHERE namespace_id = ? AND revoked_at IS NULL AND visit IN {values}",
+            (self._ns,),
+            sorted({visit for _, visit, _, _ in rows}),
+        )
+        standing = [row for row in near if (first_id(row[0]), *row[1:]) in words]
+        self._store.update(
+            "feedback",
+            ("revoked_at", "live"),
+            ("namespace_id", "id"),
+            [(at, False, self._ns, row[0]) for row in standing],
+        )
+        self._derive.rederive(sorted({row[1] >> STEP_BITS for row in standing}))
+        return len(rows)
+
+    def last_step(self, episode_id: str) -> int:
+        """Return the index of an episode's last step."""
+        row = self._row("SELECT ordinal, steps FROM episode WHERE namespace_id = ? AND id = ?", episode_id)
+        return self._placed(episode_id, row)[1] - 1
+
+    def _placed(self, episode_id: str, row: tuple[int, int] | None) -> tuple[int, int]:
+        """Return an episode's ordinal and its number of steps, at least 1."""
+        if row is None:
+            raise NotFoundError(
+                f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
+            )
+        if row[0] < 0:
+            self._store.look_anew(self._ns)
+            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
+        if not row[1]:
+            raise NotFoundError(
+                f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."
+            )
+        return row
+
+    def _visit(self, episode_id: str, step: int, row: tuple[int, int] | None) -> int:
+        ordinal, steps = self._placed(episode_id, row)
+        if not 0 <= step < steps:
+            raise NotFoundError(
+                f"step {step} of episode {excerpt(episode_id)}", f"it has steps 0 to {steps - 1}", "Name one of them."
+            )
+        return ordinal << STEP_BITS | step
+
+    def _word(self, event_id: str, visit: int, source: str, author: str | None, which: str) -> list[tuple[str, float]]:
+        """Return (id, revoked_at) of an event, however it was weighed, `which` holds of."""
+        rows = self._store.execute(
+            "SELECT id, revoked_at FROM feedback INDEXED BY feedback_by_visit "
+            f"WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? AND {which}",
+            (self._ns, visit, source, author or ""),
+        ).fetchall()
+        return [(id_, at) for id_, at in rows if first_id(id_) == first_id(event_id)]
+
+    def _row(self, sql: str, *parameters: object) -> Any:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchone()
+
+
+def _who(author: str | None, kind: str | None) -> tuple[str, list[str]]:
+    """Return the condition that an event is of this author and kind, and its values."""
+    given = {"author": author, "kind": kind}
+    same = " AND ".join(f"{name} IS NULL" if value is None else f"{name} = ?" for name, value in given.items())
+    return same, [value for value in given.values() if value is not None]

@@ -1,0 +1,202 @@
+"""Texts become numbers: each state, feature, action and prior of a namespace is stored once."""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from seasoned.memory.reading.reader import check_same_encoder
+from seasoned.memory.stores.base import Cursor, Store
+from seasoned.memory.stores.sqlite_schema import COUNTERS
+from seasoned.memory.values.content_hash import text_digest
+from seasoned.protocols import StateEncoder
+from seasoned.types import normalize_action
+
+__all__ = ["Interner", "StateKeys"]
+
+Row = tuple[Any, ...]
+StateKeys = tuple[dict[str, bytes], dict[bytes, tuple[int, int]]]
+"""The digest of each state that is looked up, and by digest the ids of a state and of its feature set."""
+
+_Kept = TypeVar("_Kept", bound="dict[Any, Any]")
+
+_MAX_KEPT = 50_000
+_MAX_KEPT_TOKENS = 500_000
+
+
+class _Numbers(dict[str, int]):
+    """Numbers of features. What is asked for and has none gets a negative one: -1 is the first of the `strange`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.strange: dict[str, int] = {}
+
+    def __missing__(self, feature: str) -> int:
+        return self.strange.setdefault(feature, ~len(self.strange))
+
+
+def _packed(numbers: list[int]) -> bytes:
+    """Numbers as little-endian words of 32 bits, as they are stored."""
+    words = array("I", numbers)
+    if sys.byteorder == "big":
+        words.byteswap()
+    return words.tobytes()
+
+
+class Interner:
+    """Numbers what one namespace holds, upwards from 1. Every method runs inside one transaction of the caller.
+
+    `load` first; then ask for the numbers of texts, any number at once; `save` writes what was new, and the counters.
+    """
+
+    def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._encoder = encoder
+        self._new: defaultdict[str, list[Row]] = defaultdict(list)
+        self.counters: dict[str, int] = {}
+        self.new_sets: set[int] = set()
+
+    def ask(self) -> Cursor:
+        """Ask how far each kind is numbered; `load` takes the answer. What is asked together is answered together."""
+        return self._store.execute(f"SELECT encoder, {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,))
+
+    def load(self, answer: Cursor | None = None) -> None:
+        """Read how far each kind is numbered. EncoderMismatchError if the namespace was encoded anew meanwhile."""
+        encoder, *counts = (answer or self.ask()).fetchone()
+        check_same_encoder(encoder, self._encoder.identity)
+        self.counters = dict(zip(COUNTERS, counts, strict=True))
+        self._new.clear()  # a transaction that failed may have left some
+        self.new_sets.clear()
+
+    def save(self, last_visits: dict[int, int] | None = None) -> None:
+        """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""
+        visits = dict(last_visits or {})
+        sets = [(ns, set_id, tokens, key, visits.pop(set_id, None)) for ns, set_id, tokens, key in self._new["sets"]]
+        if visits:
+            moved = [(visit, self._ns, set_id) for set_id, visit in visits.items()]
+            self._store.update("feature_set", ("last_visit",), ("namespace_id", "id"), moved)
+        rows = {"token": self._new["token"], "feature_set": sets}
+        for table in ("state", "action", "prior"):
+            rows[table] = self._new[table]
+        for table, new in rows.items():
+            if new:
+                self._store.insert(table, new)
+        self._new.clear()
+        self.new_sets.clear()
+        self._store.update("namespace", COUNTERS, ("id",), [(*(self.counters[name] for name in COUNTERS), self._ns)])
+
+    def next(self, counter: str) -> int:
+        """Return the next number of a kind."""
+        self.counters[counter] += 1
+        return self.counters[counter]
+
+    def foresee(self, texts: Iterable[str]) -> StateKeys:
+        """Look up many states at once, for `states` to number some of them at a time without waiting."""
+        keys = {text: text_digest(text) for text in dict.fromkeys(texts)}
+        return keys, self._known("state", "id, set_id", keys.values())
+
+    def states(self, texts: Iterable[str], foreseen: StateKeys) -> dict[str, tuple[int, int]]:
+        """Return the ids of each state and of its feature set."""
+        keys, known = foreseen
+        texts = list(dict.fromkeys(texts))
+        new = [text for text in texts if keys[text] not in known]
+        for text, set_id in zip(new, self.feature_sets(new), strict=True):
+            state_id = self.next("states")
+            known[keys[text]] = state_id, set_id
+            self._new["state"].append((self._ns, state_id, text, keys[text], set_id))
+        return {text: known[keys[text]] for text in texts}
+
+    def feature_sets(self, texts: list[str]) -> list[int]:
+        """Return the id of each state's feature set."""
+        members = self._members(texts)
+        keys = [text_digest(tokens) for tokens in members]
+        found = self._found("feature_set", "id", list(dict.fromkeys(keys)))
+        for key, tokens in zip(keys, members, strict=True):
+            if key not in found:
+                found[key] = (self.next("feature_sets"),)
+                self.new_sets.add(found[key][0])
+                self._new["sets"].append((self._ns, found[key][0], tokens, key))
+        return [found[key][0] for key in keys]
+
+    def _members(self, texts: list[str]) -> list[bytes]:
+        """Return the numbers of each state's features, upwards, packed."""
+        numbers = self._kept("token", _Numbers, _MAX_KEPT_TOKENS)
+        numbers.strange.clear()
+        members = [sorted(map(numbers.__getitem__, self._encoder.features(text))) for text in texts]
+        if numbers.strange:
+            self._number_tokens(numbers, sorted(numbers.strange))
+            final = [numbers[feature] for feature in numbers.strange]
+            for one in members:
+                n_strange = bisect_left(one, 0)
+                if n_strange:
+                    one[:n_strange] = [final[~number] for number in one[:n_strange]]
+                    one.sort()
+        return [_packed(one) for one in members]
+
+    def _number_tokens(self, numbers: dict[str, int], features: list[str]) -> None:
+        """Add the numbers of other features, given in an order that does not depend on Python's hash seed."""
+        keys = {text_digest(feature): feature for feature in features}
+        numbers.update((keys[key], id_) for key, (id_,) in self._found("token", "id", list(keys)).items())
+        for key, feature in keys.items():
+            if feature not in numbers:
+                numbers[feature] = self.next("tokens")
+                self._new["token"].append((self._ns, numbers[feature], feature, key))
+
+    def actions(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
+        """Return the ids of each action and of its first spelling."""
+        digests = {text_digest(text): text for text in dict.fromkeys(texts)}
+        known = self._known("action", "id, key_id", digests)
+        new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in known}
+        first = dict(
+            self._store.execute_in(
+                "SELECT key_digest, min(id) FROM action WHERE namespace_id = ? AND key_digest IN {values} "
+                "GROUP BY key_digest",
+                (self._ns,),
+                list(dict.fromkeys(new.values())),
+            )
+        )
+        for digest, key in new.items():
+            action_id = self.next("actions")
+            known[digest] = action_id, first.setdefault(key, action_id)
+            self._new["action"].append((self._ns, action_id, digests[digest], digest, known[digest][1], key))
+        return {text: known[digest] for digest, text in digests.items()}
+
+    def priors(self, texts: Iterable[str]) -> dict[str, int]:
+        """Return the id of each prior, given in its canonical form."""
+        keys = {text_digest(text): text for text in dict.fromkeys(texts)}
+        known = self._known("prior", "id", keys)
+        for key, text in keys.items():
+            if key not in known:
+                known[key] = (self.next("priors"),)
+                self._new["prior"].append((self._ns, known[key][0], text, key))
+        return {text: known[key][0] for key, text in keys.items()}
+
+    def _known(self, table: str, columns: str, keys: Iterable[bytes]) -> dict[bytes, Any]:
+        """Return what is known of a table's rows, by digest: of all rows that have one of these digests, and others."""
+        kept: dict[bytes, Any] = self._kept(table, dict, _MAX_KEPT)
+        kept.update(self._found(table, columns, [key for key in keys if key not in kept]))
+        return kept
+
+    def _found(self, table: str, columns: str, keys: list[bytes]) -> dict[bytes, Any]:
+        """Return the columns of the rows of a table that have one of these digests, by digest."""
+        rows = self._store.execute_in(
+            # Without statistics SQLite prefers the primary key, and reads every row of the namespace.
+            f"SELECT digest, {columns} FROM {table} INDEXED BY {table}_by_digest "
+            "WHERE namespace_id = ? AND digest IN {values}",
+            (self._ns,),
+            keys,
+        )
+        return {key: tuple(ids) for key, *ids in rows}
+
+    def _kept(self, table: str, kind: type[_Kept], limit: int) -> _Kept:
+        """Return what the store keeps of a table; beyond the limit all of it is forgotten."""
+        looked_up = self._store.looked_up.setdefault(self._ns, {})
+        kept = looked_up.get(table)
+        if not isinstance(kept, kind) or len(kept) > limit:
+            kept = looked_up[table] = kind()
+        return kept

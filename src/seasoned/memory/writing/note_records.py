@@ -1,0 +1,293 @@
+"""How notes enter a namespace, and how they are read. Every function runs inside a transaction or a snapshot."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from seasoned.canonical_json import canonical_json
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
+from seasoned.memory.stores.base import Store
+from seasoned.memory.values.content_hash import digest
+from seasoned.memory.values.text_limits import check_size
+from seasoned.memory.writing.exclusions import PROVENANCE, Suspects, may_be_answer
+from seasoned.types import FEEDBACK_KINDS, Note, check_body, check_reward, feedback_from_record, feedback_record
+
+__all__ = [
+    "NAMING",
+    "NoteWriter",
+    "check_given",
+    "check_place",
+    "note_digest",
+    "note_record",
+    "note_row",
+    "noted_ids",
+    "prepared",
+    "read_notes",
+    "unsilenced",
+]
+
+NAMING = frozenset(
+    {
+        "alternatives",
+        "arm",
+        "author",
+        "digest",
+        "episode",
+        "episode_id",
+        "episode_ids",
+        "examples",
+        "id",
+        "ids",
+        "mode",
+        "model",
+        "policy",
+        "purpose",
+        "source",
+        "subject",
+        "verdict",
+    }
+)
+"""The keys of a note's body whose values are no texts of people's: ids, digests, names, and words of a fixed set."""
+
+_COLUMNS = "digest, id, episode_id, step, kind, body, source, author, created_at, revoked_at"
+
+
+def note_record(note: Note) -> dict[str, Any]:
+    """Return what was said, without what later happened to it."""
+    names = ("id", "episode_id", "step", "kind", "body", "source", "author", "created_at")
+    return {name: getattr(note, name) for name in names}
+
+
+def note_digest(note: Note) -> bytes:
+    """Return the hash of what was said."""
+    return digest("note", note_record(note))
+
+
+def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
+    """Return a note as it is written, in the column order of `schema.COLUMNS`."""
+    return (
+        namespace_id,
+        note.id,
+        note.episode_id,
+        note.step,
+        note.kind,
+        canonical_json(note.body),
+        note.source,
+        note.author,
+        note.created_at,
+        note.revoked_at,
+        note_digest(note),
+    )
+
+
+def prepared(note: Note, redact: Callable[[str], str] | None, max_bytes: int) -> Note:
+    """Return a note as it may be stored: its texts redacted, and not too large.
+
+    Redacted is what people write or read, at any depth. What lies under a key of `NAMING` names something that is
+    stored, or is one of a few words, and stays as it is: who looks for it must find it. The same holds of a note that
+    keeps feedback, given here or elsewhere.
+
+    Raises:
+        InputError: it has more than `max_bytes` bytes as JSON, or two keys of an object or two candidates become one.
+    """
+    if redact is not None:
+        note = replace(note, body=check_body(_redacted(note.body, redact)))
+        if note.kind in FEEDBACK_KINDS:
+            check_given(note)
+    check_size("note", canonical_json(note.body), max_bytes)
+    return note
+
+
+def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [_redacted(one, redact) for one in value]
+    if isinstance(value, dict):
+        told = dict(
+            (key, one) if key in NAMING else (redact(key), _redacted(one, redact)) for key, one in value.items()
+        )
+        if len(told) < len(value):
+            raise InputError(
+                f"a note with the keys {excerpt(list(told))}",
+                "the keys of a note stay apart when they are redacted",
+                "Put what is redacted into values.",
+            )
+        return told
+    return value
+
+
+def read_notes(
+    store: Store,
+    namespace_id: int,
+    *,
+    ids: Sequence[str] | None = None,
+    kind: str | None = None,
+    episode_id: str | None = None,
+    standing: bool = False,
+) -> Iterator[tuple[bytes, Note]]:
+    """Yield (digest, note) in the order in which they were said: all, or those that fit, and that nobody took back."""
+    asked = {"kind = ?": kind, "episode_id = ?": episode_id}
+    given = {sql: value for sql, value in asked.items() if value is not None}
+    which, values = " AND ".join(["namespace_id = ?", *given]), (namespace_id, *given.values())
+    which += " AND revoked_at IS NULL" if standing else ""
+    if ids is None:
+        # Without statistics SQLite prefers the kind, and reads all of that kind.
+        near = "" if episode_id is None else " INDEXED BY note_by_episode"
+        rows = store.execute(
+            f"SELECT {_COLUMNS} FROM note{near} WHERE {which} ORDER BY created_at, id", values
+        ).fetchall()
+    else:
+        rows = store.execute_in(f"SELECT {_COLUMNS} FROM note WHERE {which} AND id IN {{values}}", values, ids)
+        rows.sort(key=lambda row: (row[8], row[1]))
+    for content, id_, of_episode, step, kind_, body, *rest in rows:
+        yield bytes(content), Note(id_, of_episode, step, kind_, json.loads(body), *rest)
+
+
+def noted_ids(store: Store, namespace_id: int) -> list[tuple[str, float | None]]:
+    """Return (id, revoked_at) of all notes, in their order."""
+    return store.execute(
+        "SELECT id, revoked_at FROM note WHERE namespace_id = ? ORDER BY created_at, id", (namespace_id,)
+    ).fetchall()
+
+
+def check_given(note: Note) -> None:
+    """Refuse a note that does not keep feedback as `Memory.give` writes it.
+
+    Raises:
+        InputError: as said.
+    """
+    feedback = feedback_from_record(note.kind, note.body)
+    made, weight = note.body.get("alternatives"), note.body.get("weight")
+    if not isinstance(made, list) or not all(isinstance(id_, str) and id_ for id_ in made):
+        raise InputError(f"alternatives = {excerpt(made)}", "feedback lists the episodes that it made", "Use [].")
+    body = {**feedback_record(feedback), "weight": check_reward("weight", weight), "alternatives": made}
+    if canonical_json(body) != canonical_json(note.body):
+        raise InputError(
+            f"note {excerpt(note.id)} says {excerpt(dict(note.body))}",
+            "a note of feedback holds that, its weight and the episodes that it made, in one form",
+            "Export it again.",
+        )
+
+
+def unsilenced(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Note]:
+    """Return the notes that are not set aside: by their source, their episode, or the feedback that made the latter."""
+    suspects = Suspects(store, namespace_id)
+    asked = {note.episode_id for note in notes}
+    if not suspects.of_episodes:
+        asked = {id_ for id_ in asked if may_be_answer(id_)}
+    rows = store.execute_in(
+        f"SELECT id, created_at, {', '.join(PROVENANCE)} FROM episode INDEXED BY episode_by_id "
+        "WHERE namespace_id = ? AND id IN {values}",
+        (namespace_id,),
+        sorted(asked),
+    )
+    found = [(row[0], row[1], dict(zip(PROVENANCE, row[2:], strict=True))) for row in rows]
+    aside = suspects.silent_among((id_, fields["arm"]) for id_, _, fields in found)
+    aside |= {id_ for id_, created_at, fields in found if suspects.covers_episode(id_, fields, created_at)}
+    return [
+        note
+        for note in notes
+        if note.episode_id not in aside and not suspects.covers_event(note.source, note.created_at)
+    ]
+
+
+class NoteWriter:
+    """Appends and revokes the notes of one namespace."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+
+    def add_recorded(self, notes: Sequence[Note]) -> None:
+        """Append what was noted while one episode was played; it may come again at another time.
+
+        Where an id is taken by a note on another episode, another one is made of it and of what is said.
+
+        Raises:
+            EpisodeConflictError: this episode was recorded with other notes.
+        """
+        taken = {
+            note.id
+            for _, note in read_notes(self._store, self._ns, ids=[note.id for note in notes])
+            if note.episode_id != notes[0].episode_id
+        }
+        self.add([_renamed(note) if note.id in taken else note for note in notes], anew=True)
+
+    def add(self, notes: Sequence[Note], *, anew: bool = False) -> list[Note]:
+        """Append notes, and return those that were not stored already.
+
+        Args:
+            notes: as they were `prepared`.
+            anew: whether one of a known id may come at another time; it is then left as it was said first.
+
+        Raises:
+            NotFoundError: the episode or the step is not there.
+            EpisodeConflictError: an id is stored with other content.
+        """
+        known = {note.id: note for _, note in read_notes(self._store, self._ns, ids=[note.id for note in notes])}
+        new: dict[str, Note] = {}
+        for note in notes:
+            before = known.get(note.id) or new.get(note.id)
+            if before is None:
+                self._store.check_key("note id", note.id)
+                new[note.id] = note
+            elif note_digest(before) != note_digest(replace(note, created_at=before.created_at) if anew else note):
+                raise EpisodeConflictError(
+                    f"note {excerpt(note.id)} is stored with other content",
+                    "one id names one note",
+                    "Leave the id to the memory.",
+                )
+        n_counted = self._check_places(list(new.values()))
+        self._store.insert("note", [note_row(self._ns, note) for note in new.values()])
+        if n_counted:
+            self._store.execute("UPDATE namespace SET notes = notes + ? WHERE id = ?", (n_counted, self._ns))
+        return list(new.values())
+
+    def _check_places(self, notes: Sequence[Note]) -> int:
+        """Return how many are on episodes that have their numbers; the others are counted with those."""
+        rows = self._store.execute_in(
+            "SELECT id, steps, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
+            (self._ns,),
+            list({note.episode_id: None for note in notes}),
+        )
+        steps, numbered = {row[0]: row[1] for row in rows}, {row[0] for row in rows if row[2] >= 0}
+        for note in notes:
+            check_place(note.episode_id, note.step, steps.get(note.episode_id))
+        return sum(note.episode_id in numbered for note in notes)
+
+    def find(self, note_id: str) -> Note | None:
+        """Return the note with this id, if there is one."""
+        return next((note for _, note in read_notes(self._store, self._ns, ids=[note_id])), None)
+
+    def revoke(self, note_id: str, *, at: float) -> None:
+        """Take a note back, unless it was."""
+        self._store.execute(
+            "UPDATE note SET revoked_at = ? WHERE namespace_id = ? AND id = ? AND revoked_at IS NULL",
+            (at, self._ns, note_id),
+        )
+
+
+def _renamed(note: Note) -> Note:
+    """Return a note under an id that follows from its own and from what it says, whenever that was."""
+    return replace(note, id=f"{note.id}~{note_digest(replace(note, created_at=0.0)).hex()[:32]}")
+
+
+def check_place(episode_id: str, step: int | None, n_steps: int | None) -> None:
+    """Refuse what no stored episode or step is.
+
+    Raises:
+        NotFoundError: as said.
+    """
+    if n_steps is None:
+        raise NotFoundError(
+            f"episode {excerpt(episode_id)}",
+            "it is not in this namespace: it never was, or it was erased or pruned",
+            "List what is: memory.episodes().",
+        )
+    if step is not None and step >= n_steps:
+        has = f"steps 0 to {n_steps - 1}" if n_steps else "no steps"
+        raise NotFoundError(f"step {step} of episode {excerpt(episode_id)}", f"it has {has}", "Name one of them.")

@@ -1,0 +1,176 @@
+"""Setting episodes and feedback aside, and taking them back. Every function runs inside a transaction of the caller."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.events import ALTERNATIVE
+from seasoned.memory.values.selection import Quarantine, Selection
+from seasoned.memory.writing.evidence_views import Deriver
+from seasoned.memory.writing.exclusions import FEEDBACK, PROVENANCE, Suspects, alternatives_in
+
+__all__ = ["QuarantineWriter", "settle_last_visits"]
+
+_ASKED = 64
+_EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FROM episode"
+
+
+def settle_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
+    """Find the latest live visit to each of these feature sets again; indexes elsewhere will be loaded anew."""
+    store.execute_in(
+        "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
+        "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) "
+        "WHERE namespace_id = ? AND id IN {values}",
+        (namespace_id,),
+        set_ids,
+    )
+    store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (namespace_id,))
+
+
+class QuarantineWriter:
+    """Imposes and lifts the quarantines of one namespace."""
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._derive = Deriver(store, namespace_id)
+
+    def impose(self, quarantine: Quarantine) -> bool:
+        """Set aside what is selected, and whatever comes in later that is; say whether it was new."""
+        known = self._row("SELECT digest FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine.id)
+        if known:
+            if known[0] != quarantine.digest():
+                raise EpisodeConflictError(
+                    f"quarantine {excerpt(quarantine.id)} is stored with other content",
+                    "one id names one quarantine",
+                    "Leave the id to the memory.",
+                )
+            return False
+        self._store.execute("UPDATE namespace SET quarantines = quarantines + 1 WHERE id = ?", (self._ns,))
+        seq = self._row("SELECT quarantines FROM namespace WHERE id = ?")[0]
+        self._store.insert(
+            "quarantine",
+            [
+                (
+                    self._ns,
+                    seq,
+                    quarantine.id,
+                    quarantine.selection.text(),
+                    quarantine.reason,
+                    quarantine.created_at,
+                    quarantine.lifted_at,
+                    quarantine.digest(),
+                )
+            ],
+        )
+        if quarantine.lifted_at is None:
+            self._settle(quarantine.selection)
+        return True
+
+    def lift(self, quarantine_id: str, *, at: float) -> None:
+        """Take back what was set aside, unless another quarantine holds it; lifting twice changes nothing."""
+        row = self._row("SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id)
+        if not row:
+            raise NotFoundError(
+                f"quarantine {excerpt(quarantine_id)}",
+                "it is not in this namespace",
+                "See: seasoned memory quarantines (in Python: memory.quarantines()).",
+            )
+        if row[1] is None:
+            self._store.execute(
+                "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?", (at, self._ns, quarantine_id)
+            )
+            self._settle(Selection.from_text(row[0]))
+
+    def covered(self, selection: Selection) -> tuple[int, int]:
+        """Return how many episodes and how many feedback events are selected, with the answers of that feedback."""
+        return len(self._episodes(selection)), len(self._events(selection))
+
+    def settle_answers(self, ids: Iterable[str]) -> None:
+        """Decide again which of the answers that feedback has made count, after something became of that feedback."""
+        if rows := self._answers(ids):
+            self._derive.rederive(sorted(self._settle_episodes(rows, Suspects(self._store, self._ns))))
+
+    def _episodes(self, selection: Selection) -> list[Any]:
+        """Return what is selected, and the answers of the feedback that is."""
+        condition, values = selection.episode_condition()
+        rows = self._rows(f"{_EPISODES} WHERE namespace_id = ? AND ordinal >= 0 AND {condition}", *values)
+        condition, values = selection.event_condition()
+        notes = self._rows(
+            f"SELECT id, body FROM note WHERE namespace_id = ? AND revoked_at IS NULL AND {FEEDBACK} AND {condition}",
+            *values,
+        )
+        made = self._answers(id_ for note in notes for id_ in alternatives_in(*note))
+        return list({row[0]: row for row in (*rows, *made)}.values())
+
+    def _answers(self, ids: Iterable[str]) -> list[Any]:
+        return self._store.execute_in(
+            f"{_EPISODES} INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0 "
+            f"AND arm = '{ALTERNATIVE}' AND id IN {{values}}",
+            (self._ns,),
+            sorted(set(ids)),
+        )
+
+    def _events(self, selection: Selection) -> list[Any]:
+        condition, values = selection.event_condition()
+        return self._rows(
+            "SELECT seq, visit, source, created_at, live FROM feedback "
+            f"WHERE namespace_id = ? AND revoked_at IS NULL AND {condition}",
+            *values,
+        )
+
+    def _settle(self, selection: Selection) -> None:
+        """Decide again which of the selected episodes and events count, and let everything follow."""
+        active = Suspects(self._store, self._ns)
+        moved = self._settle_episodes(self._episodes(selection), active)
+        heard: list[tuple[bool, int, int]] = []
+        for seq, visit, source, created_at, now in self._events(selection):
+            counts = not active.covers_event(source, created_at)
+            if counts != bool(now):
+                heard.append((counts, self._ns, seq))
+                moved.add(visit >> STEP_BITS)
+        self._store.update("feedback", ("live",), ("namespace_id", "seq"), heard)
+        self._derive.rederive(sorted(moved))
+
+    def _settle_episodes(self, rows: Sequence[Any], active: Suspects) -> set[int]:
+        """Decide again which of these episodes count; return those of which it changed."""
+        silent = active.silent_among((row[1], dict(zip(PROVENANCE, row[4:], strict=True))["arm"]) for row in rows)
+        live: dict[int, bool] = {}
+        for ordinal, episode_id, ending, created_at, *fields in rows:
+            provenance = dict(zip(PROVENANCE, fields, strict=True))
+            aside = episode_id in silent or active.covers_episode(episode_id, provenance, created_at)
+            live[ordinal] = ending != "aborted" and not aside
+        return self._set_live(live)
+
+    def _set_live(self, live: dict[int, bool]) -> set[int]:
+        """Mark the steps of episodes; return the episodes that changed."""
+        moved: set[int] = set()
+        sets: set[int] = set()
+        bounds = {ordinal: (ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in live}
+        which = "WHERE namespace_id = ? AND visit BETWEEN ? AND ?"
+        every = list(live)
+        for start in range(0, len(every), _ASKED):
+            asked = [
+                (ordinal, self._store.execute(f"SELECT set_id, live FROM step {which}", (self._ns, *bounds[ordinal])))
+                for ordinal in every[start : start + _ASKED]
+            ]  # a server answers them all in one go
+            for ordinal, found in [(ordinal, answer.fetchall()) for ordinal, answer in asked]:
+                if found and bool(found[0][1]) != live[ordinal]:
+                    self._store.execute(
+                        f"UPDATE step SET live = ? {which}", (live[ordinal], self._ns, *bounds[ordinal])
+                    )
+                    moved.add(ordinal)
+                    sets.update(row[0] for row in found)
+        if moved:
+            settle_last_visits(self._store, self._ns, sorted(sets))
+        return moved
+
+    def _row(self, sql: str, *parameters: object) -> Any:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchone()
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()

@@ -1,0 +1,366 @@
+"""How typed feedback enters a namespace, and how it is taken back. Runs inside a transaction of the caller.
+
+It is one note, which says what was said; reward events `ID.0`, `ID.1`, ... of its kind; and an episode `ID-0`, `ID-1`,
+... of one step and the arm `alternative` for each answer that was not executed. Those count while the feedback stands:
+where it is taken back or superseded, or its source is in quarantine, they stay stored, but are not found (`suspects`).
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from seasoned.core.feedback_reward import choice_rewards, score_reward, success_reward
+from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.values.events import ALTERNATIVE, Event
+from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.writing.exclusions import active_selections
+from seasoned.memory.writing.feedback_events import FeedbackWriter
+from seasoned.memory.writing.note_records import NoteWriter, check_place, note_digest, read_notes
+from seasoned.memory.writing.quarantine import QuarantineWriter
+from seasoned.types import (
+    FEEDBACK_KINDS,
+    Choice,
+    Correction,
+    Edit,
+    Episode,
+    Feedback,
+    Given,
+    Note,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    Step,
+    StepReward,
+    Thumbs,
+    feedback_from_record,
+    feedback_record,
+    normalize_action,
+)
+
+__all__ = ["Answered", "Giver", "Saying", "given_of", "read_given"]
+
+_VERDICTS = {"approved": 1.0, "changes_requested": -1.0, "comment": None}
+
+Edited = Callable[[str, str], float]
+"""What a shown text is worth, by what was made of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A moment at which answers are given: a task, a state, what was executed (None: nothing) and about whom."""
+
+    task: str
+    state: str
+    action: str | None
+    subject: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Saying:
+    """Feedback on its way into a memory, checked and redacted; `moment` where it is about no stored episode."""
+
+    id: str
+    feedback: Feedback
+    episode_id: str | None
+    step: int | None
+    source: str
+    author: str | None
+    weight: float
+    at: float
+    moment: Answered | None = None
+
+    def __post_init__(self) -> None:
+        if not self.weight > 0.0:
+            raise InputError(
+                f"weight = {self.weight}",
+                "a weight must be finite and greater than 0",
+                "Say the opposite instead, such as Thumbs(up=False); or say nothing.",
+            )
+
+
+def rewards_of(
+    feedback: Feedback, executed: str | None, edited: Edited
+) -> tuple[float | None, list[tuple[str, float]]]:
+    """Return what feedback gives to the executed answer (None: nothing), and to each that was not executed."""
+    match feedback:
+        case Thumbs(up=up):
+            return 1.0 if up else -1.0, []
+        case Score(value=value, low=low, high=high):
+            return score_reward(value, low, high), []
+        case Correction():
+            return -1.0, []
+        case Outcome():
+            return _outcome_reward(feedback), []
+        case Review(verdict=verdict):
+            return _VERDICTS[verdict], []
+        case OwnAnswer(text=text):
+            return None, [(text, 1.0)]
+        case Edit(text=text, shown=shown) if shown is not None or executed is not None:
+            was = str(executed) if shown is None else shown
+            worth, was_key = edited(was, text), normalize_action(was)
+            made = [] if normalize_action(text) == was_key else [(text, 1.0)]
+            if executed is not None and normalize_action(executed) == was_key:
+                return worth, made
+            return None, [(was, worth), *made]
+        case Choice(candidates=candidates, chosen=chosen):
+            key = None if executed is None else normalize_action(executed)
+            told = list(zip(candidates, choice_rewards(len(candidates), chosen), strict=True))
+            own = [reward for text, reward in told if normalize_action(text) == key]
+            return own[0] if own else None, [pair for pair in told if normalize_action(pair[0]) != key]
+    raise InputError(f"{feedback.kind} without an episode", "it is about what was executed", "Name the episode.")
+
+
+def _outcome_reward(outcome: Outcome) -> float:
+    if outcome.passed is not None and outcome.total is not None:
+        return success_reward(outcome.passed, outcome.total)
+    good = outcome.exit_code == 0 if outcome.exit_code is not None else outcome.built
+    return 1.0 if good else -1.0
+
+
+def given_of(note: Note, rewards: Iterable[StepReward]) -> Given:
+    """Return the feedback that a note keeps."""
+    return Given(
+        note.id,
+        tuple(rewards),
+        tuple(note.body["alternatives"]),  # type: ignore[arg-type]
+        feedback_from_record(note.kind, note.body),
+        note.episode_id,
+        note.step,
+        note.source,
+        note.author,
+        float(note.body["weight"]),
+        note.created_at,
+        note.revoked_at,  # type: ignore[arg-type]
+    )
+
+
+def _event_ids(note: Note) -> list[str]:
+    """Return the ids that its events may have."""
+    return [f"{note.id}.{n}" for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
+
+
+def read_given(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Given]:
+    """Return the feedback that these notes keep, with the rewards that it gave, revoked or not."""
+    note_of = {event_id: note.id for note in notes for event_id in _event_ids(note)}
+    found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
+    for event_id, episode_id, visit, reward in store.execute_in(
+        "SELECT feedback.id, episode.id, visit, reward FROM feedback INDEXED BY feedback_by_id "
+        f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
+        "WHERE feedback.namespace_id = ? AND feedback.id IN {values}",
+        (namespace_id,),
+        list(note_of),
+    ):
+        number = int(event_id.rpartition(".")[2])
+        reward_ = StepReward(event_id, episode_id, visit & (MAX_STEPS - 1), reward)
+        found[note_of[event_id]].append((number, reward_))
+    return [given_of(note, (reward for _, reward in sorted(found[note.id]))) for note in notes]
+
+
+class Giver:
+    """Gives feedback to one namespace, and takes it back."""
+
+    def __init__(self, store: Store, namespace_id: int, writer: Writer) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self._writer = writer
+        self._notes = NoteWriter(store, namespace_id)
+        self._feedback = FeedbackWriter(store, namespace_id)
+
+    def moment(self, episode_id: str, step: int | None) -> tuple[Answered, int]:
+        """Return a stored moment, and the index of its step: the last, if none is named.
+
+        Raises:
+            NotFoundError: the episode or the step is not there.
+        """
+        row: Any = self._row(
+            "SELECT ordinal, steps, task, subject FROM episode WHERE namespace_id = ? AND id = ?", episode_id
+        )
+        check_place(episode_id, 0 if step is None else step, row[1] if row else None)
+        ordinal, n_steps, task, subject = row
+        if ordinal < 0:
+            self._store.look_anew(self._ns)
+            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
+        at = n_steps - 1 if step is None else step
+        state, action = self._row(
+            "SELECT state.text, action.text FROM step "
+            "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
+            "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+            "WHERE step.namespace_id = ? AND visit = ?",
+            ordinal << STEP_BITS | at,
+        )
+        return Answered(task, state, action, subject), at
+
+    def give(self, saying: Saying, edited: Edited) -> Given:
+        """Store feedback, with all that follows from it; what was stored under its id already is left alone.
+
+        Raises:
+            NotFoundError: the episode or the step is not there.
+            EpisodeConflictError: its id is stored with other content.
+            InputError: it cannot be stored.
+        """
+        known = self._notes.find(saying.id)
+        if known is not None:
+            self._check_same(known, saying)
+            return read_given(self._store, self._ns, [known])[0]
+        moment, at = (saying.moment, 0) if saying.episode_id is None else self.moment(saying.episode_id, saying.step)
+        if moment is None:
+            raise InputError("no episode, no state", "feedback is about something", "Name the episode.")
+        own, others = rewards_of(saying.feedback, moment.action, edited)
+        made = [f"{saying.id}-{n}" for n in range(len(others))]
+        episode_id = made[0] if saying.episode_id is None else saying.episode_id
+        note = self._note(saying, episode_id, made)
+        rivals = self._rivals(note)
+        self._add_episodes(saying, moment, made, [text for text, _ in others])
+        self._notes.add([note])
+        places = [] if own is None else [(episode_id, at, own)]
+        places += [(id_, 0, reward) for id_, (_, reward) in zip(made, others, strict=True)]
+        rewards = [StepReward(f"{note.id}.{n}", *place) for n, place in enumerate(places)]
+        self._feedback.add_many(
+            [
+                Event(
+                    one.event_id,
+                    one.episode_id,
+                    one.step,
+                    one.reward,
+                    saying.weight,
+                    note.source,
+                    note.author,
+                    note.created_at,
+                    kind=note.kind,
+                )
+                for one in rewards
+            ]
+        )
+        for rival in rivals:
+            self.take_back(rival, at=note.created_at)
+        self.settle([note])
+        return given_of(note, rewards)
+
+    def settle_rivals(self) -> int:
+        """Let feedback be superseded by later feedback on its target, where both stand; return how much was."""
+        steps = dict(self._rows("SELECT id, steps FROM episode WHERE namespace_id = ?"))
+        standing: defaultdict[tuple[object, ...], list[Note]] = defaultdict(list)
+        for kind in FEEDBACK_KINDS:
+            for _, note in read_notes(self._store, self._ns, kind=kind, standing=True):
+                at = steps[note.episode_id] - 1 if note.step is None else note.step
+                standing[kind, note.episode_id, at, note.source, note.author].append(note)
+        superseded = [(note, rivals[-1]) for rivals in standing.values() for note in rivals[:-1]]
+        for note, by in superseded:
+            self.take_back(note, at=by.created_at)
+        return len(superseded)
+
+    def _note(self, saying: Saying, episode_id: str, made: Sequence[str]) -> Note:
+        body = {**feedback_record(saying.feedback), "weight": saying.weight, "alternatives": list(made)}
+        return Note(
+            saying.id, episode_id, saying.step, saying.feedback.kind, body, saying.source, saying.author, saying.at
+        )
+
+    def _check_same(self, known: Note, saying: Saying) -> None:
+        """Refuse another content under a known id; the same may come at another time."""
+        alternatives = known.body.get("alternatives")
+        made = alternatives if isinstance(alternatives, list) else []
+        episode_id = saying.episode_id or ""
+        if saying.moment is not None and known.episode_id in made:
+            told, _ = self.moment(known.episode_id, 0)
+            episode_id = known.episode_id if replace(told, action=None) == saying.moment else ""
+        elif episode_id in made:  # then it brought its moment with it
+            episode_id = ""
+        same = episode_id == known.episode_id and note_digest(
+            replace(self._note(saying, episode_id, made), created_at=known.created_at)
+        ) == note_digest(known)
+        if not same:
+            raise EpisodeConflictError(
+                f"feedback {excerpt(saying.id)} is stored with other content",
+                "one id names one say",
+                "Leave the id to the memory.",
+            )
+
+    def take_in(self, note: Note) -> bool:
+        """Store a note that was said elsewhere, and say whether it was new; what follows from feedback comes by itself.
+
+        If it is feedback, and stands, it supersedes what stood there.
+
+        Raises:
+            NotFoundError: the episode or the step is not there.
+            EpisodeConflictError: its id is stored with other content.
+        """
+        rivals = self._rivals(note) if note.kind in FEEDBACK_KINDS and note.revoked_at is None else []
+        new = bool(self._notes.add([note]))
+        for rival in rivals if new else []:
+            self.take_back(rival, at=note.created_at)
+        return new
+
+    def _rivals(self, note: Note) -> list[Note]:
+        """Return what the same source and author said of the same target, in the same kind, and still stands."""
+        last = self._row("SELECT steps - 1 FROM episode WHERE namespace_id = ? AND id = ?", note.episode_id)
+        if last is None:  # one that this feedback makes
+            return []
+        at = last[0] if note.step is None else note.step
+        return [
+            other
+            for _, other in read_notes(self._store, self._ns, kind=note.kind, episode_id=note.episode_id, standing=True)
+            if (other.source, other.author) == (note.source, note.author)
+            and at == (last[0] if other.step is None else other.step)
+        ]
+
+    def _add_episodes(self, saying: Saying, moment: Answered, ids: Sequence[str], texts: Sequence[str]) -> None:
+        episodes = [
+            Episode(
+                moment.task,
+                [Step(moment.state, text)],
+                id_,
+                policy=saying.source,
+                arm=ALTERNATIVE,
+                subject=moment.subject,
+            )
+            for id_, text in zip(ids, texts, strict=True)
+        ]
+        for id_ in ids:
+            self._store.check_key("feedback id", id_)
+        if self._writer.add([(episode, saying.at) for episode in episodes]) < len(episodes):
+            raise EpisodeConflictError(
+                f"an episode {excerpt(ids[0])} or the like is stored already",
+                "the answers that feedback gives are episodes of their own",
+                "Leave the id to the memory.",
+            )
+
+    def settle(self, notes: Iterable[Note]) -> None:
+        """Let the answers of feedback that came in count, unless it does not stand, or its source is in quarantine.
+
+        What was said earlier of them is as it was; so it is asked only of what may not stand.
+        """
+        suspects = active_selections(self._store, self._ns, of_events=True)
+        QuarantineWriter(self._store, self._ns).settle_answers(
+            str(id_)
+            for note in notes
+            if note.kind in FEEDBACK_KINDS
+            and (note.revoked_at is not None or any(one.covers_event(note.source, note.created_at) for one in suspects))
+            for id_ in note.body["alternatives"]  # type: ignore[union-attr]
+        )
+
+    def take_back(self, note: Note, *, at: float) -> None:
+        """Take a note back, with all that followed from it where it is feedback; doing it again changes nothing.
+
+        Args:
+            note: as it is stored.
+            at: when.
+        """
+        if note.revoked_at is not None:
+            return
+        self._notes.revoke(note.id, at=at)
+        if note.kind not in FEEDBACK_KINDS:
+            return
+        self._feedback.revoke_all(_event_ids(note), at=at)
+        QuarantineWriter(self._store, self._ns).settle_answers(note.body["alternatives"])  # type: ignore[arg-type]
+
+    def _rows(self, sql: str, *parameters: object) -> list[Any]:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+
+    def _row(self, sql: str, *parameters: object) -> Any:
+        return self._store.execute(sql, (self._ns, *parameters)).fetchone()

@@ -1,0 +1,254 @@
+"""The door: who may come in, how much they may bring, and what is written down about it."""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import logging
+import time
+from collections.abc import Awaitable, Callable, Collection, MutableMapping
+from typing import Any
+from urllib.parse import quote, urlsplit
+
+from seasoned.errors import ConfigError, InputError, StoreBusyError, excerpt
+from seasoned.service.responses import Answer, problem
+
+__all__ = ["LOOPBACK_HOSTS", "Gate", "check_token"]
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
+"""The names under which a service without a token answers: a web page cannot claim them (DNS rebinding)."""
+
+MIN_TOKEN_CHARS = 16
+_MAX_TOKEN_CHARS = 4096
+_READING = ("GET", "HEAD")
+_BODIES = ("POST", "PUT", "PATCH")
+_HEADERS = (
+    (
+        b"content-security-policy",
+        b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; "
+        b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+    ),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cache-control", b"no-store"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+log = logging.getLogger("seasoned.service")
+
+
+def check_token(token: str) -> str:
+    """Return `token` if it can keep anybody out: 16 printable ASCII characters or more, no blanks.
+
+    Raises:
+        ConfigError: it cannot.
+
+    Example:
+        >>> check_token("0123456789abcdef")
+        '0123456789abcdef'
+    """
+    fits = isinstance(token, str) and MIN_TOKEN_CHARS <= len(token) <= _MAX_TOKEN_CHARS
+    if not fits or not token.isascii() or not token.isprintable() or " " in token:
+        seen = f"a token of {len(token)} characters" if isinstance(token, str) else f"a token of {type(token).__name__}"
+        raise ConfigError(
+            seen,
+            f"a token has at least {MIN_TOKEN_CHARS} printable ASCII characters, no blanks",
+            'Make one: python -c "import secrets; print(secrets.token_urlsafe(32))"',
+        )
+    return token
+
+
+class Gate:
+    """ASGI middleware in front of the service.
+
+    In this order: the Host must be one of ours; what a browser sends for another site's page is refused (Origin,
+    Sec-Fetch-Site); the token must be right (compared in constant time); a body must be JSON, by its type, and not too
+    large, and arrive in time. No CORS header is ever sent. Each request is logged without its query, its headers or its
+    body.
+
+    Args:
+        app: what is behind the door.
+        token: None: nobody is asked for one.
+        hosts: the Host names that are answered; None: any.
+        max_body_bytes: the largest body.
+        body_timeout_s: how long a body may take to arrive.
+        open_paths: what is told to anybody: the page's own files, and that the service runs. All else is guarded.
+    """
+
+    def __init__(
+        self,
+        app: App,
+        *,
+        token: str | None,
+        hosts: Collection[str] | None,
+        max_body_bytes: int,
+        body_timeout_s: float,
+        open_paths: Collection[str] = (),
+    ) -> None:
+        self._app = app
+        self._token = None if token is None else check_token(token).encode()
+        self._hosts = None if hosts is None else frozenset(host.lower() for host in hosts)
+        self._max_body_bytes = max_body_bytes
+        self._body_timeout_s = body_timeout_s
+        self._open_paths = frozenset(open_paths)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Let a request in, or refuse it."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            await send({"type": "websocket.close", "code": 1008})
+            return
+        began, status = time.perf_counter(), 500
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message = {**message, "headers": [*message.get("headers", []), *_HEADERS]}
+            await send(message)
+
+        try:
+            refusal = self._refused(scope)
+            body = b"" if refusal is not None else await self._body(scope, receive)
+            if isinstance(body, Answer):
+                refusal, body = body, b""
+            if refusal is not None:
+                await _send(refusal, sending)
+                return
+            await self._app(scope, _replayed(body, receive), sending)
+        finally:
+            client = (scope.get("client") or ("-",))[0]
+            took_ms = 1000 * (time.perf_counter() - began)
+            log.info("%s %s %s %d %.1f ms", client, scope["method"], quote(scope["path"]), status, took_ms)
+
+    def _refused(self, scope: MutableMapping[str, Any]) -> Answer | None:
+        headers: dict[str, list[str]] = {}
+        for name, value in scope["headers"]:
+            headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
+        for name in ("host", "origin", "authorization", "content-type", "content-length"):
+            if len(headers.get(name, ())) > 1:
+                return problem(InputError(f"the header {name}, twice", "it is sent once", "Send one."))
+        first = {name: values[0] for name, values in headers.items()}
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # where it is mounted in another application
+        opened = scope["method"] in _READING and path in self._open_paths
+        return self._foreign(first) or (None if opened else self._nobody(scope, first))
+
+    def _foreign(self, headers: dict[str, str]) -> Answer | None:
+        """Whether the request was meant for another host, or sent by another site's page."""
+        host = headers.get("host", "")
+        if self._hosts is not None and _host_name(host) not in self._hosts:
+            return problem(
+                InputError(
+                    f"Host {excerpt(host)}",
+                    f"this service is called {', '.join(sorted(self._hosts))}",
+                    "Call it so, or start it with --allow-host.",
+                ),
+                421,
+            )
+        origin, site = headers.get("origin"), headers.get("sec-fetch-site")
+        same = origin is None or _netloc(origin) == host.lower()
+        if not same or (site is not None and site not in ("same-origin", "none")):
+            return problem(
+                InputError(
+                    f"Origin {excerpt(origin)}, Sec-Fetch-Site {excerpt(site)}",
+                    "only this service's own page may call it from a browser",
+                    "Call it from a program, or open its page.",
+                ),
+                403,
+            )
+        return None
+
+    def _nobody(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Answer | None:
+        """Whether the token is missing or wrong, or the body is of a kind that is not read."""
+        if self._token is not None:
+            scheme, _, given = headers.get("authorization", "").partition(" ")
+            right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
+            if scheme.lower() != "bearer" or not right:
+                seen = "a wrong token" if given else "no token"
+                error = InputError(seen, "a request carries this service's token", "Send: Authorization: Bearer TOKEN")
+                return problem(error, 401, {"www-authenticate": "Bearer"})
+        kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+        if scope["method"] in _BODIES and kind != "application/json":
+            return problem(
+                InputError(
+                    f"Content-Type {excerpt(kind)}", "a body is application/json", "Send Content-Type: application/json"
+                ),
+                415,
+            )
+        length = headers.get("content-length", "0")
+        if not (length.isascii() and length.isdigit()):
+            return problem(InputError(f"Content-Length {excerpt(length)}", "it is a number of bytes", "Send that."))
+        return self._too_large(int(length)) if int(length) > self._max_body_bytes else None
+
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes | Answer:
+        """Read the body; the answer instead, where it is too large or too slow."""
+        if scope["method"] in _READING:
+            return b""
+        parts: list[bytes] = []
+        size_bytes, more = 0, True
+        try:
+            async with asyncio.timeout(self._body_timeout_s):
+                while more:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        return problem(InputError("a body that broke off", "a body arrives whole", "Send it again."))
+                    parts.append(message.get("body", b""))
+                    size_bytes += len(parts[-1])
+                    more = message.get("more_body", False)
+                    if size_bytes > self._max_body_bytes:
+                        return self._too_large(size_bytes)
+        except TimeoutError:
+            rule = f"a body arrives within {self._body_timeout_s:g} s"
+            return problem(StoreBusyError("a body that does not end", rule, "Send it at once."), 408)
+        return b"".join(parts)
+
+    def _too_large(self, size_bytes: int) -> Answer:
+        rule = f"a body has at most {self._max_body_bytes} bytes"
+        return problem(InputError(f"a body of {size_bytes} bytes or more", rule, "Send less at once."), 413)
+
+
+def _host_name(host: str) -> str:
+    """The name in a Host header, without its port."""
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _netloc(origin: str) -> str | None:
+    """Host and port of an Origin, as a Host header would say them; None for `null` and the like."""
+    try:
+        parts = urlsplit(origin)
+    except ValueError:
+        return None
+    return parts.netloc.lower() if parts.scheme in ("http", "https") and parts.netloc else None
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that tells the body again, once."""
+    told = False
+
+    async def again() -> Message:
+        nonlocal told
+        if told:
+            return await receive()
+        told = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def _send(answer: Answer, send: Send) -> None:
+    body = answer.body()
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **answer.headers}
+    encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
+    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,43 @@
+"""Typed feedback as JSON, and back."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from seasoned.errors import InputError, excerpt
+from seasoned.registry import suggest
+from seasoned.service.json_documents import build_from, check_fields
+from seasoned.types import FEEDBACK_KINDS, Feedback, Given, feedback_record
+
+__all__ = ["feedback_from", "given_document"]
+
+_TARGET = ("episode_id", "step", "source", "author", "weight", "task", "state", "subject", "id")
+
+
+def feedback_from(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
+    """Return the feedback that a JSON object holds, and what `Memory.give` is told beside it.
+
+    Raises:
+        InputError: the kind is unknown, a field is missing or unknown, or a value breaks a rule of its kind.
+
+    Example:
+        >>> feedback_from({"kind": "thumbs", "up": True, "episode_id": "e1"})
+        (Thumbs(up=True, comment=None), {'episode_id': 'e1'})
+    """
+    kind = body.get("kind")
+    if not isinstance(kind, str) or kind not in FEEDBACK_KINDS:
+        raise InputError(f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS))
+    made = FEEDBACK_KINDS[kind]
+    names = [field.name for field in dataclasses.fields(made)]
+    check_fields(kind, body, ["kind", *names, *_TARGET])
+    feedback: Feedback = build_from(made, kind, {name: body[name] for name in names if name in body})
+    return feedback, {name: body[name] for name in _TARGET if name in body}
+
+
+def given_document(given: Given) -> dict[str, Any]:
+    """Return feedback as it was kept, as JSON."""
+    document = dataclasses.asdict(dataclasses.replace(given, feedback=None))  # type: ignore[arg-type]
+    said = feedback_record(given.feedback)
+    return {**document, "feedback": {"kind": given.feedback.kind, **said}}

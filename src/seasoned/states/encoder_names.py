@@ -1,0 +1,37 @@
+"""Encoders that have a name, on the command line and in suites; any other goes by its identity, which may be long."""
+
+from __future__ import annotations
+
+from seasoned.errors import InputError, UnknownNameError, excerpt
+from seasoned.protocols import StateEncoder
+from seasoned.registry import suggest
+from seasoned.states.encoder_identity import encoder_from_identity
+from seasoned.states.masks import ALL_MASKS
+from seasoned.states.tokens import TokenEncoder
+
+__all__ = ["ENCODERS", "named_encoder"]
+
+ENCODERS = {"words": TokenEncoder(), "masked": TokenEncoder(masks=ALL_MASKS)}
+
+
+def named_encoder(spec: str) -> StateEncoder:
+    """Return the encoder that somebody named.
+
+    Raises:
+        InputError: none has this name or identity.
+
+    Example:
+        >>> named_encoder("words")
+        TokenEncoder(ngram=1, masks=(), urls=None, multiset=False)
+    """
+    if spec in ENCODERS:
+        return ENCODERS[spec]
+    try:
+        return encoder_from_identity(spec)
+    except UnknownNameError as error:
+        raise InputError(
+            f"encoder {excerpt(spec)}",
+            f"an encoder must be {', '.join(ENCODERS)}, or the identity of a built-in one",
+            f"{suggest(spec, ENCODERS)} See: seasoned memory namespaces --json; or make the namespace in Python with "
+            "an encoder of your own.",
+        ) from error

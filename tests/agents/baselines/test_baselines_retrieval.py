@@ -1,0 +1,197 @@
+"""Plain retrieval: BM25 against its equation by hand, and examples that come from successes alone."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned import Episode, Memory, Step
+from seasoned.agents.baselines import BM25, ByBM25, BySearch, PastSuccesses
+from seasoned.agents.baselines.token_checks import estimated_tokens
+from seasoned.errors import InputError
+from seasoned.policies.examples import Examples, Query, render
+
+# ------------------------------------------------------------------------------------- BM25
+
+
+def test_bm25_by_hand():
+    """Three texts of 3, 3 and 2 words, mean 8/3; `red` is in one, twice, `door` in two of them."""
+    index = BM25(k1=1.2, b=0.75)
+    for text in ("red RED door", "a green door", "the sea"):
+        index.add(text)
+    idf_red, idf_door = math.log(1 + 2.5 / 1.5), math.log(1 + 1.5 / 2.5)
+    long = 1.2 * (1 - 0.75 + 0.75 * 3 / (8 / 3))
+    red, door = idf_red * 2 * 2.2 / (2 + long), idf_door * 1 * 2.2 / (1 + long)
+    assert index.scores("Red, door: red?") == pytest.approx({0: red + door, 1: door})
+    assert index.scores("wine") == {}
+    assert len(index) == 3
+
+
+def test_bm25_is_incremental():
+    """Texts added between queries count as if they had all been there before."""
+    texts = ["a b c", "b c d e", "a a", "f", "c f f f g"]
+    grown, whole = BM25(), BM25()
+    for text in texts:
+        grown.add(text)
+        grown.scores("a f")
+    for text in texts:
+        whole.add(text)
+    assert grown.scores("a c f") == whole.scores("a c f")
+
+
+def test_b_switches_length_off_and_k1_repetition():
+    flat = BM25(b=0.0)
+    for text in ("x", "x y y y y y"):
+        flat.add(text)
+    assert flat.scores("x")[0] == flat.scores("x")[1]
+    once = BM25(k1=0.0)
+    for text in ("x", "x x x", "z"):
+        once.add(text)
+    assert once.scores("x")[0] == pytest.approx(once.scores("x")[1]) == pytest.approx(math.log(1 + 1.5 / 2.5))
+
+
+@pytest.mark.parametrize("wrong", [{"k1": -1.0}, {"b": 1.5}, {"b": float("nan")}, {"k1": "x"}])
+def test_bm25_refuses_what_the_equation_does_not_allow(wrong):
+    with pytest.raises(InputError):
+        BM25(**wrong)
+
+
+def test_bm25_over_nothing():
+    assert BM25().scores("x") == {}
+    index = BM25()
+    index.add("!?")
+    assert index.scores("x") == {}
+    index.add("x")
+    assert list(index.scores("x")) == [1]
+
+
+# ------------------------------------------------------------------------------------- in the prompt
+
+GOOD = Episode(
+    "t", [Step("hall red door", "open red"), Step("vault gold", "take gold", 2.0)], id="good", final_state="out"
+)
+BAD = Episode("t", [Step("hall red door", "kick red"), Step("pit dark", "wait", -1.0)], id="bad")
+FAIR = Episode("t", [Step("hall red door", "open red", 1.0), Step("vault gold", "leave", 0.0)], id="fair")
+
+
+def told(finder, *episodes, **options):
+    arm = PastSuccesses(finder, **options)
+    for episode in episodes:
+        asyncio.run(arm.learn(episode))
+    return arm
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:", gamma=0.5) as opened:
+        yield opened
+
+
+@pytest.fixture(params=["bm25", "top-k"])
+def finder(request, memory):
+    """Both find by state; the second over a memory that holds failures too."""
+    if request.param == "bm25":
+        return ByBM25()
+    for episode in (GOOD, BAD, FAIR):
+        memory.add(episode)
+    return BySearch(lambda state, k: memory.search(state, k, 0.0))
+
+
+def test_only_successes_are_shown_and_the_most_alike_first(finder):
+    arm = told(finder, BAD, GOOD, success=2.0)
+    context = arm.context("a hall with a red door", "t")
+    assert context.split("\n") == [
+        "What worked before in moments like this, the most alike first:",
+        "State: hall red door",
+        "Action: open red",
+        "Earned from there: 2",
+        "Now:",
+    ]
+    assert "take gold" in arm.context("vault", "t")
+    assert "kick" not in context
+    assert arm.context("nothing shared", "t") == ""
+
+
+def test_each_step_is_shown_once_with_the_most_it_earned(finder):
+    """`open red` in the hall was taken in both successes: 2 points once, 1 point once."""
+    context = told(finder, GOOD, FAIR).context("hall red door", "t")
+    assert context.count("open red") == 1
+    assert "Earned from there: 2" in context
+
+
+def test_among_equals_what_earned_more_comes_first(finder):
+    context = told(finder, FAIR, GOOD).context("vault gold", "t")
+    assert context.index("take gold") < context.index("leave")
+
+
+def test_k_and_window_bound_what_is_shown(finder):
+    arm = told(finder, FAIR, GOOD, k=1)
+    assert arm.context("vault gold", "t").count("State:") == 1
+    assert told(finder, GOOD, window_tokens=10).context("vault gold", "t") == ""
+
+
+def long_state(number, length=60):
+    return " ".join(["door", f"room{number}", *(f"thing{(number * 7 + n) % 50}" for n in range(length))])
+
+
+def test_the_window_is_filled_a_long_state_is_cut_and_what_does_not_fit_at_all_is_passed_over():
+    """The first state has 480 characters, 124 tokens; the second's action alone is too long for what is left."""
+    states = [long_state(n) for n in range(3)]
+    actions = ["open", "say " + "word " * 70, "push"]
+    episode = Episode("t", [Step(*each, 1.0) for each in zip(states, actions, strict=True)], id="e")
+    context = told(ByBM25(), episode, k=3, window_tokens=200).context("door room0 room0", "t")
+    assert 170 <= estimated_tokens(context) <= 200
+    shown = [line for line in context.split("\n") if line.startswith("State: ")]
+    assert len(shown) == 2 and "Action: push" in context and "say word" not in context
+    assert len(shown[1]) < len(shown[0]) == len("State: ") + 400
+    assert shown[1].startswith("State: door room2") and " ... " in shown[1]
+
+
+def test_it_uses_as_much_of_a_window_as_examples_in_a_prompt_do(memory):
+    """Of one memory both show as many steps, and about as many tokens, whatever the window."""
+    episodes = [Episode("t", [Step(long_state(n, 40), "open", 1.0)], id=f"e{n}") for n in range(4)]
+    for episode in episodes:
+        memory.add(episode)
+    for window in (150, 200, 300, 800):
+        plain = told(ByBM25(), *episodes, k=3, window_tokens=window).context("door", "t")
+        query = Query("t", observation="door")
+        examples = Examples(memory, k=3, window=0, budget_tokens=window, per_task=None).retrieve(query)
+        assert plain.count("State: ") == len(examples)
+        assert estimated_tokens(plain) >= min(0.8 * estimated_tokens(render(examples)), 0.8 * window)
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.lists(st.tuples(st.integers(1, 120), st.integers(1, 60)), min_size=1, max_size=4),
+    window=st.integers(1, 500),
+)
+def test_no_window_is_exceeded_and_no_state_shown_is_shorter_than_it_may_be(sizes, window):
+    steps = [Step(long_state(n, size), "go " * long, 1.0) for n, (size, long) in enumerate(sizes)]
+    context = told(ByBM25(), Episode("t", steps, id="e"), k=4, window_tokens=window).context("door", "t")
+    assert estimated_tokens(context) <= window
+    for line in context.split("\n"):
+        if line.startswith("State: "):
+            assert len(line) >= len("State: ") + min(40, *(len(step.state) for step in steps))
+
+
+def test_nothing_is_known_before_the_first_success(finder):
+    assert told(finder).context("hall red door", "t") == ""
+    assert told(finder, BAD).context("hall red door", "t") == ""
+
+
+def test_top_k_looks_past_any_number_of_nearer_failures(memory):
+    """Two hundred failures are more like the state than the one success."""
+    for i in range(200):
+        memory.add(Episode("t", [Step("hall red door", f"kick {i}", -1.0)], id=f"bad{i}"))
+    memory.add(Episode("t", [Step("hall blue door", "open", 1.0)], id="good"))
+    arm = told(BySearch(lambda state, k: memory.search(state, k, 0.0)), *memory.episodes())
+    assert "Action: open" in arm.context("hall red door", "t")
+
+
+def test_what_is_in_memory_but_was_not_told_is_not_shown(memory):
+    memory.add(GOOD)
+    assert told(BySearch(lambda state, k: memory.search(state, k, 0.0))).context("vault gold", "t") == ""

@@ -1,0 +1,154 @@
+"""Templates: fields are filled in once, other braces stay, and what is empty leaves no heading behind."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.agents.react import FIELDS, TOOL_TEMPLATES, Templates, fill
+from seasoned.agents.react.history import Turn, history_text
+from seasoned.errors import InputError
+from seasoned.states.text_budget import estimated_tokens
+
+FILLED = [
+    ("{goal}", {"goal": "win"}, "win"),
+    ("{goal} and {goal}", {"goal": "win"}, "win and win"),
+    ("{{goal}}", {"goal": "win"}, "{goal}"),
+    ('{"a": {"b": 1}} {} { } {1} {a b} {goal}', {"goal": "win"}, '{"a": {"b": 1}} {} { } {1} {a b} win'),
+    ("{goal} {plan}", {"goal": "{plan} {{plan}} {}", "plan": "{goal}"}, "{plan} {{plan}} {} {goal}"),
+    ("Goal: {goal}\n\nPlan:\n{plan}\n\nAct.", {"goal": "win", "plan": ""}, "Goal: win\n\nAct."),
+    ("Goal: {goal}\n\nPlan:\n{plan}\n\nAct.", {"goal": "win", "plan": " \n"}, "Goal: win\n\nAct."),
+    ("{goal}, {plan}", {"goal": "win", "plan": ""}, "win, "),
+    ("Now:\n{goal}\n  \nAct.", {"goal": "a\n\nb"}, "Now:\na\n\nb\n\nAct."),
+    ("ziel: {größe}", {"größe": "2"}, "ziel: 2"),
+    ("{goal: ..., plan: ...} {x!r}", {"goal": "win"}, "{goal: ..., plan: ...} {x!r}"),
+]
+
+
+@pytest.mark.parametrize(("template", "values", "filled"), FILLED, ids=[template for template, _, _ in FILLED])
+def test_a_template_is_filled_in(template, values, filled):
+    assert fill(template, values) == filled
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.text("{}abgol \n", max_size=12), min_size=2, max_size=2))
+def test_what_a_value_holds_is_never_read_as_a_field(texts):
+    goal, plan = (f"x{text}x" for text in texts)
+    assert fill("<{goal}|{plan}>", {"goal": goal, "plan": plan}) == f"<{goal}|{plan}>"
+
+
+@pytest.mark.parametrize("name", sorted(FIELDS))
+def test_a_template_knows_its_fields_and_says_which(name):
+    known = " ".join(f"{{{field}}}" for field in FIELDS[name])
+    assert getattr(Templates(**{name: known}), name) == known
+    with pytest.raises(InputError) as error:
+        Templates(**{name: "Answer {answer}."})
+    assert "{answer}" in error.value.seen and name in error.value.seen
+    assert all(f"{{{field}}}" in error.value.rule for field in FIELDS[name])
+    assert "{{answer}}" in error.value.next_step
+    assert getattr(Templates(**{name: "Answer {{answer}}."}), name)
+
+
+@pytest.mark.parametrize(
+    "field", ["{ goal }", "{goal }", "{goal!r}", "{goal:>10}", "{goal!s:.20}", "{{ goal }}", "{goal:}"]
+)
+def test_a_field_is_its_name_in_braces_and_no_more(field):
+    with pytest.raises(InputError, match="act template") as error:
+        Templates(act=f"Now {field}: {{observation}}")
+    assert field.strip("{}") in error.value.seen
+    assert "blanks" in error.value.rule and error.value.next_step == "Write {goal}."
+
+
+@pytest.mark.parametrize("wrong", ["", "  \n", None, 3, ["{goal}"]])
+def test_a_template_is_text(wrong):
+    with pytest.raises(InputError, match="act template"):
+        Templates(act=wrong)
+
+
+def test_a_plan_cannot_be_given_what_comes_after_it():
+    with pytest.raises(InputError, match="reasoning"):
+        Templates(plan="{reasoning}")
+
+
+@pytest.mark.parametrize("templates", [Templates(), TOOL_TEMPLATES], ids=["text", "tools"])
+def test_the_default_prompts_show_everything_there_is_and_no_heading_without_it(templates):
+    values = {field: f"<{field}>" for field in FIELDS["act"]}
+    for name in ("plan", "reason", "act", "reason_act"):
+        full = templates.render(name, values)
+        assert set(re.findall("<[a-z]+>", full)) == {f"<{field}>" for field in FIELDS[name]}
+        bare = templates.render(name, {"goal": "g", "observation": "o"})
+        for heading in ("Plan:", "So far:", "Possible actions", "Thought: \n"):
+            assert heading not in bare
+        assert estimated_tokens(bare) < 70
+
+
+PROMPTS = {
+    "text": {
+        "plan": "6ff6881bd252f25d",
+        "reason": "d43b6dfa532998c5",
+        "act": "d5b1942c5bb4641e",
+        "reason_act": "8e87ac5da1384456",
+        "read": "0a651f8f96aeee03",
+    },
+    "tools": {
+        "plan": "6ff6881bd252f25d",
+        "reason": "d43b6dfa532998c5",
+        "act": "01061b6cc3a22c75",
+        "reason_act": "427d047b42db1429",
+        "read": "0a651f8f96aeee03",
+    },
+}
+
+
+@pytest.mark.parametrize("kind", PROMPTS)
+def test_the_default_prompts_are_to_the_byte_those_that_were_measured(kind):
+    templates = {"text": Templates(), "tools": TOOL_TEMPLATES}[kind]
+    found = {name: hashlib.sha256(getattr(templates, name).encode()).hexdigest()[:16] for name in PROMPTS[kind]}
+    assert found == PROMPTS[kind], "a prompt changed: measure again, then write down its digest here"
+
+
+def test_the_prompt_of_an_action_is_as_it_is_written_down():
+    values = {field: f"<{field}>" for field in FIELDS["act"]}
+    assert (
+        Templates().render("act", values)
+        == """\
+Goal: <goal>
+
+Plan:
+<plan>
+
+<examples>
+
+So far:
+<history>
+
+Now:
+<observation>
+
+Thought: <reasoning>
+
+Possible actions:
+<actions>
+
+Answer with one line, the action as it is to be taken:
+Action: ..."""
+    )
+
+
+def test_history_keeps_the_last_turns_within_its_budget():
+    turns = [Turn(f"room {n}\n\nAction: cheat", f"thought {n}", f"go {n}", float(n % 2)) for n in range(10)]
+    whole = history_text(turns, 10_000)
+    assert [line for line in whole.splitlines() if line.startswith("Action: ")] == [
+        f"Action: go {n}" for n in range(10)
+    ]
+    for budget in (9, 12, 30, 60, 100, 150):
+        text = history_text(turns, budget)
+        assert estimated_tokens(f"{text}\n") <= budget
+        shown = [n for n in range(10) if f"go {n}" in text]
+        assert shown == list(range(10 - len(shown), 10))
+        assert f"({10 - len(shown)} earlier steps left out)" in text
+    assert history_text(turns, 8) == history_text([], 100) == ""

@@ -1,0 +1,347 @@
+"""What an agent keeps, what it learns from, and that the same evidence is not counted twice."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import hashlib
+import math
+from collections import Counter
+
+import pytest
+from walkers import BARE, COLOURS, Terminal, east, follow, labels, once, said, shown_in, walker
+
+from seasoned import JitRL, Memory, Step
+from seasoned.agents import Agent, Templates, Unshown, Verdict
+from seasoned.agents.react import observed
+from seasoned.envs import ContextualBandit, Grid
+from seasoned.errors import EnvError, ModelUnavailableError, ReadOnlyStoreError
+from seasoned.llms import LabelReader, ScriptedLLM, VotesReader
+from seasoned.policies.cascade import CascadeReader
+from seasoned.policies.examples import Example
+from seasoned.protocols import Usage
+
+# ------------------------------------------------------------------------------------------ what is kept
+
+
+@pytest.mark.parametrize("calls", [1, 2])
+def test_training_stores_the_episode_with_its_plan_its_reasoning_and_what_was_shown(calls):
+    with Memory.open(":memory:") as memory:
+        agent = walker(memory, calls=calls, arm="mine")
+        first, second = once(agent), asyncio.run(agent.train(Grid(["S.G"]), 1, subject="ada"))
+        assert (len(memory), memory.get(first.episode_id).arm) == (4, "mine")
+        assert memory.get(second.episode_id).subject == "ada"
+        assert second.episode.steps == memory.get(second.episode_id).steps
+        for result in (first, second):
+            notes = memory.notes(episode_id=result.episode_id)
+            assert [note.body["text"] for note in notes if note.kind == "plan"] == ["Walk east."]
+            reasoned = "east it is." if calls == 1 else "The goal is east."
+            assert [(n.step, n.body["text"]) for n in notes if n.kind == "reasoning"] == [(0, reasoned), (1, reasoned)]
+        assert not [note for note in memory.notes(kind="shown") if note.episode_id == first.episode_id]
+        shown = [(n.step, n.body["purpose"], n.body["mode"]) for n in memory.notes(kind="shown")]
+        purposes = ["act"] if calls == 1 else ["reason", "act"]
+        asked = [(0, "plan"), *((step, purpose) for step in (0, 1) for purpose in purposes)]
+        assert shown == [(step, purpose, "prompt") for step, purpose in asked]
+        for note in memory.notes(kind="shown"):
+            assert {episode for episode, _ in note.body["examples"]} == {first.episode_id}
+        assert (first.example_steps, second.example_steps) == (0, 2)
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+@pytest.mark.parametrize("mode", ["none", "prompt", "logits", "both"])
+def test_a_run_is_frozen_it_writes_nothing(mode, tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        options = {"reader": labels(), "calls": 2} if mode in ("logits", "both") else {}
+        agent = walker(memory, mode=mode, verify=lambda episode: Verdict(success=True), **options)
+        for seed in range(4):
+            once(agent, seed=seed)
+        before = memory.verify().hash, len(memory), len(memory.notes())
+    at_rest = digest(path)
+    with Memory.open(path) as memory:
+        agent = walker(memory, mode=mode, verify=lambda episode: pytest.fail("a run is not checked"), **options)
+        result = once(agent, learns=False)
+        assert result.episode_id is None and result.verdict is None and result.episode.steps
+        [result] = asyncio.run(agent.run_many([Grid(["S.G"])], [3]))
+        assert result.error is None
+        assert (memory.verify().hash, len(memory), len(memory.notes())) == before
+    assert digest(path) == at_rest
+    with Memory.open(path, read_only=True) as memory:
+        assert once(walker(memory, mode=mode, **options), learns=False).error is None
+    assert digest(path) == at_rest
+
+
+def test_a_run_under_another_gamma_records_nothing_and_a_read_only_memory_refuses(tmp_path):
+    path = tmp_path / "agent.db"
+
+    def run(memory):
+        policy = lambda source: JitRL(source, gamma=0.3)
+        return once(walker(memory, mode="logits", reader=labels(), plan=False, policy=policy), learns=False)
+
+    with Memory.open(path) as memory:
+        once(walker(memory))
+        before = memory.verify().hash, len(memory), len(memory.notes())
+    with Memory.open(path, read_only=True) as memory, pytest.raises(ReadOnlyStoreError, match="for writing"):
+        run(memory)
+    with Memory.open(path) as memory:
+        assert run(memory).error is None
+        assert (memory.verify().hash, len(memory), len(memory.notes())) == before
+
+
+# ------------------------------------------------------------------------------------------ what is learned
+
+
+def test_train_then_run_uses_what_was_learned():
+    red = ContextualBandit({"red": COLOURS["red"]})
+    with Memory.open(":memory:") as memory:
+        agent = walker(memory, follow, plan=False, temperature=1.0, seed=0)
+        trained = [asyncio.run(agent.train(red)) for _ in range(12)]
+        assert 0 < sum(result.score for result in trained[:4]) < 4  # it tried both
+        results = [asyncio.run(agent.run(red)) for _ in range(6)]
+        assert [result.score for result in results] == [1.0] * 6
+        assert all(result.example_steps == 1 for result in results)
+        alone = walker(memory, follow, plan=False, temperature=1.0, seed=0, mode="none")
+        scores = [asyncio.run(alone.run(red)).score for _ in range(12)]
+        assert 0 < sum(scores) < 12
+
+
+def trained_on_both(memory, episodes=16):
+    """A memory of a bandit of which both sides were tried."""
+    bandit = ContextualBandit(COLOURS)
+    agent = walker(memory, mode="none", reader=labels(), reason=False, plan=False, seed=1)
+    for _ in range(episodes):
+        asyncio.run(agent.train(bandit))
+    return bandit
+
+
+def test_in_mode_none_a_reader_acts_by_the_models_own_policy_whatever_the_memory_knows():
+    with Memory.open(":memory:") as memory:
+        bandit, events = trained_on_both(memory), []
+        agent = walker(memory, mode="none", reader=labels(), reason=False, plan=False, on_step=events.append)
+        once(agent, bandit, learns=False)
+    [decision] = [event.decision for event in events]
+    assert (decision.mode, decision.probs, decision.n_steps) == ("base", decision.base_probs, 0)
+
+
+def test_logits_are_shifted_by_what_the_memory_knows():
+    with Memory.open(":memory:") as memory:
+        bandit, events = trained_on_both(memory), []
+        agent = walker(memory, mode="logits", reader=labels(), reason=False, plan=False, on_step=events.append)
+        result = once(agent, bandit, learns=False)
+    [event] = events
+    assert event.decision.mode == "memory" and event.decision.kl_nats > 0.1
+    best = max(COLOURS[event.before.state], key=COLOURS[event.before.state].get)
+    assert event.decision.probs[best] > 0.9 and event.decision.base_probs[best] == pytest.approx(0.5)
+    assert (result.memory_steps, result.flips, result.example_steps) == (1, 0, 0)
+    assert not event.shown and shown_in(event.asked[0].messages[0].content) == ""
+
+
+def test_both_shows_examples_and_does_not_count_them_again():
+    with Memory.open(":memory:") as memory:
+        bandit, events = trained_on_both(memory), []
+        agent = walker(memory, mode="both", reader=labels(), reason=False, plan=False, on_step=events.append)
+        once(agent, bandit, learns=False)
+        [event] = events
+        shown = {step for each in event.shown for step in each.steps}
+        assert shown and shown_in(event.asked[0].messages[0].content)
+        policy = JitRL(memory)
+        prior = event.decision.prior
+        counted = {(n.experience.episode_id, n.experience.step): n.experience.action for n in event.decision.neighbors}
+        read = Counter(action for place, action in counted.items() if place in shown)
+        everything = policy.decide(event.before.state, prior, admissible=event.before.admissible, seed=0)
+        assert event.decision.n_steps == everything.n_steps == len(counted)
+        for action, whole in everything.advantages.items():
+            left = 1.0 - read[action] / everything.counts[action]
+            assert event.decision.advantages[action] == pytest.approx(whole * left)
+        assert read and f"already in the prompt: {read.total()} of the steps" in event.decision.reason
+
+
+def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
+    with Memory.open(":memory:") as memory:
+        bandit, events = trained_on_both(memory), []
+        agent = walker(memory, mode="both", reader=labels(), on_step=events.append)
+        once(agent, bandit, learns=False)
+        there = {(n.experience.episode_id, n.experience.step) for n in events[0].decision.neighbors}
+        own = Each(**dict(zip(("plan", "reason", "act"), sorted(there), strict=False)))
+        once(walker(memory, mode="both", reader=labels(), examples=own, on_step=events.append), bandit, learns=False)
+    by_default, event = events
+    assert {shown.purpose for shown in by_default.shown} == {"plan", "reason", "act"}
+    n_shown = len({step for one in by_default.shown for step in one.steps} & there)
+    assert f"already in the prompt: {n_shown} of the steps" in by_default.decision.reason
+    assert "already in the prompt: 3 of the steps" in event.decision.reason
+
+
+def test_the_steps_around_an_example_are_shown_with_it_and_left_out_with_it():
+    events = []
+    with Memory.open(":memory:") as memory:
+        stored = once(walker(memory), Grid(["S....G"]))
+        both = walker(memory, mode="both", reader=labels(), plan=False, reason=False, on_step=events.append)
+        once(both, Grid(["S....G"]), learns=False)
+    found = [shown for event in events for shown in event.shown]
+    assert found
+    for shown in found:
+        [(episode, step)] = shown.examples
+        window = {(episode, n) for n in (step - 1, step, step + 1) if 0 <= n < stored.steps}
+        assert (episode, set(shown.steps)) == (stored.episode_id, window)
+        assert len(window) > 1
+
+
+def test_what_was_shown_by_others_as_well_counts_once():
+    with Memory.open(":memory:") as memory:
+        ids = [once(walker(memory, mode="none")).episode_id for _ in range(3)]
+        state, asked = "cell:0,0 open:east", {"k": 1, "unit": "states", "threshold": 1.0, "gamma": None}
+        assert memory.evidence(state, **asked).n_steps == 3
+        rest = Unshown(memory, {(ids[0], 0), ("gone", 0)})
+        assert (rest.evidence(state, **asked).n_steps, rest.evidence(state, **asked).n_shown) == (3, 1)
+        assert rest.evidence(state, **asked, shown_steps=[(ids[1], 0), (ids[0], 0)]).n_shown == 2
+
+
+class Each:
+    """Shows each prompt the one step that is named for it, or none."""
+
+    def __init__(self, **places):
+        self.places = places
+
+    def retrieve(self, query, *, purpose, exclude_task):
+        if purpose not in self.places:
+            return ()
+        step = Step("cell:0,1", "east")
+        about = {"value": 0.0, "low": 0.0, "high": 0.0, "n_shown": 0, "kind": "imitate", "similarity": 1.0}
+        return (Example(*self.places[purpose], query.goal, (step,), 0, None, None, 1.0, **about),)
+
+
+def test_what_the_plan_was_shown_adds_no_weight_at_any_step_of_the_episode():
+    events = []
+    both = {"mode": "both", "reader": labels(), "reason": False, "seed": 0, "on_step": events.append}
+    with Memory.open(":memory:") as memory:
+        ids = [once(walker(memory)).episode_id for _ in range(4)]
+        said = {}
+        for episode_id in (ids[3], "another"):
+            asyncio.run(walker(memory, examples=Each(plan=(episode_id, 1)), **both).run(Grid(["S.G"])))
+            last = [event.decision for event in events if event.before.state == "cell:0,1 open:east,west"][-1]
+            said[episode_id] = last.reason
+    assert "already in the prompt: 1 of the steps" in said[ids[3]]
+    assert "already in the prompt" not in said["another"]
+
+
+@pytest.mark.parametrize("options", [{"templates": Templates()}, {"exclude_same_task": True}, {"mode": "none"}])
+def test_what_a_prompt_does_not_show_is_not_noted_as_shown(options):
+    blind = Templates(**{name: getattr(BARE, name).replace("EXAMPLES[{examples}]", "") for name in ("plan", "act")})
+    with Memory.open(":memory:") as memory:
+        once(walker(memory))
+        if "templates" in options:
+            options = {"templates": blind, "reason": False}
+        agent = Agent(ScriptedLLM(east), memory, **{"templates": BARE} | options)
+        assert (once(agent).example_steps, memory.notes(kind="shown")) == (0, [])
+        assert not any("Example 1" in said(request) for request in agent.settings.llm.requests)
+
+
+def test_votes_give_logits_where_there_are_none():
+    with Memory.open(":memory:") as memory:
+        bandit, events = trained_on_both(memory), []
+        votes = VotesReader(ScriptedLLM(lambda request: "left"), n=2)
+        agent = walker(memory, mode="logits", reader=votes, reason=False, plan=False, on_step=events.append)
+        once(agent, bandit, learns=False)
+    assert events[0].decision.mode == "memory" and "votes" in events[0].decision.prior.method
+
+
+def test_a_reader_that_proposes_acts_where_nothing_is_named():
+    def parse(reply):
+        return reply.text
+
+    votes = VotesReader(ScriptedLLM(lambda request: "stop"), n=2, parse=parse)
+    terminal = Terminal()
+    assert once(walker(reader=votes, reason=False, plan=False), terminal).score == 1.0
+    with pytest.raises(EnvError, match="no admissible actions"):
+        once(walker(reader=labels(), reason=False, plan=False), Terminal())
+    with pytest.raises(EnvError, match="an action to take"):
+        once(walker(plan=False), Terminal(admissible=()))
+
+
+# ------------------------------------------------------------------------------------------ a cascade as its reader
+
+
+def cascading(memory, n=1):
+    """The student and the teacher both go east; the teacher is asked where the memory has seen fewer than n steps."""
+    student, teacher = (
+        LabelReader(ScriptedLLM(lambda request: {"A": math.log(0.98), "B": math.log(0.02)}, name))
+        for name in ("small", "large")
+    )
+    cascade = CascadeReader(student, teacher, min_evidence=n, memory=memory, observation=observed)
+    return walker(memory, mode="none", reader=cascade, plan=False)
+
+
+def test_a_cascade_looks_for_evidence_at_the_state_and_not_at_the_prompt():
+    """A prompt holds a history and a thought, so it is like no state; the state itself is one that was seen."""
+    corridor = ContextualBandit({"a red light": {"go": 1.0, "stop": 0.0}}, noise="none", rounds=2)
+    with Memory.open(":memory:") as memory:
+        agent = cascading(memory)
+        first, second = (once(agent, corridor, seed=seed) for seed in (0, 1))
+        by = {result.episode_id: [] for result in (first, second)}
+        for note in memory.notes(kind="decided"):
+            by[note.episode_id].append((note.step, note.body["by"], note.body["model"]))
+        assert list(by.values()) == [
+            [(0, "teacher", "large"), (1, "teacher", "large")],  # nothing is stored while it plays
+            [(0, "student", "small"), (1, "student", "small")],
+        ]
+        assert all(note.body["evidence"] == 2.0 for note in memory.notes(episode_id=second.episode_id, kind="decided"))
+        before = len(memory.notes())
+        once(agent, corridor, learns=False)
+        assert len(memory.notes()) == before
+    assert observed("a prompt") == "a prompt"  # nobody is asking any more
+
+
+def test_episodes_at_the_same_time_each_have_their_own_state():
+    seen = []
+
+    class Asks(LabelReader):
+        async def read(self, state, task, candidates):
+            await asyncio.sleep(0)
+            seen.append((observed(state), state))
+            return await super().read(state, task, candidates)
+
+    model = ScriptedLLM(lambda request: {"A": math.log(0.5), "B": math.log(0.5)})
+    rooms = [ContextualBandit({f"room {n}": {"go": 1.0, "stop": 0.0}}) for n in range(3)]
+    asyncio.run(walker(reader=Asks(model), reason=False, plan=False).run_many(rooms, [0, 1, 2], concurrency=3))
+    assert sorted(state for state, _ in seen) == ["room 0", "room 1", "room 2"]
+    assert all(f"NOW[{state}]" in prompt for state, prompt in seen)
+
+
+# ------------------------------------------------------------------------------------------ what breaks off
+
+
+class Down:
+    """A reader whose endpoint is down."""
+
+    name = "down"
+
+    async def read(self, state, task, candidates):
+        raise ModelUnavailableError("no endpoint", "a model answers", "Start it.")
+
+
+def test_what_a_reader_that_is_down_took_is_not_known():
+    [result] = asyncio.run(walker(reader=Down(), reason=False, plan=False).run_many([Grid(["S.G"])], [0]))
+    assert isinstance(result.error, ModelUnavailableError)
+    assert (result.usage.calls, result.usage.cost_usd) == (1, None)
+    [result] = asyncio.run(walker(reader=labels(), reason=False, plan=False).run_many([Terminal()], [0]))
+    assert isinstance(result.error, EnvError) and result.usage == Usage()  # nobody was asked
+
+
+class Over(Grid):
+    """Over at once."""
+
+    async def reset(self, *, seed=None):
+        return dataclasses.replace(await super().reset(seed=seed), terminated=True)
+
+
+@pytest.mark.parametrize("learns", [True, False])
+def test_an_environment_that_is_over_when_it_is_reset_says_so(learns):
+    with Memory.open(":memory:") as memory:
+        agent = walker(memory, verify=lambda episode: pytest.fail("nothing was done"))
+        with pytest.raises(EnvError, match=r"over when it was reset.*at least one step"):
+            once(agent, Over(["S.G"]), learns=learns)
+        assert [one.ending for one in memory.episodes()] == ["aborted"] * learns
+        assert not agent.settings.llm.requests

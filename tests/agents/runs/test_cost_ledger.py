@@ -1,0 +1,205 @@
+"""Dollars per success, who decided, and when filling pays: by hand, by definition, and unknown where it is unknown."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.agents import EpisodeResult
+from seasoned.agents.runs.cost_ledger import Ledger
+from seasoned.core.costs import break_even
+from seasoned.errors import InputError, NotFoundError
+from seasoned.protocols import Usage
+
+
+def usage(usd, **more):
+    return Usage(calls=1, cost_usd=usd, **more)
+
+
+def ledger(n=20, filling=1.0, cascade_usd=0.05, cascade_success=lambda n: n % 4 > 0):
+    found = Ledger(filling=usage(filling))
+    for number in range(n):
+        found.add("teacher", str(number), True, usage(0.2 + 0.01 * (number % 3)), steps=5, teacher_steps=5)
+        found.add("student", str(number), number % 2, usage(0.01))
+        found.add(
+            "cascade", str(number), cascade_success(number), usage(cascade_usd), steps=6, teacher_steps=number % 3
+        )
+    return found
+
+
+def test_dollars_per_success_are_all_dollars_over_all_successes():
+    costs = ledger().costs("cascade")
+    assert costs.success.value == pytest.approx(15 / 20)
+    assert costs.usd_per_episode.value == pytest.approx(0.05)
+    assert costs.usd_per_success.value == pytest.approx(20 * 0.05 / 15)
+    interval = costs.usd_per_success.interval
+    assert interval.low < 20 * 0.05 / 15 < interval.high
+    assert costs.teacher_share.value == pytest.approx(sum(n % 3 for n in range(20)) / 120)
+    assert (costs.episodes, costs.usage.calls) == (20, 20)
+    assert ledger().costs("teacher").teacher_share.value == 1.0
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.lists(st.tuples(st.floats(0.0, 9.0), st.floats(0.0, 9.0), st.booleans(), st.booleans()), min_size=1, max_size=9),
+    st.floats(0.0, 100.0),
+)
+def test_sums_by_definition(rows, filling):
+    found = Ledger(filling=usage(filling))
+    for number, (teacher_usd, cascade_usd, teacher_won, cascade_won) in enumerate(rows):
+        found.add("teacher", str(number), teacher_won, usage(teacher_usd))
+        found.add("cascade", str(number), cascade_won, usage(cascade_usd))
+    n, won = len(rows), sum(row[3] for row in rows)
+    costs = found.costs("cascade")
+    if won:
+        assert costs.usd_per_success.value == pytest.approx(sum(row[1] for row in rows) / won)
+    else:
+        assert costs.usd_per_success.value is None
+        assert "no success" in costs.usd_per_success.reason
+    wanted = break_even(filling, math.fsum(r[0] for r in rows) / n, math.fsum(r[1] for r in rows) / n)
+    payoff = found.break_even()
+    assert payoff.point == wanted
+    assert "10" in payoff.reason  # no interval below ten episodes
+    if (of_teacher := sum(row[2] for row in rows)) and won == of_teacher:
+        assert found.break_even(per="success").point == wanted
+
+
+def test_filling_pays_after_the_episodes_that_arithmetic_says():
+    assert (
+        ledger(filling=1.0).break_even().point.episodes
+        == math.floor(1.0 / (np.mean([0.2, 0.21, 0.22] * 20) - 0.05)) + 1
+    )
+    never = ledger(cascade_usd=0.3).break_even()
+    assert never.point.episodes is None
+    assert "never" in str(never)
+    assert (never.low, never.high) == (None, None)
+    paid = ledger().break_even()
+    assert paid.low <= paid.point.episodes <= paid.high
+
+
+def test_failing_more_is_no_saving():
+    cheap = ledger(cascade_usd=0.15, cascade_success=lambda n: n % 4 == 0)  # a quarter of the teacher's successes
+    assert cheap.break_even().point.episodes is not None
+    by_success = cheap.break_even(per="success")
+    assert by_success.point.episodes is None
+    assert by_success.high is None
+    assert ledger().break_even(per="success").point.episodes > ledger().break_even().point.episodes
+
+
+def test_arms_are_paired_by_the_episodes_that_both_played():
+    found = ledger()
+    difference = found.difference("cascade", "teacher")
+    teacher = sum(0.2 + 0.01 * (n % 3) for n in range(20)) / 20
+    assert difference.value == pytest.approx(20 * 0.05 / 15 - teacher)
+    assert difference.interval.high < 0
+    found.add("cascade", "extra", False, usage(1000.0))
+    assert found.difference("cascade", "teacher") == difference
+    assert found.costs("cascade").usd_per_episode.value > 40
+
+
+def test_an_unknown_price_is_never_nothing():
+    found = ledger()
+    found.add("cascade", "unpriced", True, usage(None), steps=1)
+    costs = found.costs("cascade")
+    assert costs.usd_per_success.value is costs.usd_per_episode.value is None
+    assert costs.usd_per_success.reason == "1 of 21 episodes have no price"
+    assert "unknown (1 of 21" in str(costs.usd_per_success)
+    assert costs.success.value is not None
+    assert costs.usage.cost_usd is None
+    unfilled = ledger()
+    unfilled.fill(usage(None))
+    payoff = unfilled.break_even()
+    assert payoff.point is None
+    assert "filling" in payoff.reason
+    found.add("teacher", "unpriced", True, usage(0.1))
+    assert found.difference("cascade", "teacher").value is None
+    assert found.break_even().point is None
+    assert "unknown" in found.report()
+
+
+def test_what_is_printed_says_its_unit_its_level_and_its_n():
+    found = ledger()
+    for estimate, unit in (
+        (found.difference("cascade", "teacher"), "USD per success"),
+        (found.costs("cascade").usd_per_episode, "USD per episode"),
+        (found.costs("cascade").success, "successes per episode"),
+        (found.costs("cascade").teacher_share, "of the steps"),
+    ):
+        assert str(estimate).endswith(f"] {unit} (n=20, 95% interval)")
+        assert str(estimate).startswith(estimate.short())
+    assert str(ledger(n=5).difference("cascade", "teacher")).endswith(" USD per success (n=5, no interval)")
+    assert str(found.break_even()).endswith("(n=20)")
+
+
+def test_a_cached_answer_costs_what_it_took():
+    found = Ledger()
+    found.add("a", "1", 1, Usage(cached_calls=1, cached_usd=0.25))
+    found.add("b", "1", 1, Usage(cached_calls=1, cached_usd=None))
+    assert found.costs("a").usd_per_success.value == 0.25
+    assert found.costs("b").usd_per_success.value is None
+
+
+RESULT = EpisodeResult(3.0, 4.0, 5, "terminated", 0, 0.0, 0, 0.0, 1.0, usage(0.1))
+
+
+def test_a_runs_results_are_entered_by_number():
+    found = Ledger()
+    results = [RESULT, dataclasses.replace(RESULT, score=4.0)]
+    found.add_results("cascade", results, success_at=4.0, teacher_steps=[5, 1])
+    found.add_results("cascade", results, success_at=3.0, first=2)
+    assert {e: (row.success, row.teacher_steps) for e, row in found.entries["cascade"].items()} == {
+        "0": (0.0, 5),
+        "1": (1.0, 1),
+        "2": (1.0, None),
+        "3": (1.0, None),
+    }
+    assert found.costs("cascade").teacher_share.reason == "nobody counted in 2 of 4 episodes"
+
+
+def test_the_report_names_every_arm_and_few_episodes_have_no_interval():
+    text = ledger(n=5).report()
+    assert [line.split()[0] for line in text.splitlines()[:4]] == ["arm", "teacher", "student", "cascade"]
+    assert "student, teacher's steps: nobody counted" in text
+    assert text.endswith("filling the memory: 1 USD")
+    assert "[" not in text
+    assert "[" in ledger().report()
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "seen"),
+    [
+        (lambda found: found.add("cascade", "0", True, usage(0.1)), InputError, "again"),
+        (lambda found: found.add("cascade", " ", True, usage(0.1)), InputError, "episode"),
+        (lambda found: found.add("", "x", True, usage(0.1)), InputError, "arm"),
+        (lambda found: found.add("cascade", "x", 1.5, usage(0.1)), InputError, "1.5"),
+        (lambda found: found.add("cascade", "x", float("nan"), usage(0.1)), InputError, "nan"),
+        (lambda found: found.add("cascade", "x", 1, 0.1), InputError, "0.1"),
+        (lambda found: found.add("cascade", "x", 1, usage(0.1), steps=1, teacher_steps=2), InputError, "2 of 1"),
+        (lambda found: found.add_results("x", [RESULT], success_at=1, teacher_steps=[]), InputError, "0 teacher_steps"),
+        (lambda found: found.add_results("cascade", [RESULT], success_at=1), InputError, "again"),
+        (lambda found: found.add_results("x", [RESULT], success_at=1, teacher_steps=[9]), InputError, "9 of 5"),
+        (lambda found: found.costs("nobody"), NotFoundError, "nobody"),
+        (lambda found: found.difference("cascade", "nobody"), NotFoundError, "nobody"),
+        (lambda found: found.break_even(per="day"), InputError, "day"),
+    ],
+)
+def test_what_cannot_be_entered_or_asked_is_refused(call, error, seen):
+    found = ledger(n=3)
+    before = {arm: dict(rows) for arm, rows in found.entries.items()}
+    with pytest.raises(error) as caught:
+        call(found)
+    assert seen in caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+    assert {arm: rows for arm, rows in found.entries.items() if rows} == before
+
+
+def test_arms_that_share_no_episode_are_not_compared():
+    found = Ledger()
+    found.add("teacher", "1", 1, usage(0.2))
+    found.add("cascade", "2", 1, usage(0.1))
+    assert found.break_even().point is None
+    assert found.difference("cascade", "teacher").value is None

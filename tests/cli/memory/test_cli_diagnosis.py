@@ -1,0 +1,220 @@
+"""`seasoned memory audit`, `doctor`, `evaluate`, `drift`: what they print, and how they end."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.cli.main import cli
+from seasoned.lab.diagnosis.flip_audit import audit
+from seasoned.lab.diagnosis.policy_evaluation import evaluate
+
+PRIOR = {"back": -0.5, "pay": -0.93}
+
+
+def seasoned(*args):
+    return CliRunner().invoke(cli, ["memory", *map(str, args)])
+
+
+def answer(*args, code=0):
+    done = seasoned(*args, "--json")
+    assert (done.exit_code, done.stderr) == (code, ""), done.stderr or done.exception
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    """Sixty episodes that the default policy played: paying is right, and the model does not think so."""
+    file = tmp_path_factory.mktemp("diagnosis") / "agent.db"
+    with Memory.open(file, gamma=0.5) as memory:
+        policy = JitRL(memory)
+        for number in range(60):
+            with memory.episode(task="checkout", id=f"e{number}") as episode:
+                for step, page in enumerate(("a cart with things", "the form for paying")):
+                    decision = policy.decide(page, PRIOR, step=step, seed=number)
+                    episode.record(page, decision, float(decision.action == "pay"))
+    return str(file)
+
+
+def test_audit_prints_the_flips_and_how_they_turned_out(path):
+    with Memory.open(path) as memory:
+        expected = audit(memory, JitRL)
+    found = answer("audit", path)
+    assert len(found["flips"]) == len(expected.flips) > 20
+    assert found["flips"][-1] == {
+        "episode_id": "e59",
+        "step": 1,
+        "base_action": "back",
+        "memory_action": "pay",
+        **{
+            name: getattr(expected.flips[-1], name)
+            for name in ("taken_action", "took", "n_neighbors", "advantage", "kl_nats", "return_")
+        },
+    }
+    assert found["total"] == dataclasses.asdict(expected.total)
+    done = seasoned("audit", path, "--flips", 2)
+    assert done.exit_code == 0
+    assert f"flipped  {len(expected.flips)} decisions" in done.stdout
+    assert done.stdout.count(" near, A ") == 2
+    assert "e59 step 1: taken was" in done.stdout
+    assert f"{expected.total.after_memory.mean:.4g}" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+
+
+def test_audit_of_a_part_by_another_setting(path):
+    found = answer(
+        "audit", path, "--last", 5, "--policy", "seed", "--set", "min_neighbors=1000", "--set", "exploration=null"
+    )
+    assert (found["n_decisions"], found["flips"], found["policy"]) == (10, [], "seed+")
+    assert "0 decisions" in seasoned("audit", path, "--set", "beta=0").stdout
+
+
+def test_doctor_says_healthy_or_what_to_change(path, tmp_path):
+    done = seasoned("doctor", path)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("healthy: 60 episodes")
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    assert answer("doctor", path)["healthy"] is True
+    sick = tmp_path / "sick.db"
+    with Memory.open(sick) as memory:
+        memory.add_many(Episode("checkout", [Step("page", "pay")]) for _ in range(30))
+    done = seasoned("doctor", sick)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("2 findings: 30 episodes")
+    for name in ("! priors and propensities", "! rewards"):
+        assert name in done.stdout
+    assert all(f"\n  {part}  " in done.stdout for part in ("seen", "rule", "do  "))
+    found = answer("doctor", sick)
+    assert found["healthy"] is False
+    assert [check["name"] for check in found["checks"] if check["verdict"] == "finding"] == [
+        "priors and propensities",
+        "rewards",
+    ]
+
+
+def test_evaluate_estimates_or_refuses(path):
+    with Memory.open(path) as memory:
+        earned = [sum(step.reward for step in episode.steps) for episode in memory.episodes()]
+        expected = evaluate(memory, lambda known: JitRL(known, beta=3.0), estimator="one-step", min_effective=3)
+    same = answer("evaluate", path)
+    assert same["estimate"]["value"]["mean"] == pytest.approx(sum(earned) / 60)
+    assert same["estimate"]["effective"] == pytest.approx(60)
+    found = answer("evaluate", path, "--set", "beta=3", "--one-step", "--min-effective", 3)
+    assert found["estimate"]["value"]["mean"] == expected.estimate.value.mean < same["estimate"]["behavior"]
+    done = seasoned("evaluate", path, "--set", "beta=3.5")
+    assert done.exit_code == 0
+    assert f"as played   {sum(earned) / 60:.4g}, of the episodes used\n" in done.stdout
+    assert "effective sample size" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 80
+    refused = seasoned("evaluate", path, "--min-effective", "1000")
+    assert refused.exit_code == 2
+    assert "an estimate needs 1000 at least" in refused.stderr
+    assert refused.stdout == ""
+
+
+def test_evaluate_refuses_a_log_that_lacks_what_the_policy_would_do(tmp_path):
+    """Sixty payments at 0.95: worth 60 episodes by their even weights, and nothing of the other half."""
+    log = tmp_path / "log.db"
+    step = Step("page:cart", "pay", 1.0, {"pay": -0.69, "back": -0.7}, 0.95)
+    with Memory.open(log) as memory:
+        memory.add_many(Episode("checkout", [step]) for _ in range(60))
+    for options in ((), ("--one-step",)):
+        done = seasoned("evaluate", log, "--policy", "base", *options)
+        assert done.exit_code == 2
+        assert "mean importance ratio of 0.5" in done.stderr
+        assert "[0.8, 1.25]" in done.stderr
+        assert done.stdout == ""
+
+
+def test_audit_refuses_where_nothing_can_be_decided(tmp_path):
+    log = tmp_path / "log.db"
+    with Memory.open(log) as memory:
+        memory.add_many(Episode("checkout", [Step("page:cart", "pay", 1.0)]) for _ in range(3))
+    done = seasoned("audit", log)
+    assert done.exit_code == 2
+    assert "3 by no stored prior" in done.stderr
+    assert done.stdout == ""
+
+
+def test_evaluate_says_of_which_episodes_it_shows_what_was_earned(tmp_path):
+    """The ones left out earned other things: the mean of all the log is not the one that is printed."""
+
+    def one(action, reward):
+        return Episode("checkout", [Step("page:cart", action, reward, {"pay": -0.7, "back": -0.69}, 0.5)])
+
+    log = tmp_path / "log.db"
+    with Memory.open(log) as memory:
+        memory.add_many([one("pay", 1.0), one("back", 0.0)] * 10 + [one("wait", 9.0)] * 4)
+    done = seasoned("evaluate", log, "--policy", "base")
+    assert done.exit_code == 0
+    rows = dict(line.split("  ", 1) for line in done.stdout.splitlines() if "  " in line)
+    assert rows["as played"].strip() == "0.5, of the episodes used"
+    assert rows["left out, an action that memory had added"].strip() == "4 episodes"
+
+
+def test_drift_tests_or_refuses(path, tmp_path):
+    fell = tmp_path / "fell.db"
+    with Memory.open(fell) as memory:
+        memory.add_many(Episode("a\x1b[31m task", [Step("page", "pay", float(n < 25))]) for n in range(40))
+        memory.add_many(Episode("another", [Step("page", "pay", 1.0)]) for _ in range(3))
+    done = seasoned("drift", fell)
+    assert done.exit_code == 0
+    assert "fell: -0.9" in done.stdout
+    assert "1 task not tested" in done.stdout
+    assert "\x1b" not in done.stdout
+    assert answer("drift", fell)["tasks"][0]["verdict"] == "fell"
+    refused = seasoned("drift", path, "--min-episodes", 1000)
+    assert refused.exit_code == 2
+    assert "1000 recent and 1000 older" in refused.stderr
+
+
+def test_looking_changes_nothing(path):
+    with Memory.open(path) as memory:
+        before = memory.verify().hash
+    for command in ("audit", "doctor", "evaluate", "drift"):
+        assert seasoned(command, path).exit_code == 0
+    with Memory.open(path) as memory:
+        assert memory.verify().hash == before
+
+
+@pytest.mark.parametrize("command", ["audit", "doctor", "evaluate", "drift"])
+def test_bad_input_ends_with_the_documented_code(command, path, tmp_path):
+    assert seasoned(command, tmp_path / "missing.db").exit_code == 3
+    assert seasoned(command, path, "-n", "nobody's").exit_code == 3
+    assert seasoned(command, path, "--seed", "-1").exit_code == 2
+    help_ = seasoned(command, "--help")
+    assert help_.exit_code == 0
+    assert f"seasoned memory {command} " in help_.stdout.partition("Example:")[2]
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (("audit", "--set", "beta"), "KEY=VALUE"),
+        (("audit", "--set", "beta=1", "--set", "beta=2"), "once"),
+        (("audit", "--set", "betta=1"), "beta"),
+        (("evaluate", "--set", "beta=-1"), "beta"),
+        (("evaluate", "--policy", "base", "--set", "beta=1"), "base"),
+        (("evaluate", "--gamma", "2"), "discount"),
+        (("evaluate", "--min-effective", "0"), "effective size of 2"),
+        (("doctor", "--last", "0"), "at least 1"),
+        (("drift", "--recent", "0"), "at least 1"),
+        (("doctor", "--policy", "defualt"), "default"),
+    ],
+)
+def test_a_wrong_option_is_refused_in_words(args, says, path):
+    done = seasoned(args[0], path, *args[1:])
+    assert done.exit_code == 2
+    assert says in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_decision_without_a_choice_is_weighed(tmp_path):
+    file = tmp_path / "one.db"
+    with Memory.open(file) as memory:
+        memory.add_many(Episode("t", [Step("s", "only", 1.0, {"only": 0.0}, 1.0)]) for _ in range(12))
+    assert answer("evaluate", file)["estimate"]["value"]["mean"] == 1.0

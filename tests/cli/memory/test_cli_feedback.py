@@ -1,0 +1,253 @@
+"""Feedback by its kinds, and notes, from the command line: what the library keeps is what was said."""
+
+from __future__ import annotations
+
+import json
+import os
+import pty
+import re
+import subprocess
+
+import pytest
+from click.testing import CliRunner
+
+from seasoned import Episode, Memory, Step
+from seasoned.cli.main import cli
+from seasoned.types import Choice, Correction, Edit, Outcome, OwnAnswer, Review, Score, Thumbs
+
+
+def seasoned(*args, stdin=None):
+    return CliRunner().invoke(cli, ["memory", *map(str, args)], input=stdin)
+
+
+def answer(*args, stdin=None):
+    done = seasoned(*args, "--json", stdin=stdin)
+    assert (done.exit_code, done.stderr) == (0, ""), done.stderr or done.exception
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def path(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path, namespace="shop") as memory:
+        memory.add(Episode("mail", [Step("a letter", "read"), Step("an answer to ann", "Dear Ann")], "run-1"))
+        memory.note("run-1", "reasoning", {"text": "she is a\nfriend"}, step=1)
+    return str(path)
+
+
+SAID = {
+    ("--thumbs", "down", "--comment", "rude"): Thumbs(False, "rude"),
+    ("--score", "-0.5"): Score(-0.5),
+    ("--score", "4", "--scale", "1", "5"): Score(4, 1, 5),
+    ("--candidate", "Dear Ann", "--candidate", "Hi", "--chosen", "1"): Choice(("Dear Ann", "Hi"), 1),
+    ("--edit", "Dear Anna"): Edit("Dear Anna"),
+    ("--edit", "Hi Ann", "--candidate", "Dear", "--candidate", "Hi", "--chosen", "1"): Edit(
+        "Hi Ann", None, ("Dear", "Hi"), 1
+    ),
+    ("--own-answer", "-"): OwnAnswer("Good day <b>Ann</b>"),
+    ("--correction", "her name is Anna"): Correction("her name is Anna"),
+    ("--exit-code", "-1"): Outcome(exit_code=-1),
+    ("--tests", "11/12", "--exit-code", "1"): Outcome(exit_code=1, passed=11, total=12),
+    ("--not-built",): Outcome(built=False),
+    ("--review", "comment"): Review("comment"),
+}
+
+
+@pytest.mark.parametrize("said", SAID)
+def test_each_kind_is_kept_as_it_was_said(path, said):
+    done = answer("feedback", path, "run", *said, "--author", "ada", "--weight", "2", stdin="Good day <b>Ann</b>\n")
+    with Memory.open(path, namespace="shop") as memory:
+        [given] = memory.given("run-1")
+        assert (given.id, given.feedback, given.author, given.weight) == (done["id"], SAID[said], "ada", 2.0)
+        assert done["kind"] == given.feedback.kind
+        assert [r["reward"] for r in done["rewards"]] == [r.reward for r in given.rewards]
+        assert memory.verify().notes == 2
+    assert seasoned("revoke", path, done["id"]).stdout == f"revoked {done['id']}\n"
+    with Memory.open(path, namespace="shop") as memory:
+        assert memory.given()[0].revoked_at is not None
+        assert all(event.revoked_at is not None for event in memory.events())
+
+
+def test_a_bare_reward_still_works(path):
+    id_ = seasoned("feedback", path, "run-1", "-1").stdout.strip()
+    with Memory.open(path, namespace="shop") as memory:
+        assert [(e.id, e.reward, e.kind) for e in memory.events()] == [(id_, -1.0, None)]
+
+
+def test_notes_are_listed(path):
+    seasoned("feedback", path, "run-1", "--thumbs", "up")
+    found = answer("notes", path)["notes"]
+    assert [(n["kind"], n["step"], n["body"].get("text")) for n in found] == [
+        ("reasoning", 1, "she is a\nfriend"),
+        ("thumbs", None, None),
+    ]
+    assert [n["kind"] for n in answer("notes", path, "run", "--kind", "reasoning")["notes"]] == ["reasoning"]
+    shown = seasoned("notes", path).stdout
+    assert "she is a friend" in shown
+    assert "thumb up" in shown
+    seasoned("quarantine", path, "--episode", "run-1", "--reason", "a look")
+    assert seasoned("notes", path).stdout == "no notes\n"
+    assert len(answer("notes", path, "--quarantined")["notes"]) == 2
+
+
+WORDS = {
+    Thumbs(False, "too slow"): "thumb down: too slow",
+    Thumbs(True): "thumb up",
+    Score(4, 1, 5): "score 4 on 1 to 5",
+    Choice(("Dear Ann", "Hi", "Hey"), 1, "short"): 'chose "Hi" over "Dear Ann", "Hey": short',
+    Edit("Dear Anna"): 'edited to "Dear Anna"',
+    OwnAnswer("Good day"): 'would answer "Good day"',
+    Correction("her name is Anna"): 'corrected by "her name is Anna"',
+    Outcome(exit_code=1, passed=11, total=12): "tests 11/12, exit code 1",
+    Outcome(built=False): "not built",
+    Review("changes_requested", "no tests"): "changes requested: no tests",
+    Review("comment"): "comment",
+}
+
+
+def test_what_was_said_is_shown_in_words(path):
+    with Memory.open(path, namespace="shop") as memory:
+        for number, said in enumerate(WORDS):
+            memory.give(said, episode_id="run-1", author=f"person-{number}")
+        memory.give(Thumbs(True), episode_id="run-1", author="zoe", weight=0.5)
+        memory.note("run-1", "shown", {"mode": "prompt"})
+    rows = re.split(r" {2,}", seasoned("notes", path).stdout.replace("\n", "  "))
+    assert [
+        words for words in (*WORDS.values(), "thumb up (weight 0.5)", '{"mode": "prompt"}') if words not in rows
+    ] == []
+
+
+def test_bare_rewards_are_listed_beside_the_notes(path):
+    id_ = seasoned("feedback", path, "run-1", "-1", "--weight", "2").stdout.strip()
+    gone = seasoned("feedback", path, "run-1", "3", "--author", "bob").stdout.strip()
+    seasoned("feedback", path, "run-1", "--thumbs", "up")
+    seasoned("revoke", path, gone)
+    shown = seasoned("notes", path, "--kind", "reward").stdout.splitlines()
+    assert len(shown) == 2
+    assert shown[1].split()[:4] == ["run-1", "1", "reward", "human"]
+    assert "-1 (weight 2)" in shown[1]
+    assert shown[1].endswith(id_)
+    assert [reward["id"] for reward in answer("notes", path)["rewards"]] == [id_]
+    assert answer("notes", path, "--kind", "thumbs")["rewards"] == []
+    seasoned("quarantine", path, "--episode", "run-1", "--reason", "a look")
+    assert seasoned("notes", path, "--kind", "reward").stdout == "no notes\n"
+    assert len(answer("notes", path, "--kind", "reward", "--quarantined")["rewards"]) == 1
+
+
+def test_a_kind_that_nobody_used_names_those_that_are_there(path):
+    seasoned("feedback", path, "run-1", "--thumbs", "up")
+    seasoned("feedback", path, "run-1", "1")
+    assert seasoned("notes", path, "--kind", "thumb").stdout == (
+        "no notes of kind thumb; there are: reasoning, reward, thumbs\n"
+    )
+    assert answer("notes", path, "--kind", "thumb") == {"notes": [], "rewards": []}
+
+
+def test_the_beginning_of_an_id_takes_it_back(path):
+    with Memory.open(path, namespace="shop") as memory:
+        for id_ in ("on-1", "on-2", "on"):
+            memory.give(Thumbs(True), episode_id="run-1", author=id_, id=id_)
+        memory.note("run-1", "plan", {"text": "be kind"}, id="note-1")
+        reward = memory.feedback("run-1", 1.0)
+    several = seasoned("revoke", path, "o")
+    assert several.exit_code == 2
+    assert "3 begin like this: on, on-1, on-2. Write more of it." in several.stderr
+    assert seasoned("revoke", path, "on").stdout == "revoked on\n"  # a whole id means itself
+    assert seasoned("revoke", path, "not").stdout == "revoked note-1\n"
+    assert seasoned("revoke", path, "on-1").stdout == "revoked on-1\n"
+    assert seasoned("revoke", path, "on-").stdout == "revoked on-2\n"  # of those that begin so, the one that stands
+    assert answer("revoke", path, reward[:8]) == {"event_id": reward}
+    assert seasoned("revoke", path, reward[:8]).stdout == f"revoked {reward}\n"  # twice changes nothing
+    with Memory.open(path, namespace="shop") as memory:
+        assert [note.kind for note in memory.notes()] == ["reasoning"]
+        assert all(event.revoked_at is not None for event in memory.events())
+
+
+def test_nothing_begins_like_this(path):
+    done = seasoned("revoke", path, "nope")
+    assert done.exit_code == 3
+    assert done.stderr.strip().endswith("See: seasoned memory notes")
+
+
+def test_on_a_narrow_terminal_an_id_can_be_typed(path, warm_python):
+    with Memory.open(path, namespace="shop") as memory:
+        given = memory.give(Thumbs(False, "it took far too long to answer " * 3), episode_id="run-1", author="ada")
+    parent, child = pty.openpty()
+    done = subprocess.run(
+        [*warm_python, "-c", "from seasoned.cli import main; main()", "memory", "notes", path],
+        stdout=child,
+        stderr=child,
+        check=False,
+        env={**os.environ, "COLUMNS": "80", "TERM": "xterm"},
+    )
+    os.close(child)
+    shown = re.sub(r"\x1b\[[\d;]*m", "", os.read(parent, 65536).decode())
+    os.close(parent)
+    assert done.returncode == 0
+    assert max(map(len, shown.splitlines())) <= 80
+    [row] = [line for line in shown.splitlines() if "thumb down: it took" in line]
+    short = row.split()[-1]
+    assert 8 <= len(short) < len(given.id)
+    assert seasoned("revoke", path, short).stdout == f"revoked {given.id}\n"
+
+
+BAD = [
+    (2, []),
+    (2, ["1", "--thumbs", "up"]),
+    (2, ["--thumbs", "up", "--score", "1"]),
+    (2, ["--thumbs", "sideways"]),
+    (2, ["--score", "nan"]),
+    (2, ["--score", "2"]),
+    (2, ["--score", "1", "--scale", "5", "1"]),
+    (2, ["--scale", "1", "5"]),
+    (2, ["--candidate", "a", "--chosen", "0"]),
+    (2, ["--chosen", "0"]),
+    (2, ["--candidate", "a", "--candidate", "A", "--chosen", "0"]),
+    (2, ["--candidate", "a", "--candidate", "b", "--chosen", "2"]),
+    (2, ["--candidate", "a", "--candidate", "b"]),
+    (2, ["--edit", " "]),
+    (2, ["--tests", "3"]),
+    (2, ["--tests", "4/3"]),
+    (2, ["--tests", "0/0"]),
+    (2, ["--comment", "alone"]),
+    (2, ["--thumbs", "up", "--weight", "inf"]),
+    (2, ["--thums", "up"]),
+    (2, ["--thumbs", "up", "--weight", "-1"]),
+    (3, ["--thumbs", "up", "--step", "2"]),
+]
+
+
+def test_bad_input_changes_nothing(path):
+    with Memory.open(path, namespace="shop") as memory:
+        before = memory.verify().hash
+    for code, args in BAD:
+        done = seasoned("feedback", path, "run-1", *args)
+        assert (done.exit_code, done.stdout) == (code, ""), (args, done.stderr)
+        assert done.stderr.startswith("error: "), args
+    with Memory.open(path, namespace="shop") as memory:
+        assert memory.verify().hash == before
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (["--thumb", "up"], "'--thumbs'"),
+        (["--thumbs", "up", "--weight", "-1"], "--weight -1: a weight must be greater than 0. Say .* --thumbs down"),
+        (["1", "--weight", "0"], "--weight 0: a weight must be"),
+    ],
+)
+def test_a_slip_is_answered_with_an_option(path, args, said):
+    done = seasoned("feedback", path, "run-1", *args)
+    assert done.exit_code == 2
+    assert re.search(said, done.stderr), done.stderr
+
+
+def test_what_is_not_there_is_not_found(path):
+    assert seasoned("feedback", path, "nope", "--thumbs", "up").exit_code == 3
+    assert seasoned("notes", path, "nope").exit_code == 3
+    assert seasoned("revoke", path, "nope").exit_code == 3
+
+
+@pytest.mark.parametrize("command", ["feedback", "notes", "revoke"])
+def test_help_has_an_example_of(command):
+    assert f"seasoned memory {command} " in seasoned(command, "--help").stdout.partition("Example:")[2]

@@ -1,0 +1,137 @@
+"""What `seasoned memory import` says and does, for foreign files and for dry runs."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+from click.testing import CliRunner
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.cli.main import cli
+from seasoned.errors import IntegrityError
+
+CHAT = {
+    "id": "chat-1",
+    "score": 1.0,
+    "messages": [{"role": "user", "content": "where is ann@example.com?"}, {"role": "assistant", "content": "there"}],
+}
+
+
+def run(*args):
+    return CliRunner().invoke(cli, ["memory", *map(str, args)])
+
+
+@pytest.fixture
+def chats(tmp_path):
+    path = tmp_path / "chats.jsonl"
+    path.write_text(json.dumps(CHAT) + "\n")
+    return path
+
+
+def test_a_dry_run_says_what_the_real_one_does_and_writes_nothing(tmp_path, chats):
+    target = tmp_path / "agent.db"
+    make = ("import", target, chats, "--format", "openai", "--create")
+    assert run(*make, "--dry-run").stdout.endswith("1 episode would be new in namespace 'default'\n")
+    assert not target.exists()
+    assert run(*make).stdout.endswith("1 episode is new in namespace 'default'\n")
+    assert run(*make, "--dry-run").stdout.endswith("0 episodes would be new in namespace 'default'\n")
+    # Other content under a known id: refused in both.
+    assert run(*make, "--redact", "all", "--dry-run").exit_code == run(*make, "--redact", "all").exit_code == 4
+    assert run("import", tmp_path / "none.db", chats, "--format", "openai", "--dry-run").exit_code == 3
+    with Memory.open(target) as memory:
+        assert len(memory.episodes()) == 1
+        memory.verify()
+
+
+def test_refused_lines_end_a_dry_run_like_a_real_one(tmp_path, chats):
+    chats.write_text(json.dumps(CHAT) + '\n{"messages": 3}\n')
+    make = ("import", tmp_path / "agent.db", chats, "--format", "openai", "--create")
+    assert run(*make, "--dry-run").exit_code == run(*make).exit_code == 2
+    assert not (tmp_path / "agent.db").exists()
+    done = run(*make, "--skip-refused", "--json")
+    assert json.loads(done.stdout)["refusals"][0]["line"] == 2
+    assert "line 2" in done.stderr
+
+
+@pytest.mark.parametrize("kind", ["openai", "atif", "otel", "jsonl"])
+@pytest.mark.parametrize("line", [b"[" * 200_000, b'{"messages": [', b"\xff\xfe{}", b'{"type": NaN}', b"null", b'"x"'])
+def test_hostile_lines_are_refused_with_a_reason(tmp_path, kind, line):
+    source = tmp_path / "hostile"
+    source.write_bytes(line + b"\n")
+    done = run("import", tmp_path / "agent.db", source, "--format", kind, "--create")
+    assert done.exit_code == 2, done.output
+    assert "line 1" in done.stderr
+    assert not (tmp_path / "agent.db").exists()
+
+
+def test_an_evaluation_that_is_not_in_the_file_is_refused(tmp_path):
+    said = [{"role": role, "parts": [{"type": "text", "content": "Hello."}]} for role in ("user", "assistant")]
+    span = {
+        "traceId": "0af7651916cd43dd8448eb211c80319c",
+        "spanId": "b7ad6b7169203331",
+        "name": "chat",
+        "startTimeUnixNano": "1",
+        "endTimeUnixNano": "2",
+        "attributes": [
+            {"key": key, "value": {"stringValue": value}}
+            for key, value in {
+                "gen_ai.operation.name": "chat",
+                "gen_ai.request.model": "m",
+                "gen_ai.input.messages": json.dumps(said[:1]),
+                "gen_ai.output.messages": json.dumps([said[1] | {"finish_reason": "stop"}]),
+            }.items()
+        ],
+        "events": [
+            {
+                "name": "gen_ai.evaluation.result",
+                "timeUnixNano": "2",
+                "attributes": [
+                    {"key": "gen_ai.evaluation.name", "value": {"stringValue": "tone"}},
+                    {"key": "gen_ai.evaluation.score.value", "value": {"doubleValue": 0.5}},
+                ],
+            }
+        ],
+    }
+    source, path = tmp_path / "spans.jsonl", tmp_path / "agent.db"
+    source.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}) + "\n")
+    ask = ("import", path, source, "--format", "otel", "--create", "--json", "--evaluation")
+    done = run(*ask, "tome")
+    assert (done.exit_code, path.exists()) == (2, False)
+    assert "--evaluation 'tome'" in done.stderr
+    assert json.loads(run(*ask, "tone").stdout)["without_reward"] == 0
+
+
+def test_what_is_set_aside_is_shown_as_such(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        memory.add(Episode("t", [Step("s", "a", 0.5)], "e1"))
+        memory.add(Episode("t", [Step("s", "a", 0.5)], "e2"))
+        memory.feedback("e1", -1.0, source="judge")
+        memory.quarantine(Selection(source="judge"), "wrong")
+        memory.quarantine(Selection(episode="e2"), "wrong")
+    shown = json.loads(run("show", path, "e1", "--json").stdout)
+    assert (shown["total_reward"], shown["quarantined"], shown["events"][0]["quarantined"]) == (0.5, False, True)
+    assert "quarantined" in run("show", path, "e1").stdout
+    assert [e["quarantined"] for e in json.loads(run("list", path, "--json").stdout)["episodes"]] == [False, True]
+
+
+def test_a_damaged_store_is_not_handed_on_as_whole(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        memory.add(Episode("t", [Step("page 3", "go", 1.0)], "e1"))
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE state SET text = 'page 9'")
+    connection.close()
+    for args in (
+        ("merge", tmp_path / "m.db", path),
+        ("export", path, "-o", tmp_path / "x.jsonl"),
+        ("show", path, "e1"),
+    ):
+        done = run(*args)
+        assert done.exit_code == 4, (args, done.output)
+    assert not (tmp_path / "m.db").exists()
+    assert not (tmp_path / "x.jsonl").exists()
+    with Memory.open(path) as memory, pytest.raises(IntegrityError):
+        list(memory.export())

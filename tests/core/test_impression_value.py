@@ -1,0 +1,215 @@
+"""What it was worth to show an example: credit by definition, no bias, and intervals that hold what they say."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.core.impression_value import (
+    Observed,
+    Shrinkage,
+    advantages_beside,
+    derived_shrinkage,
+    observed_showings,
+    posterior_worth,
+)
+from seasoned.errors import InputError
+
+SHOWINGS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 4), st.sampled_from([1.0, 0.5, 1 / 3]), st.floats(-5.0, 5.0, width=32)),
+    max_size=25,
+)
+
+
+def columns(showings):
+    which, episodes, shares, advantages = zip(*showings, strict=True) if showings else ((), (), (), ())
+    return np.array(which, dtype=np.int64), np.array(episodes, dtype=np.int64), shares, advantages
+
+
+@given(SHOWINGS)
+@settings(max_examples=60, deadline=None)
+def test_the_mean_and_the_number_of_observations_are_those_of_the_definition(showings):
+    found = observed_showings(*columns(showings), 4)
+    for example in range(4):
+        mine = [(episode, share, a) for which, episode, share, a in showings if which == example]
+        if not mine:
+            assert (found.counts[example], found.totals[example], found.squares[example]) == (0.0, 0.0, 0.0)
+            continue
+        of_episode = {e: sum(share for at, share, _ in mine if at == e) for e, _, _ in mine}
+        n = sum(of_episode.values()) ** 2 / sum(f**2 for f in of_episode.values())
+        mean = sum(share * a for _, share, a in mine) / sum(share for _, share, _ in mine)
+        by_episode = {e: sum(s * a for at, s, a in mine if at == e) / f for e, f in of_episode.items()}
+        square = sum(f * by_episode[e] ** 2 for e, f in of_episode.items()) / sum(of_episode.values())
+        assert found.counts[example] == pytest.approx(n)
+        assert 1.0 - 1e-9 <= n <= len(of_episode) + 1e-9
+        assert found.totals[example] == pytest.approx(n * mean, abs=1e-9)
+        assert found.squares[example] == pytest.approx(n * square, abs=1e-9)
+
+
+def test_an_episode_that_showed_it_often_is_one_observation():
+    often = observed_showings(np.zeros(9, dtype=int), np.zeros(9, dtype=int), [1.0] * 9, [2.0] * 9, 1)
+    assert (often.counts[0], often.totals[0]) == (pytest.approx(1.0), pytest.approx(2.0))
+
+
+def test_the_own_outcome_is_one_more_observation_and_an_unknown_one_is_none():
+    shown = Observed(np.array([2.0, 2.0]), np.array([1.0, 1.0]), np.array([1.0, 1.0]))
+    both = shown.with_own([3.0, math.nan])
+    assert both.counts.tolist() == [3.0, 2.0]
+    assert both.totals.tolist() == [4.0, 1.0]
+    assert both.squares.tolist() == [10.0, 1.0]
+
+
+def test_the_own_outcome_may_be_less_than_an_observation():
+    both = Observed(np.array([2.0]), np.array([1.0]), np.array([1.0])).with_own([3.0], [0.5])
+    assert (both.counts.tolist(), both.totals.tolist(), both.squares.tolist()) == ([2.5], [2.5], [5.5])
+
+
+def test_a_step_weighs_by_how_well_it_is_known_what_else_happens_there():
+    rng = np.random.default_rng(3)
+    for m in (1, 2, 5):
+        drawn = rng.normal(size=(40_000, m + 1))
+        advantages, weights = advantages_beside(drawn[:, 0], drawn[:, 1:].mean(axis=1), np.full(40_000, m))
+        assert np.var(advantages) == pytest.approx(1.0 / weights[0], rel=0.05)
+        assert advantages == pytest.approx((drawn[:, 0] - drawn.mean(axis=1)) / weights)
+
+
+def test_equal_returns_differ_by_nothing_and_alone_nothing_is_known():
+    advantages, weights = advantages_beside([0.1, 0.1, 7.0], [(0.1 + 0.1 + 0.1) / 3, 0.1, math.nan], [3, 1, 0])
+    assert (advantages.tolist(), weights.tolist()) == ([0.0, 0.0, 0.0], [0.75, 0.5, 0.0])
+
+
+@given(SHOWINGS, st.floats(0.0, 50.0), st.floats(0.0, 9.0), st.integers(1, 300))
+@settings(max_examples=60, deadline=None)
+def test_a_value_lies_between_the_baseline_and_the_mean_and_inside_its_interval(showings, kappa, noise, degrees):
+    found = observed_showings(*columns(showings), 4)
+    worth = posterior_worth(found, Shrinkage(noise, kappa, degrees))
+    for row in np.flatnonzero(found.counts > 0.0):
+        mean = found.totals[row] / found.counts[row]
+        assert min(0.0, mean) - 1e-9 <= worth.values[row] <= max(0.0, mean) + 1e-9
+        assert worth.low[row] <= worth.values[row] <= worth.high[row]
+
+
+def test_shrinkage_is_the_method_of_moments():
+    rng = np.random.default_rng(0)
+    n, repeats, worths, noise = 2000, 6, 0.7, 1.3
+    drawn = rng.normal(rng.normal(0.0, worths, (n, 1)), noise, (n, repeats))
+    found = derived_shrinkage(Observed(np.full(n, float(repeats)), drawn.sum(axis=1), (drawn**2).sum(axis=1)))
+    assert found.noise == pytest.approx(noise**2, rel=0.05)
+    assert found.kappa == pytest.approx(noise**2 / worths**2, rel=0.15)
+    assert found.degrees == n * (repeats - 1) + 1
+
+
+def test_nothing_is_known_of_nothing():
+    nothing = derived_shrinkage(Observed(np.zeros(3), np.zeros(3), np.zeros(3)))
+    assert nothing == Shrinkage(math.inf, 1.0, 1.0, 0)
+    worth = posterior_worth(Observed(*[np.zeros(1)] * 3), nothing)
+    assert (worth.values[0], worth.low[0], worth.high[0]) == (0.0, -math.inf, math.inf)
+
+
+def test_one_example_whose_outcomes_cancel_is_not_thought_to_be_known_exactly():
+    found = Observed(np.array([2.0]), np.array([0.0]), np.array([2.0]))
+    worth = posterior_worth(found, derived_shrinkage(found))
+    assert worth.low[0] < -0.5
+    assert worth.high[0] > 0.5
+
+
+def simulated(rng, n_examples, n_episodes):
+    """Showings of examples whose worths are known: each episode shows some of them, more or less often."""
+    worths = rng.normal(0.0, 0.6, n_examples)
+    rows = []
+    for episode in range(n_episodes):
+        shown = rng.choice(n_examples, size=3, replace=False)
+        for example in shown:
+            outcome = worths[example] + rng.normal()
+            steps = int(rng.integers(1, 4))
+            rows += [(int(example), episode, 1 / 3, outcome)] * steps
+    return worths, observed_showings(*columns(rows), n_examples)
+
+
+def test_the_mean_of_what_followed_is_unbiased():
+    rng = np.random.default_rng(1)
+    errors = []
+    for _ in range(60):
+        worths, found = simulated(rng, 10, 20)
+        held = found.counts > 0.0
+        errors += (found.totals[held] / found.counts[held] - worths[held]).tolist()
+    assert abs(np.mean(errors)) < 4.0 * np.std(errors) / math.sqrt(len(errors))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_examples", "n_episodes"), [(10, 15), (20, 60), (50, 400)])
+def test_intervals_hold_the_worth_as_often_as_they_say(n_examples, n_episodes):
+    rng = np.random.default_rng(2)
+    inside, below, total = 0, 0, 0
+    for _ in range(300):
+        worths, found = simulated(rng, n_examples, n_episodes)
+        worth = posterior_worth(found, derived_shrinkage(found))
+        bound = posterior_worth(found, derived_shrinkage(found), confidence=0.9).high
+        inside += int(((worth.low <= worths) & (worths <= worth.high)).sum())
+        below += int((worths <= bound).sum())
+        total += n_examples
+    assert 0.92 <= inside / total <= 0.985
+    assert 0.92 <= below / total <= 0.985  # the one-sided bound that retires, at 0.95
+
+
+def played(rng, n_examples, n_states, visits):
+    """Visits to states of unknown value, at each of which one example of known worth was shown."""
+    worths = rng.normal(0.0, 0.6, n_examples)
+    worths -= worths.mean()
+    rows = []
+    for value in rng.normal(0.0, 2.0, n_states):
+        n = 1 + int(rng.poisson(visits - 1))
+        shown = rng.integers(n_examples, size=n)
+        returns = value + worths[shown] + rng.normal(size=n)
+        others = [(returns.sum() - one) / (n - 1) if n > 1 else math.nan for one in returns]
+        rows += [(*row, n - 1) for row in zip(shown, returns, others, strict=True)]
+    which, returns, others, n_others = zip(*rows, strict=True)
+    advantages, weights = advantages_beside(returns, others, n_others)
+    known = weights > 0.0
+    return worths, observed_showings(
+        np.array(which)[known], np.arange(len(which))[known], weights[known], advantages[known], n_examples
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n_examples", "n_states", "visits"), [(10, 6, 3), (20, 20, 3), (20, 10, 12), (10, 40, 2)])
+def test_intervals_hold_it_with_baselines_from_what_was_played_as_well(n_examples, n_states, visits):
+    rng = np.random.default_rng(4)
+    inside, total, errors = 0, 0, []
+    for _ in range(300):
+        worths, found = played(rng, n_examples, n_states, visits)
+        worth = posterior_worth(found, derived_shrinkage(found))
+        inside += int(((worth.low <= worths) & (worths <= worth.high)).sum())
+        total += n_examples
+        held = found.counts > 0.0
+        errors += (found.totals[held] / found.counts[held] - worths[held]).tolist()
+    assert 0.91 <= inside / total <= 0.97
+    assert abs(np.mean(errors)) < 4.0 * np.std(errors) / math.sqrt(len(errors))
+
+
+ONE = np.array([0])
+BAD = [
+    (lambda: observed_showings(ONE, ONE, [0.0], [1.0], 1), "share"),
+    (lambda: observed_showings(ONE, ONE, [1.5], [1.0], 1), "share"),
+    (lambda: observed_showings(ONE, ONE, [1.0], [math.nan], 1), "finite"),
+    (lambda: observed_showings(ONE, ONE, [1.0, 1.0], [1.0], 1), "2 shares"),
+    (lambda: Observed(np.ones(2), np.ones(2), np.ones(2)).with_own([1.0]), "own outcomes"),
+    (lambda: Observed(np.ones(1), np.ones(1), np.ones(1)).with_own([1.0], [1.5]), "weights"),
+    (lambda: advantages_beside([1.0], [1.0], [-1]), "numbers of others"),
+    (lambda: advantages_beside([1.0], [1.0, 2.0], [1]), "(2,) means"),
+    (lambda: posterior_worth(Observed(*[np.ones(1)] * 3), Shrinkage(1.0, 1.0, 5.0), confidence=1.0), "confidence"),
+    (lambda: posterior_worth(Observed(*[np.ones(1)] * 3), Shrinkage(1.0, 1.0, 5.0), confidence=True), "confidence"),
+]
+
+
+@pytest.mark.parametrize(("call", "seen"), BAD, ids=[seen for _, seen in BAD])
+def test_bad_input_is_refused(call, seen):
+    with pytest.raises(InputError) as caught:
+        call()
+    assert seen in caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step

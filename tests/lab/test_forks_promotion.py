@@ -1,0 +1,340 @@
+"""A fork takes the place of the memory that it came from: only with evidence, in one step, and nothing is lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from seasoned import Budget, Episode, Memory, Selection, Step
+from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError, StoreError
+from seasoned.lab.forks import base_of, contains
+from seasoned.lab.forks.fork import Comparison, evaluate, fork, promote, roll_back
+from seasoned.lab.forks.promotion_journal import Journal
+from seasoned.memory.maintenance.backup import backup
+
+
+def episode(name, reward=1.0, state="cart"):
+    return Episode("shop", [Step(state, "pay", reward)], id=name)
+
+
+def ids(path, namespace="default"):
+    with Memory.open(path, namespace=namespace, create=False) as memory:
+        memory.verify()
+        return [one.id for one in memory.episodes()]
+
+
+def mean_return(memory, tasks=4):
+    near = memory.search("cart", k=10)
+    return [sum(one.experience.return_ for one in near) / len(near)] * tasks
+
+
+@pytest.fixture
+def live(tmp_path):
+    path = tmp_path / "agent.db"
+    with Memory.open(path) as memory:
+        memory.add_many([episode("good"), episode("bad", -1.0)])
+    return path
+
+
+@pytest.fixture
+def better(live, tmp_path):
+    made = fork(live, tmp_path / "fork.db")
+    with Memory.open(made.candidate) as memory:
+        memory.quarantine(Selection(episode="bad"), "taught nothing")
+        memory.add(episode("taught"))
+    return made
+
+
+def test_what_was_learned_meanwhile_is_carried_and_what_was_replaced_is_kept(live, better):
+    with Memory.open(live) as memory:
+        memory.add(episode("late", 0.5))
+        memory.feedback("late", 0.5, source="human")
+    done = promote(better, evaluate(better, mean_return))
+    assert (done.carried, done.forced) == (1, None)
+    assert ids(live) == ["good", "bad", "taught", "late"]
+    assert ids(done.retired) == ["good", "bad", "late"]
+    with Memory.open(live) as memory:
+        assert {one.experience.episode_id for one in memory.search("cart")} == {"good", "taught", "late"}
+        assert [event.episode_id for event in memory.events()] == ["late"]
+        assert done.retired in [copy.path for copy in memory.copies()]  # an erasure names it
+
+
+def test_rolling_back_carries_too_and_happens_once(live, better):
+    promoted = promote(better, evaluate(better, mean_return))
+    with Memory.open(live) as memory:
+        memory.add(episode("after"))
+    back = roll_back(live)
+    assert ids(live) == ["good", "bad", "after"]
+    assert ids(back.retired) == ["good", "bad", "taught", "after"]
+    assert back.retired != promoted.retired
+    with pytest.raises(NotFoundError, match=r"was promoted.*promotions\.jsonl"):
+        roll_back(live)
+
+
+def test_what_was_erased_since_is_not_brought_back_by_the_advice(live, better):
+    with Memory.open(live) as memory:
+        memory.add(Episode("shop", [Step("cart", "pay", 1.0)], id="of c1", subject="c1"))
+    retired = promote(better, evaluate(better, mean_return)).retired
+    with Memory.open(live) as memory:
+        memory.erase("c1")
+    assert "of c1" in ids(retired)
+    with pytest.raises(StoreError) as refused:
+        roll_back(live)
+    said = refused.value.next_step
+    assert "still holds what was erased" in said
+    first, then = said.index(f"seasoned memory erase {retired} --subject"), said.index("seasoned memory restore")
+    assert first < then
+    assert said.endswith(f"restore {retired} {live} --overwrite.")
+
+
+def test_no_copy_is_named_that_was_there_for_a_moment_only(live, better):
+    promote(better, evaluate(better, mean_return))
+    roll_back(live)
+    promote(better, None, force="a test")
+    with Memory.open(live) as memory:
+        copies = [Path(copy.path) for copy in memory.copies()]
+    assert copies
+    assert [copy for copy in copies if not copy.exists()] == []
+
+
+@pytest.mark.slow
+def test_two_promotions_are_rolled_back_one_after_the_other(live, tmp_path):
+    for name in ("one", "two"):
+        made = fork(live, tmp_path / f"{name}.db")
+        with Memory.open(made.candidate) as memory:
+            memory.add(episode(name))
+        promote(made, None, force="a test")
+    assert ids(live) == ["good", "bad", "one", "two"]
+    roll_back(live)
+    assert ids(live) == ["good", "bad", "one"]
+    roll_back(live)
+    assert ids(live) == ["good", "bad"]
+
+
+def test_an_evaluation_sees_copies_in_pairs(live, better):
+    seen = []
+
+    def score(memory):
+        memory.add(episode("written by the evaluation"))
+        seen.append(len(memory))
+        return [0.0, 1.0] if len(seen) == 1 else [1.0, 3.0]
+
+    found = evaluate(better, score)
+    assert seen == [3, 4]
+    assert (found.live, found.candidate, found.interval.mean) == ((0.0, 1.0), (1.0, 3.0), 1.5)
+    assert ids(live) == ["good", "bad"]
+    assert ids(better.candidate) == ["good", "bad", "taught"]
+
+
+def test_without_an_interval_above_zero_nothing_is_promoted_but_a_reason_is_recorded(live, better):
+    same = evaluate(better, lambda memory: [1.0, 2.0, 4.0])
+    assert same.interval.low <= 0.0
+    for comparison, message in (
+        (same, "interval lies above zero.*force"),
+        (None, "must be shown to be better.*evaluate"),
+    ):
+        with pytest.raises(InputError, match=message):
+            promote(better, comparison)
+    with pytest.raises(InputError, match="blank"):
+        promote(better, same, force=" ")
+    assert ids(live) == ["good", "bad"]
+    assert promote(better, same, force="the shop asked").forced == "the shop asked"
+    [entry] = [json.loads(line) for line in Path(f"{live}.promotions.jsonl").read_text().splitlines()]
+    assert (entry["forced"], entry["verdict"]["n"]) == ("the shop asked", 3)
+
+
+def test_a_candidate_that_changed_since_it_was_evaluated_is_refused(live, better):
+    found = evaluate(better, mean_return)
+    with Memory.open(better.candidate) as memory:
+        memory.add(episode("sneaked in"))
+    with pytest.raises(InputError, match="changed since it was evaluated"):
+        promote(better, found)
+
+
+@pytest.mark.parametrize("change", ["erase", "prune", "revoke", "supersede"])
+def test_what_the_live_memory_took_away_is_not_brought_back(live, tmp_path, change):
+    with Memory.open(live) as memory:
+        memory.add(Episode("shop", [Step("cart", "pay", 1.0)], id="hers", subject="her"))
+        event = memory.feedback("good", 1.0)
+    made = fork(live, tmp_path / "fork.db")
+    with Memory.open(live) as memory:
+        {
+            "erase": lambda: memory.erase("her"),
+            "prune": lambda: memory.prune(Budget(steps=1)),
+            "revoke": lambda: memory.revoke(event),
+            "supersede": lambda: memory.feedback("good", 2.0),
+        }[change]()
+    before = ids(live)
+    with pytest.raises(StoreError, match=r"changed what it held.*Fork again"):
+        promote(made, None, force="a test")
+    assert ids(live) == before
+    assert not [*tmp_path.glob(".promoting-*"), *tmp_path.glob("*.retired-*")]
+
+
+def test_a_file_that_is_open_is_not_replaced(live, better):
+    with Memory.open(live) as memory:
+        memory.search("cart")
+        with pytest.raises(StoreBusyError, match=r"is in use.*Close it"):
+            promote(better, None, force="a test")
+        assert len(memory) == 2
+        memory.add(episode("still written"))
+    assert ids(live) == ["good", "bad", "still written"]
+
+
+@pytest.mark.slow
+def test_feedback_on_what_the_fork_parted_with_is_left_out(live, tmp_path):
+    made = fork(live, tmp_path / "fork.db")
+    with Memory.open(made.candidate) as memory:
+        memory.prune(Budget(steps=1))
+        [kept] = [one.id for one in memory.episodes()]
+    gone = {"good": "bad", "bad": "good"}[kept]
+    with Memory.open(live) as memory:
+        memory.feedback(gone, 1.0)
+        memory.feedback(kept, 1.0)
+    promote(made, None, force="a test")
+    assert ids(live) == [kept]
+
+
+@pytest.mark.slow
+def test_all_namespaces_of_a_file_are_carried(live, tmp_path):
+    made = fork(live, tmp_path / "fork.db")
+    with Memory.open(live, namespace="other") as memory:
+        memory.add(episode("elsewhere"))
+    assert promote(made, None, force="a test").carried == 1
+    assert ids(live, "other") == ["elsewhere"]
+
+
+def test_an_erasure_names_every_copy_that_a_fork_or_a_promotion_made_or_carried(tmp_path):
+    live, later = tmp_path / "agent.db", tmp_path / "later.db"
+    with Memory.open(live) as memory:
+        memory.add(Episode("shop", [Step("cart", "pay")], id="hers", subject="her"))
+
+    def named():
+        with Memory.open(live) as memory:
+            memory.verify()
+            paths = [copy.path for copy in memory.erase("her", dry_run=True).copies]
+        assert len(set(paths)) == len(paths)
+        return set(paths)
+
+    made = fork(live, tmp_path / "fork.db")
+    backup(live, later)
+    with Memory.open(live) as memory:
+        noted = {(copy.path, copy.created_at) for copy in memory.copies()}
+    done = promote(made, None, force="a test")
+    assert named() >= {made.candidate, str(later), done.retired}
+    with Memory.open(live) as memory:
+        assert noted <= {(copy.path, copy.created_at) for copy in memory.copies()}
+    back = roll_back(live)
+    assert named() >= {made.candidate, str(later), done.retired, back.retired}
+
+
+def test_an_episode_in_flight_when_it_was_forked_is_carried(live, tmp_path):
+    with Memory.open(live) as memory:
+        recorder = memory.episode("shop", id="in flight")
+        recorder.note("plan", {"text": "pay first"})
+        memory.note("good", "reasoning", {"text": "said later, and there earlier"})
+        made = fork(live, tmp_path / "fork.db")
+        recorder.record("cart", "pay", reward=1.0)
+        recorder.commit()
+    assert promote(made, None, force="a test").carried == 1
+    with Memory.open(live) as memory:
+        assert [note.episode_id for note in memory.notes()] == ["in flight", "good"]
+    roll_back(live)
+    assert ids(live) == ["good", "bad", "in flight"]
+
+
+def test_a_promotion_that_only_takes_away_took_place_where_it_is_gone(tmp_path):
+    whole = base_of(['{"type": "episode", "id": "a"}', '{"type": "episode", "id": "b"}'])
+    pruned = base_of(['{"type": "episode", "id": "a"}'])
+    journal = Journal(tmp_path / "j")
+    journal.write(
+        {"id": "1", "live": "x", "namespace": "n", "before": {"n": whole}, "after": {"n": pruned}, "retired_path": "r"}
+    )
+    with pytest.raises(NotFoundError):
+        journal.last_promotion("x", "n", lambda bases: contains(whole, bases["n"]))
+    assert journal.last_promotion("x", "n", lambda bases: contains(pruned, bases["n"]))["id"] == "1"
+
+
+def test_half_a_line_that_a_killed_process_left_is_none_and_one_promotes_at_a_time(live, better):
+    journal = Path(f"{live}.promotions.jsonl")
+    journal.write_text('{"id": "cut o')
+    with Journal(journal).lock(), pytest.raises(StoreBusyError, match="one promotes at a time"):
+        promote(better, None, force="a test")
+    promote(better, None, force="a test")
+    assert len(Journal(journal).entries()) == 1
+    roll_back(live)
+    assert ids(live) == ["good", "bad"]
+
+
+def test_bad_input(live, tmp_path):
+    with pytest.raises(InputError, match="a file is forked into a file"):
+        fork(live)
+    with pytest.raises(InputError, match="a server keeps its forks"):
+        fork("postgresql://nowhere/x", tmp_path / "x.db")
+    with pytest.raises(NotFoundError, match="namespace"):
+        fork(live, tmp_path / "x.db", namespace="none")
+    made = fork(live, tmp_path / "fork.db")
+    with pytest.raises(InputError):
+        fork(live, tmp_path / "fork.db")
+    counts = iter([[1.0, 2.0], [1.0]])
+    with pytest.raises(InputError, match=r"2 and 1 scores.*same tasks"):
+        evaluate(made, lambda memory: next(counts))
+    with pytest.raises(InputError, match="finite"):
+        evaluate(made, lambda memory: [float("nan"), 1.0])
+    with pytest.raises(NotFoundError):
+        roll_back(live)
+
+
+KILLED = """
+import sys
+from seasoned.lab.forks.promotion_journal import Journal
+from seasoned.lab.forks.fork import fork, promote
+made = fork(sys.argv[1], sys.argv[2])
+from seasoned import Episode, Memory, Step
+with Memory.open(made.candidate) as memory:
+    memory.add_many(Episode("shop", [Step(f"state {n}", "pay", 1.0)], id=f"new-{n}") for n in range(200))
+print("ready", flush=True)
+promote(made, None, force="a test")
+print("done", flush=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_kill_at_any_instant_leaves_the_one_or_the_other(live, tmp_path):
+    before, after = 2, 202
+    turns = 8
+
+    def started(turn):
+        command = [sys.executable, "-c", KILLED, str(live), str(tmp_path / f"fork-{turn}.db")]
+        process = subprocess.Popen(command, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"ready\n"
+        return process, time.perf_counter()
+
+    with started("whole")[0] as whole:
+        began = time.perf_counter()
+        assert whole.stdout.readline() == b"done\n"
+        took_s = time.perf_counter() - began
+    for turn in range(turns + 1):
+        if len(ids(live)) == after:
+            roll_back(live)
+        assert len(ids(live)) == before
+        process, began = started(turn)
+        with process:
+            time.sleep(max(0.0, took_s * turn / turns + began - time.perf_counter()))
+            os.kill(process.pid, signal.SIGKILL)
+        assert len(ids(live)) in (before, after)
+        if len(ids(live)) == before:  # intended perhaps, but it did not take place: there is nothing to roll back
+            with pytest.raises(SeasonedError):
+                roll_back(live)
+            assert len(ids(live)) == before
+
+
+def test_a_comparison_is_plain_data():
+    assert Comparison.__dataclass_fields__.keys() == {"interval", "live", "candidate", "content"}

@@ -1,0 +1,313 @@
+"""What runs are measured by, from the definitions; paired differences, verdicts and wins, by hand."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned.agents import EpisodeResult
+from seasoned.core import mean_interval
+from seasoned.errors import InputError
+from seasoned.lab.analysis.arm_comparison import claims, sign_flip_p_value, wins
+from seasoned.lab.analysis.experiment_comparison import compare_reports
+from seasoned.lab.analysis.measures import estimate, last_quarter, measure, pass_powers, score_range
+from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.suites.suite import ArmSpec, Cell, Suite, Task
+from seasoned.protocols import Usage
+
+TASK = Task("maze", ("grid:S.G",), 4)
+
+
+FREE = Usage()
+
+
+def played(score, max_score=2.0, *, usage=FREE, steps=5, flips=0, decision_s=0.0):
+    return EpisodeResult(score, max_score, steps, "terminated", flips, 0.0, 0, decision_s, 1.0, usage)
+
+
+def results(scores, *, tasks=None, done=True, reference="alone"):
+    """`scores[task, arm]`: a row of episode scores a seed."""
+    tasks = tasks or tuple(Task(name, ("grid:S.G",), 4) for name in dict.fromkeys(task for task, _ in scores))
+    arms = tuple(ArmSpec(name, name) for name in dict.fromkeys(arm for _, arm in scores))
+    seeds = tuple(range(max(len(rows) for rows in scores.values())))
+    cells = tuple(
+        CellResults(Cell(task, arm, seed), Path(), tuple(map(played, row)), {}, None, done)
+        for (task, arm), rows in scores.items()
+        for seed, row in enumerate(rows)
+    )
+    return Results(Suite("s", "s", seeds, tasks, arms, reference=reference), cells, {}, Path("folder"))
+
+
+# ------------------------------------------------------------------------------------------------ one run
+
+
+def test_a_run_by_hand():
+    usage = Usage(calls=1, prompt_tokens=90, completion_tokens=10, cost_usd=0.25, cached_tokens=50, cached_usd=0.5)
+    run = [played(score, usage=usage, flips=1, decision_s=0.01) for score in (0.0, 1.0, 2.0, 1.0, 2.0)]
+    found = measure(run, TASK)
+    assert found["average"] == pytest.approx(6 / 5)
+    assert found["final"] == 1.5  # a quarter of five, rounded up, is two
+    assert found["area"] == pytest.approx(6 / (5 * 2))  # what was scored of all that could be
+    assert found["tokens"] == 5 * 150
+    assert found["usd"] == pytest.approx(5 * 0.75)
+    assert found["decision_ms"] == pytest.approx(1000 * 0.05 / 25)
+    assert found["flipped"] == pytest.approx(5 / 25)
+    assert found["pass^1"] == 0.5
+    assert found["pass^2"] == 0.0
+
+
+def test_the_area_takes_each_episode_by_its_own_maximum_unless_the_suite_has_one():
+    run = [played(1.0, 1.0), played(1.0, 4.0)]
+    assert measure(run, TASK)["area"] == (1.0 + 0.25) / 2
+    assert measure(run, Task("maze", ("e",), 2, max_score=2.0))["area"] == 0.5
+
+
+def test_what_is_not_known_is_none_and_never_0():
+    priceless = Usage(calls=1, cost_usd=None)
+    found = measure([played(1.0, None, usage=priceless), played(1.0, 2.0)], TASK)
+    assert {name for name, value in found.items() if value is None} == {"area", "usd"}
+    assert measure([played(1.0, 2.0), played(1.0, None)], TASK)["pass^1"] is None
+    assert measure([played(1.0, None)], Task("maze", ("e",), 1, success=0.5))["pass^1"] == 1.0
+    assert measure([played(1.0, None, steps=0)], TASK)["decision_ms"] is None
+
+
+@pytest.mark.parametrize("n", range(1, 7))
+def test_pass_powers_are_the_share_of_draws_without_replacement_that_all_pass(n):
+    for passes in itertools.product([False, True], repeat=n):
+        for k, share in pass_powers(passes).items():
+            drawn = list(itertools.combinations(passes, k))
+            assert share == pytest.approx(sum(map(all, drawn)) / len(drawn))
+    assert max(pass_powers(passes)) <= n
+
+
+@pytest.mark.parametrize(("n", "size"), [(1, 1), (4, 1), (5, 2), (20, 5), (50, 13)])
+def test_the_last_quarter_is_rounded_up(n, size):
+    run = [played(float(i)) for i in range(n)]
+    assert [episode.score for episode in last_quarter(run)] == list(range(n - size, n))
+
+
+# ------------------------------------------------------------------------------------------------ means
+
+
+def test_a_mean_has_its_n_and_its_interval():
+    assert estimate([]) is None
+    one, some = estimate([2.0]), estimate([1.0, 2.0, 4.0])
+    assert (one.n, one.interval, one.to_json()["n"], one.to_json()["low"]) == (1, None, 1, None)
+    assert some.interval == mean_interval([1.0, 2.0, 4.0])
+    assert some.to_json()["values"] == [1.0, 2.0, 4.0]
+
+
+def test_the_interval_of_a_share_stays_a_share():
+    wide = estimate([0.0, 1.0], share=True)
+    assert (wide.interval.low, wide.interval.high) == (0.0, 1.0)
+    assert estimate([0.0, 1.0]).interval.high > 1.0
+
+
+def test_the_interval_of_a_score_ends_at_the_best_possible_one():
+    assert estimate([0.5, 2.0], at_most=2.0).interval.high == 2.0
+    assert estimate([0.5, 2.0], at_most=2.0).interval.low == estimate([0.5, 2.0]).interval.low
+    assert estimate([0.5, 3.0], at_most=2.0) == estimate([0.5, 3.0])  # the maximum is not what it says
+
+
+def test_the_interval_of_what_cannot_be_negative_ends_at_zero():
+    assert estimate([0.0, 1.0], at_least=0.0).interval.low == 0.0
+    assert estimate([0.0, 1.0], at_least=0.0).interval.high == estimate([0.0, 1.0]).interval.high
+    assert estimate([-1.0, 1.0], at_least=0.0) == estimate([-1.0, 1.0])  # the least is not what it says
+
+
+@pytest.mark.parametrize(
+    ("scores", "best", "ends"),
+    [
+        ([0.0, 1.0], 1.0, (0.0, 1.0)),
+        ([-0.5, 1.0], 1.0, (None, 1.0)),  # how badly it can go is not known
+        ([0.5], None, (0.0, None)),
+        ([], 1.0, (0.0, None)),
+    ],
+)
+def test_between_which_ends_scores_lie(scores, best, ends):
+    assert score_range([played(score, best) for score in scores], TASK) == ends
+
+
+def test_a_gain_is_no_greater_than_the_best_score_where_no_score_is_below_zero():
+    for lowest, bounded in ((0.0, True), (-0.1, False)):
+        found = results({("maze", "alone"): [[lowest]] * 2, ("maze", "ours"): [[2.0], [0.5]]})
+        interval = claims(found)[0].tasks[0].gain.interval
+        assert (interval.high == 2.0) is bounded
+        assert (interval.high > 2.0) is not bounded
+        difference = wins(found)[0].difference.interval
+        assert (difference.high == 2.0) is bounded
+
+
+# ------------------------------------------------------------------------------------------------ pairs
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 9])
+def test_the_p_value_counts_the_signs_that_go_as_far(n):
+    rng = np.random.default_rng(n)
+    d = rng.normal(0.5, 1.0, n)
+    far = [abs(np.dot(signs, d)) >= abs(d.sum()) - 1e-9 for signs in itertools.product([1, -1], repeat=n)]
+    assert sign_flip_p_value(d.tolist()) == pytest.approx(np.mean(far))
+    assert sign_flip_p_value([0.0] * n) == 1.0
+    assert sign_flip_p_value([0.7] * n) == pytest.approx(2.0 ** (1 - n))
+
+
+def test_the_drawn_p_value_is_near_the_exact_one_and_never_0():
+    assert sign_flip_p_value([1.0] * 40) == pytest.approx(1e-4)
+    mixed = [1.0] * 9 + [-1.0] * 6
+    exact = 2 * sum(math.comb(15, k) for k in range(9, 16)) / 2**15
+    assert sign_flip_p_value(mixed) == pytest.approx(exact, abs=0.02)
+
+
+def test_the_p_value_rejects_exchangeable_arms_as_rarely_as_it_says():
+    rng = np.random.default_rng(3)
+    p = [sign_flip_p_value(rng.normal(0.0, 1.0, 8).tolist()) for _ in range(400)]
+    assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * 0.011
+
+
+@pytest.mark.parametrize("wrong", [[], [math.nan], [[1.0]]])
+def test_a_p_value_needs_finite_differences(wrong):
+    with pytest.raises(InputError) as caught:
+        sign_flip_p_value(wrong)
+    assert caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+
+
+def test_gain_is_paired_by_seed_on_the_same_episodes():
+    """The short arm is compared over the two episodes that both played."""
+    found = results({("maze", "alone"): [[0, 0, 9, 9], [1, 1, 9, 9]], ("maze", "short"): [[1, 1], [1, 3]]})
+    (claim,) = claims(found)
+    assert claim.gain.values == (1.0, 1.0)
+    assert (claim.unit, claim.verdict) == ("points", "too few runs")
+
+
+def test_over_tasks_a_seed_counts_once_each_task_by_its_maximum():
+    scores = {
+        ("a", "alone"): [[0, 0]] * 6,
+        ("a", "ours"): [[1, 1]] * 6,
+        ("b", "alone"): [[0, 0]] * 6,
+        ("b", "ours"): [[3, 3]] * 6,
+    }
+    tasks = (Task("a", ("e",), 2, max_score=2.0), Task("b", ("e",), 2, max_score=4.0))
+    (claim,) = claims(results(scores, tasks=tasks))
+    assert claim.gain.values == ((0.5 + 0.75) / 2,) * 6
+    assert (claim.p, claim.adjusted, claim.verdict) == (2.0**-5, 2.0**-5, "better")
+    # At one task the adjustment is for two: 2^-5 * 2 is above 5 %, and six runs could not have shown more.
+    assert [each.verdict for each in claim.tasks] == ["too few runs", "too few runs"]
+    assert [each.adjusted for each in claim.tasks] == [2.0**-4] * 2
+
+
+def test_verdicts_allow_for_the_number_of_arms():
+    rows = {("maze", "alone"): [[0]] * 6} | {("maze", f"arm{i}"): [[1]] * 6 for i in range(2)}
+    assert {claim.verdict for claim in claims(results(rows))} == {"too few runs"}
+    rows = {key: values * 2 for key, values in rows.items()}
+    assert {claim.verdict for claim in claims(results(rows))} == {"better"}
+    worse = {("maze", "alone"): [[1]] * 6, ("maze", "arm"): [[0]] * 6}
+    assert claims(results(worse))[0].verdict == "worse"
+    mixed = {("maze", "alone"): [[1]] * 6, ("maze", "arm"): [[0]] * 3 + [[2]] * 3}
+    assert claims(results(mixed))[0].verdict == "no difference shown"
+
+
+def test_the_same_pairs_never_have_two_verdicts():
+    """One task: the table says what the answer says, whatever else is compared beside it."""
+    rng = np.random.default_rng(5)
+    rows = {("maze", arm): rng.normal(i, 1.0, (9, 1)).tolist() for i, arm in enumerate(("alone", "b", "c", "d"))}
+    found = claims(results(rows))
+    assert {claim.verdict for claim in found} > {"better"}
+    assert [(c.verdict, c.adjusted) for c in found] == [(c.tasks[0].verdict, c.tasks[0].adjusted) for c in found]
+    rows |= {("cave", arm): rng.normal(0.0, 1.0, (9, 1)).tolist() for arm in ("alone", "b", "c")}
+    (only,) = [claim for claim in claims(results(rows)) if len(claim.tasks) == 1]
+    assert (only.verdict, only.adjusted) == (only.tasks[0].verdict, only.tasks[0].adjusted)
+
+
+@pytest.mark.parametrize(("arms", "tasks"), [pytest.param(7, 1, marks=pytest.mark.slow), (4, 2)])
+def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
+    """No arm differs, all share the reference's runs: marks in the answer, and marks in the tables."""
+    rng, pages = np.random.default_rng(arms), 400
+    answers = tables = 0
+    for _ in range(pages):
+        drawn = rng.normal(1.0, 0.3, (arms + 1, tasks, 9, 1)).tolist()
+        rows = {
+            (f"task{t}", "alone" if arm == 0 else f"arm{arm}"): drawn[arm][t]
+            for t in range(tasks)
+            for arm in range(arms + 1)
+        }
+        found = claims(results(rows))
+        answers += any(claim.verdict in {"better", "worse"} for claim in found)
+        tables += any(each.verdict in {"better", "worse"} for claim in found for each in claim.tasks)
+    at_most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / pages)
+    assert answers / pages <= at_most
+    assert tables / pages <= at_most
+    assert answers or tables  # nine runs can show something: the test could fail
+
+
+def test_tasks_without_a_known_maximum_do_not_add_up():
+    cells = results({(t, a): [[1.0]] * 2 for t in "xy" for a in ("alone", "ours")})
+    unknown = tuple(
+        CellResults(c.cell, c.folder, tuple(played(1.0, None) for _ in c.episodes), {}, None, True) for c in cells.cells
+    )
+    (claim,) = claims(Results(cells.suite, unknown, {}, Path()))
+    assert claim.gain is None
+    assert "best possible score of x is unknown" in claim.why
+    assert [each.gain.n for each in claim.tasks] == [2, 2]
+
+
+def test_unfinished_runs_do_not_count():
+    (claim,) = claims(results({("maze", "alone"): [[1]] * 3, ("maze", "ours"): [[2]] * 3}, done=False))
+    assert (claim.gain, claim.verdict) == (None, "no pair")
+
+
+def test_wins_by_hand():
+    found = wins(results({("maze", "alone"): [[1], [1], [1]], ("maze", "ours"): [[2], [1], [0]]}))
+    assert {(w.arm, w.other): (w.won, w.tied, w.lost) for w in found} == {
+        ("alone", "ours"): (1, 1, 1),
+        ("ours", "alone"): (1, 1, 1),
+    }
+    assert [(w.tasks_won, w.tasks_tied, w.tasks_lost) for w in found] == [(0, 1, 0), (0, 1, 0)]
+
+
+ROWS = st.integers(2, 12).flatmap(
+    lambda n: st.lists(st.lists(st.floats(-5, 5), min_size=3, max_size=3), min_size=n, max_size=n)
+)
+
+
+@settings(max_examples=15, deadline=None)
+@given(ROWS)
+def test_an_arm_differs_from_itself_by_0_without_doubt(rows):
+    found = results({("maze", "alone"): rows, ("maze", "same"): rows})
+    (claim,) = claims(found)
+    assert (claim.gain.mean, claim.gain.interval.low, claim.gain.interval.high, claim.p) == (0.0, 0.0, 0.0, 1.0)
+    for change in compare_reports(found, found).changes:
+        assert (change.difference.mean, change.difference.interval.low, change.difference.interval.high) == (0, 0, 0)
+        assert change.verdict in {"no difference shown", "too few runs"}
+
+
+# ------------------------------------------------------------------------------------------------ two experiments
+
+
+def test_two_experiments_are_paired_by_task_arm_and_seed():
+    first = results({("maze", "alone"): [[1], [1]], ("maze", "ours"): [[1], [2]]})
+    second = results({("maze", "ours"): [[2], [2], [9]], ("maze", "new"): [[1]]}, reference="ours")
+    found = compare_reports(first, second)
+    assert [(c.task, c.arm, c.difference.values) for c in found.changes] == [("maze", "ours", (1.0, 0.0))]
+    assert len(found.unpaired) == 2
+    assert "over 1 episode:" in str(found).replace("\n  ", " ")
+    assert "suite, seeds: [0, 1] / [0, 1, 2]" in found.differs
+    assert "suite, reference: alone / ours" in found.differs
+    assert max(map(len, str(found).splitlines())) <= 80
+    assert found.to_json()["changes"][0]["difference"]["n"] == 2
+
+
+def test_what_cannot_be_paired_is_refused():
+    first = results({("maze", "alone"): [[1]]})
+    elsewhere = results({("maze", "alone"): [[1]]}, tasks=(Task("maze", ("grid:S..G",), 4),))
+    with pytest.raises(InputError, match="environments differ"):
+        compare_reports(first, elsewhere)
+    with pytest.raises(InputError, match="finished run in both"):
+        compare_reports(first, results({("maze", "alone"): [[1]]}, done=False))

@@ -1,0 +1,305 @@
+"""Off-policy estimates of settings: known values on the bandit and the grid, identities, refusals."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from seasoned import Episode, JitRL, Memory, ModelAlone, Step
+from seasoned.envs import ContextualBandit, Grid
+from seasoned.errors import InputError, NotFoundError
+from seasoned.lab.diagnosis.policy_evaluation import evaluate
+from seasoned.policies.base_policy import base_decision, generator
+from seasoned.sync import Sync
+
+
+class Fixed:
+    """A policy that is a table, by state; it learns nothing."""
+
+    name = "fixed"
+
+    def __init__(self, table):
+        self.table = table
+
+    def decide(self, state, candidates, *, admissible=None, task=None, step=0, seed=None):
+        del admissible, task
+        logits = {action: math.log(self.table[state][action]) for action in candidates}
+        rng = generator(seed, step)
+        return base_decision(state, logits, rng=rng, selection="sample", reason="a table", policy=self.name)
+
+
+def record(memory, environment, policy, episodes, seed=0):
+    """Play with a uniform prior, and store what a recorder stores."""
+    with Sync(environment) as env:
+        seen = env.reset(seed=seed)
+        for number in range(episodes):
+            with memory.episode(task="play") as episode:
+                step = 0
+                while not (seen.terminated or seen.truncated):
+                    prior = dict.fromkeys(seen.admissible, -math.log(len(seen.admissible)))
+                    decision = policy.decide(seen.state, prior, step=step, seed=1000 * seed + number)
+                    state, seen = seen.state, env.step(decision.action)
+                    episode.record(state, decision, seen.reward)
+                    step += 1
+            seen = env.reset()
+
+
+MEANS = {"red": {"left": 0.1, "right": 0.8}, "blue": {"left": 0.6, "right": 0.3}}
+TARGET = {"red": {"left": 0.3, "right": 0.7}, "blue": {"left": 0.7, "right": 0.3}}
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_on_the_bandit_the_true_value_is_covered(seed):
+    truth = 2 * np.mean([sum(TARGET[c][a] * MEANS[c][a] for a in MEANS[c]) for c in MEANS])
+    with Memory.open(":memory:") as memory:
+        record(memory, ContextualBandit(MEANS, noise="bernoulli", rounds=2), ModelAlone(), 150, seed)
+        found = evaluate(memory, lambda known: Fixed(TARGET))
+    assert found.estimate.value.low <= truth <= found.estimate.value.high
+    assert found.estimate.value.high - found.estimate.value.low < 0.6
+    assert found.estimate.behavior == pytest.approx(2 * 0.45, abs=0.2)
+    assert (found.n_episodes, found.n_steps, found.left_out) == (150, 300, {})
+    assert found.mean_ratio == pytest.approx(1.0, abs=0.1)
+
+
+def test_on_the_grid_the_true_value_is_covered():
+    grid = Grid(["S.G"], step_cost=0.1, max_steps=200)
+    target = {state: dict.fromkeys(open_, 1 / len(open_)) for state, open_ in grid.states().items()}
+    [middle] = [state for state, open_ in grid.states().items() if len(open_) == 2]
+    target[middle] = {"west": 0.35, "east": 0.65}
+    truth = grid.exact_kl_values(0.9, 0.0, prior=target)
+    [start] = [state for state in grid.states() if state != middle]
+    with Memory.open(":memory:") as memory:
+        record(memory, grid, ModelAlone(), 200)
+        found = evaluate(memory, lambda known: Fixed(target), gamma=0.9)
+    assert found.estimate.value.low <= truth.v[start] <= found.estimate.value.high
+    assert found.estimate.difference.mean > 0.0
+
+
+@pytest.mark.parametrize("estimator", ["sequence", "one-step"])
+def test_the_policy_that_played_is_worth_what_it_earned(estimator):
+    with Memory.open(":memory:") as memory:
+        record(memory, ContextualBandit(MEANS, rounds=3), JitRL(memory), 30)
+        found = evaluate(memory, JitRL, estimator=estimator)
+        earned = [[step.reward for step in episode.steps] for episode in memory.episodes()]
+    expected = (
+        np.mean([sum(one) for one in earned])
+        if estimator == "sequence"
+        else np.mean([sum(one[t:]) for one in earned for t in range(3)])
+    )
+    assert found.estimate.value.mean == pytest.approx(expected)
+    assert found.estimate.behavior == pytest.approx(expected)
+    assert found.estimate.effective == pytest.approx(30)
+    assert found.estimate.difference.high == pytest.approx(0.0, abs=1e-9)
+
+
+def test_a_policy_far_from_the_one_that_played_is_refused():
+    far = {context: {"left": 0.999, "right": 0.001} for context in MEANS}
+    with Memory.open(":memory:") as memory:
+        record(memory, ContextualBandit(MEANS, rounds=6), ModelAlone(), 40)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, lambda known: Fixed(far))
+        assert "effective sample size" in caught.value.seen
+        assert "10 at least" in caught.value.rule
+        assert "one-step" in caught.value.next_step
+        # One decision at a time, the same policy can be judged.
+        assert evaluate(memory, lambda known: Fixed(far), estimator="one-step").estimate.effective > 10
+
+
+PAYING = {"back": math.log(0.6), "pay": math.log(0.4)}
+
+
+def learned(memory, seed):
+    """Sixty episodes of a policy that learns to pay, against the model; it then hardly does anything else."""
+    policy = JitRL(memory)
+    for number in range(60):
+        with memory.episode(task="checkout") as episode:
+            for step, page in enumerate(("a cart with things", "the form for paying")):
+                decision = policy.decide(page, PAYING, step=step, seed=1000 * seed + number)
+                episode.record(page, decision, float(decision.action == "pay"))
+
+
+def sure(memory, seed):
+    """The same, by a policy that pays 99 times in 100."""
+    pages = {page: {"pay": 1.0, "back": 0.0} for page in ("cart", "form")}
+    policy = Fixed({page: {"pay": 0.99, "back": 0.01} for page in pages})
+    record(memory, ContextualBandit(pages, rounds=2), policy, 60, seed)
+
+
+@pytest.mark.parametrize("estimator", ["sequence", "one-step"])
+@pytest.mark.parametrize(
+    ("play", "target", "truth"),
+    [(learned, ModelAlone(), 0.8), (sure, Fixed({page: {"pay": 0.5, "back": 0.5} for page in ("cart", "form")}), 1.0)],
+)
+def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_holds(
+    play, target, truth, estimator, share
+):
+    """The target pays with 0.4 (0.5) at each of two steps, whatever the log did instead."""
+    wrong = []
+    for seed in range(share(12)):
+        with Memory.open(":memory:", gamma=0.5) as memory:
+            play(memory, seed)
+            paid = np.mean([[step.reward for step in episode.steps] for episode in memory.episodes()], axis=0)
+            try:
+                found = evaluate(memory, lambda known, made=target: made, estimator=estimator)
+            except InputError:
+                continue
+        # One step at a time: the two steps' own worth, and after the first what the learner went on to earn.
+        expected = truth if estimator == "sequence" else truth / 2 + paid[1] / 2
+        if not found.estimate.value.low <= expected <= found.estimate.value.high:
+            wrong.append((seed, found.estimate.value, found.mean_ratio))
+    assert not wrong
+
+
+@pytest.mark.parametrize("estimator", ["sequence", "one-step"])
+def test_what_no_step_ever_took_widens_the_interval_by_what_it_may_be_worth(estimator):
+    """The new policy sings with 0.03, which nobody did: too little for the mean ratio, and worth 0 for all we know."""
+    prior = dict.fromkeys(("pay", "back", "sing"), math.log(1 / 3))
+    target = {"page": {"pay": 0.95, "back": 0.02, "sing": 0.03}}
+    played = [("pay", 1.0, 0.98)] * 196 + [("back", 0.0, 0.02)] * 4
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("page", a, r, prior, propensity=p)]) for a, r, p in played])
+        found = evaluate(memory, lambda known: Fixed(target), estimator=estimator)
+        value, difference = found.estimate.value, found.estimate.difference
+        assert found.untaken_share == pytest.approx(0.03)
+        assert 0.96 < found.mean_ratio < 0.98
+        assert value.low <= 0.95 <= value.high  # the truth, if singing is worth nothing
+        assert difference.low <= 0.95 - 0.98 <= difference.high
+        some = evaluate(memory, lambda known: Fixed({"page": {"pay": 0.98, "back": 0.02 - 1e-9, "sing": 1e-9}}))
+        assert value.low < some.estimate.value.low - 0.02
+        assert 0.0 < some.untaken_share < 1e-8
+
+
+def test_the_refusal_says_the_mean_ratio():
+    """All pay, at 0.95: the weights are even, and worth 30 episodes, but half of what the model does is gone."""
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay", propensity=0.95)] * 30)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, lambda known: ModelAlone())
+    assert "mean importance ratio of 0.526" in caught.value.seen
+    assert "exploration" in caught.value.next_step
+
+
+class Undecided:
+    """A policy whose decisions are none."""
+
+    name = "undecided"
+
+    def decide(self, state, candidates, **context):
+        return 5
+
+
+@pytest.mark.parametrize(
+    ("policy", "options"),
+    [
+        (None, {}),
+        (5, {}),
+        (lambda known: 5, {}),
+        (lambda known: None, {}),
+        (lambda known: Undecided(), {}),
+        (lambda known: ModelAlone(), {"seed": None}),
+        (lambda known: ModelAlone(), {"seed": -1}),
+        (lambda known: ModelAlone(), {"gamma": None}),
+        (lambda known: ModelAlone(), {"level": None}),
+        (lambda known: ModelAlone(), {"min_effective": "ten"}),
+        (lambda known: ModelAlone(), {"estimator": ["sequence"]}),
+    ],
+)
+def test_what_is_of_a_wrong_type_is_refused(policy, options):
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay")] * 12)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, policy, **options)
+    assert caught.value.seen and caught.value.rule and caught.value.next_step
+
+
+@pytest.mark.parametrize("memory", [None, "agent.db", 5])
+def test_what_is_no_memory_is_refused(memory):
+    with pytest.raises(InputError, match="what is looked at is a memory"):
+        evaluate(memory, JitRL)
+
+
+def half(action, reward=1.0, prior=0.5, propensity=0.5):
+    logprobs = None if prior is None else {"pay": math.log(prior), "back": math.log(1 - prior)}
+    return Episode("checkout", [Step("page:cart", action, reward, logprobs, propensity)])
+
+
+def test_what_cannot_be_weighed_is_left_out_and_counted():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay"), half("back", 0.0)] * 10)
+        memory.add_many(
+            [half("pay", prior=None), half("pay", propensity=None), half("secret"), half("pay", 9.0, propensity=1.0)]
+        )
+        found = evaluate(memory, lambda known: ModelAlone())
+    assert found.left_out == {
+        "no stored prior": 1,
+        "no stored propensity": 1,
+        "an action that memory had added": 1,
+        "an action taken for certain among several": 1,
+    }
+    assert (found.n_episodes, found.estimate.value.mean) == (20, 0.5)
+
+
+def test_a_log_without_propensities_is_refused():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay", propensity=None)] * 3)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, JitRL)
+    assert "3 by no stored propensity" in caught.value.seen
+    assert "record" in caught.value.next_step
+
+
+def test_what_is_left_out_does_not_depend_on_what_the_new_policy_would_do():
+    """Keeping only the certain actions that it agrees with would make any policy look like its best episodes."""
+    sure = {"pay": -0.01, "back": -5.0}
+    episodes = [Episode("checkout", [Step("page:cart", a, float(a == "pay"), sure, 1.0)]) for a in ("pay", "back")] * 20
+    with Memory.open(":memory:") as memory:
+        memory.add_many(episodes)
+        with pytest.raises(InputError, match="40 by an action taken for certain"):
+            evaluate(memory, lambda known: JitRL(known, selection="argmax", beta=0.0))
+
+
+def test_a_log_full_of_actions_that_memory_added_is_refused():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay"), half("pay"), half("secret")] * 10)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, lambda known: ModelAlone())
+    assert "10 of 30 episodes" in caught.value.seen
+    assert "20%" in caught.value.rule
+
+
+def test_a_single_candidate_is_certain_and_weighed():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([Episode("t", [Step("s", "only", 1.0, {"only": 0.0}, 1.0)])] * 12)
+        assert evaluate(memory, JitRL).estimate.value.mean == 1.0
+
+
+def test_only_the_last_episodes_are_weighed():
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay", 5.0)] * 5 + [half("pay", 1.0), half("back", 0.0)] * 10)
+        assert evaluate(memory, lambda known: ModelAlone(), last=20).estimate.value.mean == 0.5
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"estimator": "magic"},
+        {"gamma": 2.0},
+        {"min_effective": 0.0},
+        {"level": 1.0},
+        {"last": 0},
+        {"min_effective": 50},
+    ],
+)
+def test_bad_input_is_refused(options):
+    with Memory.open(":memory:") as memory:
+        memory.add_many([half("pay")] * 12)
+        with pytest.raises(InputError) as caught:
+            evaluate(memory, lambda known: ModelAlone(), **options)
+    assert caught.value.seen and caught.value.rule and caught.value.next_step
+
+
+def test_an_empty_memory_is_no_estimate():
+    with Memory.open(":memory:") as memory, pytest.raises(NotFoundError):
+        evaluate(memory, JitRL)

@@ -1,0 +1,333 @@
+"""The page, the numbers and the summary: self-contained, no mean without n, nothing obeyed from outside."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from seasoned import JitRL, Memory, ModelAlone
+from seasoned.agents import EpisodeResult, RunRecord, UniformReader, play_run
+from seasoned.envs import open_env
+from seasoned.errors import InputError
+from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, claims
+from seasoned.lab.analysis.findings import find, role
+from seasoned.lab.analysis.measures import estimate
+from seasoned.lab.report.page import render
+from seasoned.lab.report.phrases import bounds, mean_text, number, sentence
+from seasoned.lab.report.report import write_report
+from seasoned.lab.results.run_results import CellResults, Results, cell_folder, load_results, write_lab_file
+from seasoned.lab.suites.suite import ArmSpec
+from seasoned.lab.suites.suite_toml import read_suite
+from seasoned.protocols import Usage
+
+pytest.importorskip("matplotlib", reason="pictures need the extra `plot`")
+
+HOSTILE = 'EnvError: <script>alert(1)</script> & "quotes" \x1b[31m'
+VOID = {"meta", "img", "line", "circle", "br"}
+
+
+def suite(seeds=2, arms=("alone", "default", "placebo")):
+    kinds = {"default": "jitrl"}
+    return read_suite(
+        {
+            "name": "sample",
+            "about": "Is <b>memory</b> of use?",
+            "model": "uniform",
+            "seeds": seeds,
+            "tasks": [
+                {"name": "one", "env": "grid:S.G", "episodes": 4, "transfer": [{"split": "new <slots>", "env": "e"}]},
+                {"name": "two", "env": "grid:S..G", "episodes": 4, "max_score": 2.0},
+            ],
+            "arms": [{"name": name, "kind": kinds.get(name, name)} for name in arms],
+        }
+    )
+
+
+def played(score, cost_usd=0.0):
+    usage = Usage(calls=1, prompt_tokens=10, cost_usd=cost_usd)
+    return EpisodeResult(score, None, 5, "terminated", 1, 0.1, 2, 0.001, 1.0, usage)
+
+
+def experiment(of, score, *, error=None):
+    """An experiment whose scores are `score(arm, seed, episode)`; with `error`, the last run broke off."""
+    cells = []
+    for cell in of.cells():
+        episodes = tuple(played(score(cell.arm, cell.seed, e), None if cell.task == "two" else 0.1) for e in range(4))
+        transfer = {each.split: (played(score(cell.arm, cell.seed, 9)),) for each in of.task(cell.task).transfer}
+        cells.append(CellResults(cell, Path("nowhere"), episodes, transfer, None, True))
+    if error is not None:
+        cells[-1] = dataclasses.replace(cells[-1], episodes=cells[-1].episodes[:2], error=error, done=False)
+    record = {"began_at": 0.0, "revision": "abc<def", "sessions": [{"at": 0.0, "seconds": 3.0, "stopped": "tokens"}]}
+    return Results(of, tuple(cells), record, Path("nowhere"))
+
+
+def learns(arm, seed, episode):
+    return 0.1 * seed + (0.3 * episode if arm == "default" else 0.0)
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    return write_report(experiment(suite(), learns, error=HOSTILE), tmp_path_factory.mktemp("report"))
+
+
+class Balanced(html.parser.HTMLParser):
+    """Fails at the first tag that is closed out of turn; keeps what was seen."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.tags, self.links, self.ids, self.text = [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        given = dict(attrs)
+        self.links += [given[name] for name in ("src", "href") if name in given]
+        self.ids += [given["id"]] if "id" in given else []
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open, tag
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def parsed(page):
+    reader = Balanced()
+    reader.feed(page)
+    reader.close()
+    assert not reader.open
+    return reader
+
+
+def test_the_page_is_well_formed_and_fetches_nothing(report):
+    page = parsed(report.html.read_text(encoding="utf-8"))
+    assert "script" not in page.tags
+    assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
+    assert sum(link.startswith("data:") for link in page.links) == len(report.pictures) - ("gains" in report.pictures)
+
+
+def test_texts_from_outside_are_texts(report):
+    page = parsed(report.html.read_text(encoding="utf-8"))
+    text = "".join(page.text)
+    assert "<script>alert(1)</script>" in text
+    assert "Is <b>memory</b> of use?" in text
+    assert "new <slots>" in text
+    assert "abc<def" in text
+    assert "b" not in page.tags
+
+
+def test_every_mean_has_its_n_and_its_interval(report):
+    means = 0
+
+    def walk(value):
+        nonlocal means
+        if isinstance(value, dict):
+            if "mean" in value:
+                means += 1
+                assert value["n"] == len(value["values"]) >= 1
+                assert (value["low"] is None) == (value["n"] == 1)
+                assert value["n"] == 1 or value["low"] <= value["mean"] <= value["high"]
+            for each in value.values():
+                walk(each)
+        elif isinstance(value, list):
+            for each in value:
+                walk(each)
+
+    walk(json.loads(report.data.read_text(encoding="utf-8")))
+    assert means > 50
+
+
+def test_what_failed_and_what_is_unknown_is_said(report):
+    text = "".join(parsed(report.html.read_text(encoding="utf-8")).text)
+    assert "11 of 12 runs finished" in text
+    assert "The budget stopped the experiment: tokens" in text
+    assert "unknown" in text  # the dollars of task two
+    (trouble,) = report.findings.troubles
+    assert (trouble.error, trouble.episodes, trouble.wanted) == (HOSTILE, 2, 4)
+    row = next(r for t in report.findings.tasks if t.task == "two" for r in t.rows if r.arm == "placebo")
+    assert (row.planned, row.n, row.failed) == (2, 1, 1)
+    assert row.measures["usd"] is None
+
+
+def test_the_summary_fits_a_terminal_and_obeys_nothing(report):
+    lines = report.summary.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in report.summary
+    assert any("default against alone" in line for line in lines)
+
+
+def test_the_pictures_are_pngs(report):
+    assert set(report.pictures) == {"curves one", "arms one", "curves two", "arms two"}
+    for path in report.pictures.values():
+        assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_arm_has_one_colour_in_every_picture(report):
+    """The first arm with no part to play but its own, which once was the colour of ours where it stood alone."""
+    from matplotlib.image import imread
+
+    orange = [0xD5, 0x5E, 0x00]
+    for name in ("curves one", "arms one"):
+        pixels = (imread(report.pictures[name])[:, :, :3] * 255).round()
+        assert (pixels == orange).all(axis=2).any(), name
+
+
+def test_a_link_says_what_stands_where_it_leads_and_breaks_between_words(report):
+    page = report.html.read_text(encoding="utf-8")
+    nav = page[page.index("<nav>") : page.index("</nav>")]
+    links = re.findall(r'<a href="#(\w+)">(.+?)</a>', nav)
+    assert links == re.findall(r'<h2 id="(\w+)">(.+?)</h2>', page)
+    assert len(links) == 9
+    assert "</a><a" not in nav
+
+
+def test_splits_are_apart(report):
+    found = {(row.split, row.arm): row for row in report.findings.splits}
+    assert {split for split, _ in found} == {"same task", "new <slots>"}
+    assert found["new <slots>", "default"].gain.values == pytest.approx((2.7, 2.7))
+    assert found["same task", "default"].gain.values == pytest.approx((0.9, 0.9))
+    assert found["same task", "alone"].gain is None
+
+
+def test_the_curve_is_the_mean_over_runs(report):
+    row = next(r for r in report.findings.tasks[0].rows if r.arm == "default")
+    assert (row.curve.block, row.curve.ends) == (1, (1, 2, 3, 4))
+    assert [p.mean for p in row.curve.points] == pytest.approx([0.05, 0.35, 0.65, 0.95])
+
+
+def one_task(score, seeds=6, arms=("alone", "default", "placebo")):
+    of = suite(seeds, arms)
+    return experiment(dataclasses.replace(of, tasks=of.tasks[1:]), score)
+
+
+SAYINGS = [
+    ("default", lambda a, s, e: float(a == "default"), 7, "default beats alone: +1.000 [+1.000, +1.000] points, n = 7"),
+    ("default", lambda a, s, e: float(a == "alone"), 7, "default is worse than alone: -1.000"),
+    ("default", lambda a, s, e: s % 2 * (a == "default") - 0.5 * (a == "default"), 8, "no difference between default"),
+    ("default", learns, 3, "too few paired runs for a verdict, which takes 7 or more: "),
+    ("default", learns, 1, "n = 1, no interval"),
+    ("placebo", lambda a, s, e: 0.0, 7, "placebo shows no gain, as it should: 0.000 [0.000, 0.000] points, n = 7"),
+    ("placebo", lambda a, s, e: float(a == "placebo"), 7, "placebo shows a gain over alone: something is wrong"),
+]
+
+
+@pytest.mark.parametrize(("arm", "score", "seeds", "said"), SAYINGS, ids=[said for *_, said in SAYINGS])
+def test_the_answer_in_a_sentence(arm, score, seeds, said):
+    found = one_task(score, seeds)
+    claim = next(claim for claim in claims(found) if claim.arm == arm)
+    assert said in sentence(claim, "alone", role(found.suite.arm(arm), found.suite))
+
+
+def test_a_page_without_any_finished_run_is_still_a_page(tmp_path):
+    nothing = one_task(learns)
+    empty = [dataclasses.replace(cell, episodes=(), done=False) for cell in nothing.cells]
+    written = write_report(dataclasses.replace(nothing, cells=tuple(empty), record={}), tmp_path)
+    page = parsed(written.html.read_text(encoding="utf-8"))
+    assert "No run has finished." in "".join(page.text)
+    assert written.pictures == {}
+    assert "cannot be compared" in written.summary
+
+
+def test_a_page_without_pictures_says_why():
+    page = parsed(render(find(one_task(learns), "none"), {}, "Run: pip install 'seasoned[plot]'"))
+    assert "pip install 'seasoned[plot]'" in "".join(page.text)
+
+
+def test_roles():
+    of = suite(arms=("alone", "seed", "default", "placebo"))
+    assert [role(arm, of) for arm in of.arms] == ["reference", "other", "ours", "placebo"]
+    renamed = dataclasses.replace(of, arms=(ArmSpec("alone", "alone"), ArmSpec("beta-2", "jitrl")))
+    assert role(renamed.arms[1], renamed) == "ours"
+
+
+@pytest.mark.parametrize(
+    ("value", "scale", "text"),
+    [
+        (0.12345, None, "0.123"),
+        (-0.0001, 1.0, "0.000"),
+        (12.345, None, "12.3"),
+        (123.4, None, "123"),
+        (0.5, 20.0, "0.5"),
+        (-98765.4, None, "-98,765"),
+        (0.0, None, "0.000"),
+        (9.999, None, "10.00"),
+    ],
+)
+def test_numbers_have_three_figures_or_so(value, scale, text):
+    assert number(value, scale) == text
+
+
+def test_one_run_has_no_interval():
+    found = one_task(learns, seeds=1)
+    gain = claims(found)[0].gain
+    assert bounds(gain) == "n = 1, no interval"
+    assert mean_text(gain, signed=True) == "+0.450"
+
+
+def test_bad_input(tmp_path):
+    (tmp_path / "file").write_text("")
+    for out, audited in ((tmp_path / "file", "none"), (tmp_path / "out", "some")):
+        with pytest.raises(InputError) as caught:
+            write_report(one_task(learns, seeds=1), out, audited=audited)
+        assert caught.value.seen
+        assert caught.value.rule
+        assert caught.value.next_step
+
+
+@pytest.mark.slow
+def test_an_experiment_that_was_really_played(tmp_path):
+    """Grids, real policies and memories on disk: ours beats the model alone, and its flips are counted again."""
+    played_suite = read_suite(
+        {
+            "name": "grids",
+            "model": "uniform",
+            "seeds": 10,
+            "tasks": [{"name": "grid", "env": "grid:S..#/.#../...G?max_steps=15", "episodes": 12}],
+            "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
+        }
+    )
+    for cell in played_suite.cells():
+        home = cell_folder(tmp_path, cell)
+        record = RunRecord(home, {"cell": str(cell)})
+        with Memory.open(home / "memory.db") as memory:
+            policy = ModelAlone() if cell.arm == "alone" else JitRL(memory)
+            environment = open_env(played_suite.task("grid").env[0])
+            run = play_run(
+                environment, policy, UniformReader(), memory=memory, episodes=12, seed=cell.seed, record=record
+            )
+            asyncio.run(run)
+    write_lab_file(tmp_path, played_suite, {})
+    written = write_report(load_results(tmp_path), tmp_path / "report")
+    assert "default beats alone: +" in written.summary
+    (flips,) = written.findings.flips
+    steps = sum(e.steps for c in load_results(tmp_path).of("grid", "default") for e in c.episodes)
+    assert (flips.runs, flips.total.decisions) == (10, steps)
+    assert sum(group.decisions for group in flips.groups) == steps
+    assert flips.total.flips == 0  # a model without a favourite has ties only
+    assert flips.ties > 100
+    parsed(written.html.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(("alone_on", "said"), [(0, "on none of them by itself"), (1, "on 1 of them by itself")])
+def test_a_verdict_over_tasks_is_told_from_those_at_each_of_them(alone_on, said):
+    gain = estimate([0.1, 0.2, 0.3])
+    verdicts = ["better"] * alone_on + ["no difference shown"] * (2 - alone_on)
+    tasks = tuple(TaskClaim(f"t{i}", gain, 0.1, 0.2, each) for i, each in enumerate(verdicts))
+    claim = Claim(
+        arm="ours", gain=gain, unit="of the maximum", p=0.01, adjusted=0.02, verdict="better", tasks=tasks, why=None
+    )
+    assert f"ours beats alone over 2 tasks, {said}: +0.2" in sentence(claim, "alone", "ours")

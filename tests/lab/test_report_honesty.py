@@ -1,0 +1,325 @@
+"""What a report owes its reader beside the numbers: what an arm is, what is missing, and what could not be read."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import html.parser
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from seasoned import JitRL, Memory
+from seasoned.agents import EpisodeResult, UniformReader, play_run
+from seasoned.envs import open_env
+from seasoned.errors import InputError
+from seasoned.lab.analysis.arm_caveats import note, selects
+from seasoned.lab.analysis.arm_flips import audit_arms
+from seasoned.lab.analysis.findings import find
+from seasoned.lab.analysis.missing_runs import worst_cases
+from seasoned.lab.report.page import render
+from seasoned.lab.report.report import write_report
+from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.results.unusable_answers import unusable_answers
+from seasoned.lab.suites.suite import ArmSpec, Suite, Task
+from seasoned.lab.suites.suite_toml import read_suite
+from seasoned.protocols import Usage
+
+
+def played(score, max_score=2.0):
+    return EpisodeResult(score, max_score, 5, "terminated", 0, 0.0, 0, 0.0, 1.0, Usage())
+
+
+def suite(*arms, seeds=3, episodes=16, tasks=("maze",)):
+    return read_suite(
+        {
+            "name": "s",
+            "model": "uniform",
+            "seeds": seeds,
+            "arms": list(arms),
+            "tasks": [{"name": name, "env": "grid:S.G", "episodes": episodes} for name in tasks],
+        }
+    )
+
+
+def experiment(of, score=lambda cell: 1.0, *, failed=(), folder=Path("nowhere"), record=None):
+    """Every run with the same score in every episode; `failed` are arms whose last seed broke off after an episode."""
+    cells = []
+    for cell in of.cells():
+        broke = cell.arm in failed and cell.seed == of.seeds[-1]
+        episodes = tuple(played(score(cell)) for _ in range(1 if broke else of.episodes(cell)))
+        cells.append(CellResults(cell, folder / str(cell), episodes, {}, "boom" if broke else None, not broke))
+    return Results(of, tuple(cells), record or {}, folder)
+
+
+class Reader(html.parser.HTMLParser):
+    """Tables with their captions, headings without a scope, pictures' texts, and all text in order."""
+
+    def __init__(self, page):
+        super().__init__()
+        self.tags, self.text, self.unscoped, self.alts, self.labels = [], [], 0, [], []
+        self.feed(page)
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.tags.append(tag)
+        self.unscoped += tag == "th" and given.get("scope") not in {"row", "col"}
+        self.alts += [given["alt"]] if tag == "img" else []
+        self.labels += [given["aria-label"]] if tag == "svg" else []
+
+    def handle_data(self, data):
+        self.text.append(data)
+
+
+def page_of(found):
+    return Reader(render(found, {}))
+
+
+# ------------------------------------------------------------------------------------------------ what an arm is
+
+PICKS = [
+    (ArmSpec("a", "alone"), "samples"),
+    (ArmSpec("a", "alone", {"selection": "argmax"}), "greedy"),
+    (ArmSpec("a", "jitrl"), "samples"),
+    (ArmSpec("a", "jitrl", {"preset": "released-games"}), "greedy"),
+    (ArmSpec("a", "jitrl", {"preset": "released-web", "selection": "sample"}), "samples"),
+    (ArmSpec("a", "placebo", {"preset": "snippet"}), "greedy"),
+    (ArmSpec("a", "self-consistency"), "majority"),
+    (ArmSpec("a", "retries"), "samples"),
+    (ArmSpec("a", "from elsewhere"), None),
+    (ArmSpec("a", "jitrl", {"preset": "of another version"}), None),
+]
+
+
+@pytest.mark.parametrize(("arm", "how"), PICKS, ids=str)
+def test_how_an_arm_picks_its_actions(arm, how):
+    assert selects(arm) == how
+
+
+def test_a_greedy_arm_against_a_reference_that_samples_says_so():
+    arms = [
+        {"name": "alone"},
+        {"name": "released", "kind": "jitrl", "settings": {"preset": "released-games"}},
+        {"name": "default", "kind": "jitrl"},
+    ]
+    of = suite(*arms)
+    by_arm = {arm.name: note(arm, of).remarks for arm in of.arms}
+    assert by_arm["alone"] == by_arm["default"] == ()
+    (said,) = by_arm["released"]
+    assert said == "part of the difference can be decoding: released takes the likeliest action, alone samples"
+    of = suite(*arms, {"name": "top", "kind": "alone", "settings": {"selection": "argmax"}})
+    assert "compare it with top" in note(of.arm("released"), of).remarks[0]
+    assert note(of.arm("top"), of).remarks[0].startswith("any difference is decoding")
+    assert note(of.arm("released"), dataclasses.replace(of, reference="top")).remarks == ()
+
+
+def test_arms_whose_attempts_the_score_chooses_are_marked_wherever_they_stand():
+    of = suite({"name": "alone"}, {"name": "again", "kind": "retries"}, {"name": "best-of-n"}, {"name": "vote"})
+    assert [arm.name for arm in of.arms if note(arm, of).score_chooses] == ["again", "best-of-n"]
+    text = " ".join(page_of(find(experiment(of), "none")).text)
+    # The answer, the table of arms (twice), and both tables of the task, for each of the two.
+    assert len(re.findall("pper bound: the score chooses", text)) == 2 * 5
+
+
+# ------------------------------------------------------------------------------------------------ different lengths
+
+
+def test_arms_that_play_less_are_marked_and_have_no_share_of_more_episodes(tmp_path):
+    """The crash of 50 against 20 episodes: the short arm's last quarter has no four episodes."""
+    of = suite({"name": "alone"}, {"name": "short", "kind": "placebo", "episodes": 4})
+    found = write_report(experiment(of), tmp_path).findings
+    assert [row.episodes for row in found.tasks[0].rows] == [16, 4]
+    page = (tmp_path / "report.html").read_text(encoding="utf-8")
+    row = re.search(r"<tr[^>]*><th scope=.row.>short<.*?</tr>", page[page.index("Scores at maze") :]).group()
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    # runs, episodes, average, final, area, gain, pass^1, ^2, ^4
+    assert cells[:2] == ["3", "4"]
+    assert ["†" in each for each in cells[2:7]] == [True, True, True, False, True]
+    assert cells[7:] == ["–", "–"]
+    assert "over 4 episodes where others play 16" in page
+    other = suite({"name": "alone", "episodes": 4}, {"name": "long", "kind": "placebo"})  # nor the first row's powers
+    assert "pass^4" in page_of(find(experiment(other), "none")).text
+
+
+# ------------------------------------------------------------------------------------------------ what is missing
+
+
+def test_what_an_arm_learned_less_for_is_marked_in_its_splits_too():
+    """A last quarter of 5 episodes and one of 6 are both two episodes, but not the same two."""
+    of = suite({"name": "alone"}, {"name": "short", "kind": "placebo", "episodes": 5}, episodes=6)
+    transfer = read_suite(
+        of.to_json()
+        | {
+            "tasks": [
+                {
+                    "name": "maze",
+                    "env": "grid:S.G",
+                    "episodes": 6,
+                    "transfer": [{"split": "new slots", "env": "grid:S.G"}],
+                }
+            ]
+        }
+    )
+    found = experiment(transfer)
+    cells = tuple(dataclasses.replace(cell, transfer={"new slots": (played(1.0),)}) for cell in found.cells)
+    said = find(dataclasses.replace(found, cells=cells), "none")
+    assert [(row.arm, row.episodes, row.learned) for row in said.splits][:2] == [("alone", 2, 6), ("short", 2, 5)]
+    page = render(said, {})
+    assert page[page.index('id="splits"') :].count("†") == 2 + 2  # a score and its footnote, at either split
+
+
+def test_failed_runs_are_counted_as_the_worst_beside_the_gain():
+    of = suite({"name": "alone"}, {"name": "ours", "kind": "jitrl"}, episodes=4)
+    found = experiment(of, lambda cell: 2.0 if cell.arm == "ours" else 1.0, failed=("ours",))
+    (worst,) = worst_cases(found)
+    assert (worst.arm, worst.task, worst.runs) == ("ours", None, 1)
+    assert worst.gain.values == (1.0, 1.0, -1.0)  # 0 against 1 in the run that failed
+    text = " ".join(page_of(find(found, "none")).text)
+    assert "Had the failed run of ours scored the worst possible (0, or the least seen): +0.33 [" in text
+    below = experiment(of, lambda cell: -3.0 if cell.arm == "alone" else 1.0, failed=("ours",))
+    assert worst_cases(below)[0].gain.values == (4.0, 4.0, 0.0)  # the least seen is -3
+
+
+def test_over_tasks_the_worst_is_by_the_maximum_and_what_cannot_be_paired_is_left_out():
+    of = suite({"name": "alone"}, {"name": "ours", "kind": "jitrl"}, episodes=2, tasks=("one", "two"))
+    found = experiment(of, failed=("ours",))
+    (worst,) = worst_cases(found)
+    assert (worst.runs, worst.gain.values) == (2, (0.0, 0.0, -0.5))
+    assert worst_cases(experiment(of, failed=("ours", "alone"))) == ()
+    assert worst_cases(experiment(of)) == ()
+    unended = tuple(dataclasses.replace(cell, error=None) for cell in found.cells)
+    assert worst_cases(dataclasses.replace(found, cells=unended)) == ()
+
+
+def test_unusable_answers_are_counted_and_shown(tmp_path):
+    of = suite({"name": "alone"}, {"name": "reflexion"}, {"name": "evolve"}, seeds=2)
+    found = experiment(of, folder=tmp_path)
+    for cell, lines in zip(found.of("maze", "reflexion"), (["episode 1: <nothing>"], ["a", "b"]), strict=True):
+        cell.folder.mkdir(parents=True)
+        (cell.folder / "faults.json").write_text(json.dumps(lines))
+    said = find(found, "none")
+    assert [row.unusable for row in said.tasks[0].rows] == [None, ("episode 1: <nothing>", "a", "b"), ()]
+    text = "".join(page_of(said).text)
+    assert "3 unusable answers of the model to reflexion at maze" in text
+    assert "episode 1: <nothing>" in text
+    (found.of("maze", "reflexion")[0].folder / "faults.json").write_text('{"no": "list"}')
+    said = find(found, "none")
+    assert said.tasks[0].rows[1].unusable is None
+    assert "faults.json" in said.unread[0]
+    with pytest.raises(InputError) as caught:
+        unusable_answers(found.of("maze", "reflexion"), "reflexion")
+    assert caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+
+
+# ------------------------------------------------------------------------------------------------ what is damaged
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Two short runs with real memories."""
+    folder = tmp_path_factory.mktemp("stored")
+    of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, seeds=2, episodes=4)
+    found = experiment(of, folder=folder)
+    for cell in found.of("maze", "default"):
+        cell.folder.mkdir(parents=True)
+        with Memory.open(cell.folder / "memory.db") as memory:
+            environment = open_env("grid:S..G")
+            run = play_run(environment, JitRL(memory), UniformReader(), memory=memory, episodes=4, seed=cell.cell.seed)
+            asyncio.run(run)
+    return found
+
+
+def test_a_damaged_memory_is_said_and_refuses_nothing(stored, tmp_path):
+    for cell, content in zip(stored.of("maze", "default"), (b"junk" * 500, None), strict=True):
+        home = tmp_path / str(cell.cell)
+        home.mkdir(parents=True)
+        (home / "memory.db").write_bytes(content or (cell.folder / "memory.db").read_bytes())
+    cells = tuple(dataclasses.replace(cell, folder=tmp_path / str(cell.cell)) for cell in stored.cells)
+    written = write_report(dataclasses.replace(stored, cells=cells), tmp_path / "report")
+    (flips,) = written.findings.flips
+    assert flips.runs == 1
+    assert written.findings.unread[0].startswith("maze, default, seed 0: ")
+    text = "".join(Reader(written.html.read_text(encoding="utf-8")).text)
+    assert "file is not a database" in text[text.index("Could not be read") :]
+    assert "1 file could not be read" in written.summary
+
+
+def test_damaged_runs_and_texts_that_are_no_characters_are_reported(tmp_path):
+    of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, episodes=4)
+    found = experiment(of)
+    error = "InputError: episodes.jsonl: \udc80 is no UTF-8"
+    damaged = dataclasses.replace(found.cells[-1], episodes=(), error=error, done=False)
+    written = write_report(dataclasses.replace(found, cells=(*found.cells[:-1], damaged)), tmp_path)
+    assert "\\udc80 is no UTF-8" in written.html.read_text(encoding="utf-8")
+    assert json.loads(written.data.read_text(encoding="utf-8"))["troubles"][0]["error"] == error
+    written.summary.encode("utf-8")
+
+
+def test_flips_are_kept_beside_the_run_and_made_again_where_the_policy_changes(stored):
+    first, unread = audit_arms(stored, lambda arm: True)
+    assert unread == ()
+    databases = [cell.folder / "memory.db" for cell in stored.of("maze", "default")]
+    kept = [path.read_bytes() for path in databases]
+    try:
+        for path, content in zip(databases, kept, strict=True):
+            path.write_bytes(b"x" * len(content))  # not a database, and not asked
+        assert audit_arms(stored, lambda arm: True) == (first, ())
+        beta = {"preset": "default", "beta": 0.5}
+        arms = tuple(dataclasses.replace(a, settings=beta) if a.kind == "jitrl" else a for a in stored.suite.arms)
+        other = dataclasses.replace(stored, suite=dataclasses.replace(stored.suite, arms=arms))
+        again, unread = audit_arms(other, lambda arm: True)
+        assert again == ()
+        assert len(unread) == 2
+    finally:
+        for path, content in zip(databases, kept, strict=True):
+            path.write_bytes(content)
+    (databases[0].parent / "flips.json").write_text('{"key": []}')
+    told = []
+    assert audit_arms(stored, lambda arm: True, told.append, patience_s=-1.0) == (first, ())
+    assert told == [f"deciding again what was stored: maze/default/{seed}" for seed in (0, 1)]
+    assert audit_arms(stored, lambda arm: False) == ((), ())
+
+
+# ------------------------------------------------------------------------------------------------ for every reader
+
+
+def test_tables_and_pictures_can_be_heard_and_say_how_to_draw_them_again(tmp_path):
+    pytest.importorskip("matplotlib", reason="pictures need the extra `plot`")
+    commands = ["seasoned lab run s", "seasoned lab resume lab/s --max-usd 1"]
+    sessions = [{"at": 0.0, "seconds": 1.0, "command": each} for each in commands]
+    arms = ({"name": "alone"}, {"name": "default", "kind": "jitrl"}, {"name": "placebo"})
+    record = {"command": commands[1], "sessions": sessions}
+    found = experiment(suite(*arms, episodes=4), folder=Path("a folder"), record=record)
+    page = Reader(write_report(found, tmp_path).html.read_text(encoding="utf-8"))
+    assert page.unscoped == 0
+    assert page.tags.count("caption") == page.tags.count("table") == 5
+    text = "".join(page.text)
+    shown = page.tags.count("table") + page.tags.count("figure") + 1  # the answer
+    assert text.count("Draw it again: seasoned lab report 'a folder'") == shown
+    assert all(each in text for each in commands)
+    assert len(page.alts) == 2
+    assert all("default 1.000 (n = 3)" in alt for alt in page.alts)
+    assert [label.split(":")[0] for label in page.labels] == [
+        "gain of default",
+        "gain of placebo",
+        "scale of the gains",
+    ]
+
+
+def test_only_what_holds_after_adjustment_has_a_mark():
+    """Three runs that all gain: their interval leaves zero out, and three runs show nothing."""
+    arms = ({"name": "alone"}, {"name": "default", "kind": "jitrl"})
+    few, enough = (
+        render(find(experiment(suite(*arms, seeds=n), lambda c: float(c.arm == "default")), "none"), {}) for n in (3, 7)
+    )
+    assert 'class="up"' not in few
+    assert enough.count('class="up"') == 1
+
+
+def test_a_suite_built_by_hand_with_one_arm_is_a_page():
+    of = Suite("s", "s", (0, 1), (Task("maze", ("grid:S.G",), 2),), (ArmSpec("alone", "alone"),))
+    assert "arms compared" in "".join(page_of(find(experiment(of), "none")).text)

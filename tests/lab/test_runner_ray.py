@@ -1,0 +1,68 @@
+"""The same experiment on a Ray cluster, one of this machine; run by `make test-ray`."""
+
+import os
+
+import pytest
+from small_experiments import HERE
+
+from seasoned.errors import InputError, MissingExtraError
+from seasoned.lab.results.run_results import load_results
+from seasoned.lab.runner.experiment import Experiment
+from seasoned.lab.suites.suite_toml import read_suite
+
+GRID = "grid:S..#/.#../...G?max_steps=12"
+
+
+def suite(**changes):
+    return read_suite(
+        {
+            "name": "s",
+            "seeds": 2,
+            "model": "uniform",
+            "tasks": [{"name": "grid", "env": GRID, "episodes": 3}],
+            "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
+            **changes,
+        }
+    )
+
+
+def scores(folder):
+    return {
+        str(c.cell): ([(e.score, e.steps) for e in c.episodes], c.done, c.error) for c in load_results(folder).cells
+    }
+
+
+def test_a_missing_ray_prints_its_install_line(tmp_path):
+    try:
+        import ray  # noqa: F401
+    except ImportError:
+        with pytest.raises(MissingExtraError, match=r"pip install 'seasoned\[ray\]'"):
+            Experiment.begin(tmp_path, suite()).run(workers="ray")
+    else:
+        pytest.skip("Ray is installed")
+
+
+def test_ray_ends_as_one_process_does(tmp_path):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    Experiment.begin(tmp_path / "one", suite()).run()
+    told = []
+    Experiment.begin(tmp_path / "ray", suite()).run(workers="ray", progress=told.append)
+    assert scores(tmp_path / "ray") == scores(tmp_path / "one")
+    assert len(told) == 12
+    assert all(done and error is None for _, done, error in scores(tmp_path / "ray").values())
+
+
+def test_a_run_that_fails_there_stops_no_other(tmp_path, monkeypatch):
+    pytest.importorskip("ray", reason="the extra ray is not installed")
+    (marks := tmp_path / "marks").mkdir()
+    faulty = f"python:faulty_worlds:Faulty?how=die&marks={marks}&times=9&at=3"
+    tasks = [{"name": "bad", "env": faulty, "episodes": 2}, {"name": "good", "env": GRID, "episodes": 2}]
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+    with pytest.raises(InputError, match=r"task typo: environment 'gird:S.G'"):
+        typo = [*tasks, {"name": "typo", "env": "gird:S.G", "episodes": 2}]
+        Experiment.begin(tmp_path / "lab", suite(tasks=typo, seeds=1)).run(workers="ray")
+    Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=1)).run(workers="ray")
+    found = scores(tmp_path / "lab")
+    assert found["good/default/0"][1:] == (True, None)
+    assert found["bad/default/0"][1] is False
+    assert found["bad/default/0"][2]

@@ -1,0 +1,81 @@
+"""How each session of an experiment ended: what Ctrl-C writes, and what is known of one that could write nothing."""
+
+import json
+
+import pytest
+from small_experiments import suite
+
+from seasoned.errors import UnknownNameError
+from seasoned.lab.analysis.findings import find
+from seasoned.lab.report.page import render
+from seasoned.lab.results.run_results import load_results, write_lab_file
+from seasoned.lab.runner.experiment import Experiment
+from seasoned.lab.runner.file_lock import LOCK, alone
+from seasoned.lab.runner.sessions import INTERRUPTED, KILLED, RUNNING, ended
+
+
+@pytest.fixture
+def experiment(tmp_path):
+    return Experiment.begin(tmp_path / "lab", suite(seeds=1, arms=[{"name": "alone"}]))
+
+
+def begin_session(experiment, at, *told):
+    """What a process has written that is killed, or still at it."""
+    before = load_results(experiment.folder)
+    sessions = [*before.record["sessions"], {"at": at, "workers": 1}]
+    write_lab_file(experiment.folder, experiment.suite, {**before.record, "sessions": sessions})
+    lines = [json.dumps({"begin": {"task": "grid", "arm": "alone", "seed": 0}, "at": each}) + "\n" for each in told]
+    (experiment.folder / "progress.jsonl").write_text("".join(lines))
+
+
+def test_an_interrupted_session_says_so_on_the_page(experiment):
+    def interrupt(line):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        experiment.run(progress=interrupt)
+    (session,) = load_results(experiment.folder).record["sessions"]
+    assert session["stopped"] == INTERRUPTED
+    assert session["seconds"] > 0
+    page = render(find(load_results(experiment.folder), "none"), {})
+    assert "The last session did not come to its end: interrupted." in page
+    assert "budget stopped" not in page
+
+
+def test_a_killed_session_ran_until_the_last_thing_that_it_wrote(experiment):
+    begin_session(experiment, 100.0, 101.0, 106.0)
+    found = find(load_results(experiment.folder), "none")
+    (session,) = found.record["sessions"]
+    assert (session["seconds"], session["at_least"], session["stopped"]) == (6.0, True, KILLED)
+    page = render(found, {})
+    assert f"<td>6 or more</td><td>{KILLED}</td>" in page
+    with alone(experiment.folder / LOCK, "it runs"):
+        (session,) = ended(load_results(experiment.folder).record["sessions"], experiment.folder)
+    assert session["stopped"] == RUNNING
+    record = experiment.run().record  # which takes away what the killed one told
+    assert [(s["stopped"], s["seconds"] == 6.0) for s in record["sessions"]] == [(KILLED, True), (None, False)]
+
+
+def test_a_killed_session_that_wrote_nothing_ran_for_an_unknown_time(experiment):
+    begin_session(experiment, 100.0)
+    page = render(find(load_results(experiment.folder), "none"), {})
+    assert f'<td class="unknown">unknown</td><td>{KILLED}</td>' in page
+
+
+def test_what_is_refused_begins_nothing_and_can_be_discarded(tmp_path):
+    experiment = Experiment.begin(tmp_path / "made" / "lab", suite(seeds=1, model="lokal"))
+    begun = []
+    with pytest.raises(UnknownNameError, match="lokal"):
+        experiment.run(begins=lambda: begun.append(1))
+    assert begun == []
+    (tmp_path / "made" / "mine").touch()
+    experiment.discard()
+    assert [each.name for each in tmp_path.rglob("*")] == ["made", "mine"]
+
+
+def test_what_was_played_or_was_there_before_is_not_discarded(experiment):
+    experiment.run()
+    experiment.discard()
+    assert all(cell.done for cell in load_results(experiment.folder).cells)
+    Experiment.find(experiment.folder).discard()
+    assert experiment.folder.exists()

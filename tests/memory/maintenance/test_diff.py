@@ -1,0 +1,222 @@
+"""What differs between two memories, and nothing else; equal exactly where the hashes of `verify` are equal."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.errors import ForeignStoreError, InputError, NotFoundError, StoreError
+from seasoned.memory.maintenance.diff import Change, Kind, diff, diff_stores
+from seasoned.states import TokenEncoder
+
+
+def episode(id_, **fields):
+    defaults = {"task": "shop", "steps": [Step("cart", "pay", 1.0, {"pay": -0.5}, 0.5), Step("end", "stop")]}
+    return Episode(id=id_, **{**defaults, **fields})
+
+
+@pytest.fixture
+def pair():
+    with Memory.open(":memory:") as a, Memory.open(":memory:", namespace="copy") as b:
+        a.add_many([episode("e1"), episode("e2")])
+        said = a.feedback("e1", 1.0, 0)
+        a.feedback("e1", 2.0, 0)
+        a.lift(a.quarantine(Selection(episode="e2"), "why"))
+        b.import_lines(a.export())
+        assert diff(a, b).equal
+        yield a, b, said
+
+
+def only(found, kind):
+    """The one kind that differs."""
+    assert not found.equal
+    for name in {"episodes", "feedback", "quarantines"} - {kind}:
+        assert getattr(found, name) == Kind()
+    return getattr(found, kind)
+
+
+def test_what_only_one_of_them_has(pair):
+    a, b, _ = pair
+    b.add(episode("e3"))
+    assert only(diff(a, b), "episodes") == Kind(only_in_b=("e3",))
+    assert only(diff(b, a), "episodes") == Kind(only_in_a=("e3",))
+    a.add(episode("e4"))
+    assert only(diff(a, b), "episodes") == Kind(("e4",), ("e3",))
+
+
+def test_feedback_and_quarantines_that_only_one_has(pair):
+    a, b, _ = pair
+    event_id = a.feedback("e2", 1.0)
+    assert only(diff(a, b), "feedback") == Kind(only_in_a=(event_id,))
+    b.import_lines(line for line in a.export() if '"header"' not in line)
+    quarantine_id = b.quarantine(Selection(task="elsewhere"), "why")
+    assert only(diff(a, b), "quarantines") == Kind(only_in_b=(quarantine_id,))
+
+
+def test_what_became_of_feedback_and_quarantines(pair):
+    a, b, _ = pair
+    standing = a.events()[1]
+    a.revoke(standing.id)
+    [change] = only(diff(a, b), "feedback").changed
+    assert (change.id, change.field, change.b) == (standing.id, "revoked_at", "None")
+    b.import_lines(line for line in a.export() if '"header"' not in line)  # an import leaves alone what is there
+    b.revoke(standing.id)
+    [change] = only(diff(a, b), "feedback").changed
+    assert (change.field, float(change.a) < float(change.b)) == ("revoked_at", True)
+
+
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"task": "other"}, ("task", "'shop'", "'other'")),
+        ({"ending": "truncated"}, ("ending", "'terminated'", "'truncated'")),
+        ({"model": "m"}, ("model", "(absent)", "'m'")),
+        ({"steps": [Step("cart", "pay", 1.0, {"pay": -0.5}, 0.5)]}, ("steps.length", "2", "1")),
+        (
+            {"steps": [Step("cart", "pay", 1.0, {"pay": -0.5}, 0.5), Step("end", "go")]},
+            ("steps[1].action", "'stop'", "'go'"),
+        ),
+        (
+            {"steps": [Step("cart", "pay", 1.0, {"pay": -0.6}, 0.5), Step("end", "stop")]},
+            ("steps[0].prior.pay", "-0.5", "-0.6"),
+        ),
+        (
+            {"steps": [Step("cart", "pay", 1.0, None, 0.5), Step("end", "stop")]},
+            ("steps[0].prior", "{'pay': -0.5}", "(absent)"),
+        ),
+    ],
+)
+def test_the_first_field_that_differs_under_one_id(fields, expected):
+    with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
+        a.add_many([episode("e0"), episode("e1")])
+        b.add(episode("e1", **fields))
+        b.import_lines(line for line in a.export() if '"e0"' in line)
+        found = only(diff(a, b), "episodes")
+        assert [c for c in found.changed if c.id == "e1"] == [Change("e1", *expected)]
+        assert found.reordered
+
+
+def test_only_the_time_differs(pair):
+    a, _, _ = pair
+    with Memory.open(":memory:") as c:
+        lines = [json.loads(line) for line in a.export()]
+        first = next(line for line in lines if line.get("id") == "e1")
+        before, first["created_at"] = first["created_at"], 17.0
+        c.import_lines(map(json.dumps, lines))
+        assert only(diff(a, c), "episodes") == Kind(changed=(Change("e1", "created_at", repr(before), "17.0"),))
+
+
+def test_only_the_order_differs():
+    with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
+        a.add_many([episode("e1"), episode("e2"), episode("e3")])
+        lines = [line for line in a.export() if '"header"' not in line]
+        b.import_lines([lines[2], lines[0], lines[1]])
+        assert only(diff(a, b), "episodes") == Kind(reordered=True)
+
+
+def test_settings_are_told_and_have_no_part_in_equality():
+    encoder = TokenEncoder(ngram=2)
+    with Memory.open(":memory:", gamma=0.5) as a, Memory.open(":memory:", gamma=0.9, encoder=encoder) as b:
+        found = diff(a, b)
+        assert found.equal
+        assert not found.same_settings
+        assert found.gammas == (0.5, 0.9)
+        assert found.encoders == (a.encoder.identity, encoder.identity)
+        assert diff(a, a).same_settings
+
+
+ACTIONS = st.lists(
+    st.tuples(st.sampled_from(["add", "say", "revoke", "quarantine", "lift"]), st.integers(0, 2)), max_size=5
+)
+
+
+def act(memory, actions, said):
+    for kind, number in actions:
+        if kind == "add" and f"e{number}" not in {e.id for e in memory.episodes()}:
+            memory.import_lines([line(number)])
+        elif kind == "say" and f"e{number}" in {e.id for e in memory.episodes()}:
+            memory.import_lines([said.setdefault(number, event(number))])
+        elif kind == "revoke" and memory.events():
+            memory.revoke(memory.events()[number % len(memory.events())].id)
+        elif kind == "quarantine":
+            memory.import_lines([quarantined(number)])
+        elif kind == "lift" and memory.quarantines():
+            memory.lift(memory.quarantines()[number % len(memory.quarantines())].id)
+
+
+def line(number):
+    steps = [{"state": "s", "action": "a", "reward": 1.0}]
+    return json.dumps({"type": "episode", "id": f"e{number}", "task": "t", "steps": steps, "created_at": 5.0})
+
+
+def event(number):
+    record = {"type": "feedback", "id": f"f{number}", "episode_id": f"e{number}", "step": 0, "reward": 1.0, "weight": 1}
+    return json.dumps({**record, "source": "human", "created_at": 6.0})
+
+
+def quarantined(number):
+    record = {"type": "quarantine", "id": f"q{number}", "selection": {"task": "t"}, "reason": "why", "created_at": 7.0}
+    return json.dumps(record)
+
+
+@settings(max_examples=80, deadline=None, derandomize=True)
+@given(ACTIONS, ACTIONS, ACTIONS)
+def test_equal_exactly_where_the_hashes_are(shared, in_a, in_b):
+    with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
+        act(a, shared, {})
+        b.import_lines(a.export())
+        act(a, in_a, {})
+        act(b, in_b, {})
+        found = diff(a, b)
+        assert found.equal == (a.verify().hash == b.verify().hash)
+        assert diff(b, a).equal == found.equal
+        assert diff(a, a).equal
+
+
+# ------------------------------------------------------------------------------- whole stores
+
+
+@pytest.fixture
+def stores(tmp_path):
+    for file, namespaces in (("a.db", ["shared", "a's"]), ("b.db", ["shared", "b's"])):
+        for name in namespaces:
+            Memory.open(tmp_path / file, namespace=name).close()
+    return tmp_path / "a.db", tmp_path / "b.db"
+
+
+def test_namespaces_that_one_of_them_lacks(stores):
+    found = diff_stores(*stores)
+    assert (found.only_in_a, found.only_in_b, list(found.namespaces)) == (("a's",), ("b's",), ["shared"])
+    assert not found.equal
+    assert diff_stores(*stores, namespace="shared").equal
+    assert diff_stores(*stores, namespace="a's", other="b's").equal
+    assert diff_stores(*stores, namespace="a's").only_in_a == ("a's",)
+    assert diff_stores(stores[0], stores[0]).equal
+
+
+def test_nothing_is_written(stores):
+    before = [path.read_bytes() for path in stores]
+    diff_stores(*stores)
+    assert [path.read_bytes() for path in stores] == before
+
+
+def test_bad_input(stores, tmp_path):
+    (tmp_path / "text").write_text("hello " * 1000)
+    for error, other, fields in (
+        (NotFoundError, "missing.db", {}),
+        (ForeignStoreError, "text", {}),
+        (ForeignStoreError, ".", {}),
+        (NotFoundError, "b.db", {"namespace": "nobody's"}),
+        (InputError, "b\0.db", {}),
+    ):
+        with pytest.raises(error) as caught:
+            diff_stores(stores[0], f"{tmp_path}/{other}", **fields)
+        assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
+    with Memory.open(":memory:") as open_, Memory.open(":memory:") as closed:
+        closed.close()
+        with pytest.raises(StoreError, match="closed"):
+            diff(open_, closed)

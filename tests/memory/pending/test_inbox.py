@@ -1,0 +1,657 @@
+"""On PostgreSQL an added episode arrives, and is folded by whoever looks next: only a clock can tell."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+import time
+
+import psycopg
+import pytest
+from arriving import arriving
+from postgres_server import fresh_url, postgres, run_server  # noqa: F401
+
+from seasoned import Budget, Episode, Memory, Selection, Step
+from seasoned.errors import (
+    EncoderMismatchError,
+    EpisodeConflictError,
+    InputError,
+    IntegrityError,
+    StoreBusyError,
+    StoreError,
+)
+from seasoned.memory.maintenance.backup import backup
+from seasoned.memory.maintenance.diff import diff_stores
+from seasoned.memory.pending.inbox import AGAIN_S, RememberingEncoder
+from seasoned.memory.stores.postgres.schema import GROUP, POSTGRES_VERSION, TABLES
+from seasoned.memory.stores.postgres.tenants import migrate
+from seasoned.memory.transfer.merge import merge
+from seasoned.states import TokenEncoder
+
+
+@pytest.fixture(scope="module")
+def crowd():
+    """A server of these tests' own, since all owners of its databases must share the tenants' group."""
+    one = run_server()
+    with one.connect() as admin:
+        admin.execute(f"CREATE ROLE {GROUP}")
+    yield one
+    one.stop()
+
+
+def owned(server):
+    """A new database of an owner who may make tenants; returns the owner's URL, and a function for a tenant's."""
+    url = server.fresh()
+    database = url.rsplit("/", 1)[1]
+    with server.connect() as admin:
+        admin.execute(f"GRANT {GROUP} TO owner_{database} WITH ADMIN OPTION")
+
+    def tenant(letter):
+        name = f"{letter}_{database}"
+        migrate(url, [name], {name: "w"})
+        return server.url(name, "w", database)
+
+    return url, tenant
+
+
+def episode(id_, reward=1.0, **fields):
+    steps = [Step(f"page {id_}", "go", reward), Step("a page that all share", "Go ", 0.5, prior={"go": -0.1})]
+    return Episode("t", steps, id=id_, **fields)
+
+
+def found(memory, state="a page that all share"):
+    return {neighbor.experience.episode_id for neighbor in memory.search(state, 10_000)}
+
+
+def waiting(url):
+    """How many episodes wait, as the server sees it."""
+    with psycopg.connect(url) as connection:
+        return connection.execute("SELECT count(*) FROM seasoned.episode WHERE ordinal < 0").fetchone()[0]
+
+
+def rows(memory):
+    """Everything that is stored of a namespace, by table."""
+    store, kept = memory._store, {}
+    for table in TABLES:
+        names = [
+            column.name for column in table.columns if column.name not in ("namespace_id", "id", "revision", "name")
+        ]
+        names += ["id"] * (table.name not in ("namespace", "step", "value", "evidence", "distribution", "copy"))
+        key = "id" if table.name == "namespace" else "namespace_id"
+        with store.snapshot():
+            kept[table.name] = sorted(
+                store.execute(f"SELECT {', '.join(names)} FROM {table.name} WHERE {key} = ?", (memory._id,)).fetchall(),
+                key=repr,
+            )
+    # When a namespace was made, and what is how old, is told apart.
+    kept["namespace"] = [
+        [value for value in row if not (isinstance(value, float) and value > 1e9)] for row in kept["namespace"]
+    ]
+    return kept
+
+
+def in_child(work, *, end=os._exit):
+    """Run `work` in a forked child, which then ends without any goodbye."""
+    child = os.fork()
+    if not child:
+        try:
+            work()
+        finally:
+            end(0)
+    return child
+
+
+def kill(_status):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+# ------------------------------------------------------------------------------- what `add` promises
+
+
+def test_to_add_writes_one_row_and_takes_no_lock(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        before = rows(memory)
+        memory.add(episode("e"))
+        after = rows(memory)
+        changed = {name for name in after if after[name] != before[name]}
+        assert (changed, len(after["episode"]), waiting(fresh_url)) == ({"episode"}, 1, 1)
+        found(memory)
+        assert waiting(fresh_url) == 0
+
+
+def test_what_add_returned_from_outlives_its_process(fresh_url):  # noqa: F811
+    Memory.open(fresh_url).close()
+
+    def add():
+        memory = Memory.open(fresh_url)
+        for number in range(5):
+            memory.add(episode(f"e{number}"))
+
+    _, status = os.waitpid(in_child(add, end=kill), 0)
+    assert os.WIFSIGNALED(status)
+    assert waiting(fresh_url) == 5
+    with Memory.open(fresh_url) as memory:
+        assert found(memory) == {f"e{number}" for number in range(5)}
+        assert [one.id for one in memory.episodes()] == [f"e{number}" for number in range(5)]
+        assert memory.verify().waiting == 0
+
+
+@pytest.mark.parametrize("folded", [False, True])
+@pytest.mark.parametrize("again", [Memory.add, lambda memory, one: memory.add_many([one])], ids=["add", "add_many"])
+def test_the_same_content_again_is_no_news_and_other_content_is_refused(fresh_url, folded, again):  # noqa: F811
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url) as other:
+        memory.add(episode("e"))
+        if folded:
+            found(other)
+        again(memory, episode("e"))
+        with pytest.raises(EpisodeConflictError, match=r"'e' is stored with other content.*one id.*another id"):
+            again(other, episode("e", reward=0.5))
+        assert (len(memory), memory.get("e")) == (2, episode("e"))
+        assert memory.verify().episodes == 1
+
+
+def test_one_id_that_several_add_at_once_has_one_content(fresh_url):  # noqa: F811
+    memories = [Memory.open(fresh_url) for _ in range(6)]
+    said = []
+
+    def add(number, memory):
+        for id_ in range(10):
+            try:
+                memory.add(episode(f"e{id_}", float(number)))
+                said.append((f"e{id_}", float(number)))
+            except EpisodeConflictError:
+                found(memory)
+
+    threads = [threading.Thread(target=add, args=pair) for pair in enumerate(memories)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(said) == sorted((one.id, one.steps[0].reward) for one in memories[0].episodes())
+    assert memories[0].verify().episodes == 10
+
+
+def test_an_episode_that_arrives_while_a_batch_with_its_id_is_written(fresh_url):  # noqa: F811
+    """The batch has looked for the id before the other's commit, and writes after it."""
+    other = Memory.open(fresh_url)
+
+    meanwhile = []
+
+    class Interrupted(TokenEncoder):
+        def features(self, state):
+            if meanwhile:
+                other.add(meanwhile.pop())
+            return super().features(state)
+
+    encoder = Interrupted()
+    with Memory.open(fresh_url, encoder=encoder) as memory:
+        meanwhile.append(episode("e"))
+        memory.add_many([episode("e"), episode("f")])
+        assert found(other) == {"e", "f"}
+        meanwhile.append(episode("g", reward=0.25))
+        with pytest.raises(EpisodeConflictError, match=r"'g' is stored with other content"):
+            memory.add_many([episode("g")])
+        assert not meanwhile
+        assert (memory.verify().episodes, memory.get("g").steps[0].reward) == (3, 0.25)
+
+
+def test_two_processes_add_to_one_namespace_and_a_third_reads_all(fresh_url):  # noqa: F811
+    Memory.open(fresh_url).close()
+
+    def add(name):
+        with Memory.open(fresh_url) as memory:
+            for number in range(40):
+                memory.add(episode(f"{name}{number}"))
+
+    children = [in_child(lambda name=name: add(name)) for name in "ab"]
+    with Memory.open(fresh_url) as reader:
+        while any(os.waitpid(child, os.WNOHANG) == (0, 0) for child in children[:1]):
+            assert found(reader) <= {f"{name}{number}" for name in "ab" for number in range(40)}
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(children[1], 0)
+        assert found(reader) == {f"{name}{number}" for name in "ab" for number in range(40)}
+        for name in "ab":  # what one process added one after the other stays in that order
+            assert [one.id for one in reader.episodes() if one.id[0] == name] == [f"{name}{n}" for n in range(40)]
+        assert reader.verify().episodes == 80
+
+
+# ------------------------------------------------------------------------------- who sees it
+
+LOOKS = {
+    "search": lambda memory: found(memory) == {"e"},
+    "evidence": lambda memory: list(memory.evidence("page e", k=1, unit="states", threshold=0.9).counts) == [1.0],
+    "steps": lambda memory: len(memory) == 2,
+    "get": lambda memory: memory.get("e") == episode("e"),
+    "episodes": lambda memory: memory.episodes(task="t", last=1) == [episode("e")],
+    "stats": lambda memory: (memory.stats().episodes, memory.stats().states, memory.stats().waiting) == (1, 2, 0),
+    "verify": lambda memory: (memory.verify().episodes, memory.verify().states) == (1, 2),
+    "feedback": lambda memory: memory.feedback("e", 1.0) and memory.search("page e", 1)[0].experience.reward == 1.0,
+    "export": lambda memory: sum('"type":"episode"' in line for line in memory.export()) == 1,
+    "selected": lambda memory: memory.selected(Selection(task="t")) == (1, 0),
+    "quarantine": lambda memory: memory.quarantine(Selection(episode="e"), "r") and memory.set_aside()[0] == {"e"},
+    "prune": lambda memory: memory.prune(Budget(steps=0)).episodes == ("e",) and len(memory) == 0,
+    "a dry run": lambda memory: memory.prune(Budget(steps=0), dry_run=True).episodes == ("e",),
+    "another gamma": lambda memory: len(memory.search("page e", 10, gamma=0.25)) == 2,
+}
+
+
+@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+def test_everybody_sees_an_arrival_at_the_next_look(fresh_url, look):  # noqa: F811
+    with Memory.open(fresh_url) as writer, Memory.open(fresh_url) as reader:
+        assert found(reader) == set()
+        writer.add(episode("e"))
+        assert look(reader)
+
+
+def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noqa: F811
+    """With quarantines active at the time, aborted episodes, absent and odd values, and more than one batch."""
+    suspects = [Selection(model="m7"), Selection(subject="s3")]
+    odd = Episode(
+        "t", [Step("a\0b \ue000", "go\0", 0.1, {"x": -0.5, "a": -1.0}, 0.25)], "odd\0", "a page that all share"
+    )
+    episodes = [
+        odd,
+        *(
+            episode(f"n{n}", n / 7, model=f"m{n % 11}", subject=f"s{n % 5}", ending="truncated" if n % 6 else "aborted")
+            for n in range(520)
+        ),
+        Episode("t", [], "empty", "the end", "aborted"),
+    ]
+    memories = [Memory.open(fresh_url, namespace=name, gamma=0.7) for name in ("later", "at once")]
+    later, at_once = memories
+    for memory in memories:
+        memory.evidence("page", k=3, unit="states", threshold=0.1, decay=0.9)
+    ids = [later.quarantine(one, "r") for one in suspects]
+    assert len(ids) == 2
+    at_once.import_lines(list(later.export()))
+    for one in episodes:
+        later.add(one)
+    assert waiting(fresh_url) == len(episodes)
+    found(later)
+    assert waiting(fresh_url) == 0
+    with later._store.snapshot():
+        times = [created_at for _, created_at, _, _ in later._reader.episodes()]
+    at_once.import_episodes(zip(episodes, times, strict=True))
+    assert later.episodes() == episodes
+    assert later.verify().hash == at_once.verify().hash
+    assert rows(later) == rows(at_once)
+    assert len(later.set_aside()[0]) > 50
+
+
+def test_a_time_window_in_quarantine_covers_what_arrives_in_it(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        id_ = memory.quarantine(Selection(since=0.0), "everything since then")
+        memory.add(episode("e"))
+        assert (found(memory), memory.set_aside()[0]) == (set(), {"e"})
+        memory.lift(id_)
+        assert found(memory) == {"e"}
+        memory.verify()
+
+
+def test_a_process_encodes_a_state_once_until_it_has_seen_many_others(fresh_url):  # noqa: F811
+    asked = []
+
+    class Counting(TokenEncoder):
+        def features(self, state):
+            asked.append(state)
+            return super().features(state)
+
+    with Memory.open(fresh_url, encoder=Counting()) as memory:
+        found(memory, "page e")
+        memory.add(episode("e"))
+        assert found(memory, "page e") == {"e"}
+        assert sorted(asked) == ["a page that all share", "page e"]
+
+
+# ------------------------------------------------------------------------------- what is refused
+
+BAD = {
+    "no episode": lambda memory: memory.add("e"),
+    "a long id": lambda memory: memory.add(episode("é" * 501)),
+    "a large state": lambda memory: memory.add(episode("x" * 2**20)),
+    "refused by its encoder": lambda memory: memory.add(episode("unspeakable")),
+    "a final state that is refused": lambda memory: memory.add(episode("e", final_state="unspeakable end")),
+}
+
+
+class Squeamish(TokenEncoder):
+    """Refuses one word."""
+
+    def features(self, state):
+        if "unspeakable" in state:
+            raise InputError("unspeakable", "this encoder takes clean words only", "Use another word.")
+        return super().features(state)
+
+
+@pytest.mark.parametrize("bad", BAD.values(), ids=BAD)
+def test_what_is_refused_leaves_nothing(fresh_url, bad):  # noqa: F811
+    with Memory.open(fresh_url, encoder=Squeamish()) as memory:
+        before = rows(memory)
+        with pytest.raises(InputError) as caught:
+            bad(memory)
+        assert caught.value.seen and caught.value.rule and caught.value.next_step
+        assert rows(memory) == before
+        memory.add(episode("e"))
+        assert found(memory) == {"e"}
+
+
+class Lengths:
+    """Another encoder."""
+
+    identity = "test/lengths"
+
+    def features(self, state):
+        return frozenset(str(len(word)) for word in state.split())
+
+
+def test_a_namespace_that_was_encoded_anew_takes_nothing_from_the_old_encoder(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        memory.add(episode("before"))
+        with Memory.open(fresh_url, encoder=Lengths(), reindex=True) as other:
+            with pytest.raises(EncoderMismatchError, match=r"test/lengths"):
+                memory.add(episode("after"))
+            with pytest.raises(EncoderMismatchError):
+                found(memory)
+            assert found(other) == {"before"}
+            assert other.verify().episodes == 1
+
+
+class Strict(Lengths):
+    """Refuses the states that have a forbidden word."""
+
+    identity = "test/strict"
+
+    def __init__(self, *forbidden):
+        self.forbidden = forbidden
+
+    def features(self, state):
+        if any(word in state for word in self.forbidden):
+            raise ValueError("a forbidden word")
+        return super().features(state)
+
+
+def test_what_has_arrived_is_encoded_anew_or_nothing_is(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        memory.add(episode("good"))
+        memory.add_many([])  # derives it
+        memory.add(episode("bad"))
+        with pytest.raises(ValueError, match=r"^a forbidden word$"):
+            Memory.open(fresh_url, encoder=Strict("bad"), reindex=True)
+        assert waiting(fresh_url) == 1
+        assert found(memory) == {"good", "bad"}
+        memory.add(episode("late"))
+        with Memory.open(fresh_url, encoder=Strict(), reindex=True) as other:
+            assert waiting(fresh_url) == 0
+            assert found(other) == {"good", "bad", "late"}
+            assert other.verify().episodes == 3
+
+
+FOLDING_LOOKS = {
+    "search": found,
+    "evidence": lambda memory: memory.evidence("page", k=1, unit="states", threshold=0.0),
+    "stats": Memory.stats,
+    "verify": Memory.verify,
+    "get": lambda memory: memory.get("bad"),
+    "add_many": lambda memory: memory.add_many([episode("other")]),
+}
+
+
+@pytest.mark.parametrize("look", FOLDING_LOOKS.values(), ids=FOLDING_LOOKS)
+def test_what_an_encoder_says_of_an_arrival_is_no_damage(fresh_url, look):  # noqa: F811
+    with Memory.open(fresh_url, encoder=Strict()) as writer, Memory.open(fresh_url, encoder=Strict("bad")) as other:
+        writer.add(episode("bad"))
+        with pytest.raises(ValueError, match=r"^a forbidden word$"):
+            look(other)
+        assert found(writer) == {"bad"}
+
+
+def test_long_states_are_not_remembered():
+    asked = []
+
+    class Counting(TokenEncoder):
+        def features(self, state):
+            asked.append(len(state))
+            return super().features(state)
+
+    encoder = RememberingEncoder(Counting())
+    for n_characters in (16 * 1024, 16 * 1024 + 1):
+        for _ in range(2):
+            assert encoder.features("x" * n_characters) == TokenEncoder().features("x" * n_characters)
+    assert asked == [16 * 1024, 16 * 1024 + 1, 16 * 1024 + 1]
+
+
+@pytest.mark.parametrize("n", [1, 40])
+def test_an_export_yields_no_arrival_that_was_erased_meanwhile(fresh_url, n):  # noqa: F811
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
+        for number in range(n):
+            memory.add(episode(f"e{number}", subject="ann" if number == n - 1 else None))
+        lines = reader.export()
+        told = [next(lines)]
+        assert waiting(fresh_url) == n
+        memory.erase("ann")
+        with pytest.raises(StoreBusyError, match=r"erased.*Export again"):
+            told.extend(lines)
+        assert "ann" not in "".join(told)
+
+
+def test_inside_a_transaction_nothing_is_added(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        with memory._store.snapshot(), pytest.raises(StoreError, match=r"a write inside another"):
+            memory.add(episode("e"))
+        assert len(memory) == 0
+
+
+def test_a_line_that_was_changed_is_not_folded(postgres, fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
+        memory.add(episode("e"))
+        with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+            admin.execute("UPDATE seasoned.episode SET line = replace(line, '0.5', '0.25')")
+        for look in (found, Memory.verify, Memory.episodes, len):
+            with pytest.raises(IntegrityError, match=r"'e' differs from its hash.*backup"):
+                look(memory)
+        with pytest.raises(IntegrityError, match=r"'e' differs from its hash"):
+            reader.verify()
+
+
+# ------------------------------------------------------------------------------- others are in the way
+
+
+def test_a_writer_that_holds_the_namespace_keeps_nobody_waiting_for_long(fresh_url):  # noqa: F811
+    holder, writer, reader = (Memory.open(fresh_url) for _ in range(3))
+    writer.add(episode("before"))
+    assert found(reader) == {"before"}
+    with holder._store.transaction(holder._id):
+        holder._store.execute("SELECT count(*) FROM meta").fetchone()  # the lock is taken
+        writer.add(episode("during"))
+        assert found(reader) == {"before", "during"}  # though it cannot be folded
+        assert {one.id for one in reader.episodes()} == {"before", "during"}
+        assert (reader.stats().waiting, reader.verify().waiting) == (1, 1)
+    time.sleep(AGAIN_S)
+    assert found(reader) == {"before", "during"}
+    assert reader.verify().waiting == 0
+
+
+def test_an_arrival_that_becomes_visible_late_is_folded_at_the_next_look(fresh_url):  # noqa: F811
+    """It took its number first, and commits after another, which was folded meanwhile."""
+    early, late, reader = (Memory.open(fresh_url) for _ in range(3))
+    with arriving(early, episode("early")):
+        late.add(episode("late"))
+        assert found(reader) == {"late"}
+    assert found(reader) == {"early", "late"}
+    assert [one.id for one in reader.episodes()] == ["late", "early"]
+    assert reader.verify().episodes == 2
+
+
+def test_readers_that_look_at_once_fold_once(fresh_url):  # noqa: F811
+    writer, readers = Memory.open(fresh_url), [Memory.open(fresh_url) for _ in range(5)]
+    for number in range(20):
+        writer.add(episode(f"e{number}"))
+    seen = []
+    threads = [threading.Thread(target=lambda one=one: seen.append(found(one))) for one in readers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert seen == [{f"e{number}" for number in range(20)}] * 5
+    assert (writer.verify().episodes, waiting(fresh_url)) == (20, 0)
+
+
+def test_closing_folds_what_was_left(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        memory.add(episode("e"))
+        assert waiting(fresh_url) == 1
+    assert waiting(fresh_url) == 0
+    with Memory.open(fresh_url, read_only=True) as reader:
+        assert found(reader) == {"e"}
+
+
+# ------------------------------------------------------------------------------- who may not write
+
+
+def test_a_read_only_memory_sees_and_finds_all_that_is_stored(fresh_url, tmp_path):  # noqa: F811
+    writer, reader = Memory.open(fresh_url), Memory.open(fresh_url, read_only=True)
+    writer.add_many([episode("folded")])
+    writer.add(episode("arrived"))
+    assert found(reader) == {"folded", "arrived"}
+    assert len(reader) == 4
+    assert [one.id for one in reader.episodes()] == ["folded", "arrived"]
+    assert [one.id for one in reader.episodes(last=1)] == ["arrived"]
+    assert reader.get("arrived") == episode("arrived")
+    stats, told = reader.stats(), reader.verify()
+    assert (stats.episodes, stats.waiting, told.episodes, told.steps, told.waiting) == (2, 1, 2, 4, 1)
+    exported = list(reader.export())
+    assert waiting(fresh_url) == 1
+    backup(fresh_url, tmp_path / "backup.db")
+    assert waiting(fresh_url) in (0, 1)
+    assert diff_stores(fresh_url, tmp_path / "backup.db").equal
+    with Memory.open(tmp_path / "imported.db", gamma=reader.gamma) as imported:
+        imported.import_lines(exported)
+        assert imported.verify().hash == told.hash
+    with Memory.open(tmp_path / "backup.db") as copy:
+        assert copy.verify().hash == told.hash
+    found(writer)
+    assert found(reader) == {"folded", "arrived"}
+    assert reader.verify().hash == told.hash
+    assert list(reader.export()) == exported
+
+
+def test_two_stores_are_merged_with_what_has_arrived_in_both(postgres):  # noqa: F811
+    one, other = Memory.open(postgres.fresh()), Memory.open(postgres.fresh())
+    urls = [postgres.url(*[m._store._parameters[k] for k in ("user", "password", "dbname")]) for m in (one, other)]
+    one.add(episode("both"))
+    one.add(episode("one"))
+    other.add(episode("both"))
+    other.feedback("both", 1.0)
+    other.add(episode("other"))
+    assert [waiting(url) for url in urls] == [2, 1]
+    merge(*urls)
+    assert found(one) == {"both", "one", "other"}
+    assert (len(one.events()), one.verify().episodes) == (1, 3)
+    one.add(Episode("t", [Step("p", "go", 0.0)], "conflict"))
+    other.add(Episode("t", [Step("p", "go", 1.0)], "conflict"))
+    with pytest.raises(EpisodeConflictError, match=r"conflict"):
+        merge(*urls)
+
+
+def test_a_role_that_may_only_read_reads(crowd):
+    owner_url, tenant = owned(crowd)
+    url = tenant("a")
+    with Memory.open(url) as memory, Memory.open(url) as reader:
+        memory.add(episode("folded"))
+        assert found(reader) == {"folded"}
+        memory.add(episode("arrived"))
+        with crowd.connect(owner_url) as owner:
+            owner.execute("REVOKE UPDATE, DELETE ON ALL TABLES IN SCHEMA seasoned FROM seasoned_tenant")
+            owner.execute("REVOKE UPDATE (revision) ON seasoned.namespace FROM seasoned_tenant")
+        for _ in range(5):
+            assert found(reader) == {"folded", "arrived"}
+        assert reader.stats().waiting == 1
+        assert crowd.log.read_text().count("permission denied for table namespace") == 1  # it is not tried each time
+        tenant("a")  # gives it its rights back
+        reader._arrivals.refused_s = 0.0
+        assert found(reader) == {"folded", "arrived"}
+        assert reader.stats().waiting == 0
+
+
+def test_a_tenant_neither_sees_nor_writes_anothers_arrivals(crowd):
+    _, tenant = owned(crowd)
+    urls = [tenant(letter) for letter in "ab"]
+    a, b = (Memory.open(url, namespace="n") for url in urls)
+    a.add(episode("a"))
+    with crowd.connect(urls[1]) as connection:
+        assert connection.execute("SELECT count(*) FROM seasoned.episode").fetchone() == (0,)
+        for change in ("UPDATE seasoned.episode SET line = '{}'", "DELETE FROM seasoned.episode"):
+            assert connection.execute(change).rowcount == 0
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"row-level security"):
+            connection.execute(
+                "INSERT INTO seasoned.episode "
+                "(namespace_id, ordinal, id, task, ending, steps, created_at, digest, line) "
+                f"VALUES ({a._id}, nextval('seasoned.arrival_number'), 'x', 't', 'aborted', 0, 1, '', '{{}}')"
+            )
+        for grab in ("SELECT setval('seasoned.arrival_number', -1)", "DROP SEQUENCE seasoned.arrival_number"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege):
+                connection.execute(grab)
+    b.add(episode("a", reward=0.0))  # the same id, and another namespace
+    b._arrivals._ns = a._id
+    with pytest.raises((StoreError, TypeError)):
+        b.add(episode("into a's"))
+    assert (found(a), found(a, "page a")) == ({"a"}, {"a"})
+    assert a.verify().episodes == 1
+
+
+# ------------------------------------------------------------------------------- taking away
+
+
+def test_an_erasure_reaches_what_has_arrived(postgres, fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
+        memory.add(episode("keep", subject="bob"))
+        memory.add(Episode("t", [Step("the secret page of ann", "go", 1.0)], "gone", subject="ann"))
+        assert reader.erase("ann", dry_run=True).episodes == ("gone",)
+        erased = memory.erase("ann")
+        assert (erased.episodes, erased.steps, found(memory)) == (("gone",), 1, {"keep"})
+        assert memory.verify().episodes == 1
+    with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+        for table in TABLES:
+            assert "secret" not in str(admin.execute(f"SELECT to_jsonb(t) FROM seasoned.{table.name} t").fetchall())
+        admin.execute("CHECKPOINT")
+        [path] = admin.execute("SELECT pg_relation_filepath('seasoned.episode')").fetchone()
+    assert b"secret" not in (postgres.folder / "data" / path).read_bytes()  # nor are there dead rows
+
+
+# ------------------------------------------------------------------------------- databases of before
+
+
+def make_version_2(server, url):
+    """Take away what later versions have more."""
+    with server.connect(server.url(database=url.rsplit("/", 1)[1])) as admin:
+        admin.execute("DROP TABLE seasoned.note")
+        admin.execute("ALTER TABLE seasoned.feedback DROP COLUMN kind")
+        admin.execute("ALTER TABLE seasoned.namespace DROP COLUMN notes")
+        admin.execute("ALTER TABLE seasoned.episode DROP COLUMN line")
+        admin.execute("DROP SEQUENCE seasoned.arrival_number")
+        admin.execute("UPDATE seasoned.meta SET version = 2")
+
+
+def test_a_database_of_version_2_gets_arrivals_from_its_owner(crowd):
+    owner_url, tenant = owned(crowd)
+    url = tenant("a")
+    with Memory.open(url) as memory:
+        memory.add_many([episode("old")])
+        hash_ = memory.verify().hash
+    make_version_2(crowd, owner_url)
+    for options in ({}, {"read_only": True}):
+        with pytest.raises(StoreError, match=r"schema 2: schema 4 is needed.*owner.*seasoned memory migrate"):
+            Memory.open(url, **options)
+    assert migrate(owner_url).version == POSTGRES_VERSION  # no tenant is named: they keep what they need
+    with Memory.open(url) as memory:
+        assert memory.verify().hash == hash_
+        memory.add(episode("new"))
+        assert found(memory) == {"old", "new"}
+        assert memory._store.problems() == []
+    make_version_2(crowd, owner_url)
+    Memory.open(owner_url).close()  # the owner's own first look does it, too
+    with Memory.open(url) as memory:
+        memory.add(episode("newer"))
+        assert found(memory) == {"old", "new", "newer"}

@@ -1,0 +1,254 @@
+"""What a look costs while a writing transaction stays open: what is new, not what waits. And numbers from elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import tempfile
+
+import psycopg
+import pytest
+from arriving import arriving
+from click.testing import CliRunner
+from postgres_server import fresh_url, postgres  # noqa: F401
+
+from seasoned import Episode, Memory, Step
+from seasoned.cli.main import cli
+from seasoned.errors import NotFoundError, StoreBusyError
+from seasoned.memory.pending.overlay import TAIL
+from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL, POSTGRES_VERSION
+from seasoned.types import Backup
+
+
+def episode(id_, *states, **fields):
+    return Episode("t", [Step(state, "go", 1.0) for state in states or ("page", f"page {id_}")], id=id_, **fields)
+
+
+def found(memory, state="page"):
+    return [neighbor.experience.episode_id for neighbor in memory.search(state, 1_000, 0.9)]
+
+
+@contextlib.contextmanager
+def held(url):
+    """A transaction that writes, and stays open: nothing that comes after it settles."""
+    with psycopg.connect(url) as connection:
+        connection.execute("SELECT pg_current_xact_id()")
+        yield
+        connection.rollback()
+
+
+def traffic(memory, look):
+    """How many bytes a look sends, and how many rows it gets: the least of some, since plans are made now and then."""
+    costs = []
+    for _ in range(4):
+        wire = memory._store._live.pgconn
+        with tempfile.TemporaryFile() as file:
+            wire.trace(file.fileno())
+            look()
+            wire.untrace()
+            file.seek(0)
+            messages = re.findall(r"\t([FB])\t(\d+)\t(\w+)", file.read().decode(errors="replace"))
+        sent = sum(int(size) for side, size, _ in messages if side == "F")
+        costs.append((sent, sum(kind == "DataRow" for _, _, kind in messages)))
+    return min(costs)
+
+
+@pytest.fixture
+def three(fresh_url):  # noqa: F811
+    """A writer, a reader that may not write, and one whose transactions end late, while something is held."""
+    with Memory.open(fresh_url) as writer, Memory.open(fresh_url) as slow:
+        writer.add(episode("first"))
+        found(writer)
+        with Memory.open(fresh_url, read_only=True) as reader, held(fresh_url):
+            yield writer, reader, slow
+
+
+def test_a_look_asks_for_what_is_new_only(three):
+    writer, reader, slow = three
+    costs = []
+
+    def look():
+        slow._store.execute("SELECT pg_current_xact_id()")  # transactions come and go
+        found(reader, "nothing like it")
+
+    for more in (10, TAIL):
+        for number in range(more):
+            writer.add(episode(f"{more} {number}", f"room {more} {number}"))
+        look()
+        costs.append(traffic(reader, look))
+    assert costs[0][1] == costs[1][1] == 1
+    assert abs(costs[1][0] - costs[0][0]) < TAIL  # not a number for each that waits
+    overlay = reader._retriever._overlay
+    derived = overlay.n_derived
+    for number in range(3):
+        writer.add(episode(f"one {number}"))
+        found(reader)
+    assert overlay.n_derived == derived + 3
+
+
+def test_a_late_arrival_takes_back_what_follows_it_only(three):
+    writer, reader, slow = three
+    for number in range(TAIL + 20):
+        writer.add(episode(f"e{number}", f"room {number}"))
+    found(reader)
+    overlay = reader._retriever._overlay
+    with arriving(slow, episode("late")):
+        writer.add(episode("after"))
+        assert found(reader) == ["after", "first"]
+    derived, undone = overlay.n_derived, overlay.n_undone
+    assert found(reader) == ["after", "late", "first"]
+    assert (overlay.n_derived - derived, overlay.n_undone - undone) == (2, 1)
+
+
+def test_arrivals_that_overtake_each_other_are_derived_a_few_times_each(three):
+    writer, reader, slow = three
+    for number in range(TAIL + 1):
+        writer.add(episode(f"e{number}", f"room {number}"))
+    found(reader)
+    overlay, pairs = reader._retriever._overlay, 15
+    derived = overlay.n_derived
+    for number in range(pairs):
+        with arriving(slow, episode(f"late {number}", "room")):
+            writer.add(episode(f"after {number}", "room"))
+            found(reader)
+        writer.add(episode(f"then {number}", "room"))
+        found(reader)
+    assert overlay.n_derived - derived <= 5 * pairs
+    assert len(found(reader, "room")) == 3 * pairs
+
+
+def test_what_nothing_can_precede_any_more_is_kept_for_good(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
+        with held(fresh_url):
+            for number in range(5):
+                writer.add(episode(f"e{number}"))
+                found(reader)
+        overlay = reader._retriever._overlay
+        for number in range(5, 7):
+            writer.add(episode(f"e{number}"))
+            found(reader)
+        assert (overlay._base, overlay._tail, overlay.n_derived) == ([], [], 7)
+
+
+def test_a_graph_reads_what_it_has_not_read_above(three):
+    writer, reader, slow = three
+
+    def ask():
+        rows = []
+        connection = reader._retriever._overlay.store
+        if connection is not None:
+            connection.connection.set_trace_callback(rows.append)
+        reader.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5, backup=Backup(4.0))
+        if connection is not None:
+            connection.connection.set_trace_callback(None)
+        read = [sql for sql in rows if "AS final" in sql and "step.visit >" in sql]
+        return [len(connection.execute(sql).fetchall()) for sql in read]
+
+    writer.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5)
+    for number in range(TAIL + 20):
+        writer.add(episode(f"e{number}", f"room {number}"))
+    ask()
+    for number in range(3):
+        writer.add(episode(f"one {number}"))
+        found(reader)
+        assert ask() == [2]
+    with arriving(slow, episode("late")):
+        writer.add(episode("after"))
+        found(reader)
+        ask()
+    found(reader)
+    assert ask() == [4]  # the late one, and what it took back
+
+
+# ------------------------------------------------------------------------------- numbers from elsewhere
+
+
+def renumbered(postgres, url, shift):  # noqa: F811
+    """Give what waits numbers from elsewhere, as a dump does."""
+    with postgres.connect(postgres.url(database=url.rsplit("/", 1)[1])) as admin:
+        admin.execute(f"UPDATE seasoned.episode SET ordinal = {shift} WHERE ordinal < 0")
+
+
+def look_from_the_first(memory):
+    memory._store.looks.again_s = memory._retriever._overlay.again_s = 0.0
+
+
+def test_arrivals_that_a_dump_brings_under_open_connections_are_found_in_a_while(postgres, fresh_url):  # noqa: F811
+    with (
+        Memory.open(fresh_url) as loader,
+        Memory.open(fresh_url) as writer,
+        Memory.open(fresh_url, read_only=True) as reader,
+    ):
+        for memory in (writer, reader):
+            found(memory)
+        loader.add(episode("loaded"))
+        renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
+        assert found(reader) == []
+        look_from_the_first(reader)
+        assert found(reader) == ["loaded"]
+        assert found(writer) == []
+        look_from_the_first(writer)
+        assert found(writer) == ["loaded"]
+        loader.add(episode("above"))
+        assert found(reader) == ["above", "loaded"]
+
+
+def test_what_was_derived_gives_way_to_what_a_dump_brings_below_it(postgres, fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
+        writer.add(episode("loaded"))
+        renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
+        for number in range(3):
+            writer.add(episode(f"e{number}"))
+        found(reader)
+        with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+            admin.execute("UPDATE seasoned.episode SET ordinal = ordinal + 1 WHERE id = 'loaded'")
+        look_from_the_first(reader)
+        assert found(reader) == ["e2", "e1", "e0", "loaded"]
+
+
+def test_feedback_on_what_a_dump_brought_works_at_the_second_try_and_erasure_at_once(postgres, fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as loader, Memory.open(fresh_url) as writer:
+        found(writer)
+        loader.add(episode("loaded", subject="ann"))
+        renumbered(postgres, fresh_url, FIRST_ARRIVAL + 5)
+        with pytest.raises(StoreBusyError, match="arrived just now"):
+            writer.feedback("loaded", 1.0)
+        writer.feedback("loaded", 1.0)
+        found(writer)
+        loader.add(episode("more", subject="bob"))
+        renumbered(postgres, fresh_url, FIRST_ARRIVAL + 6)
+        assert writer.erase("bob").episodes == ("more",)
+        with pytest.raises(NotFoundError):
+            writer.erase("bob")
+
+
+def test_where_nodes_number_for_themselves_every_look_begins_at_the_first_number(postgres, fresh_url):  # noqa: F811
+    with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:  # as if it were installed
+        admin.execute(
+            "INSERT INTO pg_extension SELECT 1, 'citus', extowner, extnamespace, false, '1' FROM pg_extension"
+        )
+    with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
+        for id_, number in (("a", 9), ("b", 7), ("c", 8)):
+            found(reader)
+            writer.add(episode(id_))
+            with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+                admin.execute(f"UPDATE seasoned.episode SET ordinal = {FIRST_ARRIVAL + number} WHERE id = '{id_}'")
+        assert found(reader) == ["a", "c", "b"]
+        assert found(writer) == ["a", "c", "b"]
+
+
+# ------------------------------------------------------------------------------- and besides
+
+
+def test_an_add_behind_a_lock_on_the_namespaces_row_is_told_so_in_the_end(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory, psycopg.connect(fresh_url) as other:
+        memory._store._live.execute("SET lock_timeout = 50")  # 30 s otherwise
+        memory._store.retry_s = 0.0
+        other.execute("SELECT id FROM seasoned.namespace FOR UPDATE")
+        with pytest.raises(StoreBusyError):
+            memory.add(episode("e"))
+
+
+def test_the_command_line_tells_the_schema_of_the_server(fresh_url):  # noqa: F811
+    done = CliRunner().invoke(cli, ["memory", "migrate", fresh_url])
+    assert (done.exit_code, done.stdout.splitlines()[0].rsplit(maxsplit=1)[-1]) == (0, str(POSTGRES_VERSION))

@@ -1,0 +1,176 @@
+"""What a look for arrivals costs, and what arrives while a namespace is encoded anew."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+
+import psycopg
+import pytest
+from arriving import arriving
+from memory_by_definition import HashtagBlind
+from postgres_server import fresh_url, postgres  # noqa: F401
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import EncoderMismatchError, StoreError
+from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL
+from seasoned.memory.stores.postgres.watermark import VERSION
+from seasoned.memory.stores.postgres.wire import translate
+
+
+def episode(id_, *states, **fields):
+    return Episode("t", [Step(state, "go", 1.0) for state in states or ("page", f"page {id_}")], id=id_, **fields)
+
+
+def found(memory, state="page"):
+    return [neighbor.experience.episode_id for neighbor in memory.search(state, 1_000, 0.9)]
+
+
+# ------------------------------------------------------------------------------- what a look costs
+
+
+def blocks_read(connection, memory, lowest):
+    """How many blocks a look reads that begins at this number."""
+    sql = translate(VERSION).replace("$1", str(memory._id)).replace("$2", str(lowest)).replace("$3", str(memory._id))
+    [(plan,)] = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}").fetchall()
+    return plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
+
+
+def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open(postgres, fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory, postgres.connect(fresh_url) as backup, postgres.connect(fresh_url) as owner:
+        owner.execute("SET search_path = seasoned; SET enable_seqscan = off")
+        backup.execute("BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY")
+        backup.execute("SELECT count(*) FROM seasoned.episode")
+        for number in range(200):
+            memory.add(episode(f"e{number}", "page", "x" * 1500))  # five a block
+        assert len(found(memory)) == 200
+        found(memory)
+        lowest = memory._store.looks.begin(memory._store.generation, memory._id)
+        assert blocks_read(owner, memory, FIRST_ARRIVAL) - blocks_read(owner, memory, lowest) > 30
+        memory.add(episode("after"))
+        assert found(memory)[0] == "after"
+
+
+def test_what_a_rolled_back_transaction_folded_is_not_taken_for_folded(fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory:
+        memory.add(episode("e"))
+        with contextlib.suppress(LookupError), memory._store.transaction(memory._id):
+            memory._arrivals.fold()
+            assert memory._store.version(memory._id).waiting is None
+            raise LookupError
+        assert found(memory) == ["e"]
+
+
+def test_numbers_that_a_restored_dump_brought_are_in_nobodys_way(postgres, fresh_url):  # noqa: F811
+    with Memory.open(fresh_url) as memory, Memory.open(fresh_url, read_only=True) as reader:
+        for number in range(12):
+            memory.add(episode(f"e{number}"))
+        with postgres.connect(postgres.url(database=fresh_url.rsplit("/", 1)[1])) as admin:
+            # To those that come next: the numbers are the server's, so others' transactions may take some between.
+            admin.execute(
+                "WITH old AS (SELECT ordinal, row_number() OVER (ORDER BY ordinal) AS place FROM seasoned.episode)"
+                " UPDATE seasoned.episode SET ordinal = %s + pg_current_xact_id()::text::bigint + old.place"
+                " FROM old WHERE old.ordinal = episode.ordinal",
+                (FIRST_ARRIVAL,),
+            )
+        memory.add(episode("new"))
+        assert reader.stats().waiting == 1  # the others had to be folded first
+        assert (
+            sorted(found(reader)) == sorted(found(memory)) == sorted(["new", *(f"e{number}" for number in range(12))])
+        )
+
+
+# ------------------------------------------------------------------------------- encoding anew
+
+
+class Strict(HashtagBlind):
+    """Refuses a word; waits before it takes another one."""
+
+    identity = "test/strict"
+
+    def __init__(self):
+        self.reached, self.go_on = threading.Event(), threading.Event()
+
+    def features(self, state):
+        if "refused" in state:
+            raise ValueError("a refused word")
+        if "wait" in state:
+            self.reached.set()
+            self.go_on.wait(60)
+        return super().features(state)
+
+
+def in_thread(work):
+    """Run it in a thread; the list has what came of it."""
+    outcome = []
+
+    def run():
+        try:
+            outcome.append(work())
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, outcome
+
+
+def until_blocked(postgres, n=1):  # noqa: F811
+    """Wait until so many connections of the server wait for a lock."""
+    deadline = time.monotonic() + 30
+    with postgres.connect() as admin:
+        while True:
+            sql = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+            if admin.execute(sql).fetchone() == (n,):
+                return
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
+def test_encoding_anew_waits_for_what_is_just_arriving_and_fails_whole_if_it_is_refused(postgres, fresh_url):  # noqa: F811
+    with (
+        Memory.open(fresh_url, encoder=HashtagBlind()) as memory,
+        Memory.open(fresh_url, encoder=HashtagBlind()) as slow,
+    ):
+        memory.add(episode("before"))
+        found(memory)
+        with arriving(slow, episode("late", "a refused page")):
+            thread, outcome = in_thread(lambda: Memory.open(fresh_url, encoder=Strict(), reindex=True))
+            until_blocked(postgres)
+        thread.join(60)
+        assert [type(one) for one in outcome] == [ValueError]
+        assert found(memory) == ["before"]
+        assert found(memory, "a refused page") == ["late"]
+        assert Memory.namespaces(fresh_url) == {"default": HashtagBlind.identity}
+        memory.verify()
+
+
+def test_what_is_added_while_the_namespace_is_encoded_anew_is_refused(postgres, fresh_url):  # noqa: F811
+    encoder = Strict()
+    with Memory.open(fresh_url, encoder=HashtagBlind()) as memory:
+        memory.add(episode("before", "wait here"))
+        reindexing, reopened = in_thread(lambda: Memory.open(fresh_url, encoder=encoder, reindex=True))
+        assert encoder.reached.wait(60)
+        adding, outcome = in_thread(lambda: memory.add(episode("late", "a refused page")))
+        until_blocked(postgres)
+        encoder.go_on.set()
+        for thread in (reindexing, adding):
+            thread.join(60)
+        assert [type(one) for one in outcome] == [EncoderMismatchError]
+        with reopened[0] as other:
+            assert [one.id for one in other.episodes()] == ["before"]
+            assert found(other, "wait here") == ["before"]
+            other.verify()
+
+
+def test_a_lost_connection_is_told_once(fresh_url, caplog):  # noqa: F811
+    with Memory.open(fresh_url) as memory, psycopg.connect(fresh_url, autocommit=True) as admin:
+        memory.add_many([episode("e")])
+        memory._store.retry_s = 0.0
+        with pytest.raises(StoreError), memory._store.snapshot():
+            pid = memory._store.execute("SELECT pg_backend_pid()").fetchone()[0]
+            admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
+            memory._store.execute("SELECT 1").fetchone()
+        assert [record for record in caplog.records if "terminating" in record.msg] == []
+        assert found(memory) == ["e"]

@@ -1,0 +1,239 @@
+"""Recalling moments answers alike on both stores, and sees what was committed, revoked and taken away."""
+
+from __future__ import annotations
+
+import random
+import re
+
+import pytest
+from postgres_server import fresh_url, postgres  # noqa: F401
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.core import jaccard
+from seasoned.types.impression import Beside
+
+
+def told(path):
+    """Play the same few episodes, and return all that recalling says of them."""
+    with Memory.open(path, gamma=0.5) as memory, Memory.open(path) as other:
+        answers = []
+        query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page cart", "reasoning": "it is full"}
+
+        def ask(**options):
+            found = memory.recall(query, **options)
+            answers.append((sorted(map(repr, found.moments)), found.highest, memory.median_return()))
+
+        ask()
+        for number in range(5):
+            with other.episode(f"buy a lamp {number % 2}", id=f"e{number}", subject=f"s{number}") as episode:
+                episode.note("plan", {"text": "open then pay" if number % 2 else "wait"})
+                episode.record("page list", "open", 0.0)
+                episode.record(f"page cart {number}", "pay", float(number))
+                episode.note("reasoning", {"text": f"it is {number}"}, step=1)
+            ask()
+        other.feedback("e4", -9.0, source="human")
+        ask(with_credits=True)
+        ask(whole=True, exclude_task="buy a lamp 1")
+        [plan] = other.notes(kind="plan", episode_id="e3")
+        other.revoke(plan.id)
+        ask()
+        id_ = other.quarantine(Selection(episode="e3"), "a look at it")
+        ask()
+        other.lift(id_)
+        other.erase("s1")
+        ask()
+        answers.append(sorted(map(repr, memory.experiences([("e0", 1), ("e1", 0), ("e2", 9)]).values())))
+        other.note("e0", "shown", {"examples": [["e2", 1]]}, step=0, id="n1")
+        other.note("e3", "shown", {"examples": [["e2", 1], ["e0", 0]]}, id="n2")
+        answers.append(memory.showings([("e2", 1), ("e4", 0), ("e1", 0)], alike=True))
+        other.feedback("e3", 8.0, step=0, source="tests")
+        answers.append(memory.showings(None, most=1))
+        other.revoke("n2")
+        answers.append(memory.showings([("e0", 0)]) + memory.showings([("e2", 1)], exclude_task="buy a lamp 0"))
+        answers.append(memory.beside([("e0", 0), ("e0", 1)], exclude_task="buy a lamp 1"))
+        answers.append(memory.alongside([("e0", 0)], most=2))
+        answers.append(memory.credits(["e3", "e1"]))
+        return answers
+
+
+def test_what_is_recalled_follows_every_commit(tmp_path):
+    empty, *grown = told(tmp_path / "memory.db")
+    assert empty == ([], None, None)
+    # Every cart is a state of its own; at the one list the best and the worst of the openings are recalled.
+    assert [len(moments) for moments, *_ in grown[:5]] == [2, 4, 5, 6, 7]
+    assert [highest for _, highest, _ in grown[:5]] == [0.0, 1.0, 2.0, 3.0, 4.0]
+    credited, whole, revoked, aside, erased, places, *shown, beside, alongside, credits_ = grown[5:]
+    assert sum("credits={'human': -9.0}" in text for text in credited[0]) == 2
+    assert ["step=0" in text for text in whole[0]] == [True] * 3
+    for moments, planned in ((credited[0], ("'e1'", "'e3'")), (revoked[0], ("'e1'",))):
+        assert ["plan='open then pay'" in text for text in moments] == [
+            any(e in text for e in planned) for text in moments
+        ]
+        assert any(planned[-1] in text for text in moments)
+    assert not any("'e3'" in text for text in aside[0])
+    assert any("'e3'" in text for text in erased[0])
+    assert not any("'e1'" in text for text in erased[0])
+    assert len(places) == 1
+    # Of the lists, all with one action and one state, what is alike counts: two steps showed one, or half of one.
+    alike, late, left = shown
+    assert [(one.example, one.place, one.share, one.beside.n_others) for one in alike] == [
+        (("e2", 1), ("e0", 0), 1.0, 3),
+        (("e2", 1), ("e3", 0), 0.5, 3),
+        (("e4", 0), ("e3", 0), 0.5, 3),
+    ]
+    assert late[0].beside.return_ == alike[1].beside.return_ + 8.0
+    assert [one.place for one in late] == [("e3", 0), ("e3", 0)]
+    assert left == []
+    # Returns of the lists: e0 0, e2 1, e3 1.5 + 8, e4 2 - 4.5, discounted by a half.
+    assert beside[("e0", 0)] == Beside(0.0, 2, pytest.approx((1.0 - 2.5) / 2))
+    assert beside[("e0", 1)] == Beside(0.0, 0, None)
+    assert alongside == {("e0", 0): [("e4", -2.5), ("e3", 9.5)]}
+    assert credits_ == {"e3": {"tests": 8.0}}
+
+
+@pytest.mark.slow
+def test_postgresql_recalls_what_sqlite_does(tmp_path, fresh_url):  # noqa: F811
+    assert told(fresh_url) == told(tmp_path / "memory.db")
+
+
+def test_the_many_visits_to_a_state_do_not_hide_what_else_was_done_there():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("page", "rare but good", 5.0)], "rare"))
+        memory.add_many(Episode("t", [Step("page", "usual", float(i % 2))]) for i in range(40))
+        found = memory.recall({"observation": "page"}).moments
+        tries = {moment.experience.action: (moment.tries, moment.mean_return) for moment in found}
+        assert tries == {"rare but good": (1, 5.0), "usual": (40, 0.5)}
+
+
+def test_a_task_that_is_left_out_takes_no_other_s_place():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("buy a lamp", [Step("elsewhere", "pay", 1.0)], "other"))
+        memory.add_many(Episode("buy a red lamp", [Step("page", "pay", 1.0)]) for _ in range(30))
+        [found] = memory.recall({"goal": "buy a red lamp"}, exclude_task="buy a red lamp", pool=4).moments
+        assert found.place == ("other", 0)
+
+
+def test_without_the_task_of_most_notes_the_others_are_found_and_none_of_its_own_is_read():
+    with Memory.open(":memory:") as memory:
+
+        def say(task, name):
+            memory.add(Episode(task, [Step("page", "pay", 1.0)], name))
+            memory.note(name, "reasoning", {"text": f"it is {name}"}, step=0, id=f"said by {name}")
+
+        def found(task):
+            return sorted(m.place[0] for m in memory.recall({"reasoning": "it is"}, exclude_task=task, pool=4).moments)
+
+        for number in range(30):
+            say("most", f"most{number}")
+        say("few", "few0")
+        assert found("most") == ["few0"]
+        say("few", "few1")
+        say("most", "most30")
+        say("other", "other0")
+        assert found("most") == ["few0", "few1", "other0"]
+        assert found("few") == ["most28", "most29", "most30", "other0"]
+        statements = []
+        memory._store.connection.set_trace_callback(statements.append)
+        assert found("most") == ["few0", "few1", "other0"]
+        memory._store.connection.set_trace_callback(None)
+        assert any("said by few0" in sql for sql in statements)
+        assert not any("said by most" in sql for sql in statements)
+
+
+def said_by(memory, key, *, exclude_task):
+    """What can be found under a key: of every step that counts, the latest text there that stands."""
+    aside = {"e7", "e11"}  # see below
+    counting = [e for e in memory.episodes() if e.ending != "aborted" and e.id not in aside and e.model != "poisoned"]
+    said = {e.id: e.task for e in counting if e.task != exclude_task}
+    if key == "goal":
+        return said
+    return {note.episode_id: note.body["text"] for note in memory.notes(kind=key) if note.episode_id in said}
+
+
+def test_the_pool_is_of_the_most_similar_among_all_that_counts():
+    """However many are nearer that are aborted, quarantined, revoked, said by a bad source, or of the task left out."""
+    rng = random.Random(5)
+
+    def text():
+        return " ".join(rng.sample(["red", "lamp", "bed", "page", "blue", "sofa", "pay"], 4))
+
+    with Memory.open(":memory:") as memory:
+        for number in range(60):
+            ending, model = rng.choice(["terminated", "aborted"]), rng.choice(["poisoned", "sound"])
+            if number in (7, 11):
+                ending, model = "terminated", "sound"
+            memory.add(Episode(text(), [Step("page", "pay", 1.0)], f"e{number}", ending=ending, model=model))
+            for kind, step in (("plan", None), ("reasoning", 0)):
+                for _ in range(rng.randint(1, 3)):
+                    memory.note(f"e{number}", kind, {"text": text()}, step=step, source=rng.choice(["agent", "bad"]))
+
+        def check():
+            for key in ("goal", "plan", "reasoning"):
+                for task in (None, memory.get("e3").task):
+                    asked = text()
+                    found = memory.recall({key: asked}, pool=5, exclude_task=task).moments
+                    features = memory.encoder.features
+                    near = [
+                        jaccard(features(asked), features(said))
+                        for said in said_by(memory, key, exclude_task=task).values()
+                    ]
+                    assert sorted((m.similarities[key] for m in found), reverse=True) == sorted(near, reverse=True)[:5]
+
+        held = [
+            memory.quarantine(selection, "a look at it")
+            for selection in (Selection(model="poisoned"), Selection(episode="e7"), Selection(episode="e11"))
+        ]
+        check()
+        memory.quarantine(Selection(source="bad"), "a liar")
+        for note in memory.notes(kind="plan")[::2]:
+            memory.revoke(note.id)
+        check()  # what fell since it was indexed
+        memory.lift(held[1])
+        assert "e7" in {m.place[0] for m in memory.recall({"goal": memory.get("e7").task}, pool=60).moments}
+
+
+def test_answers_that_were_not_executed_do_not_crowd_out_episodes():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("buy a red bed", [Step("page", "pay", 1.0)], "other"))
+        memory.add(Episode("buy a red lamp", [Step("page", "pay", 1.0)], "played"))
+        memory.add(Episode("buy a red sofa", [Step("page", "pay", 1.0)], "lost", ending="aborted"))
+        for task, name in (("buy a red lamp", "a"), ("buy a red sofa", "b")):
+            memory.add_many(
+                Episode(task, [Step("page", f"say {n}", 1.0)], f"{name}{n:02}", arm="alternative") for n in range(20)
+            )
+
+        def places(pool):
+            return sorted(m.place[0] for m in memory.recall({"goal": "buy a red lamp"}, pool=pool).moments)
+
+        assert places(2) == ["a19", "played"]
+        assert places(4) == ["a19", "b19", "other", "played"]
+        assert places(6) == ["a17", "a18", "a19", "b19", "other", "played"]  # nothing else is left
+        assert len(places(100)) == 42
+
+
+def test_a_recall_reads_episodes_by_their_ids_and_numbers():
+    with Memory.open(":memory:") as memory:
+        for number in range(3):
+            with memory.episode("buy a lamp", id=f"e{number}") as episode:
+                episode.note("plan", {"text": "open then pay"})
+                episode.note("reasoning", {"text": "it is full"}, step=0)
+                episode.record("page cart", "pay", 1.0)
+        places = [("e0", 0), ("e1", 0)]
+        query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page", "reasoning": "it is full"}
+        memory.recall(query)
+        connection, statements = memory._store.connection, []
+        connection.set_trace_callback(statements.append)
+        memory.recall(query, with_credits=True)
+        memory.experiences(places)
+        memory.showings([("e2", 0)], alike=True)
+        memory.beside(places)
+        memory.evidence("page cart", k=3, unit="states", threshold=0.5, shown_steps=places)
+        connection.set_trace_callback(None)
+        plans = {
+            sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]
+            for sql in statements
+            if re.match("SELECT", sql)
+        }
+        every = re.compile(r"SCAN|episode USING PRIMARY KEY \(namespace_id=\?( AND ordinal>\?)?\)")
+        assert len(plans) > 8
+        assert not {sql for sql, plan in plans.items() if any(every.search(line) for line in plan)}

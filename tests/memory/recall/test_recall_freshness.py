@@ -1,0 +1,177 @@
+"""What is kept in RAM for prompts answers as what is stored says now, and asks the store no more for more of a kind."""
+
+from __future__ import annotations
+
+import random
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.types.impression import Beside, Showing
+
+CHANGES = ["add", "shown", "shown", "feedback", "revoke note", "revoke event", "aside", "lift", "erase"]
+PAGES = ["page cart", "page list", "page cart total", "page form", "page pay now"]
+
+
+def grown(memory, rng, number):
+    steps = [Step(rng.choice(PAGES), rng.choice(["go", "pay"]), rng.choice([0.0, 1.0, -2.0])) for _ in range(3)]
+    ending = rng.choice(["terminated", "terminated", "aborted"])
+    memory.add(Episode(f"task {number % 10}", steps, f"e{number}", subject=f"s{number}", ending=ending))
+
+
+def shown(memory, rng, name):
+    return memory.note(
+        name,
+        "shown",
+        {"examples": [[f"e{rng.randrange(12)}", rng.randrange(3)] for _ in range(rng.randint(1, 3))]},
+        step=rng.choice([None, 0, 1, 2]),
+    )
+
+
+def change(memory, rng, kind, number):
+    """Change something of a kind, as far as there is any; else add an episode."""
+    names = [one.id for one in memory.episodes()]
+    notes = memory.notes(kind="shown", quarantined=True)
+    events = [one for one in memory.events() if one.revoked_at is None]
+    held = [one.id for one in memory.quarantines() if one.lifted_at is None]
+    if kind == "shown":
+        shown(memory, rng, rng.choice(names))
+    elif kind == "feedback":
+        memory.feedback(rng.choice(names), rng.choice([-1.0, 2.0]), rng.randrange(3), rng.choice(["ann", "tests"]))
+    elif kind == "revoke note" and notes:
+        memory.revoke(rng.choice(notes).id)
+    elif kind == "revoke event" and events:
+        memory.revoke(rng.choice(events).id)
+    elif kind == "aside":
+        which = rng.choice([Selection(episode=rng.choice(names)), Selection(source="ann"), Selection(source="agent")])
+        memory.quarantine(which, "a look at it")
+    elif kind == "lift" and held:
+        memory.lift(rng.choice(held))
+    elif kind == "erase" and len(names) > 4:
+        memory.erase(f"s{rng.choice(names)[1:]}")
+    else:
+        grown(memory, rng, number)
+
+
+def answers(memory):
+    """All that prompts ask of a memory."""
+    names = [f"e{number}" for number in range(26)]
+    places = [(name, step) for name in names for step in range(3)]
+    found = memory.recall({"goal": "task 1", "observation": "page cart"}, pool=6, with_credits=True)
+    return (
+        sorted(map(repr, found.moments)),
+        found.highest,
+        memory.median_return(),
+        memory.recall({"goal": "task 9"}, pool=6).moments,
+        [
+            memory.showings(places, alike=alike, exclude_task=about, most=most)
+            for alike in (False, True)
+            for about, most in ((None, None), ("task 1", None), (None, 2))
+        ],
+        sorted(memory.showings(None), key=repr),
+        memory.beside(places),
+        memory.beside(places, exclude_task="task 0"),
+        memory.alongside(places, most=2),
+        memory.alongside(places, exclude_task="task 2"),
+        memory.credits(names),
+        memory.step_credits(names, but_sources=["tests"]),
+        memory.experiences(places),
+    )
+
+
+def test_whoever_looked_before_finds_what_one_who_opens_the_memory_now_does(tmp_path):
+    rng = random.Random(8)
+    with Memory.open(tmp_path / "m.db", gamma=0.5) as other, Memory.open(tmp_path / "m.db") as memory:
+        for number in range(8):
+            grown(other, rng, number)
+        for number, kind in enumerate(rng.sample(2 * CHANGES, 2 * len(CHANGES)), 8):
+            change(other, rng, kind, number)
+            with Memory.open(tmp_path / "m.db") as anew:
+                assert answers(memory) == answers(anew), kind
+
+
+def test_showings_and_credits_are_what_notes_and_events_say():
+    rng = random.Random(1)
+    with Memory.open(":memory:", gamma=0.5) as memory:
+        for number in range(12):
+            grown(memory, rng, number)
+        for number in range(20):
+            shown(memory, rng, f"e{rng.randrange(12)}")
+            memory.feedback(f"e{number % 12}", float(rng.randint(-4, 4)), rng.randrange(3), f"source {number % 2}")
+        for note in memory.notes(kind="shown")[::3]:
+            memory.revoke(note.id)
+        memory.revoke(memory.events()[3].id)
+
+        rewards, by_source = {}, {one.id: {} for one in memory.episodes()}
+        for one in memory.events():
+            if one.revoked_at is None:
+                place = one.episode_id, one.step
+                rewards[place] = rewards.get(place, 0.0) + one.reward
+                said = by_source[one.episode_id]
+                said[one.source] = said.get(one.source, 0.0) + one.reward
+        assert memory.credits(by_source) == by_source
+
+        returns, state_of, told = {}, {}, {}
+        for one in (each for each in memory.episodes() if each.ending != "aborted"):
+            following = 0.0
+            for step in (2, 1, 0):
+                following = one.steps[step].reward + rewards.get((one.id, step), 0.0) + 0.5 * following
+                returns[one.id, step], state_of[one.id, step] = following, one.steps[step].state
+        for note in memory.notes(kind="shown"):
+            told.setdefault((note.episode_id, note.step or 0), set()).update(map(tuple, note.body["examples"]))
+        beside = {}
+        for place, state in state_of.items():
+            others = [returns[one] for one in state_of if state_of[one] == state and one != place]
+            beside[place] = Beside(returns[place], len(others), sum(others) / len(others) if others else None)
+        expected = [
+            Showing(example, place, 1 / len(told[place]), beside[place])
+            for example in returns
+            for place in told
+            if place in beside and example in told[place]
+        ]
+        assert len(expected) > 5
+        order = {
+            place: number for number, place in enumerate(sorted(returns, key=lambda one: (int(one[0][1:]), one[1])))
+        }
+        for most in (2, 100):
+            assert memory.alongside(list(returns), most=most) == {
+                place: [(one[0], returns[one]) for one in latest if one != place]
+                for place in returns
+                for latest in [
+                    sorted((one for one in returns if state_of[one] == state_of[place]), key=order.get, reverse=True)[
+                        :most
+                    ]
+                ]
+            }
+        assert sorted(memory.showings(list(returns)), key=repr) == sorted(expected, key=repr)
+
+
+def asked(memory, call):
+    """Return how many statements a question takes, when it is asked again."""
+    call()
+    statements = []
+    memory._store.connection.set_trace_callback(statements.append)
+    call()
+    memory._store.connection.set_trace_callback(None)
+    return len(statements)
+
+
+def test_more_states_and_episodes_take_no_more_statements():
+    with Memory.open(":memory:") as memory:
+        for number in range(12):
+            memory.add(Episode("t", [Step(f"page {number}", "go", 1.0), Step("the end", "stop")], f"e{number}"))
+        memory.feedback("e1", 1.0)
+        names = [f"e{number}" for number in range(12)]
+        for some in (
+            lambda n: memory.recall({"observation": "page 1"}, pool=n),
+            lambda n: memory.alongside([(name, 0) for name in names[:n]]),
+            lambda n: memory.credits(names[:n]),
+        ):
+            assert asked(memory, lambda some=some: some(12)) == asked(memory, lambda some=some: some(2))
+
+
+def test_where_nobody_gave_feedback_none_is_looked_for():
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("page", "go", 1.0)], "e1"))
+        before = asked(memory, lambda: memory.step_credits(["e1"]))
+        memory.feedback("e1", -1.0, source="ann")
+        assert asked(memory, lambda: memory.step_credits(["e1"])) == before + 1
+        assert memory.step_credits(["e1"]) == {"e1": {0: [-1.0]}}

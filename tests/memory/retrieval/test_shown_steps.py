@@ -1,0 +1,167 @@
+"""Of the neighbours' steps, those that the model has not read are counted: by the definition, in either unit."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from seasoned import Episode, JitRL, Memory, Step
+from seasoned.agents import Unshown
+from seasoned.core import jaccard
+from seasoned.errors import InputError
+from seasoned.policies.shuffled_returns import ShuffledReturns
+from seasoned.types import Backup, normalize_action
+
+GAMMA = 0.5
+STATES = [f"page {a} {b}" for a in "abc" for b in "xy"] + ["page a", "end"]
+
+
+@pytest.fixture(scope="module")
+def memory():
+    rng = random.Random(3)
+    with Memory.open(":memory:", gamma=GAMMA) as opened:
+        for number in range(14):
+            steps = [
+                Step(
+                    rng.choice(STATES),
+                    rng.choice(["go", "GO", "wait", "pay"]),
+                    rng.choice([0.0, 1.0, -0.5]),
+                    propensity=rng.choice([None, 0.25, 1.0]),
+                )
+                for _ in range(rng.randint(1, 4))
+            ]
+            opened.add(Episode(rng.choice(["buy", "find"]), steps, f"e{number}"))
+        opened.add(Episode("find", [Step("page a x", "go", 9.0)], "aborted", ending="aborted"))
+        yield opened
+
+
+def drawn(memory, seed, share=0.4):
+    rng = random.Random(seed)
+    every = [(e.id, i) for e in memory.episodes() for i in range(len(e.steps))]
+    return {one for one in every if rng.random() < share} | {("aborted", 0), ("gone", 0), ("e1", 99), ("e1", 2**40)}
+
+
+def by_definition(memory, state, shown, *, k, unit, threshold, task):
+    """By action: how many of the neighbours there are, and how many of them were not shown."""
+    asked, rows = memory.encoder.features(state), []
+    for ordinal, episode in enumerate(memory.episodes(), start=1):
+        for index, step in enumerate(episode.steps):
+            features = memory.encoder.features(step.state)
+            near = jaccard(asked, features)
+            if near >= threshold and episode.task != task and episode.ending != "aborted":
+                rows.append((near, ordinal, index, features, normalize_action(step.action), (episode.id, index)))
+    rows.sort(key=lambda row: (-row[0], -row[1], -row[2]))
+    if unit == "steps":
+        rows = rows[:k]
+    else:
+        nearest = list(dict.fromkeys(row[3] for row in rows))[:k]
+        rows = [row for row in rows if row[3] in nearest]
+    return Counter(row[4] for row in rows), Counter(row[4] for row in rows if row[5] not in shown)
+
+
+@pytest.mark.parametrize("unit", ["steps", "states"])
+@pytest.mark.parametrize("task", [None, "buy"])
+def test_it_equals_the_definition(memory, unit, task):
+    for seed in range(4):
+        shown = drawn(memory, seed)
+        for state in STATES[::3]:
+            for k, threshold in ((2, 0.0), (50, 0.5)):
+                asked = {"k": k, "unit": unit, "threshold": threshold}
+                found = memory.evidence(state, exclude_task=task, shown_steps=shown, **asked)
+                counts, unshown = by_definition(memory, state, shown, task=task, **asked)
+                keys = [normalize_action(action) for action in found.actions]
+                assert dict(zip(keys, found.counts, strict=True)) == counts
+                assert dict(zip(keys, found.unshown, strict=True)) == {key: unshown[key] for key in keys}
+                assert found.n_shown == counts.total() - unshown.total()
+
+
+@pytest.mark.parametrize(
+    "settings", [{}, {"decay": 0.8}, {"similarity_power": 2.0}, {"propensity_floor": 0.1}, {"backup": Backup(2.0)}]
+)
+def test_what_was_shown_changes_no_sum(memory, settings):
+    asked = {"k": 3, "unit": "states", "threshold": 0.2, **settings}
+    for state in STATES:
+        plain, found = memory.evidence(state, **asked), memory.evidence(state, shown_steps=drawn(memory, 7), **asked)
+        assert plain.unshown is None
+        assert plain.actions == found.actions
+        for name in ("counts", "weights", "totals", "squares"):
+            assert np.array_equal(getattr(plain, name), getattr(found, name))
+        assert plain.neighbors == found.neighbors
+        assert (found.unshown >= 0).all() and (found.unshown <= found.counts).all()
+
+
+@pytest.mark.parametrize("preset", ["default", "seed", "paper-games", "released-games"])
+def test_a_policy_shifts_by_the_share_that_was_not_shown_also_where_there_is_more_than_it_looks_at(preset):
+    """More states alike, and more steps, than any of them takes: what was shown is not made up for by what is left."""
+    with Memory.open(":memory:", gamma=0.0) as memory:
+        for number in range(30):
+            words = f"the page of the shop has many words that stay the same number {number}"
+            memory.add(Episode("t", [Step(words, "go", 1.0)], f"go{number}"))
+            memory.add(Episode("t", [Step(words, "wait", 0.0)], f"wait{number}"))
+        state, candidates = words, {"go": -1.0, "wait": -1.0}
+        overrides = {"threshold": 0.8, "exploration": None}
+        plain = JitRL.preset(preset, memory, **overrides).decide(state, candidates, seed=0)
+        every = [(f"{action}{number}", 0) for action in ("go", "wait") for number in range(30)]
+        blind = JitRL.preset(preset, Unshown(memory, every), **overrides).decide(state, candidates, seed=0)
+        assert plain.mode == "memory"
+        assert blind.mode == "base"
+        assert f"already in the prompt: {plain.n_steps} of the steps" in blind.reason
+        half = [place for place in every if place[0].startswith("go") and int(place[0][2:]) >= 28]
+        read = sum(n.experience.action == "go" and (n.experience.episode_id, 0) in half for n in plain.neighbors)
+        partly = JitRL.preset(preset, Unshown(memory, half), **overrides).decide(state, candidates, seed=0)
+        assert read == 2
+        share = 1.0 - read / plain.counts["go"]
+        assert partly.advantages["go"] == pytest.approx(plain.advantages["go"] * share)
+        assert partly.advantages["wait"] == pytest.approx(plain.advantages["wait"])
+
+
+def test_what_memory_alone_proposes_is_not_proposed_once_it_was_read():
+    with Memory.open(":memory:", gamma=0.0) as memory:
+        for number in range(4):
+            memory.add(Episode("t", [Step("s", "go", 1.0)], f"go{number}"))
+            memory.add(Episode("t", [Step("s", "stay", 0.0)], f"stay{number}"))
+        shown = [(f"go{number}", 0) for number in range(4)]
+        decided = [
+            JitRL(source).decide("s", {"stay": -1.0}, admissible="any", seed=0).memory_only
+            for source in (memory, Unshown(memory, shown[1:]), Unshown(memory, shown))
+        ]
+        assert decided == [("go",), ("go",), ()]
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        "e1",
+        [("e1",)],
+        [("e1", -1)],
+        [("e1", True)],
+        [("e1", 0.5)],
+        [("", 0)],
+        ["e1"],
+        [3],
+        [("e1", 0, 1)],
+        None,
+        7,
+        [("e", n) for n in range(10_001)],
+    ],
+)
+def test_what_names_no_step_is_refused(memory, bad):
+    with pytest.raises(InputError) as caught:
+        memory.evidence("page a", k=5, unit="states", threshold=0.2, shown_steps=bad)
+    assert caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+
+
+@pytest.mark.parametrize("backup", [None, Backup(1.0)])
+def test_the_placebo_counts_the_same(memory, backup):
+    asked = {"k": 4, "unit": "states", "threshold": 0.2, "gamma": GAMMA, "backup": backup}
+    for state in STATES:
+        real, shuffled = (
+            one.evidence(state, shown_steps=drawn(memory, 7), **asked) for one in (memory, ShuffledReturns(memory, 0))
+        )
+        assert real.actions == shuffled.actions
+        assert np.array_equal(real.unshown, shuffled.unshown)

@@ -1,0 +1,192 @@
+"""The tables of PostgreSQL: those of SQLite, keyed by namespace first, whole or in partitions."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+
+import psycopg
+import pytest
+from postgres_server import fresh_url, postgres  # noqa: F401
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import ForeignStoreError, NewerStoreError, NotFoundError, StoreError
+from seasoned.memory.stores.postgres.migration import prepare_schema
+from seasoned.memory.stores.postgres.schema import (
+    MIGRATIONS,
+    POSTGRES_VERSION,
+    TABLES,
+    citus_statements,
+    create_statements,
+    partition_statements,
+)
+from seasoned.memory.stores.postgres.store import PostgresStore
+from seasoned.memory.stores.postgres.wire import connect, parse_url
+from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, COLUMNS
+from seasoned.testing import check_memory
+
+FURTHER = {"namespace": {"tenant"}, "episode": {"line"}, "step": {"visit_ordinal"}, "feedback": {"visit_ordinal"}}
+KINDS = {"INTEGER": "integer", "REAL": "real", "TEXT": "text", "BLOB": "blob"}
+
+
+def test_every_table_has_the_columns_that_sqlite_has(tmp_path):
+    Memory.open(tmp_path / "a.db").close()
+    file = sqlite3.connect(tmp_path / "a.db")
+    names = {row[0] for row in file.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+    assert names == {table.name for table in TABLES}
+    for table in TABLES:
+        theirs = {row[1]: (row[2], bool(row[3] or row[5])) for row in file.execute(f"PRAGMA table_info({table.name})")}
+        ours = {column.name: column for column in table.columns}
+        assert ours.keys() - theirs.keys() == FURTHER.get(table.name, set())
+        assert theirs.keys() <= ours.keys()
+        for name, (kind, required) in theirs.items():
+            assert ours[name].kind == ("truth" if name == "live" else KINDS[kind])
+            assert ours[name].rule.startswith("NOT NULL") == required, (table.name, name)
+
+
+def test_a_row_fits_its_table():
+    for table in TABLES:
+        if table.name != "namespace":
+            further = FURTHER.get(table.name, set())
+            assert tuple(c.name for c in table.columns if c.name not in further) == COLUMNS[table.name]
+
+
+def test_every_key_begins_with_the_namespace():
+    for table in TABLES:
+        if table.name == "namespace":
+            assert (table.primary, table.unique) == (("id",), (("tenant", "name"),))
+        else:
+            for key in (table.primary, *table.unique):
+                assert key[0] == "namespace_id", table.name
+            for name, what in table.indexes:
+                assert what.startswith("(namespace_id, "), name
+
+
+def test_a_migration_leads_to_the_version_that_a_new_schema_has():
+    assert set(MIGRATIONS) == set(range(2, POSTGRES_VERSION))
+
+
+def test_a_store_in_partitions_passes_the_same_checks(postgres, fresh_url):  # noqa: F811
+    with postgres.connect(fresh_url) as connection:
+        for statement in partition_statements(3):
+            connection.execute(statement)
+    check_memory(lambda name: Memory.open(fresh_url, namespace=name, gamma=0.5))
+    with Memory.open(fresh_url, namespace="many") as memory:
+        memory.add(Episode("t", [Step("a page", "go", 1.0)], "e"))
+        assert memory.verify().episodes == 1
+        assert memory._store.problems() == []
+    with postgres.connect(fresh_url) as connection:
+        partitions = connection.execute("SELECT count(*) FROM pg_inherits").fetchone()[0]
+        assert partitions == 3 * (len(TABLES) - 1) + 3 * sum(
+            1 + len(t.unique) + len(t.indexes) for t in TABLES if t.name != "namespace"
+        )
+
+
+def test_the_statements_for_citus_spread_every_table_by_namespace():
+    told = " ".join(citus_statements())
+    for table in TABLES:
+        function = "reference" if table.name == "namespace" else "distributed"
+        assert f"create_{function}_table('seasoned.{table.name}'" in told
+
+
+# ------------------------------------------------------------------------------- whose the schema is
+
+
+def opened(url, **options):
+    return PostgresStore(url, **{"create": True, "read_only": False, **options})
+
+
+FOREIGN = {
+    "tables of someone else": ["CREATE SCHEMA seasoned", "CREATE TABLE seasoned.salad (leaf text)"],
+    "a meta table of someone else": ["CREATE SCHEMA seasoned", "CREATE TABLE seasoned.meta (version text)"],
+    "another application": [
+        "CREATE SCHEMA seasoned",
+        "CREATE TABLE seasoned.meta (application bigint, version bigint)",
+        "CREATE TABLE seasoned.namespace (id bigint)",
+        "INSERT INTO seasoned.meta VALUES (7, 2)",
+    ],
+    "no row": [*create_statements(), "DELETE FROM seasoned.meta"],
+}
+
+
+@pytest.mark.parametrize("statements", FOREIGN.values(), ids=FOREIGN)
+@pytest.mark.parametrize("create", [True, False])
+def test_a_foreign_schema_is_left_as_it_is(postgres, fresh_url, statements, create):  # noqa: F811
+    with postgres.connect(fresh_url) as connection:
+        for statement in statements:
+            connection.execute(statement)
+        tables = "SELECT relname FROM pg_class WHERE relnamespace = 'seasoned'::regnamespace ORDER BY 1"
+        before = connection.execute(tables).fetchall()
+        with pytest.raises(ForeignStoreError, match=r"a schema 'seasoned' that is not ours.*Choose another database"):
+            opened(fresh_url, create=create)
+        assert connection.execute(tables).fetchall() == before
+
+
+def test_a_newer_schema_is_left_as_it_is(postgres, fresh_url):  # noqa: F811
+    opened(fresh_url).close()
+    with postgres.connect(fresh_url) as connection:
+        connection.execute("UPDATE seasoned.meta SET version = 99")
+    with pytest.raises(NewerStoreError, match=r"schema 99.*up to 4.*Upgrade seasoned"):
+        opened(fresh_url)
+
+
+@pytest.mark.parametrize("options", [{"create": False}, {"read_only": True}])
+def test_without_create_nothing_is_made(postgres, fresh_url, options):  # noqa: F811
+    with pytest.raises(NotFoundError, match=r"no memory in this database"):
+        opened(fresh_url, **options)
+    with postgres.connect(fresh_url) as connection:
+        assert not connection.execute("SELECT FROM pg_namespace WHERE nspname = 'seasoned'").fetchall()
+
+
+def test_an_empty_schema_that_is_there_already_is_taken(postgres, fresh_url):  # noqa: F811
+    with postgres.connect(fresh_url) as connection:
+        connection.execute("CREATE SCHEMA seasoned")
+    assert opened(fresh_url).problems() == []
+
+
+def test_a_migration_runs_whole_or_not_at_all(fresh_url):  # noqa: F811
+    store = opened(fresh_url)
+    store.close()
+    steps = {4: ["ALTER TABLE seasoned.state ADD COLUMN colour text"], 5: ["SELECT 1 / 0"]}
+    with connect(parse_url(fresh_url), read_only=False) as connection:
+        with pytest.raises(psycopg.errors.DivisionByZero, match=r"division by zero"):
+            prepare_schema(connection, "p", create=False, migrate=True, version=6, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (4,)
+        columns = "SELECT FROM pg_attribute WHERE attrelid = 'seasoned.state'::regclass AND attname = 'colour'"
+        assert not connection.execute(columns).fetchall()
+        with pytest.raises(StoreError, match=r"schema 4: schema 5 is needed.*seasoned memory migrate"):
+            prepare_schema(connection, "p", create=False, migrate=False, version=5, steps=steps)
+        prepare_schema(connection, "p", create=False, migrate=True, version=5, steps=steps)
+        assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (5,)
+        assert len(connection.execute(columns).fetchall()) == 1
+
+
+DAMAGE = {
+    "DROP TABLE seasoned.copy": "the table copy lacks",
+    "ALTER TABLE seasoned.state DROP COLUMN text": "the table state lacks text",
+    "ALTER TABLE seasoned.token DISABLE ROW LEVEL SECURITY": "token does not keep tenants apart",
+    "ALTER TABLE seasoned.token NO FORCE ROW LEVEL SECURITY": "token does not keep tenants apart",
+    "DROP POLICY own ON seasoned.step": "step does not keep tenants apart",
+    "ALTER TABLE seasoned.episode DROP CONSTRAINT episode_namespace_id_id_key": (
+        r"episode lacks its key \(namespace_id, id\)"
+    ),
+}
+
+
+@pytest.mark.parametrize(("damage", "told"), DAMAGE.items(), ids=DAMAGE)
+def test_damage_to_the_tables_is_told(postgres, fresh_url, damage, told):  # noqa: F811
+    store = opened(fresh_url)
+    assert store.problems() == []
+    with postgres.connect(fresh_url) as connection:
+        connection.execute(damage)
+    found = store.problems()
+    assert len(found) >= 1
+    assert any(re.search(told, problem) for problem in found), found
+
+
+def test_the_application_is_the_same_as_in_a_file(postgres, fresh_url):  # noqa: F811
+    opened(fresh_url).close()
+    with postgres.connect(fresh_url) as connection:
+        assert connection.execute("SELECT application, version FROM seasoned.meta").fetchall() == [
+            (APPLICATION_ID, POSTGRES_VERSION)
+        ]

@@ -1,0 +1,430 @@
+"""Tenants are kept apart: one logs in with nothing but its own password, and tries to reach another's rows."""
+
+from __future__ import annotations
+
+import json
+
+import psycopg
+import pytest
+from postgres_server import postgres  # noqa: F401
+from psycopg import sql
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import ConfigError, InputError, NotFoundError, StoreError
+from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION, TABLES
+from seasoned.memory.stores.postgres.tenants import GROUP, MigrationReport, migrate
+from seasoned.memory.stores.sqlite_schema import COLUMNS
+from seasoned.memory.values.selection import Selection
+from seasoned.testing import check_memory
+
+ALL = [table.name for table in TABLES]
+SECRET = "the secret page of a"
+
+
+class Site:
+    """A store with two tenants, `a` with everything in it that a memory can hold, `b` with a little."""
+
+    def __init__(self, server):
+        self.server = server
+        self.owner = server.fresh()
+        self.database = self.owner.rsplit("/", 1)[1]
+        self.names = [f"{name}_{self.database}" for name in "ab"]
+        passwords = dict(zip(self.names, ("a's \\word", "word/b"), strict=True))
+        self.report = migrate(self.owner, self.names, passwords)
+        self.a, self.b = (server.url(name, passwords[name], self.database) for name in self.names)
+        self.admin = server.connect(server.url(database=self.database))
+        with Memory.open(self.a, namespace="site") as memory:
+            memory.add(
+                Episode("t", [Step(SECRET, "go", 1.0, prior={"go": -0.1, "stay": -2.0})], "a1", final_state="end")
+            )
+            memory.feedback("a1", 0.5)
+            memory.quarantine(Selection(subject="nobody"), reason="r")
+            memory.note("a1", "plan", {"text": "a plan of a"}, author="a")
+            self.hash = memory.verify().hash
+            self.id = memory._id
+        self.admin.execute(f"INSERT INTO seasoned.copy VALUES ({self.id}, 1, 'export', '/a', 1.0)")
+        self.admin.execute(f"UPDATE seasoned.namespace SET copies = 1 WHERE id = {self.id}")
+        with Memory.open(self.b, namespace="site") as memory:
+            memory.add(Episode("t", [Step("a page of b", "go", 1.0)], "b1"))
+            self.b_id = memory._id
+        self.before = self.everything()
+
+    def everything(self):
+        """What is stored for a, as the superuser sees it."""
+        return {
+            table: self.admin.execute(
+                f"SELECT to_jsonb(t) FROM seasoned.{table} AS t "
+                f"WHERE {'id' if table == 'namespace' else 'namespace_id'} = {self.id} ORDER BY to_jsonb(t)::text"
+            ).fetchall()
+            for table in ALL
+        }
+
+
+@pytest.fixture(scope="module")
+def site(postgres):  # noqa: F811
+    return Site(postgres)
+
+
+@pytest.fixture
+def b(site):
+    """What b has: a plain connection. Afterwards nothing of a's has changed."""
+    connection = site.server.connect(site.b)
+    connection.execute("SET lock_timeout = '2s'")
+    yield connection
+    connection.close()
+    assert site.everything() == site.before
+    with Memory.open(site.a, namespace="site") as memory:
+        assert memory.verify().hash == site.hash
+
+
+def test_the_test_would_see_what_is_there(site):
+    assert all(site.before[table] for table in ALL)
+
+
+def test_each_tenant_has_a_whole_memory(site):
+    for url in (site.a, site.b):
+        check_memory(lambda name, url=url: Memory.open(url, namespace=name, gamma=0.5))
+    site.before = site.everything()
+
+
+def test_namespaces_of_the_same_name_are_two(site):
+    with Memory.open(site.a, namespace="site") as one, Memory.open(site.b, namespace="site") as other:
+        assert [e.id for e in one.episodes()] == ["a1"]
+        assert [e.id for e in other.episodes()] == ["b1"]
+    assert set(Memory.namespaces(site.owner)) == set()
+    with pytest.raises(NotFoundError):
+        Memory.open(site.owner, namespace="site", create=False)
+
+
+# ------------------------------------------------------------------------------- reading
+
+
+@pytest.mark.parametrize("table", ALL)
+def test_b_reads_nothing_of_a(site, b, table):
+    key = "id" if table == "namespace" else "namespace_id"
+    assert b.execute(f"SELECT count(*) FROM seasoned.{table} WHERE {key} = %s", (site.id,)).fetchone() == (0,)
+    told = b.execute(f"SELECT coalesce(json_agg(t), '[]')::text FROM seasoned.{table} AS t").fetchone()[0]
+    assert str(site.id) not in told and SECRET not in told
+    with b.cursor().copy(f"COPY seasoned.{table} TO STDOUT") as copy:
+        copied = b"".join(bytes(part) for part in copy)
+    assert str(site.id).encode() not in copied and SECRET.encode() not in copied
+    assert b.execute(f"SELECT * FROM seasoned.{table} WHERE {key} = %s FOR UPDATE", (site.id,)).fetchall() == []
+
+
+READ = {
+    "row_security off": ["SET row_security = off", "SELECT text FROM seasoned.state"],
+    "the owner's role": ["SET ROLE {owner}"],
+    "a's role": ["SET ROLE {a}"],
+    "a superuser's role": ["SET ROLE postgres"],
+    "a's session": ["SET SESSION AUTHORIZATION {a}"],
+    "a role that may read everything": ["GRANT pg_read_all_data TO CURRENT_USER"],
+    "membership in a": ["GRANT {a} TO CURRENT_USER"],
+    "a right of one's own": ["ALTER ROLE CURRENT_USER BYPASSRLS"],
+    "becoming superuser": ["ALTER ROLE CURRENT_USER SUPERUSER"],
+    "a's password": ["ALTER ROLE {a} PASSWORD 'mine'"],
+    "a role of one's own": ["CREATE ROLE henchman BYPASSRLS"],
+    "statistics": ["SELECT * FROM pg_statistic"],
+    "passwords": ["SELECT * FROM pg_authid"],
+    "the server's files": ["SELECT pg_read_file('PG_VERSION')"],
+    "a file of the server": ["COPY seasoned.state TO '/tmp/out'"],
+    "a program on the server": ["COPY seasoned.state TO PROGRAM 'cat'"],
+}
+
+
+@pytest.mark.parametrize("statements", READ.values(), ids=READ)
+def test_b_may_not_look_past_the_policy(site, b, statements):
+    names = {"owner": site.owner.split("/")[2].split(":")[0], "a": site.names[0]}
+    *first, last = [s.format(**{k: f'"{v}"' for k, v in names.items()}) for s in statements]
+    for statement in first:
+        b.execute(statement)
+    with pytest.raises(psycopg.Error, match=r"permission denied|must be|cannot|would be affected|[Oo]nly roles with"):
+        b.execute(last).fetchall()
+
+
+def test_the_group_that_b_may_become_sees_nothing(site, b):
+    b.execute(f"SET ROLE {GROUP}")
+    for table in ALL:
+        assert b.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
+
+
+def test_a_name_that_b_chooses_is_not_who_it_is(site, b):
+    for setting in ("role", "session_authorization"):
+        with pytest.raises(psycopg.Error):
+            b.execute(f"SELECT set_config('{setting}', %s, false)", (site.names[0],))
+    b.execute("SELECT set_config('seasoned.tenant', %s, false)", (site.names[0],))
+    b.execute(sql.SQL("SET application_name = {}").format(site.names[0]))
+    assert b.execute("SELECT count(*) FROM seasoned.state WHERE namespace_id = %s", (site.id,)).fetchone() == (0,)
+
+
+def test_a_condition_of_b_is_asked_about_no_row_of_a(site, b):
+    """Neither an error that depends on a row, nor a function that tells what it saw."""
+    b.execute("SELECT count(*) FROM seasoned.state WHERE 1 / (length(text) - %s) > 0", (len(SECRET),)).fetchone()
+    b.execute("SELECT count(*) FROM seasoned.step WHERE 1 / (reward - 7.0) > 0").fetchone()
+    b.execute(
+        "CREATE FUNCTION pg_temp.spy(text) RETURNS boolean COST 0.0000001 LANGUAGE plpgsql AS "
+        "'BEGIN RAISE NOTICE ''saw %', $1; RETURN true; END'".replace("saw %'", "saw %''")
+    )
+    seen = []
+    b.add_notice_handler(lambda notice: seen.append(notice.message_primary))
+    b.execute("SELECT count(*) FROM seasoned.state WHERE pg_temp.spy(text)").fetchone()
+    assert seen and all(SECRET not in said for said in seen)
+    with pytest.raises(psycopg.Error, match=r"superuser"):
+        b.execute("ALTER FUNCTION pg_temp.spy(text) LEAKPROOF")
+    b.execute("CREATE TEMP VIEW mine AS SELECT * FROM seasoned.state")
+    assert SECRET not in str(b.execute("SELECT * FROM mine").fetchall())
+
+
+def test_the_planner_tells_nothing_of_contents(site, b):
+    site.admin.execute("ANALYZE")
+    content = {(table.name, column.name) for table in TABLES for column in table.columns if column.is_content}
+    kept = site.admin.execute("SELECT tablename, attname FROM pg_stats WHERE schemaname = 'seasoned'").fetchall()
+    assert kept and not content & set(kept)
+    assert not site.admin.execute(
+        "SELECT FROM pg_stats WHERE schemaname = 'seasoned' AND tablename = 'tenant' AND attname = 'role'"
+    ).fetchall()
+    assert b.execute(
+        "SELECT count(*) FROM pg_stats WHERE schemaname = 'seasoned' AND tablename <> 'meta'"
+    ).fetchone() == (0,)
+
+    def expected(text):
+        plan = b.execute(f"EXPLAIN (FORMAT JSON) SELECT FROM seasoned.state WHERE text = '{text}'").fetchone()[0]
+        return (json.loads(plan) if isinstance(plan, str) else plan)[0]["Plan"]["Plan Rows"]
+
+    assert expected(SECRET) == expected("nowhere to be found")
+
+
+def test_b_learns_no_names(site, b):
+    assert b.execute("SELECT role FROM seasoned.tenant").fetchall() == [(site.names[1],)]
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        b.execute("UPDATE seasoned.tenant SET role = 'c'")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        b.execute("INSERT INTO seasoned.tenant (role) VALUES ('c')")
+    with pytest.raises(psycopg.errors.InsufficientPrivilege):
+        b.execute("DELETE FROM seasoned.tenant")
+
+
+# ------------------------------------------------------------------------------- writing
+
+
+@pytest.mark.parametrize("table", ALL)
+def test_b_changes_and_deletes_nothing_of_a(site, b, table):
+    key = "id" if table == "namespace" else "namespace_id"
+    column = "gamma" if table == "namespace" else COLUMNS[table][-1]
+    with b.transaction(force_rollback=True):
+        assert b.execute(f"UPDATE seasoned.{table} SET {column} = {column} WHERE {key} = %s", (site.id,)).rowcount == 0
+        assert b.execute(f"DELETE FROM seasoned.{table} WHERE {key} = %s", (site.id,)).rowcount == 0
+        b.execute(f"DELETE FROM seasoned.{table}")  # all that it sees, which is its own
+        assert site.everything() == site.before
+    for statement in (
+        "TRUNCATE {}",
+        "DROP TABLE {}",
+        "ALTER TABLE {} DISABLE ROW LEVEL SECURITY",
+        "ALTER TABLE {} OWNER TO CURRENT_USER",
+        "DROP POLICY own ON {}",
+        "CREATE POLICY mine ON {} USING (true)",
+        "ALTER POLICY own ON {} USING (true)",
+        "CREATE TRIGGER t BEFORE INSERT ON {} EXECUTE FUNCTION suppress_redundant_updates_trigger()",
+        "CREATE RULE r AS ON INSERT TO {} DO ALSO NOTHING",
+        "GRANT SELECT ON {} TO PUBLIC",
+        "CREATE INDEX i ON {} ((1))",
+        "CREATE TABLE public.child () INHERITS ({})",
+        "VACUUM FULL {}",
+        "REINDEX TABLE {}",
+        "CLUSTER {} USING x",
+        f"CREATE TABLE public.r (x bigint REFERENCES {{}} ({'id' if table == 'namespace' else 'namespace_id'}))",
+    ):
+        if statement.startswith(("VACUUM", "GRANT")):
+            b.execute(statement.format(f"seasoned.{table}"))  # PostgreSQL only warns, and does nothing
+            continue
+        with pytest.raises(psycopg.Error, match=r"permission denied|must be owner"):
+            b.execute(statement.format(f"seasoned.{table}"))
+            pytest.fail(statement)
+    rights = "SELECT has_table_privilege('public', %s, 'SELECT, INSERT, UPDATE, DELETE')"
+    assert site.admin.execute(rights, (f"seasoned.{table}",)).fetchone() == (False,)
+
+
+@pytest.mark.parametrize("table", [name for name in ALL if name != "namespace"])
+def test_b_puts_no_row_under_a_and_learns_no_key_of_it(site, b, table):
+    """A key that a has and one that it has not give one and the same answer."""
+    declared = next(one for one in TABLES if one.name == table)
+    names = [column.name for column in declared.columns if column.name != "visit_ordinal"]
+    rows = [dict(row[0]) for row in site.before[table]]
+    taken = {**{k: v for k, v in rows[0].items() if k in names}, "namespace_id": site.id}
+    numeric = next(
+        c.name for c in reversed(declared.columns) if c.name in declared.primary and c.kind in ("integer", "real")
+    )
+    free = {**taken, numeric: 987654, "digest": "\\x1234", "id": 987655 if isinstance(taken.get("id"), int) else "free"}
+    answers = set()
+    for row in (taken, {name: value for name, value in free.items() if name in names}):
+        statement = sql.SQL("INSERT INTO seasoned.{} ({}) VALUES ({}) {}")
+        for conflict in ("", "ON CONFLICT DO NOTHING"):
+            with pytest.raises(psycopg.errors.InsufficientPrivilege) as caught:
+                b.execute(
+                    statement.format(
+                        sql.Identifier(table),
+                        sql.SQL(", ").join(map(sql.Identifier, row)),
+                        sql.SQL(", ").join(sql.Literal(value) for value in row.values()),
+                        sql.SQL(conflict),
+                    )
+                )
+            answers.add((caught.value.diag.message_primary, caught.value.diag.message_detail))
+    assert answers == {(f'new row violates row-level security policy for table "{table}"', None)}
+    copying = f"COPY seasoned.{table} ({', '.join(taken)}) FROM STDIN"
+    with pytest.raises(psycopg.errors.FeatureNotSupported, match=r"row-level"), b.cursor().copy(copying) as copy:
+        copy.write_row(list(taken.values()))
+    moved = b.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone()[0]
+    if moved:
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            b.execute(f"UPDATE seasoned.{table} SET namespace_id = %s", (site.id,))
+
+
+def test_b_takes_no_namespace_of_a(site, b):
+    own = "gamma = 0.1 WHERE"
+    assert b.execute(f"UPDATE seasoned.namespace SET {own} id = %s", (site.id,)).rowcount == 0
+    for statement in (
+        "UPDATE seasoned.namespace SET tenant = %(a)s",
+        "UPDATE seasoned.namespace SET id = %(id)s",
+        "UPDATE seasoned.namespace SET id = id + 1",
+        "INSERT INTO seasoned.namespace (id, name, encoder, gamma, created_at) VALUES (%(id)s, 'x', 'e', 1, 1)",
+        "INSERT INTO seasoned.namespace (id, name, encoder, gamma, created_at) VALUES (%(id)s + 7, 'x', 'e', 1, 1)",
+        "INSERT INTO seasoned.namespace (name, encoder, gamma, created_at, tenant) VALUES ('site', 'e', 1, 1, %(a)s)",
+        "INSERT INTO seasoned.namespace (name, encoder, gamma, created_at, tenant) VALUES ('new', 'e', 1, 1, %(a)s)",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege, match=r"permission denied"):
+            b.execute(statement, {"a": site.names[0], "id": site.id})
+
+
+def test_b_cannot_turn_the_numbers_back(site, b):
+    for statement in (
+        "SELECT setval('seasoned.namespace_number', 1)",
+        "ALTER SEQUENCE seasoned.namespace_number RESTART",
+        "SELECT last_value FROM seasoned.namespace_number",
+        "DROP SEQUENCE seasoned.namespace_number",
+        "CREATE OR REPLACE FUNCTION seasoned.next_namespace() RETURNS bigint LANGUAGE sql AS 'SELECT 1::bigint'",
+        "DROP FUNCTION seasoned.next_namespace()",
+        "UPDATE seasoned.meta SET version = 1",
+        "DELETE FROM seasoned.meta",
+        "DROP SCHEMA seasoned CASCADE",
+    ):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
+            b.execute(statement)
+
+
+def test_b_plants_nothing_where_a_looks(site, b):
+    for statement in (
+        "CREATE TABLE seasoned.trap (x text)",
+        "CREATE VIEW seasoned.trap AS SELECT 1",
+        "CREATE FUNCTION seasoned.length(text) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "CREATE TABLE pg_catalog.state (x text)",
+        "CREATE SCHEMA planted",
+        "CREATE OPERATOR seasoned.= (LEFTARG = text, RIGHTARG = text, FUNCTION = texteq)",
+    ):
+        with pytest.raises(psycopg.Error, match=r"permission denied"):
+            b.execute(statement)
+    # Whatever lies in `public`, and in b's own temporary schema, is not looked at.
+    site.admin.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
+    b.execute("CREATE TABLE public.episode (x text)")
+    b.execute("CREATE FUNCTION public.count(bigint) RETURNS bigint LANGUAGE sql AS 'SELECT 666::bigint'")
+    b.execute(
+        "CREATE FUNCTION public.take() RETURNS SETOF text LANGUAGE sql SECURITY DEFINER "
+        "AS 'SELECT text FROM seasoned.state'"
+    )
+    with Memory.open(site.a, namespace="site") as memory:
+        assert len(memory) == 1 and memory.stats().episodes == 1
+        with site.server.connect(site.a) as a:  # even if a is lured into it, b's function shows b's rows
+            assert SECRET not in str(a.execute("SELECT public.take()").fetchall())
+    site.admin.execute("DROP TABLE public.episode")
+    site.admin.execute("DROP FUNCTION public.count(bigint), public.take()")
+
+
+def test_b_holds_up_no_writer_of_a(site, b):
+    with b.transaction():
+        b.execute("SELECT * FROM seasoned.namespace FOR UPDATE").fetchall()
+        b.execute("SELECT * FROM seasoned.namespace WHERE id = %s FOR UPDATE", (site.id,)).fetchall()
+        with Memory.open(site.a, namespace="other") as memory:
+            memory.add(Episode("t", [Step("p", "go")], "x"))
+    with Memory.open(site.a, namespace="site") as memory, memory._store.transaction(memory._id):
+        memory._store.execute("SELECT 1").fetchone()
+        assert b.execute("UPDATE seasoned.namespace SET gamma = gamma").rowcount >= 1  # and waits for none
+    site.before = site.everything()  # the revision moved
+
+
+def test_superusers_are_the_only_ones_above(site):
+    owner = site.server.connect(site.owner)
+    for table in ALL:
+        assert owner.execute(f"SELECT count(*) FROM seasoned.{table}").fetchone() == (0,)
+
+
+# ------------------------------------------------------------------------------- making tenants
+
+
+def test_migrating_again_changes_nothing(site):
+    catalogue = (
+        "SELECT relname::text, relacl::text, relrowsecurity FROM pg_class "
+        "WHERE relnamespace = 'seasoned'::regnamespace ORDER BY 1"
+    )
+    before = site.admin.execute(catalogue).fetchall()
+    assert migrate(site.owner, site.names) == MigrationReport(site.report.path, POSTGRES_VERSION, (), tuple(site.names))
+    assert migrate(site.owner).made == ()
+    assert site.admin.execute(catalogue).fetchall() == before
+    with Memory.open(site.a, namespace="site") as memory:
+        assert memory.verify().hash == site.hash
+
+
+def test_a_name_may_be_anything(site):
+    name = f'x"; DROP TABLE seasoned.state; --{site.database}'
+    migrate(site.owner, [name], {name: "pass'\"word"})
+    check_memory(lambda ns: Memory.open(site.server.url(name, "pass'\"word", site.database), namespace=ns, gamma=0.5))
+    migrate(site.owner, [name], {name: "new"})
+    with pytest.raises(ConfigError):
+        Memory.open(site.server.url(name, "pass'\"word", site.database))
+    Memory.open(site.server.url(name, "new", site.database)).close()
+
+
+REFUSED = [
+    ("ab", None, InputError, "list of names"),
+    ([""], None, InputError, "1 to 63 bytes"),
+    (["x" * 64], None, InputError, "1 to 63 bytes"),
+    (["é" * 32], None, InputError, "1 to 63 bytes"),
+    (["a\0"], None, InputError, "none of them NUL"),
+    ([7], None, InputError, "1 to 63 bytes"),
+    (["pg_monitor"], None, InputError, "uses this name"),
+    (["public"], None, InputError, "uses this name"),
+    ([GROUP], None, InputError, "uses this name"),
+    (["c"], {"d": "x"}, InputError, "belongs to a tenant"),
+    (["c"], {"c": ""}, InputError, "not empty"),
+    (["c"], {"c": None}, InputError, "not empty"),
+    (["postgres"], None, ConfigError, "superuser"),
+]
+
+
+@pytest.mark.parametrize(("tenants", "passwords", "error", "told"), REFUSED)
+def test_what_is_no_tenant_is_refused_and_nothing_made(site, tenants, passwords, error, told):
+    roles = site.admin.execute("SELECT rolname FROM pg_roles ORDER BY 1").fetchall()
+    with pytest.raises(error, match=told):
+        migrate(site.owner, tenants, passwords)
+    with pytest.raises(error, match=told):
+        migrate(site.server.url(database=site.database), tenants, passwords)
+    assert site.admin.execute("SELECT rolname FROM pg_roles ORDER BY 1").fetchall() == roles
+
+
+def test_the_owner_and_its_members_are_no_tenants(site):
+    owner = site.owner.split("/")[2].split(":")[0]
+    member = f"member_{site.database}"
+    site.admin.execute(f"CREATE ROLE {member} LOGIN")
+    site.admin.execute(f"GRANT {owner} TO {member}")
+    for name in (owner, member):
+        with pytest.raises(ConfigError, match=r"is or may become.*a role of its own"):
+            migrate(site.owner, [name])
+
+
+def test_only_the_owner_makes_tenants(site):
+    with pytest.raises(StoreError, match=r"the tables belong to.*Connect as that role"):
+        migrate(site.b, ["c"])
+
+
+def test_a_role_without_a_number_is_told_who_can_give_it(site):
+    name = f"loose_{site.database}"
+    site.admin.execute(f"CREATE ROLE {name} LOGIN PASSWORD 'x' IN ROLE {GROUP}")
+    with pytest.raises(StoreError, match=r"no tenant of this store.*seasoned memory migrate"):
+        Memory.open(site.server.url(name, "x", site.database))

@@ -1,0 +1,207 @@
+"""An answer counts while the feedback that made it stands: in both stores, through quarantines, copies and merges."""
+
+from __future__ import annotations
+
+import random
+import sys
+import uuid
+
+import pytest
+from postgres_server import postgres  # noqa: F401
+
+from seasoned import Budget, Episode, Memory, Selection, Step
+from seasoned.errors import EpisodeConflictError
+from seasoned.memory.transfer.merge import merge
+from seasoned.types import Choice, Edit, OwnAnswer, Thumbs
+
+STATE, SHOWN = "where is my order?", "It is lost."
+
+
+@pytest.fixture
+def memory(place):
+    with Memory.open(place, namespace=f"n{uuid.uuid4().hex}") as memory:
+        memory.add(Episode("support", [Step(STATE, SHOWN)], "talk"))
+        yield memory
+
+
+def found(memory):
+    return {neighbor.experience.action for neighbor in memory.search(STATE, 500, 1.0)}
+
+
+def n_asked(work):
+    """Return how often a selection is asked while some work is done."""
+    asked = []
+
+    def watch(frame, event, argument):
+        if event == "call" and frame.f_code.co_name in ("covers_episode", "covers_event"):
+            asked.append(frame.f_code.co_qualname)
+
+    sys.setprofile(watch)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return sum(name.startswith("Selection.") for name in asked)
+
+
+def test_answers_taken_back_and_revised_leave_nothing_behind_that_others_pay_for(memory):
+    for number in range(5):
+        memory.give(Choice((SHOWN, "A", "B", "C"), number % 4), episode_id="talk", author="ann")
+        memory.revoke(memory.give(OwnAnswer(f"own {number}"), episode_id="talk", author="ann").id)
+    last = memory.given()[-2]
+    assert memory.quarantines() == []
+    assert (found(memory), len(last.episode_ids)) == ({SHOWN, "A", "B", "C"}, 3)
+    assert memory.set_aside()[0] == {id_ for one in memory.given() if one != last for id_ in one.episode_ids}
+    memory.verify()
+
+
+def test_a_quarantine_that_names_an_episode_is_found_by_its_id(memory):
+    def work():
+        memory.add(Episode("t", [Step("s", "a")]))
+        memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", author="ann")
+        memory.notes()
+
+    work()
+    before = n_asked(work)
+    for number in range(8):
+        memory.add(Episode("t", [Step("s", "a")], f"e{number}"))
+        memory.quarantine(Selection(episode=f"e{number}"), "why")
+    assert n_asked(work) == before == 0
+    memory.quarantine(Selection(task="another", until=1.0), "why")
+    assert n_asked(work) > 0
+    memory.verify()
+
+
+def test_the_answers_of_a_source_in_quarantine_are_silent_until_it_is_lifted(memory):
+    first = memory.give(OwnAnswer("rm -rf /"), episode_id="talk", source="mallory")
+    memory.give(Choice(("A", "B"), 0), task="support", state=STATE, source="ann")
+    memory.note(first.episode_ids[0], "remark", {"text": "beware"})
+    assert memory.selected(Selection(source="mallory")) == (1, 1)
+    held = memory.quarantine(Selection(source="mallory"), "poison")
+    assert found(memory) == {SHOWN, "A", "B"}
+    second = memory.give(OwnAnswer("format c:"), task="support", state=STATE, source="mallory", id="later")
+    thumb = memory.give(Thumbs(True), episode_id="talk", source="mallory")
+    assert found(memory) == {SHOWN, "A", "B"}
+    assert memory.set_aside() == (
+        {*first.episode_ids, *second.episode_ids},
+        {event.event_id for one in (first, second, thumb) for event in one.rewards},
+    )
+    assert (memory.notes(kind="remark"), len(memory.notes(kind="remark", quarantined=True))) == ([], 1)
+    whole = memory.verify()
+    with Memory.open(":memory:") as other:
+        other.import_lines(memory.export())
+        assert (other.verify().hash, found(other)) == (whole.hash, {SHOWN, "A", "B"})
+    memory.lift(held)
+    assert found(memory) == {SHOWN, "A", "B", "rm -rf /", "format c:"}
+    memory.revoke("later")
+    memory.lift(memory.quarantine(Selection(source="mallory"), "again"))
+    assert found(memory) == {SHOWN, "A", "B", "rm -rf /"}
+    assert len(memory.notes(kind="remark")) == 1
+    memory.verify()
+
+
+def test_a_merge_brings_quarantines_and_revocations_to_answers(place, memory, tmp_path):
+    memory.give(OwnAnswer("mine"), episode_id="talk", source="mallory", id="a")
+    memory.give(OwnAnswer("hers"), episode_id="talk", source="ann", id="b")
+    copy, name = tmp_path / "copy.db", memory.namespace
+    merge(copy, place, namespace=name)
+    with Memory.open(copy, namespace=name) as other:
+        assert found(other) == {SHOWN, "mine", "hers"}
+        other.quarantine(Selection(source="mallory"), "poison")
+        other.revoke("b")
+        other.give(OwnAnswer("more"), task="support", state=STATE, source="mallory", id="c")
+    memory.give(OwnAnswer("again"), task="support", state=STATE, source="mallory", id="d")
+    merge(place, copy)
+    merge(copy, place, namespace=name)
+    with Memory.open(copy, namespace=name) as other:
+        for one in (memory, other):
+            assert found(one) == {SHOWN}
+            one.verify()
+        assert other.given() == memory.given()
+
+
+def test_a_store_in_which_quarantines_held_answers_is_read_as_before(memory):
+    given = memory.give(Edit("It comes."), episode_id="talk", author="ann")
+    held = [
+        memory.quarantine(Selection(episode=id_), "the feedback that made it was revoked") for id_ in given.episode_ids
+    ]
+    memory.revoke(given.id)
+    assert found(memory) == {SHOWN}
+    for id_ in held:
+        memory.lift(id_)
+    assert found(memory) == {SHOWN}  # it stays taken back
+    memory.verify()
+
+
+@pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, 8))])
+def test_those_of_standing_feedback_count_and_no_others(memory, seed):
+    chance = random.Random(seed)
+    active: dict[str, str] = {}
+    for number in range(20):
+        act = chance.choice(["give", "give", "give", "revoke", "quarantine", "lift"])
+        who, given = chance.choice("xy"), memory.given()
+        if act == "give":
+            what = chance.choice([Choice((SHOWN, "A", "B"), chance.randrange(3)), Edit("C"), OwnAnswer("D")])
+            memory.give(what, episode_id="talk", source=who, author=chance.choice(["ann", None]), id=f"g{number}")
+        elif act == "revoke" and given:
+            memory.revoke(chance.choice(given).id)
+        elif act == "quarantine" and who not in active:
+            active[who] = memory.quarantine(Selection(source=who), "why")
+        elif act == "lift" and who in active:
+            memory.lift(active.pop(who))
+    expected = {
+        id_ for one in memory.given() if one.revoked_at is None and one.source not in active for id_ in one.episode_ids
+    }
+    there = {neighbor.experience.episode_id for neighbor in memory.search(STATE, 500, 1.0)}
+    assert there == {"talk", *expected}
+    whole = memory.verify()
+    with Memory.open(":memory:") as other:
+        other.import_lines(memory.export())
+        assert other.verify().hash == whole.hash
+        assert {neighbor.experience.episode_id for neighbor in other.search(STATE, 500, 1.0)} == there
+
+
+def test_one_id_is_one_say_at_one_moment(memory):
+    moment = {"task": "t", "state": "s", "subject": "zoe"}
+    said = memory.give(Choice(("a", "b"), 0), id="x", **moment)
+    assert memory.give(Choice(("a", "b"), 0), id="x", **moment) == said
+    before = memory.verify().hash
+    for other in ({"task": "T"}, {"state": "S"}, {"subject": "bob"}, {"subject": None}):
+        with pytest.raises(EpisodeConflictError, match="other content") as caught:
+            memory.give(Choice(("a", "b"), 0), id="x", **{**moment, **other})
+        assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
+    with pytest.raises(EpisodeConflictError, match="other content"):  # what it was about is no episode of its own
+        memory.give(Choice(("a", "b"), 0), id="x", episode_id=said.episode_ids[0])
+    memory.give(OwnAnswer("c"), episode_id="talk", id="y")
+    with pytest.raises(EpisodeConflictError, match="other content"):
+        memory.give(OwnAnswer("c"), task="support", state=STATE, id="y")
+    memory.revoke("x")
+    assert memory.give(Choice(("a", "b"), 0), id="x", **moment).revoked_at is not None  # and it stays taken back
+    memory.revoke("y")
+    assert memory.verify().hash != before
+
+
+def test_the_most_candidates_are_stored_and_taken_back_together(memory):
+    given = memory.give(Choice([f"answer {n}" for n in range(64)], 63), episode_id="talk", author="ann")
+    assert len(given.episode_ids) == len(given.rewards) == 64
+    assert found(memory) == {SHOWN, *(f"answer {n}" for n in range(64))}
+    memory.revoke(given.id)
+    assert found(memory) == {SHOWN}
+    assert [event.revoked_at is None for event in memory.events()] == [False] * 64
+    memory.verify()
+
+
+def test_an_answer_that_arrives_after_its_feedback_was_taken_back_is_silent(place, memory):
+    """For whoever derives it: who folds it, and who may only read and lays it over what is stored."""
+    given = memory.give(OwnAnswer("late"), episode_id="talk", id="g")
+    memory.revoke("g")
+    made = memory.get(given.episode_ids[0])
+    memory.add(Episode("support", [Step(STATE, f"more {n}") for n in range(9)], "more"))
+    assert memory.prune(Budget(steps=10)).episodes == ("g-0",)  # what does not count goes first
+    memory._arrivals.close = lambda: None  # it leaves what it added to others
+    memory.add(made)
+    expected = {SHOWN, *(f"more {n}" for n in range(9))}
+    with Memory.open(place, namespace=memory.namespace, read_only=True) as reader:
+        assert found(reader) == expected
+    assert found(memory) == expected
+    memory.verify()

@@ -1,0 +1,175 @@
+"""Feedback is an event: added to the reward, superseded, revoked, never edited."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from seasoned import Episode, Memory, Step
+from seasoned.errors import InputError, NotFoundError
+
+
+@pytest.fixture
+def memory():
+    with Memory.open(":memory:", gamma=0.5) as opened:
+        opened.add(Episode("t", [Step("first", "a", 1.0), Step("second", "b", 2.0), Step("third", "c", 4.0)], id="e1"))
+        yield opened
+
+
+def rewards(memory):
+    found = {n.experience.step: n.experience.reward for n in memory.search("x", k=99)}
+    return [found[step] for step in sorted(found)]
+
+
+def returns(memory):
+    found = {n.experience.step: n.experience.return_ for n in memory.search("x", k=99)}
+    return [found[step] for step in sorted(found)]
+
+
+def test_it_adds_to_the_reward_and_returns_follow(memory):
+    assert returns(memory) == [1 + 1 + 1, 2 + 2, 4]
+    memory.feedback("e1", reward=-1.0, step=1)
+    assert rewards(memory) == [1, 1, 4]
+    assert returns(memory) == [1 + 0.5 + 1, 1 + 2, 4]
+    assert [s.reward for s in memory.get("e1").steps] == [1, 2, 4]  # the environment's stay as they were
+    memory.verify()
+
+
+def test_without_a_step_it_lands_on_the_last(memory):
+    memory.feedback("e1", 3.0)
+    assert rewards(memory) == [1, 2, 7]
+    assert memory.events()[0].step == 2
+
+
+def test_sources_add_up_by_weight(memory):
+    memory.feedback("e1", 2.0, 0, source="human", weight=0.5)
+    memory.feedback("e1", 1.0, 0, source="judge", weight=-3.0)
+    memory.feedback("e1", 8.0, 0, source="human", author="ann", weight=0.25)
+    assert rewards(memory)[0] == 1 + 1 - 3 + 2
+
+
+@pytest.mark.parametrize("author", [None, "ann"])
+def test_the_same_source_author_and_step_supersedes(memory, author):
+    first = memory.feedback("e1", 10.0, 1, author=author)
+    memory.feedback("e1", 100.0, 2, author=author)
+    memory.feedback("e1", 1000.0, 1, source="judge", author=author)
+    memory.feedback("e1", 5000.0, 1, author="bob")
+    second = memory.feedback("e1", 20.0, 1, author=author)
+    assert rewards(memory) == [1, 2 + 1000 + 5000 + 20, 104]
+    old, *_, new = memory.events("e1")
+    assert (old.id, old.superseded_by, new.id, new.superseded_by) == (first, second, second, None)
+    assert old.revoked_at is not None
+    assert [e.reward for e in memory.events()] == [10, 100, 1000, 5000, 20]
+    memory.verify()
+
+
+def test_revoking_takes_it_back_and_what_it_superseded_stays_superseded(memory):
+    before = returns(memory)
+    first = memory.feedback("e1", 10.0, 1)
+    second = memory.feedback("e1", 20.0, 1)
+    memory.revoke(first)
+    assert rewards(memory)[1] == 22.0
+    memory.revoke(second)
+    memory.revoke(second)
+    assert returns(memory) == before
+    assert all(e.revoked_at is not None for e in memory.events())
+    memory.verify()
+    memory.feedback("e1", 30.0, 1)
+    assert rewards(memory)[1] == 32.0
+
+
+def test_many_voices_sum_without_rounding(memory):
+    for i in range(30):
+        memory.feedback("e1", 0.1, 0, author=str(i))
+    assert rewards(memory)[0] == 1.0 + math.fsum([0.1] * 30)
+    for event in memory.events():
+        memory.revoke(event.id)
+    assert rewards(memory)[0] == 1.0
+
+
+def test_on_an_aborted_episode_it_is_kept_and_finds_nothing(memory):
+    memory.add(Episode("t", [Step("x", "a")], id="gone", ending="aborted"))
+    before = memory.evidence("x", k=9, unit="states", threshold=0.0).totals.tolist()
+    memory.revoke(memory.feedback("gone", 5.0))
+    memory.feedback("gone", 7.0)
+    assert memory.evidence("x", k=9, unit="states", threshold=0.0).totals.tolist() == before
+    assert len(memory.events("gone")) == 2
+    memory.verify()
+
+
+def test_events_say_who_spoke(memory):
+    id_ = memory.feedback("e1", -1, step=1, source="tests", author="ci", weight=2)
+    [event] = memory.events("e1")
+    assert (event.id, event.episode_id, event.step, event.reward, event.weight) == (id_, "e1", 1, -1.0, 2.0)
+    assert (event.source, event.author, event.revoked_at, event.superseded_by) == ("tests", "ci", None, None)
+    assert event.created_at > 1e9
+    assert memory.events("nobody") == []
+
+
+@pytest.mark.parametrize(
+    ("episode_id", "step", "error"),
+    [
+        ("nobody", None, NotFoundError),
+        ("nobody", 0, NotFoundError),
+        ("", 0, (NotFoundError, InputError)),
+        ("e1", 3, NotFoundError),
+        ("e1", -1, NotFoundError),
+        ("e1", 2**70, NotFoundError),
+        ("e1", True, InputError),
+        ("e1", 1.0, InputError),
+        ("e1", "1", InputError),
+        (None, 0, (NotFoundError, InputError)),
+        (7, None, (NotFoundError, InputError)),
+        (["e1"], None, InputError),
+        ("\ud800", None, (NotFoundError, InputError)),
+    ],
+)
+def test_feedback_on_what_does_not_exist_is_refused(memory, episode_id, step, error):
+    before = memory.verify()
+    with pytest.raises(error) as caught:
+        memory.feedback(episode_id, 1.0, step)
+    assert caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+    assert memory.verify() == before
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"reward": math.nan},
+        {"reward": math.inf},
+        {"reward": -math.inf},
+        {"reward": 1e101},
+        {"reward": True},
+        {"reward": "1"},
+        {"reward": None},
+        {"reward": 10**400},
+        {"reward": 1.0, "weight": math.nan},
+        {"reward": 1.0, "weight": math.inf},
+        {"reward": 1.0, "weight": True},
+        {"reward": 1e60, "weight": 1e60},
+        {"reward": 1e60, "weight": 1e300},
+        {"reward": 1.0, "weight": None},
+        {"reward": 1.0, "source": ""},
+        {"reward": 1.0, "source": None},
+        {"reward": 1.0, "source": "\ud800"},
+        {"reward": 1.0, "author": " "},
+        {"reward": 1.0, "author": 3},
+    ],
+)
+def test_bad_feedback_is_refused(memory, fields):
+    before = memory.verify()
+    with pytest.raises(InputError) as caught:
+        memory.feedback("e1", **fields)
+    assert caught.value.seen
+    assert caught.value.rule
+    assert caught.value.next_step
+    assert memory.verify() == before
+
+
+@pytest.mark.parametrize("event_id", ["nobody", "", None, 3, "\ud800", ["x"]])
+def test_revoking_what_was_never_said_is_refused(memory, event_id):
+    with pytest.raises((NotFoundError, InputError)):
+        memory.revoke(event_id)

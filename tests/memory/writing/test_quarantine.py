@@ -1,0 +1,242 @@
+"""What is in quarantine does not count, whatever happens meanwhile; what is lifted counts as if nothing had been."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given, settings
+from kept_by_definition import LIFTS, OTHERS, QUARANTINES, QUESTIONS, histories, play
+
+from seasoned import Episode, Memory, Selection, Step
+from seasoned.errors import InputError, IntegrityError, NotFoundError, ReadOnlyStoreError
+
+PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
+
+
+def test_quarantines_come_and_go_as_defined(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(histories(QUARANTINES, QUARANTINES, LIFTS), QUESTIONS)
+    def check(history, questions):
+        play(history, questions)
+
+    check()
+
+
+def test_everything_that_keeps_and_takes_away_together(share):
+    @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
+    @given(histories(QUARANTINES, LIFTS, OTHERS), QUESTIONS)
+    def check(history, questions):
+        play(history, questions)
+
+    check()
+
+
+# ------------------------------------------------------------------------------------------ each kind of selection
+
+CART, PAY = "page cart", "page pay"
+
+
+def stocked(memory):
+    """Six episodes, and a word on each of the first two."""
+    for number in range(6):
+        memory.add(
+            Episode(
+                f"task {number % 2}",
+                [Step(CART, "pay", number / 4), Step(f"{PAY} {number}", "confirm", 1.0)],
+                f"e{number}",
+                model=f"model {number % 3}",
+                policy=f"policy {number // 3}",
+                arm="holdout" if number == 5 else None,
+                subject=f"customer {number // 2}",
+            )
+        )
+    memory.feedback("e0", 8.0, 0, "human", author="ann")
+    memory.feedback("e1", -8.0, 0, "judge")
+    return memory
+
+
+def answers(memory):
+    """All that a memory says about these pages, to the last bit."""
+    said = [memory.search(state, 99, gamma=0.5) for state in (CART, PAY)]
+    for unit in ("steps", "states"):
+        for decay in (1.0, 0.5):
+            for task in (None, "task 1"):
+                e = memory.evidence(CART, k=99, unit=unit, threshold=0.0, gamma=0.5, decay=decay, exclude_task=task)
+                said.append(
+                    [
+                        e.actions,
+                        e.spread,
+                        e.n_states,
+                        e.neighbors,
+                        *(getattr(e, name).tolist() for name in ("counts", "weights", "totals", "squares")),
+                    ]
+                )
+    return [*said, memory.stats()]
+
+
+def found(memory):
+    return {n.experience.episode_id for n in memory.search(CART, 99)}
+
+
+SELECTED = {
+    "episode": ({"episode": "e2"}, {"e2"}),
+    "task": ({"task": "task 0"}, {"e0", "e2", "e4"}),
+    "model": ({"model": "model 1"}, {"e1", "e4"}),
+    "policy": ({"policy": "policy 1"}, {"e3", "e4", "e5"}),
+    "arm": ({"arm": "holdout"}, {"e5"}),
+    "subject": ({"subject": "customer 0"}, {"e0", "e1"}),
+    "two at once": ({"task": "task 0", "policy": "policy 1"}, {"e4"}),
+    "window": ({"since": 0.0, "until": 1e12}, {"e0", "e1", "e2", "e3", "e4", "e5"}),
+    "window before": ({"until": 1.0}, set()),
+    "window after": ({"since": 1e12}, set()),
+    "in the window": ({"model": "model 1", "since": 0.0}, {"e1", "e4"}),
+    "outside the window": ({"model": "model 1", "until": 1.0}, set()),
+    "nobody": ({"subject": "customer 9"}, set()),
+    "other case": ({"task": "Task 0"}, set()),
+}
+
+
+@pytest.mark.parametrize(("given", "hidden"), SELECTED.values(), ids=SELECTED)
+def test_what_is_selected_is_hidden_and_comes_back_to_the_last_bit(tmp_path, given, hidden):
+    everything = {f"e{number}" for number in range(6)}
+    with stocked(Memory.open(tmp_path / "agent.db")) as memory, Memory.open(tmp_path / "agent.db") as other:
+        before, content = answers(memory), [memory.episodes(), memory.events()]
+        assert memory.selected(Selection(**given))[0] == len(hidden)
+        id_ = memory.quarantine(Selection(**given), "the page was down")
+        for handle in (other, memory):
+            assert found(handle) == everything - hidden
+            assert [handle.episodes(), handle.events()] == content
+            handle.verify()
+        [one] = other.quarantines()
+        assert (one.id, one.selection, one.reason, one.lifted_at) == (
+            id_,
+            Selection(**given),
+            "the page was down",
+            None,
+        )
+        other.lift(id_)
+        for handle in (memory, other):
+            assert answers(handle) == before
+            handle.verify()
+        assert memory.quarantines()[0].lifted_at is not None
+
+
+def test_a_source_falls_silent_and_speaks_again(tmp_path):
+    with stocked(Memory.open(tmp_path / "agent.db")) as memory, Memory.open(tmp_path / "agent.db") as other:
+        before = answers(memory)
+        assert memory.selected(Selection(source="judge")) == (0, 1)
+        id_ = memory.quarantine(Selection(source="judge"), "a bad prompt")
+        memory.feedback("e2", -9.0, 0, "judge")  # comes later, and is not heard either
+        rewards = {n.experience.episode_id: n.experience.reward for n in other.search(CART, 6, 1.0)}
+        assert rewards == {"e0": 8.0, "e1": 0.25, "e2": 0.5, "e3": 0.75, "e4": 1.0, "e5": 1.25}
+        memory.verify()
+        memory.revoke(memory.events("e2")[0].id)
+        other.lift(id_)
+        assert answers(memory)[:-1] == before[:-1]
+        memory.verify()
+
+
+def test_what_comes_later_is_hidden_too_until_all_that_hold_it_are_lifted():
+    with stocked(Memory.open(":memory:")) as memory:
+        of_model = memory.quarantine(Selection(model="model 7"), "it leaks")
+        of_task = memory.quarantine(Selection(task="task 7"), "the site was down")
+        memory.add(Episode("task 7", [Step(CART, "new action", 5.0)], "late", model="model 7"))
+        assert "late" not in found(memory)
+        assert memory.get("late").task == "task 7"
+        memory.lift(of_model)
+        assert "late" not in found(memory)
+        memory.verify()
+        memory.lift(of_task)
+        memory.lift(of_task)
+        assert "late" in found(memory)
+        memory.verify()
+
+
+def test_an_aborted_episode_stays_hidden_when_its_quarantine_is_lifted():
+    with stocked(Memory.open(":memory:")) as memory:
+        memory.add(Episode("task 0", [Step(CART, "pay", 1.0)], "broken", ending="aborted"))
+        memory.lift(memory.quarantine(Selection(task="task 0"), "a look at it"))
+        assert "broken" not in found(memory)
+        memory.verify()
+
+
+def test_a_quarantine_travels_with_the_export():
+    with stocked(Memory.open(":memory:")) as memory, Memory.open(":memory:") as fresh:
+        memory.lift(memory.quarantine(Selection(arm="holdout"), "first"))
+        memory.quarantine(Selection(subject="customer 0"), "second")
+        lines = list(memory.export())
+        fresh.import_lines(lines)
+        fresh.import_lines(lines)  # twice is once
+        assert fresh.quarantines() == memory.quarantines()
+        assert fresh.verify().hash == memory.verify().hash
+        assert answers(fresh)[:-1] == answers(memory)[:-1]
+
+
+# ------------------------------------------------------------------------------------------ bad input
+
+BAD_SELECTIONS = [
+    {},
+    {"source": "human", "task": "t"},
+    {"source": "human", "episode": "e0"},
+    {"since": 2.0, "until": 2.0},
+    {"since": 2.0, "until": 1.0},
+    {"since": float("nan")},
+    {"until": "yesterday"},
+    {"episode": " "},
+    {"subject": 7},
+    {"arm": "a\udc80b"},
+]
+
+
+@pytest.mark.parametrize("given", BAD_SELECTIONS, ids=ascii)
+def test_a_selection_that_makes_no_sense_is_refused(given):
+    with pytest.raises(InputError, match=r".+: .+\. .+"):
+        Selection(**given)
+
+
+def test_what_is_refused_changes_nothing(tmp_path):
+    path = tmp_path / "agent.db"
+    with stocked(Memory.open(path)) as memory:
+        before = list(memory.export()), path.read_bytes(), (tmp_path / "agent.db-wal").read_bytes()
+        for reason in ("", " ", None, 3, "a\udc80b"):
+            with pytest.raises(InputError):
+                memory.quarantine(Selection(task="task 0"), reason)
+        with pytest.raises(NotFoundError, match="is not in this namespace"):
+            memory.quarantine(Selection(episode="e9"), "typing")
+        for id_ in ("nope", "e0"):
+            with pytest.raises(NotFoundError):
+                memory.lift(id_)
+        with pytest.raises(InputError):
+            memory.lift("")
+        with Memory.open(path, read_only=True) as reader:
+            with pytest.raises(ReadOnlyStoreError):
+                reader.quarantine(Selection(task="task 0"), "no right to")
+            assert reader.selected(Selection(task="task 0")) == (3, 0)
+            assert reader.quarantines() == []
+        assert (list(memory.export()), path.read_bytes(), (tmp_path / "agent.db-wal").read_bytes()) == before
+
+
+def test_one_namespace_is_set_aside_and_the_other_is_not(tmp_path):
+    path = tmp_path / "agent.db"
+    with stocked(Memory.open(path, namespace="one")) as one, stocked(Memory.open(path, namespace="two")) as two:
+        before = answers(two)
+        id_ = one.quarantine(Selection(since=0.0), "everything")
+        assert (found(one), answers(two), two.quarantines()) == (set(), before, [])
+        with pytest.raises(NotFoundError):
+            two.lift(id_)
+        one.verify(), two.verify()
+
+
+def test_verify_finds_a_quarantine_that_was_tampered_with(tmp_path):
+    with stocked(Memory.open(tmp_path / "agent.db")) as memory:
+        memory.quarantine(Selection(task="task 0"), "the site was down")
+        export = [json.loads(line) for line in memory.export()]
+        for column, value in (("selection", '{"task":"task 1"}'), ("reason", "fine"), ("lifted_at", 5.0)):
+            with pytest.raises(RuntimeError), memory._store.transaction(None):
+                memory._store.execute(f"UPDATE quarantine SET {column} = ?", (value,))
+                with pytest.raises(IntegrityError):
+                    memory.verify()
+                raise RuntimeError("taken back")
+        assert [json.loads(line) for line in memory.export()] == export
+        memory.verify()
