@@ -18,11 +18,43 @@ ROOT = Path(seasoned.__file__).parent
 MAX_LINES = 600
 DYNAMIC = {"import_module", "__import__", "load_extra"}
 HEAVY = set(
-    ["browsergym", "fastapi", "gymnasium", "harbor", "jericho", "litellm", "matplotlib", "openai", "playwright", "ray", "spacy", "starlette", "textworld", "tiktoken", "torch", "transformers", "uvicorn", "xllamacpp"]
+    [
+        "browsergym",
+        "fastapi",
+        "gymnasium",
+        "harbor",
+        "jericho",
+        "litellm",
+        "matplotlib",
+        "openai",
+        "playwright",
+        "ray",
+        "spacy",
+        "starlette",
+        "textworld",
+        "tiktoken",
+        "torch",
+        "transformers",
+        "uvicorn",
+        "xllamacpp",
+    ]
 )
 SCREEN = {"click", "rich"}
 
-FLOOR = set(["errors", "types", "actions", "protocols", "config", "registry", "settings", "sync", "canonical_json", "sqlite_connection"])
+FLOOR = set(
+    [
+        "errors",
+        "types",
+        "actions",
+        "protocols",
+        "config",
+        "registry",
+        "settings",
+        "sync",
+        "canonical_json",
+        "sqlite_connection",
+    ]
+)
 TOP = {"build", "lab", "service", "integrations"}
 MAY_IMPORT = {
     "errors": set(),

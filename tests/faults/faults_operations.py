@@ -237,7 +237,7 @@ def choose_lift(draw: random.Random, handle: Handle, content: Content) -> dict[s
 
 
 def lift(handle: Handle, chosen: dict[str, Any]) -> None:
-    handle.memory.lift(handle.memory.quarantines()[chosen["at"]].id)
+    handle.memory.release(handle.memory.quarantines()[chosen["at"]].id)
 
 
 def follow_lift(content: Content, chosen: dict[str, Any], _: Any) -> None:

@@ -57,8 +57,8 @@ def live_under(path: str, clock: str) -> dict[str, object]:
         check_feedback(memory, {("e3", 0): 3.0})  # what was superseded does not come back
         memory.verify()
         aside = memory.quarantine(Selection(episode="e5"), "doubts")
-        memory.lift(aside)
-        memory.lift(aside)
+        memory.release(aside)
+        memory.release(aside)
         assert len(memory.search("the same page", k=100)) == 24
         evidence = memory.evidence("the same page", k=1, unit="states", threshold=1.0, decay=0.5)
         weights = dict(zip(evidence.actions, evidence.weights.tolist(), strict=True))

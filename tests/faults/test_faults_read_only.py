@@ -21,7 +21,7 @@ WRITES = {
     "revoke": lambda memory: memory.revoke(memory.events()[0].id),
     "import_lines": lambda memory: memory.import_lines([]),
     "compact": lambda memory: memory.compact(),
-    "note_copy": lambda memory: memory.note_copy("backup", "/elsewhere"),
+    "record_copy": lambda memory: memory.record_copy("backup", "/elsewhere"),
     "erase": lambda memory: memory.erase(episode("e0").subject),
 }
 

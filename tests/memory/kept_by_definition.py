@@ -355,7 +355,7 @@ class Twins:
     def _lift(self, at):
         if self.model.held:
             one = self.model.held[at % len(self.model.held)]
-            self.next().lift(one.id)
+            self.next().release(one.id)
             one.lifted = True
 
     def _prune(self, steps):

@@ -47,23 +47,23 @@ def test_a_source_is_weighed_and_its_own_weights_come_back(memory):
     memory.feedback("e0", 2.0, 1, "human", author="ada")
     before = rewards(memory)
     assert before == {("e0", 0): 1.5, ("e0", 1): 2.75, ("e1", 0): 1.0, ("e1", 1): 1.0}
-    assert memory.weigh("judge", 2.0) == 2
+    assert memory.reweight_source("judge", 2.0) == 2
     assert rewards(memory) == {**before, ("e0", 0): 2.0, ("e0", 1): 2.5}
-    assert memory.weigh("judge", 2.0) == 0  # the same factor changes nothing
-    assert memory.weigh("judge", 0.0) == 2
+    assert memory.reweight_source("judge", 2.0) == 0  # the same factor changes nothing
+    assert memory.reweight_source("judge", 0.0) == 2
     assert rewards(memory) == {**before, ("e0", 0): 1.0, ("e0", 1): 3.0}
-    assert memory.weigh("judge", 0.5) == 2  # of what was said, not of the factor before
+    assert memory.reweight_source("judge", 0.5) == 2  # of what was said, not of the factor before
     assert rewards(memory) == {**before, ("e0", 0): 1.25, ("e0", 1): 2.875}
     assert memory.sources()["judge"].factors == (0.5,)
-    memory.weigh("judge", 1.0)
+    memory.reweight_source("judge", 1.0)
     assert rewards(memory) == before
     assert [e.weight for e in memory.events() if e.source == "judge" and e.revoked_at is None] == [0.5, 0.25]
 
 
 def test_every_weighing_is_recorded(memory):
     first = memory.feedback("e0", 1.0, 0, "judge", author="tiny", weight=0.5)
-    memory.weigh("judge", 0.5)
-    memory.weigh("judge", 3.0)
+    memory.reweight_source("judge", 0.5)
+    memory.reweight_source("judge", 3.0)
     events = memory.events("e0")
     assert [event.weight for event in events] == [0.5, 0.25, 1.5]
     assert [event.superseded_by for event in events] == [events[1].id, events[2].id, None]
@@ -74,10 +74,10 @@ def test_every_weighing_is_recorded(memory):
 
 def test_what_comes_later_has_its_own_weight_until_it_is_weighed(memory):
     memory.feedback("e0", 1.0, 0, "judge")
-    memory.weigh("judge", 0.5)
+    memory.reweight_source("judge", 0.5)
     memory.feedback("e1", 1.0, 0, "judge")
     assert memory.sources()["judge"].factors == (0.5, 1.0)
-    assert memory.weigh("judge", 0.5) == 1
+    assert memory.reweight_source("judge", 0.5) == 1
     assert memory.sources()["judge"].factors == (0.5,)
     memory.feedback("e0", -1.0, 0, "judge")  # judged again: supersedes the weighed word too
     assert rewards(memory)["e0", 0] == 0.0
@@ -95,9 +95,9 @@ def test_sources_are_told_with_what_they_add(memory):
 def test_a_quarantined_source_stays_silent_and_comes_back_weighed(memory):
     memory.feedback("e0", 1.0, 0, "judge")
     held = memory.quarantine(Selection(source="judge"), "a bad prompt")
-    assert memory.weigh("judge", 0.5) == 1
+    assert memory.reweight_source("judge", 0.5) == 1
     assert rewards(memory)["e0", 0] == 1.0
-    memory.lift(held)
+    memory.release(held)
     assert rewards(memory)["e0", 0] == 1.5
 
 
@@ -109,13 +109,13 @@ def test_for_a_window_it_was_said_when_it_was_first_said(memory, quarantine_firs
     selection = Selection(source="judge", **{window: just_after})
     if quarantine_first:
         held = memory.quarantine(selection, "a bad hour")
-        assert memory.weigh("judge", 0.5) == 1
+        assert memory.reweight_source("judge", 0.5) == 1
     else:
-        assert memory.weigh("judge", 0.5) == 1
+        assert memory.reweight_source("judge", 0.5) == 1
         held = memory.quarantine(selection, "a bad hour")
     assert memory.selected(selection) == (0, int(holds))
     assert rewards(memory)["e0", 0] == (1.0 if holds else 1.5)
-    memory.lift(held)
+    memory.release(held)
     assert rewards(memory)["e0", 0] == 1.5
 
 
@@ -125,8 +125,8 @@ def test_what_was_weighed_is_revoked_by_any_of_its_ids(memory, which, author):
     memory.feedback("e0", 1.0, 0, "judge", author=author, weight=0.5)
     memory.feedback("e0", 4.0, 0, "judge", author="other")
     memory.feedback("e0", 8.0, 1, "judge", author=author)
-    memory.weigh("judge", 0.5)
-    memory.weigh("judge", 2.0)
+    memory.reweight_source("judge", 0.5)
+    memory.reweight_source("judge", 2.0)
     events = [event for event in memory.events() if event.reward == 1.0]
     memory.revoke(events[which].id)
     assert rewards(memory)["e0", 0] == 1.0 + 8.0
@@ -135,15 +135,15 @@ def test_what_was_weighed_is_revoked_by_any_of_its_ids(memory, which, author):
     assert (weighed, last.superseded_by) == (events[:-1], None) and last.revoked_at is not None
     memory.revoke(events[0].id)  # twice changes nothing
     assert [event for event in memory.events() if event.reward == 1.0][-1] == last
-    assert memory.weigh("judge", 1.0) == 2  # it does not come back
+    assert memory.reweight_source("judge", 1.0) == 2  # it does not come back
     assert rewards(memory)["e0", 0] == 1.0 + 4.0
 
 
 def test_revoking_what_was_weighed_leaves_the_later_word(memory):
     first = memory.feedback("e0", 1.0, 0, "judge")
-    memory.weigh("judge", 0.5)
+    memory.reweight_source("judge", 0.5)
     memory.feedback("e0", 2.0, 0, "judge")
-    memory.weigh("judge", 0.5)
+    memory.reweight_source("judge", 0.5)
     memory.revoke(first)
     assert rewards(memory)["e0", 0] == 2.0
 
@@ -154,7 +154,7 @@ def test_a_clock_that_stands_still_or_goes_back_is_no_conflict(memory, monkeypat
     now = time.time()
     for number, factor in enumerate([0.5, 0.25, 0.5, 1.0, 0.5]):
         monkeypatch.setattr(time, "time", lambda at=now + number * step_s: at)
-        assert memory.weigh("judge", factor) == 1
+        assert memory.reweight_source("judge", factor) == 1
         assert rewards(memory)["e0", 0] == 1.0 + factor
     events = memory.events()
     assert [event.superseded_by for event in events] == [*(event.id for event in events[1:]), None]
@@ -165,7 +165,7 @@ def test_a_revoked_word_does_not_come_back_weighed_by_an_import(memory, tmp_path
     said = memory.feedback("e0", 1.0, 0, "judge")
     with Memory.open(tmp_path / "copy.db", gamma=GAMMA) as copy:
         copy.import_lines(memory.export())
-        copy.weigh("judge", 0.5)
+        copy.reweight_source("judge", 0.5)
         memory.revoke(said)
         assert memory.import_lines(copy.export()) == (0, 1)
     assert rewards(memory)["e0", 0] == 1.0
@@ -174,12 +174,12 @@ def test_a_revoked_word_does_not_come_back_weighed_by_an_import(memory, tmp_path
 
 def test_weighed_feedback_survives_export_and_merge(memory, tmp_path):
     memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
-    memory.weigh("judge", 0.5)
+    memory.reweight_source("judge", 0.5)
     with Memory.open(tmp_path / "copy.db", gamma=GAMMA) as copy:
         copy.import_lines(memory.export())
         assert copy.verify().hash == memory.verify().hash
         assert copy.sources() == memory.sources()
-        assert copy.weigh("judge", 1.0) == 1
+        assert copy.reweight_source("judge", 1.0) == 1
         assert rewards(copy)["e0", 0] == 1.5
 
 
@@ -211,9 +211,9 @@ def test_any_sequence_adds_up_by_the_definition(operations):
                 places = [key for key in said if key[1] == source]
                 if not places:
                     with pytest.raises(NotFoundError):
-                        memory.weigh(source, by)
+                        memory.reweight_source(source, by)
                     continue
-                assert memory.weigh(source, by) == sum(factor[key] != by for key in places)
+                assert memory.reweight_source(source, by) == sum(factor[key] != by for key in places)
                 factor |= dict.fromkeys(places, by)
         found = rewards(memory)
         for place in range(4):
@@ -236,7 +236,7 @@ def test_bad_weights_are_refused_and_nothing_changes(memory, arguments, error):
     memory.feedback("e0", 2.0, 0, "judge")
     before = memory.verify().hash
     with pytest.raises(error) as caught:
-        memory.weigh(*arguments)
+        memory.reweight_source(*arguments)
     assert caught.value.seen and caught.value.rule and caught.value.next_step
     assert memory.verify().hash == before
 

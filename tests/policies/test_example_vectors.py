@@ -147,7 +147,7 @@ def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(
     n_statements, found = asked(exclude_task="same")
     assert found == {"both", "e0", "e1", "e2"}
     assert n_statements <= most
-    memory.lift(memory.quarantines()[0].id)
+    memory.release(memory.quarantines()[0].id)
     assert "bad" in asked(exclude_task="same")[1]
 
 

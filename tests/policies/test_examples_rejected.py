@@ -125,9 +125,9 @@ class Erased:
     def __getattr__(self, name):
         return getattr(self._memory, name)
 
-    def step_credits(self, episode_ids, **options):
+    def step_feedback(self, episode_ids, **options):
         self._memory.erase("ann")
-        return self._memory.step_credits(episode_ids, **options)
+        return self._memory.step_feedback(episode_ids, **options)
 
 
 def test_what_is_erased_meanwhile_is_no_model(memory):
@@ -140,8 +140,8 @@ def test_what_is_erased_meanwhile_is_no_model(memory):
 class ErasedLater(Erased):
     """The same, when whole episodes are read."""
 
-    def step_credits(self, episode_ids, **options):
-        return self._memory.step_credits(episode_ids, **options)
+    def step_feedback(self, episode_ids, **options):
+        return self._memory.step_feedback(episode_ids, **options)
 
     def get(self, episode_id):
         self._memory.erase("ann")
@@ -215,16 +215,16 @@ def test_what_was_said_of_many_episodes_is_read_at_once_and_through_indexes(memo
     memory.feedback("other", -1.0, 0, source="a")
     statements, connection = [], memory._store.connection
     connection.set_trace_callback(statements.append)
-    said = memory.step_credits(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
+    said = memory.step_feedback(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
     connection.set_trace_callback(None)
     assert said == {"said": {1: [-0.5, 2.0]}, "other": {}, "silent": {}}
     asked = [sql for sql in statements if "FROM feedback" in sql or "FROM episode INDEXED" in sql]
     plans = [[row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")] for sql in asked]
     assert len(plans) == 2 and not [line for plan in plans for line in plan if "SCAN" in line]
     assert "feedback_by_visit (namespace_id=? AND visit=?)" in plans[1][0]
-    assert memory.step_credits(["other"]) == {"other": {0: [-1.0]}} and memory.step_credits([]) == {}
+    assert memory.step_feedback(["other"]) == {"other": {0: [-1.0]}} and memory.step_feedback([]) == {}
 
 
 def test_sources_to_be_left_out_are_a_collection(memory):
     with pytest.raises(InputError, match=r"but_sources = 'human': it is a collection .* Pass"):
-        memory.step_credits([], but_sources="human")
+        memory.step_feedback([], but_sources="human")

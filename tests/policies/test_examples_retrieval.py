@@ -78,7 +78,7 @@ def test_what_was_committed_since_or_elsewhere_is_found_and_what_was_taken_away_
         assert found.plan is None
         id_ = other.quarantine(Selection(subject="ann"), "to be looked at")
         assert examples.retrieve(query) == ()
-        other.lift(id_)
+        other.release(id_)
         assert len(examples.retrieve(query)) == 1
         other.erase("ann")
         assert examples.retrieve(query) == ()

@@ -180,7 +180,7 @@ def test_it_follows_what_is_set_aside_and_brought_back(memory):
     whole = ask()
     held = memory.quarantine(Selection(episode="y"), "a test")
     assert ask().n_steps == whole.n_steps - 2
-    memory.lift(held)
+    memory.release(held)
     assert ask().totals.tolist() == whole.totals.tolist()
 
 

@@ -18,7 +18,7 @@ from seasoned.cli.format.output import printable
 from seasoned.errors import InputError, SeasonedError
 from seasoned.lab.analysis.experiment_comparison import compare_reports
 from seasoned.lab.analysis.findings import Audited
-from seasoned.lab.report.phrases import WIDTH, plural
+from seasoned.lab.analysis.phrases import WIDTH, plural
 from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import Results, load_results, planned
 from seasoned.lab.runner.experiment import Experiment

@@ -9,7 +9,7 @@ from typing import Any
 from seasoned.errors import InputError, excerpt
 from seasoned.registry import suggest
 from seasoned.service.json_documents import build_from, check_fields
-from seasoned.types import FEEDBACK_KINDS, Feedback, Given, feedback_record
+from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_record
 
 __all__ = ["feedback_from", "given_document"]
 
@@ -36,7 +36,7 @@ def feedback_from(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
     return feedback, {name: body[name] for name in _TARGET if name in body}
 
 
-def given_document(given: Given) -> dict[str, Any]:
+def given_document(given: FeedbackRecord) -> dict[str, Any]:
     """Return feedback as it was kept, as JSON."""
     document = dataclasses.asdict(dataclasses.replace(given, feedback=None))  # type: ignore[arg-type]
     said = feedback_record(given.feedback)

@@ -15,7 +15,18 @@ from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, Rea
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.service.answer_form import MAX_CANDIDATES, Candidate, Reply
-from seasoned.types import Choice, Decision, Edit, Episode, Given, Note, OwnAnswer, Step, check_text, normalize_action
+from seasoned.types import (
+    Choice,
+    Decision,
+    Edit,
+    Episode,
+    FeedbackRecord,
+    Note,
+    OwnAnswer,
+    Step,
+    check_text,
+    normalize_action,
+)
 
 __all__ = ["Learned", "Question", "Questions", "Queue"]
 
@@ -107,7 +118,7 @@ class Queue:
 class Learned:
     """What an answer was kept as, and the policy over the candidates before it and after it."""
 
-    given: Given
+    given: FeedbackRecord
     before: Decision
     after: Decision
 
@@ -203,7 +214,7 @@ class Questions:
             found.append((question, len(said[question.target])))
         return Queue(tuple(found), len(waiting) - gone, len(notes))
 
-    def answers(self, question: Question) -> list[Given]:
+    def answers(self, question: Question) -> list[FeedbackRecord]:
         """Return the answers that stand, in the order in which they were given: of one author, the last."""
         return self._standing([question.target], question.target[0])
 
@@ -250,14 +261,14 @@ class Questions:
         """Return the notes that keep the questions, each question once."""
         return list({note.episode_id: note for note in self._memory.notes(kind=KIND)}.values())
 
-    def _standing(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[Given]:
+    def _standing(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[FeedbackRecord]:
         """Return the answers to questions about these moments that stand: of one author, the last.
 
         Answers of one kind supersede each other; an earlier one of another kind is taken back here, when the next look
         is taken: whoever gave the last one may have been killed before that.
         """
         wanted = set(targets)
-        latest: dict[tuple[object, ...], Given] = {}
+        latest: dict[tuple[object, ...], FeedbackRecord] = {}
         for given in self._memory.given(episode_id, kinds=_ANSWERS):  # in the order in which they were given
             if given.revoked_at is not None or (given.episode_id, given.step) not in wanted:
                 continue

@@ -19,7 +19,7 @@ __all__ = [
     "Correction",
     "Edit",
     "Feedback",
-    "Given",
+    "FeedbackRecord",
     "Outcome",
     "OwnAnswer",
     "Review",
@@ -369,7 +369,7 @@ class StepReward:
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FeedbackRecord:
     """Feedback as a memory keeps it; hashable, and equal however it was asked for.
 
     Args:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Beside", "Showing"]
+__all__ = ["Impression", "PeerComparison"]
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class PeerComparison:
     """A stored step's return beside those of the other steps at its distinct state, in reward units.
 
     Args:
@@ -23,17 +23,17 @@ class Beside:
 
 
 @dataclass(frozen=True, slots=True)
-class Showing:
+class Impression:
     """That a stored step was shown at another one.
 
     Args:
         example: which was asked for: it, or what is the same state and action, was shown.
         place: at which step.
         share: how much of what was shown there that is, in (0, 1].
-        beside: what that step earned.
+        peers: what that step earned, beside the others at its state.
     """
 
     example: tuple[str, int]
     place: tuple[str, int]
     share: float
-    beside: Beside
+    peers: PeerComparison

@@ -27,7 +27,7 @@ class Moment:
             episodes, of its first state and plan).
         tries: how often its action was taken at its distinct state, by anybody.
         mean_return: what that earned on average, in reward units.
-        credits: by source, what unrevoked feedback on its episode adds up to, in reward units; None if not asked for.
+        feedback_totals: the sum of unrevoked feedback on its episode, by source, in reward units; None if not asked.
 
     Example:
         >>> step = Experience("page:pay", "click(confirm)", 1.0, 1.0, "e1", 0, "checkout")
@@ -44,7 +44,7 @@ class Moment:
     retired: bool = False
     tries: int = 1
     mean_return: float | None = None
-    credits: Mapping[str, float] | None = None
+    feedback_totals: Mapping[str, float] | None = None
 
     @property
     def place(self) -> tuple[str, int]:

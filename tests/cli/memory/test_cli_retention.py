@@ -206,7 +206,7 @@ def test_quarantine_takes_the_start_of_an_id(path):
 def test_erase_says_what_would_go_and_then_it_is_gone(path, tmp_path):
     with Memory.open(path, namespace="other") as memory:
         memory.add(Episode("t", [Step("page", "go")], subject="customer-0"))
-    ask(path, lambda memory: memory.note_copy("export", "/exports/monday.jsonl"))
+    ask(path, lambda memory: memory.record_copy("export", "/exports/monday.jsonl"))
     before = content(path)
     dry = answer("erase", path, "--subject", "customer-0", "--dry-run", "-n", "shop")
     assert content(path) == before

@@ -25,7 +25,7 @@ def pair():
         a.add_many([episode("e1"), episode("e2")])
         said = a.feedback("e1", 1.0, 0)
         a.feedback("e1", 2.0, 0)
-        a.lift(a.quarantine(Selection(episode="e2"), "why"))
+        a.release(a.quarantine(Selection(episode="e2"), "why"))
         b.import_lines(a.export())
         assert diff(a, b).equal
         yield a, b, said
@@ -145,7 +145,7 @@ def act(memory, actions, said):
         elif kind == "quarantine":
             memory.import_lines([quarantined(number)])
         elif kind == "lift" and memory.quarantines():
-            memory.lift(memory.quarantines()[number % len(memory.quarantines())].id)
+            memory.release(memory.quarantines()[number % len(memory.quarantines())].id)
 
 
 def line(number):

@@ -230,7 +230,7 @@ LOOKS = {
     "feedback": lambda memory: memory.feedback("e", 1.0) and memory.search("page e", 1)[0].experience.reward == 1.0,
     "export": lambda memory: sum('"type":"episode"' in line for line in memory.export()) == 1,
     "selected": lambda memory: memory.selected(Selection(task="t")) == (1, 0),
-    "quarantine": lambda memory: memory.quarantine(Selection(episode="e"), "r") and memory.set_aside()[0] == {"e"},
+    "quarantine": lambda memory: memory.quarantine(Selection(episode="e"), "r") and memory.excluded_ids()[0] == {"e"},
     "prune": lambda memory: memory.prune(Budget(steps=0)).episodes == ("e",) and len(memory) == 0,
     "a dry run": lambda memory: memory.prune(Budget(steps=0), dry_run=True).episodes == ("e",),
     "another gamma": lambda memory: len(memory.search("page e", 10, gamma=0.25)) == 2,
@@ -277,15 +277,15 @@ def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noq
     assert later.episodes() == episodes
     assert later.verify().hash == at_once.verify().hash
     assert rows(later) == rows(at_once)
-    assert len(later.set_aside()[0]) > 50
+    assert len(later.excluded_ids()[0]) > 50
 
 
 def test_a_time_window_in_quarantine_covers_what_arrives_in_it(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         id_ = memory.quarantine(Selection(since=0.0), "everything since then")
         memory.add(episode("e"))
-        assert (found(memory), memory.set_aside()[0]) == (set(), {"e"})
-        memory.lift(id_)
+        assert (found(memory), memory.excluded_ids()[0]) == (set(), {"e"})
+        memory.release(id_)
         assert found(memory) == {"e"}
         memory.verify()
 

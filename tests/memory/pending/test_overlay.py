@@ -214,7 +214,7 @@ class Story:
     def _lift(self, which):
         if self.quarantines:
             with contextlib.suppress(NotFoundError):  # likewise, with the only episodes of its task
-                self.writer.lift(self.quarantines[which % len(self.quarantines)])
+                self.writer.release(self.quarantines[which % len(self.quarantines)])
 
     def _erase(self, which):
         if self.ids:

@@ -10,7 +10,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.core import jaccard
-from seasoned.types.impression import Beside
+from seasoned.types.impression import PeerComparison
 
 
 def told(path):
@@ -32,27 +32,27 @@ def told(path):
                 episode.note("reasoning", {"text": f"it is {number}"}, step=1)
             ask()
         other.feedback("e4", -9.0, source="human")
-        ask(with_credits=True)
+        ask(with_feedback_totals=True)
         ask(whole=True, exclude_task="buy a lamp 1")
         [plan] = other.notes(kind="plan", episode_id="e3")
         other.revoke(plan.id)
         ask()
         id_ = other.quarantine(Selection(episode="e3"), "a look at it")
         ask()
-        other.lift(id_)
+        other.release(id_)
         other.erase("s1")
         ask()
         answers.append(sorted(map(repr, memory.experiences([("e0", 1), ("e1", 0), ("e2", 9)]).values())))
         other.note("e0", "shown", {"examples": [["e2", 1]]}, step=0, id="n1")
         other.note("e3", "shown", {"examples": [["e2", 1], ["e0", 0]]}, id="n2")
-        answers.append(memory.showings([("e2", 1), ("e4", 0), ("e1", 0)], alike=True))
+        answers.append(memory.impressions([("e2", 1), ("e4", 0), ("e1", 0)], alike=True))
         other.feedback("e3", 8.0, step=0, source="tests")
-        answers.append(memory.showings(None, most=1))
+        answers.append(memory.impressions(None, most=1))
         other.revoke("n2")
-        answers.append(memory.showings([("e0", 0)]) + memory.showings([("e2", 1)], exclude_task="buy a lamp 0"))
-        answers.append(memory.beside([("e0", 0), ("e0", 1)], exclude_task="buy a lamp 1"))
-        answers.append(memory.alongside([("e0", 0)], most=2))
-        answers.append(memory.credits(["e3", "e1"]))
+        answers.append(memory.impressions([("e0", 0)]) + memory.impressions([("e2", 1)], exclude_task="buy a lamp 0"))
+        answers.append(memory.peer_comparisons([("e0", 0), ("e0", 1)], exclude_task="buy a lamp 1"))
+        answers.append(memory.peer_returns([("e0", 0)], most=2))
+        answers.append(memory.feedback_totals(["e3", "e1"]))
         return answers
 
 
@@ -63,7 +63,7 @@ def test_what_is_recalled_follows_every_commit(tmp_path):
     assert [len(moments) for moments, *_ in grown[:5]] == [2, 4, 5, 6, 7]
     assert [highest for _, highest, _ in grown[:5]] == [0.0, 1.0, 2.0, 3.0, 4.0]
     credited, whole, revoked, aside, erased, places, *shown, beside, alongside, credits_ = grown[5:]
-    assert sum("credits={'human': -9.0}" in text for text in credited[0]) == 2
+    assert sum("feedback_totals={'human': -9.0}" in text for text in credited[0]) == 2
     assert ["step=0" in text for text in whole[0]] == [True] * 3
     for moments, planned in ((credited[0], ("'e1'", "'e3'")), (revoked[0], ("'e1'",))):
         assert ["plan='open then pay'" in text for text in moments] == [
@@ -76,17 +76,17 @@ def test_what_is_recalled_follows_every_commit(tmp_path):
     assert len(places) == 1
     # Of the lists, all with one action and one state, what is alike counts: two steps showed one, or half of one.
     alike, late, left = shown
-    assert [(one.example, one.place, one.share, one.beside.n_others) for one in alike] == [
+    assert [(one.example, one.place, one.share, one.peers.n_others) for one in alike] == [
         (("e2", 1), ("e0", 0), 1.0, 3),
         (("e2", 1), ("e3", 0), 0.5, 3),
         (("e4", 0), ("e3", 0), 0.5, 3),
     ]
-    assert late[0].beside.return_ == alike[1].beside.return_ + 8.0
+    assert late[0].peers.return_ == alike[1].peers.return_ + 8.0
     assert [one.place for one in late] == [("e3", 0), ("e3", 0)]
     assert left == []
     # Returns of the lists: e0 0, e2 1, e3 1.5 + 8, e4 2 - 4.5, discounted by a half.
-    assert beside[("e0", 0)] == Beside(0.0, 2, pytest.approx((1.0 - 2.5) / 2))
-    assert beside[("e0", 1)] == Beside(0.0, 0, None)
+    assert beside[("e0", 0)] == PeerComparison(0.0, 2, pytest.approx((1.0 - 2.5) / 2))
+    assert beside[("e0", 1)] == PeerComparison(0.0, 0, None)
     assert alongside == {("e0", 0): [("e4", -2.5), ("e3", 9.5)]}
     assert credits_ == {"e3": {"tests": 8.0}}
 
@@ -188,7 +188,7 @@ def test_the_pool_is_of_the_most_similar_among_all_that_counts():
         for note in memory.notes(kind="plan")[::2]:
             memory.revoke(note.id)
         check()  # what fell since it was indexed
-        memory.lift(held[1])
+        memory.release(held[1])
         assert "e7" in {m.place[0] for m in memory.recall({"goal": memory.get("e7").task}, pool=60).moments}
 
 
@@ -223,10 +223,10 @@ def test_a_recall_reads_episodes_by_their_ids_and_numbers():
         memory.recall(query)
         connection, statements = memory._store.connection, []
         connection.set_trace_callback(statements.append)
-        memory.recall(query, with_credits=True)
+        memory.recall(query, with_feedback_totals=True)
         memory.experiences(places)
-        memory.showings([("e2", 0)], alike=True)
-        memory.beside(places)
+        memory.impressions([("e2", 0)], alike=True)
+        memory.peer_comparisons(places)
         memory.evidence("page cart", k=3, unit="states", threshold=0.5, shown_steps=places)
         connection.set_trace_callback(None)
         plans = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from seasoned import Episode, Memory, Selection, Step
-from seasoned.types.impression import Beside, Showing
+from seasoned.types.impression import Impression, PeerComparison
 
 CHANGES = ["add", "shown", "shown", "feedback", "revoke note", "revoke event", "aside", "lift", "erase"]
 PAGES = ["page cart", "page list", "page cart total", "page form", "page pay now"]
@@ -44,7 +44,7 @@ def change(memory, rng, kind, number):
         which = rng.choice([Selection(episode=rng.choice(names)), Selection(source="ann"), Selection(source="agent")])
         memory.quarantine(which, "a look at it")
     elif kind == "lift" and held:
-        memory.lift(rng.choice(held))
+        memory.release(rng.choice(held))
     elif kind == "erase" and len(names) > 4:
         memory.erase(f"s{rng.choice(names)[1:]}")
     else:
@@ -55,24 +55,24 @@ def answers(memory):
     """All that prompts ask of a memory."""
     names = [f"e{number}" for number in range(26)]
     places = [(name, step) for name in names for step in range(3)]
-    found = memory.recall({"goal": "task 1", "observation": "page cart"}, pool=6, with_credits=True)
+    found = memory.recall({"goal": "task 1", "observation": "page cart"}, pool=6, with_feedback_totals=True)
     return (
         sorted(map(repr, found.moments)),
         found.highest,
         memory.median_return(),
         memory.recall({"goal": "task 9"}, pool=6).moments,
         [
-            memory.showings(places, alike=alike, exclude_task=about, most=most)
+            memory.impressions(places, alike=alike, exclude_task=about, most=most)
             for alike in (False, True)
             for about, most in ((None, None), ("task 1", None), (None, 2))
         ],
-        sorted(memory.showings(None), key=repr),
-        memory.beside(places),
-        memory.beside(places, exclude_task="task 0"),
-        memory.alongside(places, most=2),
-        memory.alongside(places, exclude_task="task 2"),
-        memory.credits(names),
-        memory.step_credits(names, but_sources=["tests"]),
+        sorted(memory.impressions(None), key=repr),
+        memory.peer_comparisons(places),
+        memory.peer_comparisons(places, exclude_task="task 0"),
+        memory.peer_returns(places, most=2),
+        memory.peer_returns(places, exclude_task="task 2"),
+        memory.feedback_totals(names),
+        memory.step_feedback(names, but_sources=["tests"]),
         memory.experiences(places),
     )
 
@@ -107,7 +107,7 @@ def test_showings_and_credits_are_what_notes_and_events_say():
                 rewards[place] = rewards.get(place, 0.0) + one.reward
                 said = by_source[one.episode_id]
                 said[one.source] = said.get(one.source, 0.0) + one.reward
-        assert memory.credits(by_source) == by_source
+        assert memory.feedback_totals(by_source) == by_source
 
         returns, state_of, told = {}, {}, {}
         for one in (each for each in memory.episodes() if each.ending != "aborted"):
@@ -120,9 +120,9 @@ def test_showings_and_credits_are_what_notes_and_events_say():
         beside = {}
         for place, state in state_of.items():
             others = [returns[one] for one in state_of if state_of[one] == state and one != place]
-            beside[place] = Beside(returns[place], len(others), sum(others) / len(others) if others else None)
+            beside[place] = PeerComparison(returns[place], len(others), sum(others) / len(others) if others else None)
         expected = [
-            Showing(example, place, 1 / len(told[place]), beside[place])
+            Impression(example, place, 1 / len(told[place]), beside[place])
             for example in returns
             for place in told
             if place in beside and example in told[place]
@@ -132,7 +132,7 @@ def test_showings_and_credits_are_what_notes_and_events_say():
             place: number for number, place in enumerate(sorted(returns, key=lambda one: (int(one[0][1:]), one[1])))
         }
         for most in (2, 100):
-            assert memory.alongside(list(returns), most=most) == {
+            assert memory.peer_returns(list(returns), most=most) == {
                 place: [(one[0], returns[one]) for one in latest if one != place]
                 for place in returns
                 for latest in [
@@ -141,7 +141,7 @@ def test_showings_and_credits_are_what_notes_and_events_say():
                     ]
                 ]
             }
-        assert sorted(memory.showings(list(returns)), key=repr) == sorted(expected, key=repr)
+        assert sorted(memory.impressions(list(returns)), key=repr) == sorted(expected, key=repr)
 
 
 def asked(memory, call):
@@ -162,8 +162,8 @@ def test_more_states_and_episodes_take_no_more_statements():
         names = [f"e{number}" for number in range(12)]
         for some in (
             lambda n: memory.recall({"observation": "page 1"}, pool=n),
-            lambda n: memory.alongside([(name, 0) for name in names[:n]]),
-            lambda n: memory.credits(names[:n]),
+            lambda n: memory.peer_returns([(name, 0) for name in names[:n]]),
+            lambda n: memory.feedback_totals(names[:n]),
         ):
             assert asked(memory, lambda some=some: some(12)) == asked(memory, lambda some=some: some(2))
 
@@ -171,7 +171,7 @@ def test_more_states_and_episodes_take_no_more_statements():
 def test_where_nobody_gave_feedback_none_is_looked_for():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page", "go", 1.0)], "e1"))
-        before = asked(memory, lambda: memory.step_credits(["e1"]))
+        before = asked(memory, lambda: memory.step_feedback(["e1"]))
         memory.feedback("e1", -1.0, source="ann")
-        assert asked(memory, lambda: memory.step_credits(["e1"])) == before + 1
-        assert memory.step_credits(["e1"]) == {"e1": {0: [-1.0]}}
+        assert asked(memory, lambda: memory.step_feedback(["e1"])) == before + 1
+        assert memory.step_feedback(["e1"]) == {"e1": {0: [-1.0]}}

@@ -67,14 +67,14 @@ def plant(memory, *, note=None):
         for n in range(3)
     )
     if note is not None:
-        memory.note_copy("export", note)
+        memory.record_copy("export", note)
     memory.feedback(planted("episode-0"), -1.0, source=planted("source"), author="ann")
     memory.feedback("o0", 3.0, 0, author=SUBJECT)
     memory.feedback("o0", 5.0, 0, author=SUBJECT)  # supersedes
     memory.feedback("o1", 8.0, 0, author="ann")
     for selection in ({"subject": SUBJECT}, {"episode": planted("episode-1")}, {"task": planted("task"), "since": 5.0}):
         memory.quarantine(Selection(**selection), planted("reason"))
-    memory.lift(memory.quarantine(Selection(subject=SUBJECT), planted("lifted")))
+    memory.release(memory.quarantine(Selection(subject=SUBJECT), planted("lifted")))
 
 
 def files(path):
@@ -188,11 +188,11 @@ def test_every_copy_that_was_noted_is_listed(tmp_path):
     """Those of before, too: no clock says for certain what was there when."""
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(Episode("t", [Step("page", "go")], "o"))
-        memory.note_copy("backup", "/backups/before")
+        memory.record_copy("backup", "/backups/before")
         memory.add(Episode("t", [Step("page", "go")], subject="bob"))
-        memory.note_copy("export", "/exports/with bob")
+        memory.record_copy("export", "/exports/with bob")
         with pytest.raises(InputError):
-            memory.note_copy("export", " ")
+            memory.record_copy("export", " ")
         listed = [("backup", "/backups/before"), ("export", "/exports/with bob")]
         assert [(c.kind, c.path) for c in memory.copies()] == listed
         assert [(c.kind, c.path) for c in memory.erase("bob").copies] == listed

@@ -310,11 +310,11 @@ def test_one_quarantine_goes_and_another_ends_between_two_questions(tmp_path):
     with Memory.open(tmp_path / "m.db") as memory:
         id_ = memory.add(Episode("t", [Step("cart", "pay", 1.0)]))
         memory.feedback(id_, 5.0, 0, "judge")
-        memory.lift(memory.quarantine(Selection(subject="ann"), "about ann"))
+        memory.release(memory.quarantine(Selection(subject="ann"), "about ann"))
         held = memory.quarantine(Selection(source="judge"), "a bad judge")
         assert by_cart(memory) == pytest.approx([1.0])
         memory.erase("ann")
-        memory.lift(held)
+        memory.release(held)
         assert by_cart(memory) == pytest.approx([6.0])
 
 

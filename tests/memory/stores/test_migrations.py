@@ -133,7 +133,7 @@ def test_everything_works_on_a_migrated_store(tmp_path):
         held = other.quarantine(Selection(since=0.0), "a look at everything")
         assert memory.search("shop hub 1") == []
         memory.verify()
-        memory.lift(held)
+        memory.release(held)
         assert [n for n in memory.search("shop hub 1", 100, 0.2) if n.experience.episode_id != id_] == before
         memory.verify()
         assert id_ in memory.erase("customer 1").episodes

@@ -88,7 +88,7 @@ def test_bad_input_on_a_server(forked, tmp_path):
     promote(forked, None, force="a test", journal=tmp_path / "j")  # quarantines and revoked feedback are carried
     with Memory.open(forked.live, namespace="shop") as memory:
         assert memory.search("cart") == []
-        memory.lift(memory.quarantines()[-1].id)
+        memory.release(memory.quarantines()[-1].id)
     with pytest.raises(StoreError, match="nor as it found it"):
         roll_back(forked.live, namespace="shop", journal=tmp_path / "j")
 

@@ -63,7 +63,7 @@ def full(tmp_path):
             memory.feedback(str(n), float(n), author="ann")
         memory.revoke(memory.feedback("4", 9.0))
         memory.quarantine(Selection(episode="5"), "a bad day")
-        memory.lift(memory.quarantine(Selection(source="judge"), "a bad judge"))
+        memory.release(memory.quarantine(Selection(source="judge"), "a bad judge"))
     return fill(path, ["x"], "other", encoder=TokenEncoder(ngram=2))
 
 
@@ -151,13 +151,13 @@ def test_what_one_store_revoked_and_the_other_weighed_is_revoked(tmp_path, weigh
     with Memory.open(a) as memory:
         said = memory.feedback("e", 8.0, 0, "judge")
         if weighed_before:
-            memory.weigh("judge", 0.75)
+            memory.reweight_source("judge", 0.75)
     merge(b, a)
     with Memory.open(a) as memory:
-        memory.weigh("judge", 0.5)
+        memory.reweight_source("judge", 0.5)
     with Memory.open(b) as memory:
         if weigh_there:
-            memory.weigh("judge", 0.25)
+            memory.reweight_source("judge", 0.25)
         memory.revoke(said)
     copies = tmp_path / "a then b.db", tmp_path / "b then a.db"
     merge(copies[0], a, b)
@@ -181,16 +181,16 @@ def test_of_two_weighings_in_two_stores_the_later_one_stands_also_in_one_tick(tm
     monkeypatch.setattr(time, "time", lambda: now)
     for path, factor in ((a, 0.5), (b, 0.25)):
         with Memory.open(path) as memory:
-            memory.weigh("judge", factor)
+            memory.reweight_source("judge", factor)
     merge(a, b)  # neither is later: either stands, the same one in both
     merge(b, a)
     monkeypatch.setattr(time, "time", lambda: now + 1.0)
     with Memory.open(a) as memory, Memory.open(b) as other:
         assert {event.id: event for event in memory.events()} == {event.id: event for event in other.events()}
-        memory.weigh("judge", 2.0)
+        memory.reweight_source("judge", 2.0)
     monkeypatch.setattr(time, "time", lambda: now + 2.0)
     with Memory.open(b) as memory:
-        memory.weigh("judge", 3.0)
+        memory.reweight_source("judge", 3.0)
     merge(b, a)
     merge(a, b)
     for path in (a, b):
@@ -237,11 +237,11 @@ def act(path, who, actions):
             elif kind == "revoke" and said:
                 memory.revoke(said[number % len(said)].id)
             elif kind == "weigh" and any(e.source == source and e.revoked_at is None for e in said):
-                memory.weigh(source, 0.5 * number)
+                memory.reweight_source(source, 0.5 * number)
             elif kind == "quarantine":
                 memory.quarantine(Selection(source=source) if number % 2 else Selection(task="shop"), "why not")
             elif kind == "lift" and memory.quarantines():
-                memory.lift(memory.quarantines()[number % len(memory.quarantines())].id)
+                memory.release(memory.quarantines()[number % len(memory.quarantines())].id)
 
 
 @settings(max_examples=12, deadline=None, derandomize=True)

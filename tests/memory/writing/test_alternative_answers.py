@@ -51,7 +51,7 @@ def test_answers_taken_back_and_revised_leave_nothing_behind_that_others_pay_for
     last = memory.given()[-2]
     assert memory.quarantines() == []
     assert (found(memory), len(last.episode_ids)) == ({SHOWN, "A", "B", "C"}, 3)
-    assert memory.set_aside()[0] == {id_ for one in memory.given() if one != last for id_ in one.episode_ids}
+    assert memory.excluded_ids()[0] == {id_ for one in memory.given() if one != last for id_ in one.episode_ids}
     memory.verify()
 
 
@@ -82,7 +82,7 @@ def test_the_answers_of_a_source_in_quarantine_are_silent_until_it_is_lifted(mem
     second = memory.give(OwnAnswer("format c:"), task="support", state=STATE, source="mallory", id="later")
     thumb = memory.give(Thumbs(True), episode_id="talk", source="mallory")
     assert found(memory) == {SHOWN, "A", "B"}
-    assert memory.set_aside() == (
+    assert memory.excluded_ids() == (
         {*first.episode_ids, *second.episode_ids},
         {event.event_id for one in (first, second, thumb) for event in one.rewards},
     )
@@ -91,10 +91,10 @@ def test_the_answers_of_a_source_in_quarantine_are_silent_until_it_is_lifted(mem
     with Memory.open(":memory:") as other:
         other.import_lines(memory.export())
         assert (other.verify().hash, found(other)) == (whole.hash, {SHOWN, "A", "B"})
-    memory.lift(held)
+    memory.release(held)
     assert found(memory) == {SHOWN, "A", "B", "rm -rf /", "format c:"}
     memory.revoke("later")
-    memory.lift(memory.quarantine(Selection(source="mallory"), "again"))
+    memory.release(memory.quarantine(Selection(source="mallory"), "again"))
     assert found(memory) == {SHOWN, "A", "B", "rm -rf /"}
     assert len(memory.notes(kind="remark")) == 1
     memory.verify()
@@ -128,7 +128,7 @@ def test_a_store_in_which_quarantines_held_answers_is_read_as_before(memory):
     memory.revoke(given.id)
     assert found(memory) == {SHOWN}
     for id_ in held:
-        memory.lift(id_)
+        memory.release(id_)
     assert found(memory) == {SHOWN}  # it stays taken back
     memory.verify()
 
@@ -148,7 +148,7 @@ def test_those_of_standing_feedback_count_and_no_others(memory, seed):
         elif act == "quarantine" and who not in active:
             active[who] = memory.quarantine(Selection(source=who), "why")
         elif act == "lift" and who in active:
-            memory.lift(active.pop(who))
+            memory.release(active.pop(who))
     expected = {
         id_ for one in memory.given() if one.revoked_at is None and one.source not in active for id_ in one.episode_ids
     }

@@ -162,7 +162,7 @@ def test_a_quarantine_hides_the_notes_of_what_it_holds(memory):
     memory.add(two_steps("e3", model="e1"))  # one that comes later, and waits
     memory.note("e3", "plan", {"text": "e3"})
     assert [note.body["text"] for note in memory.notes()] == ["e2"]
-    memory.lift(held)
+    memory.release(held)
     assert len(memory.notes()) == 3
 
 

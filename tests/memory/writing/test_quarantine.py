@@ -115,7 +115,7 @@ def test_what_is_selected_is_hidden_and_comes_back_to_the_last_bit(tmp_path, giv
             "the page was down",
             None,
         )
-        other.lift(id_)
+        other.release(id_)
         for handle in (memory, other):
             assert answers(handle) == before
             handle.verify()
@@ -132,7 +132,7 @@ def test_a_source_falls_silent_and_speaks_again(tmp_path):
         assert rewards == {"e0": 8.0, "e1": 0.25, "e2": 0.5, "e3": 0.75, "e4": 1.0, "e5": 1.25}
         memory.verify()
         memory.revoke(memory.events("e2")[0].id)
-        other.lift(id_)
+        other.release(id_)
         assert answers(memory)[:-1] == before[:-1]
         memory.verify()
 
@@ -144,11 +144,11 @@ def test_what_comes_later_is_hidden_too_until_all_that_hold_it_are_lifted():
         memory.add(Episode("task 7", [Step(CART, "new action", 5.0)], "late", model="model 7"))
         assert "late" not in found(memory)
         assert memory.get("late").task == "task 7"
-        memory.lift(of_model)
+        memory.release(of_model)
         assert "late" not in found(memory)
         memory.verify()
-        memory.lift(of_task)
-        memory.lift(of_task)
+        memory.release(of_task)
+        memory.release(of_task)
         assert "late" in found(memory)
         memory.verify()
 
@@ -156,14 +156,14 @@ def test_what_comes_later_is_hidden_too_until_all_that_hold_it_are_lifted():
 def test_an_aborted_episode_stays_hidden_when_its_quarantine_is_lifted():
     with stocked(Memory.open(":memory:")) as memory:
         memory.add(Episode("task 0", [Step(CART, "pay", 1.0)], "broken", ending="aborted"))
-        memory.lift(memory.quarantine(Selection(task="task 0"), "a look at it"))
+        memory.release(memory.quarantine(Selection(task="task 0"), "a look at it"))
         assert "broken" not in found(memory)
         memory.verify()
 
 
 def test_a_quarantine_travels_with_the_export():
     with stocked(Memory.open(":memory:")) as memory, Memory.open(":memory:") as fresh:
-        memory.lift(memory.quarantine(Selection(arm="holdout"), "first"))
+        memory.release(memory.quarantine(Selection(arm="holdout"), "first"))
         memory.quarantine(Selection(subject="customer 0"), "second")
         lines = list(memory.export())
         fresh.import_lines(lines)
@@ -206,9 +206,9 @@ def test_what_is_refused_changes_nothing(tmp_path):
             memory.quarantine(Selection(episode="e9"), "typing")
         for id_ in ("nope", "e0"):
             with pytest.raises(NotFoundError):
-                memory.lift(id_)
+                memory.release(id_)
         with pytest.raises(InputError):
-            memory.lift("")
+            memory.release("")
         with Memory.open(path, read_only=True) as reader:
             with pytest.raises(ReadOnlyStoreError):
                 reader.quarantine(Selection(task="task 0"), "no right to")
@@ -224,7 +224,7 @@ def test_one_namespace_is_set_aside_and_the_other_is_not(tmp_path):
         id_ = one.quarantine(Selection(since=0.0), "everything")
         assert (found(one), answers(two), two.quarantines()) == (set(), before, [])
         with pytest.raises(NotFoundError):
-            two.lift(id_)
+            two.release(id_)
         one.verify(), two.verify()
 
 

@@ -15,7 +15,7 @@ from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
 from seasoned.memory.maintenance.diff import diff
 from seasoned.memory.transfer.merge import merge
-from seasoned.types import Choice, Correction, Edit, Given, Outcome, OwnAnswer, Review, Score, Thumbs
+from seasoned.types import Choice, Correction, Edit, FeedbackRecord, Outcome, OwnAnswer, Review, Score, Thumbs
 
 STATE, SHOWN = "where is my order?", "It is lost."
 TALK = Episode("support", [Step(STATE, SHOWN), Step("thanks", "bye", 0.25)], "talk", subject="customer-17")
@@ -76,7 +76,7 @@ def test_each_kind_is_worth_what_it_says(memory):
         assert {event.kind for event in memory.events() if event.revoked_at is None} <= {feedback.kind}
         memory.revoke(given.id)
         assert rewards(memory) == {SHOWN: 0.0}, feedback  # what it made is not found any more
-        assert memory.set_aside()[0] >= set(given.episode_ids)
+        assert memory.excluded_ids()[0] >= set(given.episode_ids)
         assert memory.quarantines() == []
     whole = memory.verify()
     assert whole.notes == len(WORTH) == len(memory.given())
@@ -179,7 +179,7 @@ def test_the_same_id_is_said_once(memory):
 def test_weighing_and_quarantine_reach_it(memory):
     given = memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", step=0, source="crowd")
     memory.give(Thumbs(True), episode_id="talk", step=0, source="staff")
-    memory.weigh("crowd", 0.5)
+    memory.reweight_source("crowd", 0.5)
     assert rewards(memory) == {SHOWN: 0.5, "A": 0.5}
     assert memory.given()[0] == given  # what was said is as it was
     held = [
@@ -189,7 +189,7 @@ def test_weighing_and_quarantine_reach_it(memory):
     assert rewards(memory) == {SHOWN: 1.0}
     assert [note.source for note in memory.notes()] == ["staff"]
     for id_ in held:
-        memory.lift(id_)
+        memory.release(id_)
     memory.revoke(given.id)
     assert rewards(memory) == {SHOWN: 1.0}
     memory.verify()
@@ -326,7 +326,7 @@ def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
         with Memory.open(where, namespace=name) as memory:
             assert rewards(memory) == {SHOWN: -1.0, "late": 1.0, "late own": 1.0}
             assert [one.revoked_at is None for one in memory.given()] == [False, False, True, True]
-            assert memory.set_aside()[0] == {id_ for one in memory.given()[:2] for id_ in one.episode_ids}
+            assert memory.excluded_ids()[0] == {id_ for one in memory.given()[:2] for id_ in one.episode_ids}
             assert memory.quarantines() == []
             memory.verify()
             hashes = memory.given()
@@ -342,5 +342,5 @@ def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
 
 def test_a_given_is_hashable_and_whole(memory):
     given = memory.give(Choice([SHOWN, "A"], 1), episode_id="talk", step=0)
-    assert isinstance(given, Given)
+    assert isinstance(given, FeedbackRecord)
     assert len({given, memory.given()[0], dataclasses.replace(given)}) == 1

@@ -63,7 +63,7 @@ def find_said(memory: Memory, id_or_prefix: str) -> str:
 
 def bare_rewards(memory: Memory, episode_id: str | None, *, quarantined: bool) -> list[Event]:
     """Return the rewards that were given as a number and stand, in the order in which they were given."""
-    episodes, events = (frozenset(), frozenset()) if quarantined else memory.set_aside()
+    episodes, events = (frozenset(), frozenset()) if quarantined else memory.excluded_ids()
     return [
         event
         for event in memory.events(episode_id)

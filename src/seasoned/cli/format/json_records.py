@@ -14,7 +14,7 @@ __all__ = ["decision_record", "episode_detail", "episode_summary", "neighbor_rec
 
 
 SetAside = tuple[frozenset[str], frozenset[str]]
-"""The ids of the episodes and of the events that a quarantine holds; see `Memory.set_aside`."""
+"""The ids of the episodes and of the events that a quarantine holds; see `Memory.excluded_ids`."""
 
 
 def _feedback(events: Sequence[Event], aside: SetAside, step: int | None = None) -> float:

@@ -66,6 +66,6 @@ def _note(path: str, namespace: str | None, target: str) -> None:
     """Note where the export lies, so that an erasure can name it."""
     try:
         with writing(path, namespace) as memory:
-            memory.note_copy("export", target)
+            memory.record_copy("export", target)
     except StoreError as error:
         click.echo(printable(f"not noted in the memory, so an erasure will not name {target}: {error}"), err=True)

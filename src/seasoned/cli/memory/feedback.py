@@ -25,7 +25,19 @@ from seasoned.cli.memory.common_options import (
 from seasoned.errors import InputError
 from seasoned.memory import Memory
 from seasoned.memory.values.events import Event, first_id
-from seasoned.types import Choice, Correction, Edit, Feedback, Given, Note, Outcome, OwnAnswer, Review, Score, Thumbs
+from seasoned.types import (
+    Choice,
+    Correction,
+    Edit,
+    Feedback,
+    FeedbackRecord,
+    Note,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    Thumbs,
+)
 
 __all__ = ["feedback", "notes", "revoke"]
 
@@ -147,7 +159,7 @@ def _counts(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _given_record(given: Given) -> dict[str, Any]:
+def _given_record(given: FeedbackRecord) -> dict[str, Any]:
     return {"kind": given.feedback.kind, **dataclasses.asdict(given)}
 
 

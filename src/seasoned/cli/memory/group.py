@@ -131,7 +131,7 @@ def list_(path: str, task: str | None, last: int | None, namespace: str | None, 
         said: defaultdict[str, list[Event]] = defaultdict(list)
         for event in memory.events():
             said[event.episode_id].append(event)
-        aside = memory.set_aside()
+        aside = memory.excluded_ids()
         found = [episode_summary(e, said[str(e.id)], aside) for e in memory.episodes(task=task, last=last)]
         return found if found or task is None or as_json else none_like(memory, "task", task)
 
@@ -170,7 +170,7 @@ def show(path: str, episode_id: str, namespace: str | None, as_json: bool) -> No
 
     def ask(memory: Memory) -> dict[str, Any]:
         episode = find_episode(memory, episode_id)
-        return episode_detail(episode, memory.events(episode.id), memory.set_aside())
+        return episode_detail(episode, memory.events(episode.id), memory.excluded_ids())
 
     found = reading(path, namespace, ask)
     if as_json:

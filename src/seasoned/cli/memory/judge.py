@@ -122,7 +122,7 @@ def _wanted(
     for event in memory.events():
         if event.source == source:
             spoken[event.episode_id].add(event.step)
-    aside, _ = memory.set_aside()
+    aside, _ = memory.excluded_ids()
     wanted: dict[str, Episode] = {}
     skipped: Counter[str] = Counter()
     for episode in named or memory.episodes():

@@ -257,7 +257,7 @@ def lift(path: str, quarantine_id: str, namespace: str | None, as_json: bool) ->
                 "Write more of it.",
             )
         full_id = meant[0] if meant else quarantine_id
-        memory.lift(full_id)
+        memory.release(full_id)
     if as_json:
         echo_json({"id": full_id})
     else:

@@ -53,7 +53,7 @@ def weigh(path: str, source: str, factor: float, namespace: str | None, as_json:
     says afterwards is not weighed until this is called again. To silence a source for good, quarantine it.
     """
     with writing(path, namespace) as memory:
-        n_events = memory.weigh(source, factor)
+        n_events = memory.reweight_source(source, factor)
     if as_json:
         echo_json({"source": source, "factor": factor, "events": n_events})
     else:

@@ -10,7 +10,7 @@ from seasoned.core.group_comparison import holm
 from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_comparison import paired_scores, sign_flip_p_value, verdict
 from seasoned.lab.analysis.measures import Estimate, estimate
-from seasoned.lab.report.phrases import WIDTH, bounds, mean_text, plural, wrapped
+from seasoned.lab.analysis.phrases import WIDTH, bounds, mean_text, plural, wrapped
 from seasoned.lab.results.run_results import Results
 
 __all__ = ["ArmChange", "ExperimentComparison", "compare_reports"]

@@ -81,7 +81,7 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         log.see(one)
     settings = JitRL.preset(policy, memory).settings
     gamma = memory.gamma if settings.gamma is None else settings.gamma
-    gone, silenced = memory.set_aside()
+    gone, silenced = memory.excluded_ids()
     stored = memory.episodes()
     aborted = sum(episode.ending == "aborted" for episode in stored)
     counted = {str(episode.id) for episode in episodes}

@@ -79,7 +79,7 @@ def counted_episodes(memory: Memory) -> list[Episode]:
     """
     if not isinstance(memory, Memory):
         raise InputError(f"memory = {excerpt(memory)}", "what is looked at is a memory", "Pass a seasoned.Memory.")
-    gone, silenced = memory.set_aside()
+    gone, silenced = memory.excluded_ids()
     said: defaultdict[tuple[str, int], list[float]] = defaultdict(list)
     for event in memory.events():
         if event.revoked_at is None and event.id not in silenced:

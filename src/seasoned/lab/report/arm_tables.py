@@ -7,8 +7,8 @@ from html import escape
 
 from seasoned.lab.analysis.arm_caveats import ArmNote
 from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, role
+from seasoned.lab.analysis.phrases import MARKS
 from seasoned.lab.report.html_parts import cell, heading, row_head, table
-from seasoned.lab.report.phrases import MARKS
 from seasoned.lab.results.unusable_answers import ASKS
 
 __all__ = ["arms", "task_tables"]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from html import escape
 
 from seasoned.lab.analysis.measures import Estimate
-from seasoned.lab.report.phrases import bounds, mean_text, number
+from seasoned.lab.analysis.phrases import bounds, mean_text, number
 
 __all__ = ["SECTIONS", "cell", "glyph", "heading", "row_head", "scale", "source", "table"]
 
@@ -106,7 +106,7 @@ def glyph(name: str, found: Estimate, low: float, high: float, kind: str) -> str
         name: of the arm, for those who hear the page.
         found: its gain.
         low, high: ends of the scale.
-        kind: of the verdict; see `seasoned.lab.report.phrases.badge`.
+        kind: of the verdict; see `seasoned.lab.analysis.phrases.badge`.
     """
 
     def x(value: float) -> str:

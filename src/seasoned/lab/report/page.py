@@ -10,9 +10,9 @@ from pathlib import Path
 
 from seasoned.lab.analysis.arm_comparison import Claim
 from seasoned.lab.analysis.findings import Findings, TaskFindings, role
+from seasoned.lab.analysis.phrases import badge, changed_sentence, mean_text, plural, sentence, worst_sentence
 from seasoned.lab.report.arm_tables import arms, task_tables
 from seasoned.lab.report.html_parts import SECTIONS, glyph, heading, scale, source
-from seasoned.lab.report.phrases import badge, changed_sentence, mean_text, plural, sentence, worst_sentence
 from seasoned.lab.report.sections import flips, provenance, splits, troubles, wins_table
 from seasoned.lab.report.style import STYLE
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, role
 from seasoned.lab.analysis.measures import Estimate
-from seasoned.lab.report.phrases import bounds, mean_text
+from seasoned.lab.analysis.phrases import bounds, mean_text
 from seasoned.registry import load_extra
 
 __all__ = ["draw_pictures"]

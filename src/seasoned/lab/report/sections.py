@@ -11,8 +11,8 @@ from typing import Any
 from seasoned.lab.analysis.arm_comparison import Win
 from seasoned.lab.analysis.arm_flips import FlipGroup
 from seasoned.lab.analysis.findings import Findings, role
+from seasoned.lab.analysis.phrases import bounds, mean_text, plural
 from seasoned.lab.report.html_parts import cell, heading, row_head, table
-from seasoned.lab.report.phrases import bounds, mean_text, plural
 from seasoned.lab.runner.sessions import early_end
 
 __all__ = ["flips", "provenance", "splits", "troubles", "wins_table"]

@@ -291,7 +291,7 @@ def _note(source: str | os.PathLike[str], path: str) -> bool:
             with store.snapshot():
                 ids = [entry.id for entry in list_entries(store).values()]
             for namespace_id in ids:
-                _Register(store, namespace_id).note_copy("backup", path)
+                _Register(store, namespace_id).record_copy("backup", path)
         return True
     except (ReadOnlyStoreError, StoreBusyError):
         return False

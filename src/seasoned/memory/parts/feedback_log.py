@@ -26,7 +26,7 @@ from seasoned.types import (
     JSON,
     Edit,
     Feedback,
-    Given,
+    FeedbackRecord,
     Note,
     check_finite,
     check_kind,
@@ -106,7 +106,7 @@ class Speaking(Exchange):
         `feedback` returned or that of any. Doing it again changes nothing.
 
         Args:
-            event_id: of the feedback (`Given.id`), the note or the event.
+            event_id: of the feedback (`FeedbackRecord.id`), the note or the event.
 
         Raises:
             NotFoundError: nothing has this id.
@@ -214,7 +214,7 @@ class Speaking(Exchange):
         state: str | None = None,
         subject: str | None = None,
         id: str | None = None,  # noqa: A002
-    ) -> Given:
+    ) -> FeedbackRecord:
         """Store what somebody said of an answer, with the rewards that follow from it, in one transaction.
 
         | feedback | the executed answer | each other answer |
@@ -281,7 +281,7 @@ class Speaking(Exchange):
         *,
         kinds: Collection[str] | None = None,
         id: str | None = None,  # noqa: A002
-    ) -> list[Given]:
+    ) -> list[FeedbackRecord]:
         """Return typed feedback in the order in which it was given, revoked one included. The cost is that of these.
 
         Args:
@@ -303,7 +303,7 @@ class Speaking(Exchange):
         wanted = tuple(FEEDBACK_KINDS) if kinds is None else tuple(dict.fromkeys(kinds))
         ids = None if id is None else [id]
 
-        def ask() -> list[Given]:
+        def ask() -> list[FeedbackRecord]:
             # Notes of other kinds are many and large: they are not read to be left out.
             by_kind = [None] if episode_id is not None or ids is not None else wanted
             found = [

@@ -9,7 +9,7 @@ from seasoned.memory.parts.feedback_log import Speaking
 from seasoned.memory.recall.engine import MAX_VISITS, Place, Recaller
 from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.types import Experience, check_text
-from seasoned.types.impression import Beside, Showing
+from seasoned.types.impression import Impression, PeerComparison
 from seasoned.types.recall import KEYS, Recall
 
 __all__ = ["Recalling"]
@@ -36,7 +36,7 @@ class Recalling(Speaking):
         whole: bool = False,
         gamma: float | None = None,
         exclude_task: str | None = None,
-        with_credits: bool = False,
+        with_feedback_totals: bool = False,
     ) -> Recall:
         """Return the moments that fit a query under several keys, each with its exact similarity under every one.
 
@@ -60,7 +60,7 @@ class Recalling(Speaking):
             whole: each episode is recalled by its first step.
             gamma: discount of the returns; None: the memory's own.
             exclude_task: nothing of episodes with this task.
-            with_credits: sum up feedback on each episode by its source.
+            with_feedback_totals: sum up feedback on each episode by its source.
 
         Raises:
             InputError: no key, an unknown one, a text that is blank, or a pool below 1.
@@ -86,7 +86,12 @@ class Recalling(Speaking):
         gamma = self.gamma if gamma is None else gamma
         return self._store.retrying(
             lambda: self._recaller.recall(
-                asked, pool=pool, whole=whole, gamma=gamma, exclude_task=about, with_credits=with_credits
+                asked,
+                pool=pool,
+                whole=whole,
+                gamma=gamma,
+                exclude_task=about,
+                with_feedback_totals=with_feedback_totals,
             )
         )
 
@@ -108,7 +113,7 @@ class Recalling(Speaking):
         gamma = self.gamma if gamma is None else gamma
         return self._store.retrying(lambda: self._recaller.experiences(places, gamma=gamma))
 
-    def showings(
+    def impressions(
         self,
         places: Collection[Place] | None,
         *,
@@ -116,7 +121,7 @@ class Recalling(Speaking):
         gamma: float | None = None,
         exclude_task: str | None = None,
         most: int | None = None,
-    ) -> list[Showing]:
+    ) -> list[Impression]:
         """Return at which steps some were shown, as notes of the kind "shown" that nobody took back say now.
 
         Such a note stands at a step, and names the `examples` (episode id and step each) that stood in its prompt; one
@@ -139,36 +144,36 @@ class Recalling(Speaking):
             ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
             ...     _ = memory.add(Episode("buy a bed", [Step("page:cart", "click(pay)", 0.0)], "e2"))
             ...     _ = memory.note("e2", "shown", {"examples": [["e1", 0]]}, step=0)
-            ...     [one] = memory.showings([("e1", 0)])
-            >>> one.place, one.share, one.beside
-            (('e2', 0), 1.0, Beside(return_=0.0, n_others=1, others_mean=1.0))
+            ...     [one] = memory.impressions([("e1", 0)])
+            >>> one.place, one.share, one.peers
+            (('e2', 0), 1.0, PeerComparison(return_=0.0, n_others=1, others_mean=1.0))
         """
         about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
 
-        def read() -> list[Showing]:
+        def read() -> list[Impression]:
             with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
                 shown = self._recaller.shown
                 wanted = shown.places if places is None else places
-                return shown.showings(view_id, wanted, alike=alike, task=about, most=most)
+                return shown.impressions(view_id, wanted, alike=alike, task=about, most=most)
 
         return self._store.retrying(read)
 
-    def beside(
+    def peer_comparisons(
         self, places: Collection[Place], *, gamma: float | None = None, exclude_task: str | None = None
-    ) -> dict[Place, Beside]:
+    ) -> dict[Place, PeerComparison]:
         """Return of stored steps their returns, beside those of all others at their distinct states.
 
         What is not stored, or set aside, is left out; so is, of the others, what happened in `exclude_task`.
         """
         about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
 
-        def read() -> dict[Place, Beside]:
+        def read() -> dict[Place, PeerComparison]:
             with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
-                return self._recaller.shown.beside(view_id, places, about)
+                return self._recaller.shown.peer_comparisons(view_id, places, about)
 
         return self._store.retrying(read)
 
-    def alongside(
+    def peer_returns(
         self,
         places: Collection[Place],
         *,
@@ -181,20 +186,20 @@ class Recalling(Speaking):
 
         def read() -> dict[Place, list[tuple[str, float]]]:
             with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
-                return self._recaller.shown.alongside(view_id, places, about, most)
+                return self._recaller.shown.peer_returns(view_id, places, about, most)
 
         return self._store.retrying(read)
 
-    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+    def feedback_totals(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
         """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
 
         def read() -> dict[str, dict[str, float]]:
             with self._recaller.numbering(self.gamma):
-                return self._recaller.credits.by_source(episode_ids)
+                return self._recaller.feedback_totals.by_source(episode_ids)
 
         return self._store.retrying(read)
 
-    def step_credits(
+    def step_feedback(
         self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
     ) -> dict[str, dict[int, list[float]]]:
         """Return by episode and step what each unrevoked feedback counts; what is not stored is left out.
@@ -214,7 +219,7 @@ class Recalling(Speaking):
             ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
             ...     _ = memory.feedback("e1", -1.0, source="ann", weight=0.5)
             ...     _ = memory.feedback("e1", 2.0, source="tests")
-            ...     memory.step_credits(["e1", "e2"]), memory.step_credits(["e1"], but_sources=["ann"])
+            ...     memory.step_feedback(["e1", "e2"]), memory.step_feedback(["e1"], but_sources=["ann"])
             ({'e1': {0: [-0.5, 2.0]}}, {'e1': {0: [2.0]}})
         """
         if isinstance(but_sources, str):
@@ -222,7 +227,7 @@ class Recalling(Speaking):
 
         def read() -> dict[str, dict[int, list[float]]]:
             with self._recaller.numbering(self.gamma):
-                return self._recaller.credits.by_step(episode_ids, but_sources)
+                return self._recaller.feedback_totals.by_step(episode_ids, but_sources)
 
         return self._store.retrying(read)
 

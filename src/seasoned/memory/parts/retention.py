@@ -123,7 +123,7 @@ class Keeper:
             ...     _ = memory.add(Episode("shop", [Step("cart", "pay", 1.0)], "e1"))
             ...     id_ = memory.quarantine(Selection(episode="e1"), "the shop was down")
             ...     hidden = len(memory.search("cart"))
-            ...     memory.lift(id_)
+            ...     memory.release(id_)
             ...     hidden, len(memory.search("cart"))
             (0, 1)
         """
@@ -142,7 +142,7 @@ class Keeper:
         self._write(change)
         return quarantine.id
 
-    def lift(self, quarantine_id: str) -> None:
+    def release(self, quarantine_id: str) -> None:
         """End a quarantine: what it held counts again, unless another one holds it. Lifting twice changes nothing.
 
         Raises:
@@ -150,13 +150,13 @@ class Keeper:
         """
         check_text("quarantine id", quarantine_id)
         at = time.time()
-        self._write(lambda: QuarantineWriter(self._store, self._id).lift(quarantine_id, at=at))
+        self._write(lambda: QuarantineWriter(self._store, self._id).release(quarantine_id, at=at))
 
     def quarantines(self) -> list[Quarantine]:
         """Return all quarantines in the order in which they were imposed, lifted ones included."""
         return self._read(lambda: [quarantine for _, quarantine in self._reader.quarantines()])
 
-    def set_aside(self) -> tuple[frozenset[str], frozenset[str]]:
+    def excluded_ids(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the ids of the episodes and of the feedback events that do not count now.
 
         A quarantine holds them; or an episode is an answer whose feedback was taken back or superseded.
@@ -351,7 +351,7 @@ class Keeper:
 
     # ------------------------------------------------------------------------------------------ copies
 
-    def note_copy(self, kind: str, path: str) -> None:
+    def record_copy(self, kind: str, path: str) -> None:
         """Note that an `export` or a `backup` was made, so that an erasure can name it."""
         check_text("path", path)
         at = time.time()

@@ -34,7 +34,7 @@ class Source:
 class Sources(Keeper):
     """Weighs the sources of one namespace's feedback."""
 
-    def weigh(self, source: str, factor: float) -> int:
+    def reweight_source(self, source: str, factor: float) -> int:
         """Let all that a source has said count `factor` times as much as when it was said; returns are derived again.
 
         Every standing event of the source is superseded by one of the same reward, whose weight is the first one's
@@ -63,7 +63,7 @@ class Sources(Keeper):
             >>> with Memory.open(":memory:") as memory:
             ...     episode_id = memory.add(Episode("shop", [Step("cart", "pay")]))
             ...     _ = memory.feedback(episode_id, 1.0, 0, "judge", weight=0.5)
-            ...     _ = memory.weigh("judge", 0.5)
+            ...     _ = memory.reweight_source("judge", 0.5)
             ...     memory.search("cart")[0].experience.reward
             0.25
         """

@@ -14,7 +14,7 @@ from seasoned.core import jaccard
 from seasoned.memory.reading.episode_ids import Numbered, Numbers
 from seasoned.memory.reading.latest_steps import latest_at
 from seasoned.memory.reading.reader import Reader
-from seasoned.memory.recall.feedback_totals import Credits
+from seasoned.memory.recall.feedback_totals import FeedbackTotals
 from seasoned.memory.recall.impressions import Shown
 from seasoned.memory.recall.note_index import Thoughts
 from seasoned.memory.recall.task_index import Goals
@@ -67,7 +67,7 @@ class Recaller:
         self._goals = Goals(store, namespace_id, self._features)
         self._thoughts = Thoughts(store, namespace_id, self._features)
         self._numbers = Numbers(store, namespace_id)
-        self.credits = Credits(store, namespace_id, self._numbers)
+        self.feedback_totals = FeedbackTotals(store, namespace_id, self._numbers)
         self.shown = Shown(store, namespace_id, self._thoughts, self._numbers)
         self._retired: dict[bool, set[tuple[int, int | str]]] = {}
         self._seen: Hashable = None
@@ -101,7 +101,7 @@ class Recaller:
         whole: bool,
         gamma: float,
         exclude_task: str | None,
-        with_credits: bool,
+        with_feedback_totals: bool,
     ) -> Recall:
         """Return moments that fit; see `Memory.recall`."""
         seen = texts.get("observation")
@@ -134,7 +134,7 @@ class Recaller:
             highest = self._store.execute(
                 "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?", (self._ns, view_id)
             ).fetchone()[0]
-            return Recall(self._with_credits(moments) if with_credits else moments, highest)
+            return Recall(self._with_credits(moments) if with_feedback_totals else moments, highest)
 
     def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> Alike:
         """Return visits to the distinct states most like what was asked, at most `pool` in all.
@@ -246,8 +246,8 @@ class Recaller:
 
     def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
         """Say of each moment's episode what came from whom."""
-        credited = self.credits.by_source({moment.experience.episode_id for moment in moments})
-        return tuple(replace(moment, credits=credited[moment.experience.episode_id]) for moment in moments)
+        credited = self.feedback_totals.by_source({moment.experience.episode_id for moment in moments})
+        return tuple(replace(moment, feedback_totals=credited[moment.experience.episode_id]) for moment in moments)
 
     def _retired_pairs(self, *, whole: bool) -> set[tuple[int, int | str]]:
         """Return which distinct states with which actions (of whole episodes: plans) are retired."""

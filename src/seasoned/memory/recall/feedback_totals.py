@@ -8,10 +8,10 @@ from seasoned.memory.reading.episode_ids import Numbers
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 
-__all__ = ["Credits"]
+__all__ = ["FeedbackTotals"]
 
 
-class Credits:
+class FeedbackTotals:
     """Reads the feedback of one namespace. Every method runs inside a snapshot, after `Numbers.follow`."""
 
     def __init__(self, store: Store, namespace_id: int, numbers: Numbers) -> None:
@@ -20,14 +20,14 @@ class Credits:
         self._numbers = numbers
 
     def by_source(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
-        """Return what came from whom; see `Memory.credits`."""
+        """Return what came from whom; see `Memory.feedback_totals`."""
         credited: dict[str, dict[str, float]] = {id_: {} for id_ in self._numbers.of(episode_ids)}
         for id_, _, source, counts in self._said(list(credited), ()):
             credited[id_][source] = credited[id_].get(source, 0.0) + counts
         return credited
 
     def by_step(self, episode_ids: Collection[str], but_sources: Collection[str]) -> dict[str, dict[int, list[float]]]:
-        """Return what was said of which step; see `Memory.step_credits`."""
+        """Return what was said of which step; see `Memory.step_feedback`."""
         credited: dict[str, dict[int, list[float]]] = {id_: {} for id_ in self._numbers.of(episode_ids)}
         for id_, step, _, counts in self._said(list(credited), but_sources):
             credited[id_].setdefault(step, []).append(counts)

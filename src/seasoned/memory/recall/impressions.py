@@ -16,7 +16,7 @@ from seasoned.memory.recall.note_index import Thoughts
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import Outside
-from seasoned.types.impression import Beside, Showing
+from seasoned.types.impression import Impression, PeerComparison
 
 __all__ = ["Shown"]
 
@@ -27,7 +27,7 @@ Place = tuple[str, int]
 Pair = tuple[int, int]
 """A distinct state and an action, by their numbers."""
 
-Followed = tuple[Beside, Collection[int]] | None
+Followed = tuple[PeerComparison, Collection[int]] | None
 """What a step earned, and the examples that notes that stand say were shown there; None where that does not count."""
 
 
@@ -148,20 +148,20 @@ class Shown:
 
     # ------------------------------------------------------------------------------------------ what followed
 
-    def showings(
+    def impressions(
         self, view_id: int, places: Collection[Place], *, alike: bool, task: str | None, most: int | None
-    ) -> list[Showing]:
-        """Return where steps were shown; see `Memory.showings`."""
+    ) -> list[Impression]:
+        """Return where steps were shown; see `Memory.impressions`."""
         self._follow()
         groups = self._groups(list(dict.fromkeys(places)), alike=alike)
         steps = {of: self._latest(of, task, most) for of in set(groups.values())}
         followed = self._followed_at(view_id, set(chain.from_iterable(steps.values())), task)
-        found: list[Showing] = []
+        found: list[Impression] = []
         for asked, of in groups.items():
             for visit in steps[of]:
                 step = followed[visit]
                 if step is not None and (told := of.intersection(step[1])):
-                    found.append(Showing(asked, self._place_of[visit], len(told) / len(step[1]), step[0]))
+                    found.append(Impression(asked, self._place_of[visit], len(told) / len(step[1]), step[0]))
         return found
 
     def _groups(self, asked: Sequence[Place], *, alike: bool) -> dict[Place, frozenset[int]]:
@@ -204,12 +204,14 @@ class Shown:
         standing = [examples for id_, examples in self._notes_at[visit] if id_ not in fallen]
         return standing[0] if len(standing) == 1 else dict.fromkeys(chain.from_iterable(standing))
 
-    def beside(self, view_id: int, places: Collection[Place], task: str | None) -> dict[Place, Beside]:
-        """Return steps' returns beside those of others at their distinct states; see `Memory.beside`."""
+    def peer_comparisons(
+        self, view_id: int, places: Collection[Place], task: str | None
+    ) -> dict[Place, PeerComparison]:
+        """Return steps' returns beside those of others at their distinct states; see `Memory.peer_comparisons`."""
         at = self._numbers.visits(places)
         return {at[visit]: found for visit, found in self._beside(view_id, at, task).items()}
 
-    def _beside(self, view_id: int, visits: Collection[int], task: str | None) -> dict[int, Beside]:
+    def _beside(self, view_id: int, visits: Collection[int], task: str | None) -> dict[int, PeerComparison]:
         set_of = self._sets(visits)
         returns = self._store.execute_in(
             "SELECT visit, return_ FROM value WHERE namespace_id = ? AND view_id = ? AND visit IN {values}",
@@ -227,13 +229,13 @@ class Shown:
         for visit, return_ in returns:
             set_id = set_of[visit]
             n = counts[set_id] - 1
-            found[visit] = Beside(return_, n, (totals[set_id] - return_) / n if n > 0 else None)
+            found[visit] = PeerComparison(return_, n, (totals[set_id] - return_) / n if n > 0 else None)
         return found
 
-    def alongside(
+    def peer_returns(
         self, view_id: int, places: Collection[Place], task: str | None, most: int
     ) -> dict[Place, list[tuple[str, float]]]:
-        """Return the latest other steps at the distinct states of some; see `Memory.alongside`."""
+        """Return the latest other steps at the distinct states of some; see `Memory.peer_returns`."""
         at = self._numbers.visits(places)
         sets = self._sets(at)
         set_of = {visit: sets[visit] for visit in at if visit in sets}

@@ -167,7 +167,7 @@ class Absorber:
         """Let a quarantine end when either store says that it ended, and at the earlier time."""
         if theirs.lifted_at is None or (ours.lifted_at is not None and ours.lifted_at <= theirs.lifted_at):
             return False
-        self._quarantines.lift(ours.id, at=theirs.lifted_at)
+        self._quarantines.release(ours.id, at=theirs.lifted_at)
         self._target.execute(
             "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?",
             (theirs.lifted_at, self._ns, ours.id),

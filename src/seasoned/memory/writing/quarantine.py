@@ -71,7 +71,7 @@ class QuarantineWriter:
             self._settle(quarantine.selection)
         return True
 
-    def lift(self, quarantine_id: str, *, at: float) -> None:
+    def release(self, quarantine_id: str, *, at: float) -> None:
         """Take back what was set aside, unless another quarantine holds it; lifting twice changes nothing."""
         row = self._row("SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id)
         if not row:

@@ -29,7 +29,7 @@ from seasoned.types import (
     Edit,
     Episode,
     Feedback,
-    Given,
+    FeedbackRecord,
     Note,
     Outcome,
     OwnAnswer,
@@ -123,9 +123,9 @@ def _outcome_reward(outcome: Outcome) -> float:
     return 1.0 if good else -1.0
 
 
-def given_of(note: Note, rewards: Iterable[StepReward]) -> Given:
+def given_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
     """Return the feedback that a note keeps."""
-    return Given(
+    return FeedbackRecord(
         note.id,
         tuple(rewards),
         tuple(note.body["alternatives"]),  # type: ignore[arg-type]
@@ -134,9 +134,9 @@ def given_of(note: Note, rewards: Iterable[StepReward]) -> Given:
         note.step,
         note.source,
         note.author,
-        float(note.body["weight"]),
+        float(note.body["weight"]),  # type: ignore[arg-type]
         note.created_at,
-        note.revoked_at,  # type: ignore[arg-type]
+        note.revoked_at,
     )
 
 
@@ -145,7 +145,7 @@ def _event_ids(note: Note) -> list[str]:
     return [f"{note.id}.{n}" for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
 
 
-def read_given(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Given]:
+def read_given(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[FeedbackRecord]:
     """Return the feedback that these notes keep, with the rewards that it gave, revoked or not."""
     note_of = {event_id: note.id for note in notes for event_id in _event_ids(note)}
     found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
@@ -196,7 +196,7 @@ class Giver:
         )
         return Answered(task, state, action, subject), at
 
-    def give(self, saying: Saying, edited: Edited) -> Given:
+    def give(self, saying: Saying, edited: Edited) -> FeedbackRecord:
         """Store feedback, with all that follows from it; what was stored under its id already is left alone.
 
         Raises:

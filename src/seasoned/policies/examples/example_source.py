@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Experience, Note
-from seasoned.types.impression import Beside, Showing
+from seasoned.types.impression import Impression, PeerComparison
 from seasoned.types.recall import Recall
 
 __all__ = ["ExampleSource", "MomentSource"]
@@ -24,7 +24,7 @@ class MomentSource(Protocol):
         whole: bool,
         gamma: float | None,
         exclude_task: str | None,
-        with_credits: bool,
+        with_feedback_totals: bool,
     ) -> Recall:
         """Return moments that fit under several keys; see `Memory.recall`."""
         ...
@@ -46,7 +46,7 @@ class ExampleSource(MomentSource, Protocol):
         """Return the namespace's median return."""
         ...
 
-    def showings(
+    def impressions(
         self,
         places: Collection[tuple[str, int]] | None,
         *,
@@ -54,17 +54,17 @@ class ExampleSource(MomentSource, Protocol):
         gamma: float | None = None,
         exclude_task: str | None = None,
         most: int | None = None,
-    ) -> list[Showing]:
+    ) -> list[Impression]:
         """Return at which steps some were shown."""
         ...
 
-    def beside(
+    def peer_comparisons(
         self, places: Collection[tuple[str, int]], *, gamma: float | None = None, exclude_task: str | None = None
-    ) -> dict[tuple[str, int], Beside]:
+    ) -> dict[tuple[str, int], PeerComparison]:
         """Return steps' returns beside those of the others at their distinct states."""
         ...
 
-    def alongside(
+    def peer_returns(
         self,
         places: Collection[tuple[str, int]],
         *,
@@ -75,11 +75,11 @@ class ExampleSource(MomentSource, Protocol):
         """Return the latest others at the distinct states of some steps: whose each is, and its return."""
         ...
 
-    def credits(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
+    def feedback_totals(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
         """Return by episode and source what unrevoked feedback adds up to."""
         ...
 
-    def step_credits(
+    def step_feedback(
         self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
     ) -> dict[str, dict[int, list[float]]]:
         """Return by episode and step what each unrevoked feedback counts."""

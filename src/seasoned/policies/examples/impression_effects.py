@@ -15,7 +15,7 @@ from seasoned.policies.examples.example import Place
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.rejected_steps import rejected
 from seasoned.types import Episode, Experience
-from seasoned.types.impression import Beside, Showing
+from seasoned.types.impression import Impression, PeerComparison
 
 __all__ = ["MOST", "Known", "Showings", "Trust"]
 
@@ -57,7 +57,7 @@ class Trust:
     def counting(self, episode_ids: Collection[str]) -> frozenset[str]:
         """Return which of these count."""
         ids = frozenset(episode_ids)
-        credited = {} if self._vouched_by is None else self._memory.credits(ids)
+        credited = {} if self._vouched_by is None else self._memory.feedback_totals(ids)
         return frozenset(id_ for id_ in ids if self.counts(id_, credited.get(id_, {})))
 
 
@@ -97,7 +97,7 @@ class Showings:
             exclude_task: nothing of what happened in episodes with this task.
         """
         row_of = {place: row for row, group in enumerate(groups) for place in (group[:1] if alike else group)}
-        found = self._memory.showings(
+        found = self._memory.impressions(
             list(row_of), alike=alike, gamma=self._gamma, exclude_task=exclude_task, most=MOST
         )
         summed = self._summed_up(self._counting(found), row_of, len(groups), exclude_task)
@@ -109,11 +109,11 @@ class Showings:
 
     def all(self) -> tuple[list[Place], Observed, list[int]]:
         """Return every place that was shown where it counts, with what `observed` returns of each."""
-        found = self._counting(self._memory.showings(None, gamma=self._gamma))
+        found = self._counting(self._memory.impressions(None, gamma=self._gamma))
         row_of = {place: row for row, place in enumerate(dict.fromkeys(one.example for one in found))}
         return list(row_of), *self._summed_up(found, row_of, len(row_of), None)
 
-    def _counting(self, found: list[Showing]) -> list[Showing]:
+    def _counting(self, found: list[Impression]) -> list[Impression]:
         """Leave out what episodes say that do not count."""
         if not self._trust:
             return found
@@ -121,12 +121,12 @@ class Showings:
         return [one for one in found if one.place[0] in counting]
 
     def _summed_up(
-        self, found: Sequence[Showing], row_of: Mapping[Place, int], n: int, exclude_task: str | None
+        self, found: Sequence[Impression], row_of: Mapping[Place, int], n: int, exclude_task: str | None
     ) -> tuple[Observed, list[int]]:
         if not found:
             return observed_showings(_NONE, _NONE, (), (), n), [0] * n
         places = [one.place for one in found]
-        beside = self._believed({one.place: one.beside for one in found}, exclude_task)
+        beside = self._believed({one.place: one.peers for one in found}, exclude_task)
         rows = [row_of[one.example] for one in found]
         n_shown = Counter(row for row, _ in set(zip(rows, places, strict=True)))
         number_of: dict[str, int] = {}
@@ -145,26 +145,28 @@ class Showings:
 
     def own(self, places: Sequence[Place]) -> tuple[np.ndarray, np.ndarray]:
         """Return the places' own advantages, NaN where nothing is known, and how much each weighs."""
-        beside = self._believed(self._memory.beside(places, gamma=self._gamma), None)
-        alone = Beside(0.0, 0, None)
+        beside = self._believed(self._memory.peer_comparisons(places, gamma=self._gamma), None)
+        alone = PeerComparison(0.0, 0, None)
         advantages, weights = _advantages([beside.get(place, alone) for place in places])
         return np.where(weights > 0.0, advantages, math.nan), weights
 
-    def _believed(self, beside: Mapping[Place, Beside], exclude_task: str | None) -> Mapping[Place, Beside]:
+    def _believed(
+        self, beside: Mapping[Place, PeerComparison], exclude_task: str | None
+    ) -> Mapping[Place, PeerComparison]:
         """Return the same beside only those that count, of the latest 256 at a state."""
         if not self._trust or not beside:
             return beside
-        others = self._memory.alongside(list(beside), gamma=self._gamma, exclude_task=exclude_task)
+        others = self._memory.peer_returns(list(beside), gamma=self._gamma, exclude_task=exclude_task)
         counting = self._trust.counting({id_ for there in others.values() for id_, _ in there})
         found = {}
         for place, own in beside.items():
             returns = [return_ for id_, return_ in others.get(place, ()) if id_ in counting]
             mean = math.fsum(returns) / len(returns) if returns else None
-            found[place] = Beside(own.return_, len(returns), mean)
+            found[place] = PeerComparison(own.return_, len(returns), mean)
         return found
 
 
-def _advantages(beside: Sequence[Beside]) -> tuple[np.ndarray, np.ndarray]:
+def _advantages(beside: Sequence[PeerComparison]) -> tuple[np.ndarray, np.ndarray]:
     return advantages_beside(
         [one.return_ for one in beside],
         [math.nan if one.others_mean is None else one.others_mean for one in beside],

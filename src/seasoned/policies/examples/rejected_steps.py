@@ -42,7 +42,7 @@ def rejected(memory: ExampleSource, steps: Collection[Experience]) -> frozenset[
     """
     if not steps:
         return frozenset()
-    said = memory.step_credits({step.episode_id for step in steps}, but_sources={LATE_REWARD})
+    said = memory.step_feedback({step.episode_id for step in steps}, but_sources={LATE_REWARD})
 
     def is_rejected(step: Experience) -> bool:
         of_episode = said.get(step.episode_id)

@@ -228,11 +228,13 @@ class Examples(Curation):
             whole=whole,
             gamma=self._gamma,
             exclude_task=exclude_task,
-            with_credits=self._vouched_by is not None,
+            with_feedback_totals=self._vouched_by is not None,
         )
         moments, highest, median = found.moments, found.highest, self._median
         if self._trust:  # then the namespace's own figures, which are of all episodes, do not count either
-            moments = tuple(one for one in moments if self._trust.counts(one.experience.episode_id, one.credits or {}))
+            moments = tuple(
+                one for one in moments if self._trust.counts(one.experience.episode_id, one.feedback_totals or {})
+            )
             highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
         observed = functools.partial(self._showings.observed, alike=not whole, exclude_task=exclude_task)
         candidates = judge(
@@ -274,7 +276,7 @@ class Examples(Curation):
         """Whether a success may be a model."""
         if moment.arm == ALTERNATIVE and moment.experience.return_ <= 0.0:
             return False
-        credited = moment.credits or {}
+        credited = moment.feedback_totals or {}
         return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > _ROUNDING
 
     def _done(self, one: Candidate) -> Hashable:

@@ -103,7 +103,7 @@ class VectorRecall:
         whole: bool = False,
         gamma: float | None = None,
         exclude_task: str | None = None,
-        with_credits: bool = False,
+        with_feedback_totals: bool = False,
     ) -> Recall:
         """Return moments found by words and by meaning, their similarities by meaning; see `Memory.recall`.
 
@@ -112,7 +112,7 @@ class VectorRecall:
             ModelError: the embedder failed.
         """
         options: dict[str, Any] = {"whole": whole, "gamma": gamma, "exclude_task": exclude_task}
-        options["with_credits"] = with_credits
+        options["with_feedback_totals"] = with_feedback_totals
         by_words = self._memory.recall(texts, pool=pool, **options)
         with self._lock:
             self._follow(next(iter(texts.values())))
