@@ -7,8 +7,9 @@ import sys
 
 import pytest
 
+from seasoned.checks import suggest
 from seasoned.errors import MissingExtraError, UnknownNameError
-from seasoned.registry import Registry, load_extra, suggest
+from seasoned.registry import Registry, load_extra
 
 
 @pytest.mark.parametrize(

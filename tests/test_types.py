@@ -9,8 +9,9 @@ import pickle
 import numpy as np
 import pytest
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError
-from seasoned.types import Episode, Evidence, Prior, Step, check_finite, check_text, normalize_action
+from seasoned.types import Episode, Evidence, Prior, Step, normalize_action
 
 STEP = Step("page:cart", "click(checkout)")
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import UniformReader
+from seasoned.checks import check_text, suggest
 from seasoned.envs import open_env
 from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, UnknownNameError, excerpt
 from seasoned.llms import (
@@ -26,9 +27,7 @@ from seasoned.memory import Memory
 from seasoned.memory.stores.base import is_url, shown
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader
-from seasoned.registry import suggest
 from seasoned.states import encoder_from_identity
-from seasoned.types import check_text
 
 __all__ = ["METHODS", "close_reader", "known_namespaces", "make_policy", "make_reader", "open_env", "open_memory"]
 

@@ -18,8 +18,8 @@ from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.errors import ConfigError
-from seasoned.registry import suggest
 
 __all__ = ["ENV_PREFIX", "FILE_NAME", "check_names", "load_settings"]
 

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterable
 from types import ModuleType
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.errors import MissingExtraError, UnknownNameError, excerpt
 
-__all__ = ["Registry", "load_extra", "suggest"]
-
-
-def suggest(name: object, known: Iterable[str]) -> str:
-    """Return the next step for a name that is not known, or is no text: the closest one, or all of them.
-
-    Example:
-        >>> suggest("defualt", ["default", "seed"])
-        "Did you mean 'default'?"
-    """
-    import difflib  # for misspellings only
-
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    return f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(names) or 'none'}."
+__all__ = ["Registry", "load_extra"]
 
 
 def load_extra(module: str, extra: str, install: str | None = None) -> ModuleType:

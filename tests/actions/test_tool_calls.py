@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from seasoned.actions import ToolAction, canonical_tool_call, equivalent, parse_tool_call
+from seasoned.checks import check_text
 from seasoned.errors import InputError
 from seasoned.policies.candidates import check_candidates
-from seasoned.types import check_text, normalize_action
+from seasoned.types import normalize_action
 
 TEXT = st.text(max_size=8)
 VALUES = st.recursive(

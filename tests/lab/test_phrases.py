@@ -10,7 +10,7 @@ import pytest
 from seasoned.agents import EpisodeResult
 from seasoned.lab.analysis.findings import find
 from seasoned.lab.analysis.phrases import worst_sentence
-from seasoned.lab.report.page import render
+from seasoned.lab.report.html_page import render
 from seasoned.lab.report.sections import wins_table
 from seasoned.lab.results.run_results import CellResults, Results
 from seasoned.lab.suites.suite_toml import read_suite

@@ -19,7 +19,7 @@ from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, claims
 from seasoned.lab.analysis.findings import find, role
 from seasoned.lab.analysis.measures import estimate
 from seasoned.lab.analysis.phrases import bounds, mean_text, number, sentence
-from seasoned.lab.report.page import render
+from seasoned.lab.report.html_page import render
 from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import CellResults, Results, cell_folder, load_results, write_lab_file
 from seasoned.lab.suites.suite import ArmSpec

@@ -19,7 +19,7 @@ from seasoned.lab.analysis.arm_caveats import note, selects
 from seasoned.lab.analysis.arm_flips import audit_arms
 from seasoned.lab.analysis.findings import find
 from seasoned.lab.analysis.missing_runs import worst_cases
-from seasoned.lab.report.page import render
+from seasoned.lab.report.html_page import render
 from seasoned.lab.report.report import write_report
 from seasoned.lab.results.run_results import CellResults, Results
 from seasoned.lab.results.unusable_answers import unusable_answers

@@ -7,7 +7,7 @@ from small_experiments import suite
 
 from seasoned.errors import UnknownNameError
 from seasoned.lab.analysis.findings import find
-from seasoned.lab.report.page import render
+from seasoned.lab.report.html_page import render
 from seasoned.lab.results.run_results import load_results, write_lab_file
 from seasoned.lab.runner.experiment import Experiment
 from seasoned.lab.runner.file_lock import LOCK, alone

@@ -9,12 +9,13 @@ import math
 import numpy as np
 import pytest
 
+from seasoned.checks import check_finite, check_text
 from seasoned.core import kl_divergence, log_softmax, sample_index, softmax
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import EnvError, InputError
 from seasoned.protocols import Capabilities, Completion, Observation, TokenLogprob, Usage
 from seasoned.testing import check_encoder, check_environment, check_judge, check_llm, check_policy
-from seasoned.types import Decision, check_finite, check_text
+from seasoned.types import Decision
 
 COUNT = itertools.count(1)  # what changes with every call
 

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError
 from seasoned.types import (
     FEEDBACK_KINDS,
@@ -21,7 +22,6 @@ from seasoned.types import (
     Score,
     Thumbs,
     check_body,
-    check_finite,
     check_kind,
     check_step,
     feedback_from_record,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from seasoned.types import check_text
+from seasoned.checks import check_text
 
 __all__ = ["Call", "canonical_call", "parse_call"]
 

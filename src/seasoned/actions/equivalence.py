@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from seasoned.actions.call_syntax import canonical_call
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_text, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["equivalent"]
 

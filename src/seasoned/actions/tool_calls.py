@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_text
 
 __all__ = ["ToolAction", "canonical_tool_call", "parse_tool_call"]
 

@@ -12,6 +12,7 @@ from typing import Any, get_args
 
 import click
 
+from seasoned.checks import suggest
 from seasoned.cli.exit_codes import exit_code
 from seasoned.cli.format import run_display
 from seasoned.cli.format.output import printable
@@ -24,7 +25,7 @@ from seasoned.lab.results.run_results import Results, load_results, planned
 from seasoned.lab.runner.experiment import Experiment
 from seasoned.lab.suites.suite import Budget, Suite
 from seasoned.lab.suites.suite_toml import load_suite, read_suite, suite_names
-from seasoned.registry import load_extra, suggest
+from seasoned.registry import load_extra
 
 __all__ = ["lab"]
 

@@ -15,9 +15,9 @@ from typing import Any
 import click
 
 import seasoned
+from seasoned.checks import suggest
 from seasoned.cli.exit_codes import closed_pipe_ends, exit_codes_help, finish
 from seasoned.config import ENV_PREFIX, check_names, load_settings
-from seasoned.registry import suggest
 
 __all__ = ["LazyGroup", "cli", "main"]
 

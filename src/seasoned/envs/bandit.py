@@ -9,11 +9,11 @@ from urllib.parse import quote
 
 import numpy as np
 
+from seasoned.checks import check_finite, check_text, suggest
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Observation
-from seasoned.registry import suggest
-from seasoned.types import check_finite, check_text, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["ContextualBandit", "Noise"]
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.envs.episode_guard import check_whole
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
 
 __all__ = ["Option", "OptionValue", "parse_query", "read_given"]
 

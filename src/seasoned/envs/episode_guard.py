@@ -5,9 +5,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from seasoned.checks import check_finite
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
-from seasoned.types import check_finite, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["Turns", "check_whole"]
 

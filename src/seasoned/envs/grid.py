@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from seasoned.checks import check_finite
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.mdp_solver import ExactValues, prior_at, solve
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Observation
-from seasoned.types import check_finite
 
 __all__ = ["Grid"]
 

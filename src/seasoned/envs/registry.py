@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import unquote
 
+from seasoned.checks import suggest
 from seasoned.envs.bandit import ContextualBandit
 from seasoned.envs.env_options import Option, parse_query, read_given
 from seasoned.envs.grid import Grid
@@ -17,7 +18,6 @@ from seasoned.envs.textworld_games import CHALLENGES
 from seasoned.envs.user_code import search_working_folder
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Environment
-from seasoned.registry import suggest
 
 __all__ = ["open_env"]
 

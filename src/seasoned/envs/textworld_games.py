@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.envs.env_options import Option, OptionValue
 from seasoned.errors import EnvError, InputError, excerpt
-from seasoned.registry import load_extra, suggest
+from seasoned.registry import load_extra
 
 __all__ = ["CHALLENGES", "game_file", "quiet", "read_options"]
 

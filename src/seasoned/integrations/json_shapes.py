@@ -6,9 +6,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_finite, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.json_input import parse_json
-from seasoned.types import check_finite, check_reward, check_text
 
 __all__ = [
     "call_text",

@@ -9,10 +9,11 @@ from statistics import NormalDist
 
 import numpy as np
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError, excerpt
 from seasoned.judges.judge_feedback import check_judgement
 from seasoned.protocols import Judgement
-from seasoned.types import Episode, Floats, check_finite
+from seasoned.types import Episode, Floats
 
 __all__ = ["Agreement", "Correlation", "agreement"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_finite
 from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
-from seasoned.types import Floats, check_finite
+from seasoned.types import Floats
 
 __all__ = ["bradley_terry"]
 

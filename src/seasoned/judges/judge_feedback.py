@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
+from seasoned.checks import check_finite, check_reward, check_text
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge
-from seasoned.types import Episode, check_finite, check_reward, check_text
+from seasoned.types import Episode
 
 __all__ = ["FeedbackMemory", "check_judgement", "give_feedback", "judge_episode"]
 

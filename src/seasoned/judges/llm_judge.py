@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import functools
 
+from seasoned.checks import check_text
 from seasoned.judges.episode_view import View, check_finished
 from seasoned.judges.judge_replies import read_scores
 from seasoned.judges.model_query import Asker, Meter, together
 from seasoned.judges.prompt_fence import Fenced, fence
 from seasoned.judges.vote_pool import check_votes, pool
 from seasoned.protocols import LLM, Judgement, Usage
-from seasoned.types import Episode, Step, check_text
+from seasoned.types import Episode, Step
 
 __all__ = ["DATA_RULE", "LLMJudge"]
 

@@ -7,9 +7,9 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, Usage
-from seasoned.types import check_finite
 
 __all__ = ["Asker", "Meter", "check_llm", "check_whole", "together"]
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.judges.bradley_terry import bradley_terry
 from seasoned.judges.episode_view import check_finished
@@ -18,7 +19,7 @@ from seasoned.judges.model_query import Asker, Meter, check_whole, together
 from seasoned.judges.prompt_fence import fence, shorten
 from seasoned.judges.vote_pool import check_votes, pool
 from seasoned.protocols import LLM, Usage
-from seasoned.types import Episode, check_text
+from seasoned.types import Episode
 
 __all__ = ["Preference", "PreferenceJudge", "Ranking"]
 

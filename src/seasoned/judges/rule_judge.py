@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
+from seasoned.checks import check_reward, check_text, suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
-from seasoned.types import Episode, Step, check_reward, check_text
+from seasoned.types import Episode, Step
 
 __all__ = ["Moment", "Rule", "RuleJudge"]
 

@@ -6,8 +6,8 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_finite
 
 __all__ = ["Pooled", "check_votes", "pool"]
 

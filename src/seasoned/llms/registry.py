@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from seasoned.checks import check_text
 from seasoned.errors import ConfigError, InputError, excerpt
 from seasoned.llms.cache.completion_cache import CachedLLM
 from seasoned.llms.wire.text_scores import TextScorer
 from seasoned.protocols import LLM
 from seasoned.registry import Registry
-from seasoned.types import check_text
 
 __all__ = ["LLMS", "SCORERS", "open_llm", "open_scorer"]
 

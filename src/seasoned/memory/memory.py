@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from types import TracebackType
 from typing import Literal, Self, TypeVar
 
+from seasoned.checks import check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
@@ -23,7 +24,7 @@ from seasoned.memory.writing.episode_writer import Writer, with_id
 from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
-from seasoned.types import Backup, Episode, Evidence, Neighbor, Note, check_text
+from seasoned.types import Backup, Episode, Evidence, Neighbor, Note
 
 __all__ = ["Memory"]
 

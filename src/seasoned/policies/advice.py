@@ -14,11 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.policies.candidates import check_candidates
 from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import EvidenceSource, Message
-from seasoned.types import Evidence, check_text, normalize_action
+from seasoned.types import Evidence, normalize_action
 
 __all__ = ["Advice", "Advised", "Advisor"]
 

@@ -8,12 +8,12 @@ from typing import Literal
 
 import numpy as np
 
+from seasoned.checks import check_text, suggest
 from seasoned.core import log_softmax, sample_index
 from seasoned.errors import InputError
 from seasoned.policies.candidates import check_candidates
 from seasoned.protocols import Admissible
-from seasoned.registry import suggest
-from seasoned.types import Decision, Prior, check_text
+from seasoned.types import Decision, Prior
 
 __all__ = ["ModelAlone", "base_decision", "generator"]
 

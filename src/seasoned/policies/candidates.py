@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
+from seasoned.checks import check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Admissible
-from seasoned.types import check_reward, check_text, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["Candidates", "check_candidates"]
 

@@ -18,10 +18,11 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.policies.self_agreement import check_whole, reading_agreement
 from seasoned.protocols import EvidenceSource, PriorReader, PriorReading, Proposer, Usage
-from seasoned.types import Prior, check_finite
+from seasoned.types import Prior
 
 __all__ = ["CascadePrior", "CascadeReader", "CascadeReading", "CascadeTally", "Decider"]
 

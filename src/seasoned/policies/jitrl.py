@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from seasoned.checks import check_text
 from seasoned.core import Cells, Estimate, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
 from seasoned.errors import InputError, counted, excerpt
 from seasoned.policies.base_policy import base_decision, generator
@@ -15,7 +16,7 @@ from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS, preset
 from seasoned.protocols import Admissible, EvidenceSource
-from seasoned.types import Decision, Evidence, Floats, Ints, Prior, check_text, normalize_action
+from seasoned.types import Decision, Evidence, Floats, Ints, Prior, normalize_action
 
 __all__ = ["JitRL"]
 

@@ -8,10 +8,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from seasoned.checks import check_finite
 from seasoned.core import AdvantageEstimator, Exploration, check_beta, check_gamma
 from seasoned.core.advantage import Baseline, Levels, Scale
 from seasoned.errors import InputError, excerpt
-from seasoned.types import Backup, check_finite
+from seasoned.types import Backup
 
 __all__ = ["JitRLSettings"]
 

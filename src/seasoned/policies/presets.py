@@ -5,10 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.core import ConfidenceBonus, ExplorationBonus
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.policies.jitrl_settings import JitRLSettings
-from seasoned.registry import suggest
 
 __all__ = ["PRESETS", "preset"]
 

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import Choice, Edit, Feedback, OwnAnswer, check_finite, check_text
+from seasoned.types import Choice, Edit, Feedback, OwnAnswer
 
 __all__ = ["MAX_CANDIDATES", "Candidate", "Reply", "ReplyKind"]
 

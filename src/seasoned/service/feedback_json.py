@@ -6,8 +6,8 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
 from seasoned.service.json_documents import build_from, check_fields
 from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_record
 

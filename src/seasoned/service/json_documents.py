@@ -7,8 +7,8 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn, TypeVar
 
+from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
 from seasoned.types import Episode, Step
 
 __all__ = ["build_from", "check_fields", "episode_document", "episode_from", "parse_json"]

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 
 from seasoned.build import open_memory
+from seasoned.checks import suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.protocols import StateEncoder
-from seasoned.registry import suggest
 
 __all__ = ["Opened"]
 

@@ -11,22 +11,12 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_text
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.service.answer_form import MAX_CANDIDATES, Candidate, Reply
-from seasoned.types import (
-    Choice,
-    Decision,
-    Edit,
-    Episode,
-    FeedbackRecord,
-    Note,
-    OwnAnswer,
-    Step,
-    check_text,
-    normalize_action,
-)
+from seasoned.types import Choice, Decision, Edit, Episode, FeedbackRecord, Note, OwnAnswer, Step, normalize_action
 
 __all__ = ["Learned", "Question", "Questions", "Queue"]
 

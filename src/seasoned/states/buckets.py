@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_finite, check_text
 
 __all__ = ["Buckets", "as_run"]
 

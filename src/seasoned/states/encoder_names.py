@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from seasoned.checks import suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.protocols import StateEncoder
-from seasoned.registry import suggest
 from seasoned.states.encoder_identity import encoder_from_identity
 from seasoned.states.masks import ALL_MASKS
 from seasoned.states.tokens import TokenEncoder

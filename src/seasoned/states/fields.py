@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.states.buckets import Buckets, as_run
 from seasoned.states.recent_actions import check_count, split_recent
 from seasoned.states.word_lists import NOT_NOUNS
-from seasoned.types import check_text
 
 __all__ = ["Field", "FieldValue", "Found", "Nouns", "RecentVerbs"]
 

@@ -9,8 +9,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_text
 
 __all__ = ["ALL_MASKS", "HASHES", "NUMBERS", "PLACEHOLDER", "TIMESTAMPS", "TOKENS", "UUIDS", "Mask", "apply_masks"]
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.states.buckets import as_run
-from seasoned.types import check_text, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["check_count", "split_recent", "with_recent_actions"]
 

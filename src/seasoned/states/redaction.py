@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
+from seasoned.checks import check_text, suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
-from seasoned.registry import suggest
 from seasoned.states.masks import Mask
 from seasoned.states.secret_patterns import RULES, Rule
-from seasoned.types import Episode, Step, check_text
+from seasoned.types import Episode, Step
 
 __all__ = ["REDACTION_RULES", "Redactor", "redact_episode"]
 

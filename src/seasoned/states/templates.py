@@ -7,12 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_text, suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
 from seasoned.states.buckets import as_run
 from seasoned.states.fields import Field, FieldValue, Nouns, RecentVerbs
 from seasoned.states.tokens import TokenEncoder, check_state
-from seasoned.types import check_text
 
 __all__ = ["DEFAULT_FIELDS", "Template", "TemplateEncoder"]
 

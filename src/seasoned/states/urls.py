@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.states.masks import HASHES, TIMESTAMPS, TOKENS, UUIDS
-from seasoned.types import check_text
 
 __all__ = ["UrlRules", "normalize_url"]
 

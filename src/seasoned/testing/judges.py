@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from seasoned.checks import check_finite
 from seasoned.errors import excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge, Usage
 from seasoned.sync import Sync
 from seasoned.testing.requirement import name_of, require
-from seasoned.types import Episode, Step, check_finite
+from seasoned.types import Episode, Step
 
 __all__ = ["check_judge"]
 

@@ -2,18 +2,7 @@
 
 from seasoned.types.decision import Decision, Mode, Prior
 from seasoned.types.evidence import Backup, Evidence, Floats, Ints, StateSums
-from seasoned.types.experience import (
-    Ending,
-    Episode,
-    Experience,
-    Neighbor,
-    Step,
-    check_finite,
-    check_logprobs,
-    check_reward,
-    check_text,
-    normalize_action,
-)
+from seasoned.types.experience import Ending, Episode, Experience, Neighbor, Step, normalize_action
 from seasoned.types.feedback import (
     FEEDBACK_KINDS,
     LATE_REWARD,
@@ -67,12 +56,8 @@ __all__ = [
     "Thumbs",
     "Verdict",
     "check_body",
-    "check_finite",
     "check_kind",
-    "check_logprobs",
-    "check_reward",
     "check_step",
-    "check_text",
     "feedback_from_record",
     "feedback_record",
     "normalize_action",

@@ -10,7 +10,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seasoned.types.experience import Neighbor, check_logprobs
+from seasoned.checks import check_logprobs
+from seasoned.types.experience import Neighbor
 
 __all__ = ["Decision", "Mode", "Prior"]
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError
-from seasoned.types.experience import Neighbor, check_finite
+from seasoned.types.experience import Neighbor
 
 __all__ = ["Backup", "Evidence", "Floats", "Ints", "StateSums"]
 

@@ -8,8 +8,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from seasoned.checks import check_finite, check_int, check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types.experience import check_finite, check_int, check_text, normalize_action
+from seasoned.types.experience import normalize_action
 
 __all__ = [
     "FEEDBACK_KINDS",

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from seasoned.checks import check_finite, check_int, check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types.experience import check_finite, check_int, check_text
 
 __all__ = ["JSON", "MAX_BODY_DEPTH", "Note", "check_body", "check_kind", "check_step"]
 

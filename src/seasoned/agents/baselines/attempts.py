@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole
 from seasoned.agents.loop.buffered_log import Draft
 from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.checks import check_finite
 from seasoned.errors import InputError
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
-from seasoned.types import check_finite
 
 __all__ = ["Attempts"]
 

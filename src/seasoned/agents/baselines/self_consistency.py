@@ -11,6 +11,7 @@ import numpy as np
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole, estimated_tokens
 from seasoned.agents.baselines.transcripts import check_told
 from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.checks import check_text
 from seasoned.errors import InputError, ModelAnswerError
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import check_candidates
@@ -27,7 +28,7 @@ from seasoned.protocols import (
     PriorReading,
     Usage,
 )
-from seasoned.types import Decision, Episode, Prior, check_text
+from seasoned.types import Decision, Episode, Prior
 
 __all__ = ["Majority", "SelfConsistency", "VotesOf"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import statistics
 
-from seasoned.types import check_finite
+from seasoned.checks import check_finite
 
 __all__ = ["Successes"]
 

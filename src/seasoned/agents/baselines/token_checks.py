@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError, excerpt
 from seasoned.states.text_budget import estimated_tokens, lines_within, one_line
-from seasoned.types import check_finite
 
 __all__ = ["check_fraction", "check_whole", "estimated_tokens", "lines_within", "one_line"]
 

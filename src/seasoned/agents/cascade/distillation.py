@@ -13,9 +13,9 @@ from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.episode import EpisodeResult
 from seasoned.agents.runs.run import EpisodeMemory, play_run
 from seasoned.agents.runs.run_record import RunRecord
+from seasoned.checks import check_finite
 from seasoned.errors import ConfigError, InputError, excerpt
 from seasoned.protocols import Environment, Judge, ModelJudge, Usage
-from seasoned.types import check_finite
 
 __all__ = ["TEACHER", "DistillBudget", "Distilled", "distill"]
 

@@ -12,10 +12,11 @@ import numpy as np
 
 from seasoned.agents.loop.observation_check import observed
 from seasoned.agents.loop.usage_meter import count
+from seasoned.checks import check_finite
 from seasoned.errors import EnvError, InputError
 from seasoned.policies import decide_inside
 from seasoned.protocols import Chooser, DelayedFeedback, Environment, Policy, PriorReader, Proposer, TrulyScored, Usage
-from seasoned.types import Decision, Ending, Step, check_finite
+from seasoned.types import Decision, Ending, Step
 
 __all__ = ["EpisodeResult", "StepLog", "episode_seed", "play_episode"]
 

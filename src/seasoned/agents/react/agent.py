@@ -23,12 +23,13 @@ from seasoned.agents.react.prompt_evidence import AgentMemory
 from seasoned.agents.react.prompt_templates import TOOL_TEMPLATES, Templates
 from seasoned.agents.react.reply_parser import canonical_action
 from seasoned.agents.runs.run import LATE
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.judges.judge_feedback import give_feedback
 from seasoned.policies import JitRL
 from seasoned.policies.examples import Examples
 from seasoned.protocols import LLM, Environment, EvidenceSource, Judgement, Policy, PriorReader, Proposer, Tool
-from seasoned.types import Episode, check_text
+from seasoned.types import Episode
 
 __all__ = ["Agent"]
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seasoned.agents.loop.episode import EpisodeResult
+from seasoned.checks import check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Completion, Message, Observation, Usage
-from seasoned.types import Decision, Episode, check_reward, check_text
+from seasoned.types import Decision, Episode
 
 __all__ = [
     "AgentResult",

@@ -11,11 +11,11 @@ from seasoned.agents.baselines.token_checks import check_fraction, check_whole
 from seasoned.agents.react.agent_result import Mode, Purpose
 from seasoned.agents.react.prompt_evidence import AgentMemory, Unshown
 from seasoned.agents.react.prompt_templates import Templates
+from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.policies import ModelAlone
 from seasoned.policies.cascade import CascadeReader
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader, Proposer, Tool
-from seasoned.registry import suggest
 
 __all__ = ["AgentSettings", "Retriever"]
 

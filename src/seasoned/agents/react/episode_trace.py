@@ -11,9 +11,10 @@ from seasoned.agents.loop.episode import EpisodeResult, StepLog
 from seasoned.agents.loop.usage_meter import count
 from seasoned.agents.react.agent_result import Asked, Purpose, Shown
 from seasoned.agents.react.history import Turn
+from seasoned.checks import check_finite
 from seasoned.errors import EnvError, InputError
 from seasoned.protocols import DelayedFeedback, Environment, Observation, TrulyScored, Usage
-from seasoned.types import Decision, check_finite
+from seasoned.types import Decision
 
 __all__ = ["Trace"]
 

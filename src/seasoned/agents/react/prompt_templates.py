@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_text
 
 __all__ = ["FIELDS", "TOOL_TEMPLATES", "Templates", "fill"]
 

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seasoned.agents.loop.episode import EpisodeResult
+from seasoned.checks import check_finite, check_text
 from seasoned.core.costs import BreakEven, break_even, break_even_interval, ratio_difference, ratio_interval
 from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.protocols import Usage
-from seasoned.types import check_finite, check_text
 
 __all__ = ["ArmCosts", "Estimate", "Ledger", "LedgerEntry", "Payoff"]
 

@@ -14,11 +14,12 @@ from seasoned.agents.loop.buffered_log import Draft
 from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.loop.usage_meter import counting
 from seasoned.agents.runs.run_record import RunRecord, new_run_id
+from seasoned.checks import check_finite
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
 from seasoned.judges.judge_feedback import FeedbackMemory, give_feedback, judge_episode
 from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
 from seasoned.types import LATE_REWARD as LATE
-from seasoned.types import Episode, check_finite
+from seasoned.types import Episode
 
 __all__ = ["LATE", "EpisodeMemory", "play_run"]
 

@@ -6,11 +6,12 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from seasoned.checks import check_text
 from seasoned.cli.format.output import number
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.values.events import Event, first_id
-from seasoned.types import Note, check_text
+from seasoned.types import Note
 
 __all__ = ["REWARD", "bare_rewards", "find_said", "in_words", "reward_in_words"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from seasoned.checks import suggest
 from seasoned.errors import excerpt
 from seasoned.memory import Memory, Selection
-from seasoned.registry import suggest
 
 __all__ = ["caught", "none_like"]
 

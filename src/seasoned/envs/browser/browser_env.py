@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
+from seasoned.checks import check_finite
 from seasoned.envs.browser.action_space import Screen
 from seasoned.envs.browser.browser_process import BrowserProcess
 from seasoned.envs.browser.installation import check_chromium, find_miniwob, find_task
@@ -16,7 +17,6 @@ from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Environment, Observation
-from seasoned.types import check_finite
 
 __all__ = ["BrowserEnv", "open_browser"]
 

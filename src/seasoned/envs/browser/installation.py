@@ -8,8 +8,9 @@ import shutil
 from pathlib import Path
 from urllib.parse import unquote, urlparse
 
+from seasoned.checks import suggest
 from seasoned.errors import ConfigError, InputError, MissingExtraError, excerpt
-from seasoned.registry import load_extra, suggest
+from seasoned.registry import load_extra
 
 __all__ = ["check_chromium", "find_chromium", "find_miniwob", "find_task"]
 

@@ -6,9 +6,9 @@ import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from seasoned.checks import suggest
 from seasoned.envs.files.file_tree import FileTree
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
 
 __all__ = ["FILE_GOALS", "Check", "FileGoal", "draw_goal"]
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from seasoned.checks import suggest
 from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.files.file_goals import FILE_GOALS, draw_goal
@@ -17,7 +18,6 @@ from seasoned.envs.files.file_tree import FileTree, read_tree, write_tree
 from seasoned.envs.shell.shell import Shell, ShellLimits, ShellResult
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
-from seasoned.registry import suggest
 from seasoned.types import normalize_action
 
 __all__ = ["FileTasks", "open_files"]

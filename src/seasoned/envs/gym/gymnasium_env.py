@@ -6,12 +6,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from seasoned.checks import check_finite, check_text
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.gym.spaces import space_text
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
 from seasoned.registry import load_extra
-from seasoned.types import check_finite, check_text, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["GymnasiumEnv", "name_actions"]
 

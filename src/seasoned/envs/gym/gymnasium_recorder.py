@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from types import TracebackType
 from typing import Any, Protocol
 
+from seasoned.checks import check_text
 from seasoned.envs.gym.gymnasium_env import name_actions
 from seasoned.envs.gym.spaces import space_text
 from seasoned.errors import InputError, excerpt
 from seasoned.registry import load_extra
-from seasoned.types import Ending, check_text
+from seasoned.types import Ending
 
 __all__ = ["Recorder", "Records", "record_gymnasium"]
 

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.gym.gymnasium_env import GymnasiumEnv
 from seasoned.envs.gym.toy_text import toy_of
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Environment
-from seasoned.registry import load_extra, suggest
+from seasoned.registry import load_extra
 
 __all__ = ["open_gymnasium"]
 

@@ -12,13 +12,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from seasoned.checks import suggest
 from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.jericho.action_cache import ActionCache, default_file
 from seasoned.envs.jericho.story import Story, check_story, find_language
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Environment, Observation
-from seasoned.registry import suggest
 
 __all__ = ["ActionList", "CacheKey", "JerichoEnv", "open_jericho"]
 

@@ -19,10 +19,10 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from seasoned.checks import check_finite
 from seasoned.envs.episode_guard import check_whole
 from seasoned.envs.shell import supervisor as warden_program
 from seasoned.errors import EnvError, InputError, excerpt
-from seasoned.types import check_finite
 
 __all__ = ["CommandEnding", "Shell", "ShellLimits", "ShellResult"]
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
+from seasoned.checks import check_finite, suggest
 from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.support.routing_rules import TEAMS, RoutingRules, draw_rules
 from seasoned.envs.support.tickets import Ticket, draw_ticket
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
-from seasoned.registry import suggest
-from seasoned.types import check_finite
 
 __all__ = ["ASK", "LateReward", "Split", "SupportTriage", "open_support"]
 

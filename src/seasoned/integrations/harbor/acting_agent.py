@@ -7,6 +7,7 @@ from typing import Any
 
 from seasoned.agents import Agent, Templates
 from seasoned.agents.loop.usage_meter import Counted, counting
+from seasoned.checks import check_text
 from seasoned.errors import ConfigError
 from seasoned.integrations.harbor.agent_options import open_examples, version
 from seasoned.integrations.harbor.container import DONE, ContainerShell
@@ -14,7 +15,6 @@ from seasoned.integrations.harbor.grader_fence import working_folder
 from seasoned.integrations.harbor.trajectory import TrajectoryLog
 from seasoned.llms import open_llm
 from seasoned.protocols import LLM
-from seasoned.types import check_text
 
 __all__ = ["Acting"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any, Protocol, runtime_checkable
 
+from seasoned.checks import check_text
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.integrations.conversation import MAX_TASK_CHARS
 from seasoned.integrations.harbor.grader_fence import grader_path
 from seasoned.protocols import Observation
-from seasoned.types import check_text
 
 __all__ = ["DONE", "ContainerShell", "Executes"]
 

@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import check_reward
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.integrations.atif import read_atif
 from seasoned.integrations.harbor.trajectory_notes import Noted, noted
 from seasoned.integrations.json_input import MAX_LINE_BYTES, Document, parse_json, reason
 from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record, unix_time
 from seasoned.memory import Memory
-from seasoned.types import Episode, check_reward
+from seasoned.types import Episode
 
 __all__ = ["EXAMPLES_MARK", "TEST_MODE", "JobImport", "Trial", "import_job", "read_job"]
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from seasoned.checks import check_text
 from seasoned.integrations.harbor.job_import import JobImport, import_job
 from seasoned.memory import Memory
-from seasoned.types import check_text
 
 __all__ = ["LearnFromJob"]
 

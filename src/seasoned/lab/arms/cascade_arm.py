@@ -14,6 +14,7 @@ from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
 from seasoned.agents.loop.annotated_log import NotedLog
 from seasoned.agents.loop.episode import StepLog
 from seasoned.agents.react.displayed_steps import SHOWN, shown_arm
+from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.lab.arms.teachers import answers_file, close_teacher, open_teacher
@@ -32,7 +33,6 @@ from seasoned.protocols import (
     PriorReading,
     Usage,
 )
-from seasoned.registry import suggest
 from seasoned.types import Decision, Episode, Prior
 
 if TYPE_CHECKING:

@@ -6,10 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from seasoned.checks import suggest
 from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Thompson
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.policies.presets import preset
-from seasoned.registry import suggest
 from seasoned.types import Backup
 
 __all__ = ["preset_settings"]

@@ -22,6 +22,7 @@ from seasoned.agents.baselines import (
 )
 from seasoned.agents.baselines.token_checks import check_whole
 from seasoned.agents.react.displayed_steps import shown_arm
+from seasoned.checks import suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.lab.arms.cascade_arm import CASCADE, build_cascade
 from seasoned.lab.arms.preset_settings import preset_settings
@@ -31,7 +32,6 @@ from seasoned.memory import Memory
 from seasoned.policies import PRESETS, JitRL, JitRLSettings, ModelAlone, ShuffledReturns
 from seasoned.policies.examples import ExampleMemory, Examples
 from seasoned.protocols import LLM, Chooser, EvidenceSource, PriorReader
-from seasoned.registry import suggest
 
 __all__ = ["ARMS", "ArmKind", "Parts", "build_arm", "check_arm"]
 

@@ -16,6 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from seasoned.checks import check_finite, check_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.forks import Base, base_of, contains, file_forks, lines_of, namespace_forks
@@ -26,7 +27,6 @@ from seasoned.memory import Memory
 from seasoned.memory.stores.atomic_file import check_path
 from seasoned.memory.stores.base import is_url
 from seasoned.protocols import StateEncoder
-from seasoned.types import check_finite, check_text
 
 __all__ = ["Comparison", "Fork", "Promotion", "compared", "evaluate", "fork", "promote", "roll_back"]
 

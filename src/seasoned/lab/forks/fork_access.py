@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 
+from seasoned.checks import suggest
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.stores.base import shown
 from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
-from seasoned.registry import suggest
 
 __all__ = ["identity_of", "open_branch"]
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from seasoned.errors import InputError, MissingExtraError
 from seasoned.lab.analysis.findings import Audited, Findings, find, role
 from seasoned.lab.analysis.phrases import WIDTH, changed_sentence, plural, sentence, worst_sentence, wrapped
-from seasoned.lab.report.page import render
+from seasoned.lab.report.html_page import render
 from seasoned.lab.report.plots import draw_pictures
 from seasoned.lab.results.run_results import Results
 from seasoned.lab.runner.sessions import early_end

@@ -10,13 +10,12 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import check_finite, check_text, suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, Budget, Suite, Task, Transfer
 from seasoned.llms.wire.candidate_menu import check_menu
 from seasoned.policies.self_agreement import check_whole
-from seasoned.registry import suggest
 from seasoned.states.encoder_names import named_encoder
-from seasoned.types import check_finite, check_text
 
 __all__ = ["load_suite", "read_suite", "suite_names"]
 

@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_text
 from seasoned.core.cosine_index import unit_rows
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Usage
-from seasoned.types import check_text
 
 __all__ = ["BatchedEmbedder", "ScriptedEmbedder", "check_texts"]
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy.typing as npt
 
+from seasoned.checks import check_text
 from seasoned.errors import ModelAnswerError, ModelTimeoutError, ModelUnavailableError, RateLimitError, excerpt
 from seasoned.llms.embeddings.batched_embedder import BatchedEmbedder
 from seasoned.llms.providers.openai import OpenAILLM
 from seasoned.llms.wire.backoff import wait_s
 from seasoned.protocols import Usage
-from seasoned.types import check_text
 
 __all__ = ["EndpointEmbedder"]
 

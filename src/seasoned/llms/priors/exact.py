@@ -10,13 +10,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from seasoned.checks import check_text
 from seasoned.core import log_softmax
 from seasoned.errors import ConfigError, excerpt
 from seasoned.llms.priors.votes import votes_prompt
 from seasoned.llms.wire.candidate_menu import Menu, check_candidates, check_menu
 from seasoned.llms.wire.text_scores import TextScorer, TextScores
 from seasoned.protocols import LLM, Message, PriorReading
-from seasoned.types import Prior, check_text
+from seasoned.types import Prior
 
 __all__ = ["ExactReader", "ExactReading"]
 

@@ -31,11 +31,12 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
 from seasoned.llms.wire.capability_probe import found_out
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage
-from seasoned.types import Prior, check_text
+from seasoned.types import Prior
 
 __all__ = ["LabelReader", "check_llm", "label_prior", "label_prompt", "logprobs_over_labels"]
 

@@ -19,6 +19,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from seasoned.checks import check_finite, check_text
 from seasoned.core import kl_bound
 from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.llms.priors.labels import check_llm, label_prompt, logprobs_over_labels
@@ -26,7 +27,7 @@ from seasoned.llms.wire.candidate_menu import check_candidates
 from seasoned.llms.wire.capability_probe import found_out
 from seasoned.llms.wire.token_ids import no_token_ids
 from seasoned.protocols import LLM, Choice, CompletionRequest, Message, TokenIds, TokenLogprob, Usage
-from seasoned.types import Prior, check_finite, check_text
+from seasoned.types import Prior
 
 __all__ = ["BiasChooser"]
 

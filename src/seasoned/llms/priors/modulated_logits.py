@@ -28,11 +28,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_finite
 from seasoned.core import check_beta, log_softmax
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.text_scores import TextScores
 from seasoned.llms.wire.token_trie import END, TokenTrie
-from seasoned.types import check_finite
 
 __all__ = ["ModulatedLogits", "TriePolicy"]
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import cast
 
+from seasoned.checks import suggest
 from seasoned.errors import UnknownNameError, excerpt
 from seasoned.llms.priors.exact import ExactReader
 from seasoned.llms.priors.labels import LabelReader, check_llm
@@ -14,7 +15,6 @@ from seasoned.llms.priors.votes import DEFAULT_VOTES, VotesReader
 from seasoned.llms.wire.capability_probe import found_out
 from seasoned.llms.wire.text_scores import TextScorer
 from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading, Usage
-from seasoned.registry import suggest
 
 __all__ = ["READING_METHODS", "AutoReader", "choose_reader", "reader_for"]
 

@@ -21,11 +21,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.action_parser import json_objects
 from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, Usage
-from seasoned.types import Prior, check_finite, check_text, normalize_action
+from seasoned.types import Prior, normalize_action
 
 __all__ = ["VerbalizedReader", "confidence_logprobs", "verbalized_prompt"]
 

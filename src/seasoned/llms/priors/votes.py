@@ -19,11 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.llms.wire.action_parser import read_action, spellings
 from seasoned.llms.wire.candidate_menu import Menu, check_candidates, in_one_line, with_task
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, PriorReading, Tool, Usage
-from seasoned.types import Prior, check_finite, check_text, normalize_action
+from seasoned.types import Prior, normalize_action
 
 __all__ = ["DEFAULT_VOTES", "Votes", "VotesReader", "VotesReading", "smoothed_logprobs", "votes_prompt"]
 

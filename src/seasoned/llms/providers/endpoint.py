@@ -8,6 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
+from seasoned.checks import check_finite
 from seasoned.errors import (
     ConfigError,
     InputError,
@@ -21,7 +22,6 @@ from seasoned.llms.wire.backoff import wait_s
 from seasoned.llms.wire.capability_probe import probe
 from seasoned.llms.wire.chat_completions import check_request
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
-from seasoned.types import check_finite
 
 __all__ = ["Endpoint"]
 

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from seasoned.checks import check_text
 from seasoned.errors import (
     ConfigError,
     MissingExtraError,
@@ -27,7 +28,6 @@ from seasoned.llms.providers.endpoint import Endpoint
 from seasoned.llms.wire.chat_completions import read_completion, request_json
 from seasoned.protocols import Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
-from seasoned.types import check_text
 
 __all__ = ["LiteLLM"]
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import (
     ConfigError,
     InputError,
@@ -24,7 +25,6 @@ from seasoned.llms.wire.chat_completions import read_completion, request_json
 from seasoned.llms.wire.token_ids import server_token_ids, tiktoken_ids
 from seasoned.protocols import Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
-from seasoned.types import check_finite, check_text
 
 __all__ = ["OpenAILLM"]
 

@@ -7,9 +7,9 @@ import re
 from collections.abc import Collection, Sequence
 from typing import Literal, get_args
 
+from seasoned.checks import check_text, suggest
 from seasoned.errors import InputError, excerpt
-from seasoned.registry import suggest
-from seasoned.types import check_text, normalize_action
+from seasoned.types import normalize_action
 
 __all__ = ["MENUS", "Menu", "check_candidates", "check_menu", "in_one_line", "with_task"]
 

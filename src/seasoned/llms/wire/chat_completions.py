@@ -9,9 +9,9 @@ from dataclasses import asdict
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Completion, CompletionRequest, Message, TokenLogprob, Tool, ToolCall, Usage
-from seasoned.types import check_finite, check_text
 
 __all__ = ["NoLogprobsError", "check_request", "read_completion", "request_digest", "request_json"]
 

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Message, Usage
-from seasoned.types import check_text
 
 __all__ = ["TextScorer", "TextScores", "check_continuation", "check_question"]
 

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_finite, check_reward, check_text, suggest
 from seasoned.core.feedback_reward import edit_reward
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.parts.transfer import Exchange
@@ -20,7 +21,6 @@ from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, prepared, read_notes, unsilenced
 from seasoned.memory.writing.typed_feedback import Answered, Giver, Saying, read_given
-from seasoned.registry import suggest
 from seasoned.types import (
     FEEDBACK_KINDS,
     JSON,
@@ -28,11 +28,8 @@ from seasoned.types import (
     Feedback,
     FeedbackRecord,
     Note,
-    check_finite,
     check_kind,
-    check_reward,
     check_step,
-    check_text,
     feedback_record,
 )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.parts.feedback_log import Speaking
 from seasoned.memory.recall.engine import MAX_VISITS, Place, Recaller
 from seasoned.memory.retrieval.retriever import Retriever
-from seasoned.types import Experience, check_text
+from seasoned.types import Experience
 from seasoned.types.impression import Impression, PeerComparison
 from seasoned.types.recall import KEYS, Recall
 

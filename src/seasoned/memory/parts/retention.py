@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
+from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.retention.deletion import Remover
@@ -20,7 +21,6 @@ from seasoned.memory.values.events import ALTERNATIVE, given_id
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.exclusions import answers_on
 from seasoned.memory.writing.quarantine import QuarantineWriter
-from seasoned.types import check_text
 
 __all__ = ["Copy", "Erasure", "Keeper"]
 

@@ -7,11 +7,11 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from seasoned.checks import check_finite, check_reward, check_text
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.parts.retention import Keeper
 from seasoned.memory.values.events import Event, first_id
 from seasoned.memory.writing.feedback_events import FeedbackWriter
-from seasoned.types import check_finite, check_reward, check_text
 
 __all__ = ["Source", "Sources"]
 

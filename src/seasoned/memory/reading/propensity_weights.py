@@ -9,12 +9,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError
 from seasoned.memory.reading.evidence_sums import summed_up
 from seasoned.memory.reading.reader import EvidenceRow, Reader
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import Outside
-from seasoned.types import Floats, StateSums, check_finite
+from seasoned.types import Floats, StateSums
 
 __all__ = ["MIN_FLOOR", "PropensityRow", "check_floor", "effective_sums", "propensity_rows"]
 

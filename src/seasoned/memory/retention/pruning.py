@@ -7,11 +7,11 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from seasoned.checks import check_finite
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.writing.exclusions import answers_on
-from seasoned.types import check_finite
 
 __all__ = ["Budget", "Pruning", "plan_pruning"]
 

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator
 from typing import Literal
 
+from seasoned.checks import check_finite, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex, check_nearest
@@ -24,7 +25,7 @@ from seasoned.memory.values.task_filter import Outside
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import Backup, Evidence, Neighbor, check_finite, check_text
+from seasoned.types import Backup, Evidence, Neighbor
 
 __all__ = ["MAX_LISTED_NEIGHBORS", "Retriever"]
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_finite, check_reward, check_text
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
@@ -21,7 +22,7 @@ from seasoned.memory.values.corruption import naming_damage
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.note_records import check_given, note_record, noted_ids, read_notes
-from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_finite, check_kind, check_reward, check_text
+from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_kind
 
 __all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "counted_as", "export_lines", "naming", "parse_lines"]
 

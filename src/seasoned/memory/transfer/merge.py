@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from seasoned.checks import check_text
 from seasoned.errors import (
     EncoderMismatchError,
     EpisodeConflictError,
@@ -24,7 +25,6 @@ from seasoned.memory.transfer.namespace_merge import Absorber, Merged
 from seasoned.memory.values.encoder_mismatch import told_apart
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
-from seasoned.types import check_text
 
 __all__ = ["Merge", "Merged", "encoder_of", "merge", "merge_stores"]
 

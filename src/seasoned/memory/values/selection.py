@@ -8,9 +8,9 @@ from functools import lru_cache
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError
 from seasoned.memory.values.content_hash import digest
-from seasoned.types import check_finite, check_text
 
 __all__ = ["Quarantine", "Selection"]
 

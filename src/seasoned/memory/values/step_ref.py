@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_step, check_text
+from seasoned.types import check_step
 
 __all__ = ["MAX_SHOWN", "check_places"]
 

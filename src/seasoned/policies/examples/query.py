@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
+from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.types import check_finite, check_text
 from seasoned.types.recall import KEYS
 
 __all__ = ["Purpose", "Query", "check_weights"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
+from seasoned.checks import check_finite, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.policies.examples.curation import Curation
@@ -16,7 +17,7 @@ from seasoned.policies.examples.impression_effects import Showings, Trust
 from seasoned.policies.examples.query import Purpose, Query, check_weights
 from seasoned.policies.examples.rendering import fitted
 from seasoned.states.text_budget import estimated_tokens
-from seasoned.types import Episode, Experience, Step, check_finite, check_text, normalize_action
+from seasoned.types import Episode, Experience, Step, normalize_action
 from seasoned.types.recall import KEYS, Moment
 
 __all__ = ["Examples"]
