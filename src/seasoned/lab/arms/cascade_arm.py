@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from seasoned.agents import Arm, EpisodeResult, play_episode
 from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
@@ -16,8 +16,10 @@ from seasoned.agents.loop.episode import StepLog
 from seasoned.agents.react.displayed_steps import SHOWN, shown_arm
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
+from seasoned.lab.arms.arm_context import ArmContext
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.lab.arms.teachers import answers_file, close_teacher, open_teacher
+from seasoned.lab.suites.suite import Suite
 from seasoned.memory import Memory
 from seasoned.policies import JitRL, JitRLSettings, ModelAlone
 from seasoned.policies.cascade import CascadePrior, CascadeReader
@@ -34,10 +36,6 @@ from seasoned.protocols import (
     Usage,
 )
 from seasoned.types import Decision, Episode, Prior
-
-if TYPE_CHECKING:
-    from seasoned.lab.arms.registry import Parts
-    from seasoned.lab.suites.suite import Suite
 
 __all__ = ["CASCADE", "CascadeArmReader", "build_cascade", "cascade_arm", "check_fill"]
 
@@ -66,11 +64,11 @@ class CascadeArmReader(CascadeReader):
         await close_teacher(self.teacher)
 
 
-def build_cascade(parts: Parts, examples: Mapping[str, Any]) -> Arm:
+def build_cascade(context: ArmContext, examples: Mapping[str, Any]) -> Arm:
     """Return the arm that a suite's settings describe.
 
     Args:
-        parts: what it is built of; its settings are `CASCADE`'s, and what was given of the examples' and of `jitrl`'s.
+        context: what the arm is built from: settings of `CASCADE`, and those given of the examples and of `jitrl`.
         examples: the examples' settings with their defaults.
 
     Raises:
@@ -78,8 +76,8 @@ def build_cascade(parts: Parts, examples: Mapping[str, Any]) -> Arm:
             shown to a student without a prompt.
         SeasonedError: what opening the teacher raises.
     """
-    own = {name: parts.settings[name] for name in CASCADE}
-    given = {name: value for name, value in parts.settings.items() if name not in CASCADE}
+    own = {name: context.settings[name] for name in CASCADE}
+    given = {name: value for name, value in context.settings.items() if name not in CASCADE}
     mode = own["mode"]
     if mode not in _MODES:
         raise InputError(f"cascade: mode = {excerpt(mode)}", "the student has memory in one way", suggest(mode, _MODES))
@@ -91,30 +89,30 @@ def build_cascade(parts: Parts, examples: Mapping[str, Any]) -> Arm:
         raise InputError(
             f"cascade: {wrong[0]} with mode = {mode!r}", "a setting is for what the student has", "Leave it out."
         )
-    if mode != "logits" and parts.llm is None:
+    if mode != "logits" and context.llm is None:
         raise InputError(
-            f"cascade: mode = {mode!r} with the model {parts.reader.name}",
+            f"cascade: mode = {mode!r} with the model {context.reader.name}",
             "examples are put into a model's prompt",
             'Name a model, or take mode = "logits".',
         )
     knowledge, policy = None, None
     if mode != "logits":
         wanted = {**examples, **shown}
-        knowledge = ExampleMemory(Examples(parts.memory, budget_tokens=wanted.pop("window_tokens"), **wanted))
+        knowledge = ExampleMemory(Examples(context.memory, budget_tokens=wanted.pop("window_tokens"), **wanted))
     if mode != "prompt":
         preset, changed = preset_settings(given)
 
         def policy(memory: EvidenceSource) -> Policy:
             return JitRL.preset(preset, memory, **changed)
 
-        policy(parts.memory)  # refuses what does not fit before a teacher is opened
+        policy(context.memory)  # refuses what does not fit before a teacher is opened
     fill = check_whole("fill_episodes", own["fill_episodes"], 0)
     teacher = open_teacher(
-        own["teacher"], method=own["teacher_reader"], settings=own["teacher_settings"], cache=answers_file(parts.llm)
+        own["teacher"], method=own["teacher_reader"], settings=own["teacher_settings"], cache=answers_file(context.llm)
     )
     limits = {name: own[name] for name in ("samples", "agreement", "min_evidence")}
     return cascade_arm(
-        parts.prior_reader, teacher, parts.memory, knowledge=knowledge, policy=policy, fill_episodes=fill, **limits
+        context.prior_reader, teacher, context.memory, knowledge=knowledge, policy=policy, fill_episodes=fill, **limits
     )
 
 

@@ -24,6 +24,7 @@ from seasoned.agents.baselines.token_checks import check_whole
 from seasoned.agents.react.displayed_steps import shown_arm
 from seasoned.checks import suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
+from seasoned.lab.arms.arm_context import ArmContext
 from seasoned.lab.arms.cascade_arm import CASCADE, build_cascade
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.lab.suites.suite import ArmSpec, Suite
@@ -33,40 +34,7 @@ from seasoned.policies import PRESETS, JitRL, JitRLSettings, ModelAlone, Shuffle
 from seasoned.policies.examples import ExampleMemory, Examples
 from seasoned.protocols import LLM, Chooser, EvidenceSource, PriorReader
 
-__all__ = ["ARMS", "ArmKind", "Parts", "build_arm", "check_arm"]
-
-
-@dataclass(frozen=True)
-class Parts:
-    """What an arm is built of.
-
-    Args:
-        settings: what the suite says, over the kind's defaults.
-        memory: the run's; what it holds are this arm's own episodes.
-        llm: the model; None for `uniform` and for models that only score.
-        reader: reads the model's policy.
-        seed: of the run.
-        success: the score from which an episode is a pass; None: the best possible, if it is known.
-        tokens: what an episode may take, where the arm has another's budget.
-    """
-
-    settings: Mapping[str, Any]
-    memory: Memory
-    llm: LLM | None
-    reader: PriorReader | Chooser
-    seed: int
-    success: float | None
-    tokens: float | None
-
-    @property
-    def prior_reader(self) -> PriorReader:
-        """The reader, for arms that change what the model is asked."""
-        return cast(PriorReader, self.reader)
-
-    @property
-    def model(self) -> LLM:
-        """The model, for arms that ask it themselves."""
-        return cast(LLM, self.llm)
+__all__ = ["ARMS", "ArmKind", "build_arm", "check_arm"]
 
 
 @dataclass(frozen=True)
@@ -83,7 +51,7 @@ class ArmKind:
     """
 
     about: str
-    build: Callable[[Parts], Arm]
+    build: Callable[[ArmContext], Arm]
     settings: Mapping[str, Any] = field(default_factory=dict)
     needs_model: bool = True
     chooses: bool = False
@@ -151,7 +119,7 @@ def build_arm(
             f"Give {kind.budget} = 5, say, in place of budget_of.",
         )
     return kind.build(
-        Parts(
+        ArmContext(
             _settings(kind, spec),
             memory,
             llm,
@@ -177,7 +145,7 @@ def check_arm(spec: ArmSpec) -> ArmKind:
     kind = _kind(spec)
     with Memory.open(":memory:") as memory:
         tokens = None if spec.budget_of is None else 1.0
-        kind.build(Parts(_settings(kind, spec), memory, ScriptedLLM([]), UniformReader(), 0, None, tokens))
+        kind.build(ArmContext(_settings(kind, spec), memory, ScriptedLLM([]), UniformReader(), 0, None, tokens))
     return kind
 
 
@@ -226,14 +194,14 @@ def _settings(kind: ArmKind, spec: ArmSpec) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------- with our memory
 
 
-def _jitrl(parts: Parts) -> Arm:
-    return Arm(_policy(parts.settings, parts.memory), parts.reader)
+def _jitrl(context: ArmContext) -> Arm:
+    return Arm(_policy(context.settings, context.memory), context.reader)
 
 
-def _placebo(parts: Parts) -> Arm:
-    policy = _policy(parts.settings, cast(EvidenceSource, ShuffledReturns(parts.memory, parts.seed)))
+def _placebo(context: ArmContext) -> Arm:
+    policy = _policy(context.settings, cast(EvidenceSource, ShuffledReturns(context.memory, context.seed)))
     policy.evidence("any")  # refuses, before anything is played, the settings that shuffled returns have no answer to
-    return Arm(policy, parts.reader)
+    return Arm(policy, context.reader)
 
 
 def _policy(settings: Mapping[str, Any], memory: EvidenceSource) -> JitRL:
@@ -244,52 +212,52 @@ def _policy(settings: Mapping[str, Any], memory: EvidenceSource) -> JitRL:
 # ------------------------------------------------------------------------------------ the model alone
 
 
-def _alone(parts: Parts) -> Arm:
-    return Arm(ModelAlone(parts.settings["selection"]), parts.reader)
+def _alone(context: ArmContext) -> Arm:
+    return Arm(ModelAlone(context.settings["selection"]), context.reader)
 
 
-def _retries(parts: Parts) -> Arm:
-    play = Attempts(parts.settings["attempts"], parts.tokens, retries=True, stop_at=parts.success)
-    return Arm(ModelAlone(), parts.reader, play)
+def _retries(context: ArmContext) -> Arm:
+    play = Attempts(context.settings["attempts"], context.tokens, retries=True, stop_at=context.success)
+    return Arm(ModelAlone(), context.reader, play)
 
 
-def _best_of_n(parts: Parts) -> Arm:
-    return Arm(ModelAlone(), parts.reader, Attempts(parts.settings["attempts"], parts.tokens))
+def _best_of_n(context: ArmContext) -> Arm:
+    return Arm(ModelAlone(), context.reader, Attempts(context.settings["attempts"], context.tokens))
 
 
-def _self_consistency(parts: Parts) -> Arm:
-    max_tokens = check_whole("max_tokens", parts.settings["max_tokens"])
+def _self_consistency(context: ArmContext) -> Arm:
+    max_tokens = check_whole("max_tokens", context.settings["max_tokens"])
     reader = SelfConsistency(
-        parts.model,
+        context.model,
         lambda llm, n, seed: VotesReader(llm, n=n, seed=seed, max_tokens=max_tokens),
         votes_prompt,
-        samples=parts.settings["samples"],
-        tokens=parts.tokens,
-        steps=parts.settings["steps"],
+        samples=context.settings["samples"],
+        tokens=context.tokens,
+        steps=context.settings["steps"],
     )
-    return Arm(Majority(), reader, reader.play, None if parts.tokens is None else reader.learn)
+    return Arm(Majority(), reader, reader.play, None if context.tokens is None else reader.learn)
 
 
 # -------------------------------------------------------------------------- with the past in the prompt
 
 
-def _informed(parts: Parts, memory: PromptMemory) -> Arm:
-    return Arm(ModelAlone(), InformedReader(parts.prior_reader, memory), learn=memory.learn)
+def _informed(context: ArmContext, memory: PromptMemory) -> Arm:
+    return Arm(ModelAlone(), InformedReader(context.prior_reader, memory), learn=memory.learn)
 
 
-def _prompt(parts: Parts) -> Arm:
-    return shown_arm(parts.prior_reader, _examples(parts.memory, parts.settings))
+def _prompt(context: ArmContext) -> Arm:
+    return shown_arm(context.prior_reader, _examples(context.memory, context.settings))
 
 
-def _both(parts: Parts) -> Arm:
-    shown = {name: value for name, value in parts.settings.items() if name in _EXAMPLES}
-    shifts = {name: value for name, value in parts.settings.items() if name == "gamma" or name not in _EXAMPLES}
-    knowledge = _examples(parts.memory, shown)
-    return shown_arm(parts.prior_reader, knowledge, parts.memory, lambda memory: _policy(shifts, memory))
+def _both(context: ArmContext) -> Arm:
+    shown = {name: value for name, value in context.settings.items() if name in _EXAMPLES}
+    shifts = {name: value for name, value in context.settings.items() if name == "gamma" or name not in _EXAMPLES}
+    knowledge = _examples(context.memory, shown)
+    return shown_arm(context.prior_reader, knowledge, context.memory, lambda memory: _policy(shifts, memory))
 
 
-def _cascade(parts: Parts) -> Arm:
-    return build_cascade(parts, _EXAMPLES)
+def _cascade(context: ArmContext) -> Arm:
+    return build_cascade(context, _EXAMPLES)
 
 
 def _examples(memory: Memory, settings: Mapping[str, Any]) -> ExampleMemory:
@@ -297,31 +265,31 @@ def _examples(memory: Memory, settings: Mapping[str, Any]) -> ExampleMemory:
     return ExampleMemory(Examples(memory, budget_tokens=given.pop("window_tokens"), **given))
 
 
-def _full_context(parts: Parts) -> Arm:
-    return _informed(parts, FullContext(**parts.settings))
+def _full_context(context: ArmContext) -> Arm:
+    return _informed(context, FullContext(**context.settings))
 
 
-def _bm25(parts: Parts) -> Arm:
-    settings = dict(parts.settings)
+def _bm25(context: ArmContext) -> Arm:
+    settings = dict(context.settings)
     finder = ByBM25(settings.pop("k1"), settings.pop("b"))
-    return _informed(parts, PastSuccesses(finder, parts.success, **settings))
+    return _informed(context, PastSuccesses(finder, context.success, **settings))
 
 
-def _top_k(parts: Parts) -> Arm:
-    finder = BySearch(lambda state, k: parts.memory.search(state, k, 0.0))
-    return _informed(parts, PastSuccesses(finder, parts.success, **parts.settings))
+def _top_k(context: ArmContext) -> Arm:
+    finder = BySearch(lambda state, k: context.memory.search(state, k, 0.0))
+    return _informed(context, PastSuccesses(finder, context.success, **context.settings))
 
 
-def _reflexion(parts: Parts) -> Arm:
-    return _informed(parts, Reflexion(parts.model, parts.success, **parts.settings))
+def _reflexion(context: ArmContext) -> Arm:
+    return _informed(context, Reflexion(context.model, context.success, **context.settings))
 
 
-def _workflows(parts: Parts) -> Arm:
-    return _informed(parts, Workflows(parts.model, parts.success, **parts.settings))
+def _workflows(context: ArmContext) -> Arm:
+    return _informed(context, Workflows(context.model, context.success, **context.settings))
 
 
-def _evolve(parts: Parts) -> Arm:
-    return _informed(parts, Evolution(parts.model, parts.success, **parts.settings))
+def _evolve(context: ArmContext) -> Arm:
+    return _informed(context, Evolution(context.model, context.success, **context.settings))
 
 
 def _settings_of(*made: Callable[..., Any]) -> dict[str, Any]:
