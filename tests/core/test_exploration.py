@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Seen, Thompson
+from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Seen, Thompson, exploration
 from seasoned.errors import InputError
 
 
@@ -138,3 +138,12 @@ def test_a_count_bonus_falls_with_the_root_of_the_visits():
 def test_the_other_rules_refuse_bad_settings(rule, value):
     with pytest.raises(InputError):
         rule(value)
+
+
+def test_every_rule_of_the_module_has_its_name_in_the_registry():
+    rules = {
+        name: value
+        for name, value in vars(exploration).items()
+        if isinstance(value, type) and hasattr(value, "optimism") and value is not exploration.Exploration
+    }
+    assert rules == exploration.EXPLORATION_RULES

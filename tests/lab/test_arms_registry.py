@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import inspect
 
 import pytest
 
 from seasoned import Memory
 from seasoned.agents import UniformReader, play_run
 from seasoned.core import UCB
+from seasoned.core.exploration import EXPLORATION_RULES
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import InputError, SeasonedError, UnknownNameError
 from seasoned.lab.arms.preset_settings import preset_settings
@@ -222,6 +224,14 @@ def test_settings_come_from_plain_data():
     assert changed == {"exploration": UCB(2.0), "backup": Backup(4.0), "gamma": None}
     assert preset_settings({"preset": "seed", "exploration": "none"}) == ("seed", {"exploration": None})
     assert preset_settings({}) == ("default", {})
+
+
+@pytest.mark.parametrize("name", sorted(EXPLORATION_RULES))
+def test_every_exploration_rule_is_a_setting_of_a_suite(name):
+    rule = EXPLORATION_RULES[name]
+    values = {p.name: 0.5 for p in inspect.signature(rule).parameters.values() if p.default is p.empty}
+    _, changed = preset_settings({"exploration": {"rule": name, **values}})
+    assert changed == {"exploration": rule(**values)}
 
 
 @pytest.mark.parametrize("settings", [{}, {"backup": {"beta": 4.0}}], ids=str)

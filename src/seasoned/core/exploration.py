@@ -13,7 +13,17 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError
 
-__all__ = ["UCB", "ConfidenceBonus", "CountBonus", "Exploration", "ExplorationBonus", "Otherwise", "Seen", "Thompson"]
+__all__ = [
+    "EXPLORATION_RULES",
+    "UCB",
+    "ConfidenceBonus",
+    "CountBonus",
+    "Exploration",
+    "ExplorationBonus",
+    "Otherwise",
+    "Seen",
+    "Thompson",
+]
 
 Floats = npt.NDArray[np.float64]
 Otherwise = Literal["baseline", "zero"]
@@ -230,3 +240,9 @@ class CountBonus:
         del rng
         result: Floats = self.alpha / np.sqrt(1.0 + seen.counts)
         return result
+
+
+EXPLORATION_RULES: dict[str, type[Exploration]] = {
+    rule.__name__: rule for rule in (ConfidenceBonus, CountBonus, ExplorationBonus, Thompson, UCB)
+}
+"""The rules by name, for settings that are plain data: a suite's, or those of a command."""

@@ -7,14 +7,13 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from seasoned.checks import suggest
-from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Thompson
+from seasoned.core.exploration import EXPLORATION_RULES
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.policies.presets import preset
 from seasoned.types import Backup
 
 __all__ = ["preset_settings"]
 
-_EXPLORATION = {rule.__name__: rule for rule in (ConfidenceBonus, CountBonus, ExplorationBonus, Thompson, UCB)}
 _NONE = "none"
 
 
@@ -36,7 +35,7 @@ def preset_settings(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     name: Any = given.pop("preset", "default")
     if isinstance(rule := given.get("exploration"), Mapping):
         values = dict(rule)
-        given["exploration"] = _made("exploration", _EXPLORATION, values.pop("rule", "ExplorationBonus"), values)
+        given["exploration"] = _made("exploration", EXPLORATION_RULES, values.pop("rule", "ExplorationBonus"), values)
     if isinstance(rule := given.get("backup"), Mapping):
         given["backup"] = _made("backup", {"Backup": Backup}, "Backup", dict(rule))
     preset(name, **given)
