@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.cli.main import LazyGroup
-from seasoned.cli.memory.sources import sources, weigh
+from seasoned.cli.memory.sources import reweight, sources
 from seasoned.core import discounted_returns
 from seasoned.errors import InputError, NotFoundError
 
@@ -247,7 +247,7 @@ def test_the_commands_say_what_the_library_says(tmp_path):
         memory.add(episode(0))
         memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
     root = LazyGroup("root", paths={})
-    root.add_command(weigh)
+    root.add_command(reweight)
     root.add_command(sources)
 
     def call(*arguments):
@@ -256,9 +256,9 @@ def test_the_commands_say_what_the_library_says(tmp_path):
     with Memory.open(tmp_path / "silent.db") as memory:
         memory.add(episode(0))
     assert call("sources", str(tmp_path / "silent.db")).stdout == "no feedback counts in this namespace\n"
-    assert json.loads(call("weigh", path, "judge", "0.5", "--json").stdout)["events"] == 1
+    assert json.loads(call("reweight", path, "judge", "0.5", "--json").stdout)["events"] == 1
     [found] = json.loads(call("sources", path, "--json").stdout)["sources"]
     assert found == {"source": "judge", "events": 1, "total": 0.25, "factors": [0.5]}
     assert "judge" in call("sources", path).stdout
-    assert call("weigh", path, "nobody", "1").exit_code == 3
-    assert call("weigh", path, "judge", "-1").exit_code == 2
+    assert call("reweight", path, "nobody", "1").exit_code == 3
+    assert call("reweight", path, "judge", "-1").exit_code == 2

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.cli.main import LazyGroup
 from seasoned.cli.memory.judge import judge
-from seasoned.cli.memory.sources import weigh
+from seasoned.cli.memory.sources import reweight
 
 
 def scoring(score=0.5, disobey=lambda text: False):
@@ -173,11 +173,11 @@ def test_a_misspelt_file_is_not_made(path, tmp_path):
 @pytest.mark.parametrize("factor", ["-1", "-0.5", "-1e3"])
 def test_a_negative_factor_is_a_number_and_refused_as_one(path, factor):
     root = LazyGroup("root", paths={})
-    root.add_command(weigh)
+    root.add_command(reweight)
     with Memory.open(path) as memory:
         memory.feedback("buy-1", 1.0, 0, "judge")
-    done = CliRunner().invoke(root, ["weigh", path, "judge", factor])
+    done = CliRunner().invoke(root, ["reweight", path, "judge", factor])
     assert done.exit_code == 2
     assert "No such option" not in done.stderr
     assert "at least 0" in done.stderr
-    assert CliRunner().invoke(root, ["weigh", path, "judge", "0.5", "--jsn"]).exit_code == 2
+    assert CliRunner().invoke(root, ["reweight", path, "judge", "0.5", "--jsn"]).exit_code == 2

@@ -1,4 +1,4 @@
-"""`seasoned memory prune`, `quarantine`, `quarantines`, `lift`, `erase` do what the library does, and ask first."""
+"""`seasoned memory prune`, `quarantine`, `quarantines`, `release`, `erase` do what the library does, and ask first."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ SELECTED = [
 
 
 @pytest.mark.parametrize(("options", "selection", "left"), SELECTED, ids=ascii)
-def test_quarantine_and_lift(path, options, selection, left):
+def test_quarantine_and_release(path, options, selection, left):
     before = content(path)
     expected = ask(path, lambda memory: memory.selected(Selection(**selection)))
     dry = answer("quarantine", path, "--reason", "a bad day", *options, "--dry-run")
@@ -155,8 +155,8 @@ def test_quarantine_and_lift(path, options, selection, left):
     assert (listed["episodes"], listed["feedback"]) == expected
     assert (listed["id"], listed["selection"], listed["reason"]) == (made["id"], selection, "a bad day")
     assert listed["lifted_at"] is None
-    assert answer("lift", path, made["id"]) == {"id": made["id"]}
-    assert answer("lift", path, made["id"]) == {"id": made["id"]}
+    assert answer("release", path, made["id"]) == {"id": made["id"]}
+    assert answer("release", path, made["id"]) == {"id": made["id"]}
     assert found(path) == ["run-0", "run-1", "run-2", "run-3"]
     assert answer("quarantines", path)["quarantines"][0]["lifted_at"] > 0
 
@@ -169,7 +169,7 @@ def test_quarantine_in_words(path):
     assert id_ in listed
     assert "model model 1" in listed
     assert "\x1b" not in listed
-    assert seasoned("lift", path, id_).stdout == f"lifted {id_}\n"
+    assert seasoned("release", path, id_).stdout == f"released {id_}\n"
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_a_quarantine_that_holds_nothing_yet_says_so(path, options, said):
     first, second, third = done.stderr.splitlines()
     assert (done.exit_code, first) == (0, said)
     assert second.startswith("0 episodes and 0 feedback events set aside now; it stays")
-    assert third.endswith(f"seasoned memory lift {path} {id_}")
-    assert "seasoned memory quarantines" in seasoned("lift", path, "zz").stderr
+    assert third.endswith(f"seasoned memory release {path} {id_}")
+    assert "seasoned memory quarantines" in seasoned("release", path, "zz").stderr
 
 
 def test_quarantine_takes_the_start_of_an_id(path):
@@ -329,10 +329,10 @@ BAD = [
     (4, ["quarantine", "FOREIGN", *WHY, "--task", "checkout"]),
     (3, ["quarantines", "NO.db"]),
     (3, ["quarantines", "MEMORY", "-n", "shpo"]),
-    (3, ["lift", "MEMORY", "nope"]),
-    (2, ["lift", "MEMORY", LONE]),
-    (2, ["lift", "MEMORY"]),
-    (3, ["lift", "NO.db", "x"]),
+    (3, ["release", "MEMORY", "nope"]),
+    (2, ["release", "MEMORY", LONE]),
+    (2, ["release", "MEMORY"]),
+    (3, ["release", "NO.db", "x"]),
     (2, ["erase", "MEMORY", "--yes"]),
     (2, ["erase", "MEMORY", "--subject", " ", "--yes"]),
     (2, ["erase", "MEMORY", "--subject", LONE, "--yes"]),

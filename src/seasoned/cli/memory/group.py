@@ -29,8 +29,8 @@ from seasoned.cli.memory.forks import fork, import_harbor, promote, roll_back
 from seasoned.cli.memory.import_ import import_
 from seasoned.cli.memory.judge import judge
 from seasoned.cli.memory.migrate import migrate
-from seasoned.cli.memory.retention import erase, lift, prune, quarantine, quarantines
-from seasoned.cli.memory.sources import sources, weigh
+from seasoned.cli.memory.retention import erase, prune, quarantine, quarantines, release
+from seasoned.cli.memory.sources import reweight, sources
 from seasoned.cli.memory.whole_store import backup, compact, diff, merge, restore
 from seasoned.errors import counted
 from seasoned.memory import Memory
@@ -65,7 +65,6 @@ for command in (
     import_,
     import_harbor,
     judge,
-    lift,
     merge,
     migrate,
     notes,
@@ -73,11 +72,12 @@ for command in (
     prune,
     quarantine,
     quarantines,
+    release,
     restore,
     revoke,
+    reweight,
     roll_back,
     sources,
-    weigh,
 ):
     memory.add_command(command)
 

@@ -1,4 +1,4 @@
-"""`seasoned memory prune`, `quarantine`, `quarantines`, `lift` and `erase`: what a memory keeps and parts with."""
+"""`seasoned memory prune`, `quarantine`, `quarantines`, `release` and `erase`: quarantine and deletion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from seasoned.cli.memory.common_options import (
 from seasoned.errors import InputError, StoreError, counted, excerpt
 from seasoned.memory import Budget, Copy, Erasure, Memory, Pruning, Quarantine, Selection
 
-__all__ = ["erase", "lift", "prune", "quarantine", "quarantines"]
+__all__ = ["erase", "prune", "quarantine", "quarantines", "release"]
 
 _LISTED = 20
 
@@ -159,7 +159,7 @@ def quarantine(
     """Set episodes or feedback aside, reversibly.
 
     Prints the quarantine's id. Selected is what fits all the options; a time alone selects both. It stays stored, but
-    is not found and is no evidence, nor is what comes in later and fits. See also: quarantines, lift.
+    is not found and is no evidence, nor is what comes in later and fits. See also: quarantines, release.
     """
     selection = Selection(
         **values,
@@ -194,7 +194,7 @@ def quarantine(
             return
         for line in (*nothing, f"{held} now; it stays for what comes in later and fits"):
             click.echo(printable(line), err=True)
-        click.echo(printable(f"to take it back: seasoned memory lift {path} {id_}"), err=True)
+        click.echo(printable(f"to take it back: seasoned memory release {path} {id_}"), err=True)
 
 
 @click.command(epilog=example("seasoned memory quarantines agent.db"))
@@ -202,7 +202,7 @@ def quarantine(
 @namespace_option
 @json_option
 def quarantines(path: str, namespace: str | None, as_json: bool) -> None:
-    """List the quarantines, lifted ones included.
+    """List the quarantines, released ones included.
 
     Each with how many episodes and feedback events fit it now.
     """
@@ -230,7 +230,7 @@ def quarantines(path: str, namespace: str | None, as_json: bool) -> None:
         ]
         for one, (n_episodes, n_events) in found
     ]
-    columns = ["id", "since", "lifted", "episodes", "feedback", "selected", "reason"]
+    columns = ["id", "since", "released", "episodes", "feedback", "selected", "reason"]
     echo_table(columns, rows, right=("episodes", "feedback"))
 
 
@@ -238,15 +238,15 @@ def _shown(value: Any) -> str:
     return shown_time(value) if isinstance(value, float) else str(value)
 
 
-@click.command(epilog=example("seasoned memory lift agent.db 0c9d5f6e2b7a4c0f8f1d3a5b7c9e1f20"))
+@click.command(epilog=example("seasoned memory release agent.db 0c9d5f6e2b7a4c0f8f1d3a5b7c9e1f20"))
 @memory_argument
 @click.argument("quarantine_id")
 @namespace_option
 @json_option
-def lift(path: str, quarantine_id: str, namespace: str | None, as_json: bool) -> None:
+def release(path: str, quarantine_id: str, namespace: str | None, as_json: bool) -> None:
     """End a quarantine: what it held counts again.
 
-    Unless another one holds it. Lifting twice changes nothing.
+    Unless another one holds it. Releasing twice changes nothing.
     """
     with writing(path, namespace) as memory:
         meant = [one.id for one in memory.quarantines() if one.id.startswith(quarantine_id)]
@@ -261,7 +261,7 @@ def lift(path: str, quarantine_id: str, namespace: str | None, as_json: bool) ->
     if as_json:
         echo_json({"id": full_id})
     else:
-        echo_text(f"lifted {full_id}")
+        echo_text(f"released {full_id}")
 
 
 # ---------------------------------------------------------------------------------------------- erasure

@@ -1,4 +1,4 @@
-"""`seasoned memory sources` and `weigh`: who spoke, and how much each counts."""
+"""`seasoned memory sources` and `reweight`: the sources of feedback, and their weights."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from seasoned.cli.format.signed_number import SignedNumber
 from seasoned.cli.memory.common_options import example, json_option, memory_argument, namespace_option, reading, writing
 from seasoned.errors import counted
 
-__all__ = ["sources", "weigh"]
+__all__ = ["reweight", "sources"]
 
 
 @click.command(epilog=example("seasoned memory sources agent.db"))
@@ -38,7 +38,7 @@ def sources(path: str, namespace: str | None, as_json: bool) -> None:
 
 
 @click.command(
-    epilog=example("seasoned memory weigh agent.db judge 0.5", "seasoned memory weigh agent.db judge 1"),
+    epilog=example("seasoned memory reweight agent.db judge 0.5", "seasoned memory reweight agent.db judge 1"),
     context_settings={"ignore_unknown_options": True},  # so that -1 is a number, which is refused as one
 )
 @memory_argument
@@ -46,7 +46,7 @@ def sources(path: str, namespace: str | None, as_json: bool) -> None:
 @click.argument("factor", type=SignedNumber())
 @namespace_option
 @json_option
-def weigh(path: str, source: str, factor: float, namespace: str | None, as_json: bool) -> None:
+def reweight(path: str, source: str, factor: float, namespace: str | None, as_json: bool) -> None:
     """Weigh all that a source has said.
 
     It counts FACTOR times as much as when it was said. Factors replace each other; 1 takes it back. What SOURCE
