@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from seasoned.envs.env_options import parse_query
-from seasoned.envs.jericho.action_cache import ActionCache, default_file
+from seasoned.envs.jericho.action_cache import ActionCache, default_cache_file
 from seasoned.envs.jericho.jericho_env import JerichoEnv, open_jericho
 from seasoned.envs.jericho.story import MODELS, Story, find_language
 from seasoned.errors import EnvError, ForeignStoreError, InputError, IntegrityError, MissingExtraError, StoreError
@@ -138,13 +138,13 @@ def test_a_list_is_found_once_and_looked_up_from_then_on(cache_home):
         found.append(1)
         return ("north", "take lamp")
 
-    assert default_file() == cache_home / "seasoned" / "jericho-actions.db"
+    assert default_cache_file() == cache_home / "seasoned" / "jericho-actions.db"
     for _ in range(2):
-        cache = ActionCache(default_file())
+        cache = ActionCache(default_cache_file())
         assert cache.get(("story", "here"), find) == cache.get(("story", "here"), find) == ("north", "take lamp")
         cache.close()
     assert len(found) == 1
-    cache = ActionCache(default_file())
+    cache = ActionCache(default_cache_file())
     cache.get(("story", "there"), find)
     cache.get(("sto", "ryhere"), find)
     assert cache.get(("nowhere",), tuple) == ()
@@ -177,7 +177,7 @@ def test_a_damaged_list_is_not_handed_on(tmp_path):
     cache.close()
     with sqlite3.connect(tmp_path / "actions.db") as connection:
         connection.execute("UPDATE actions SET actions = '[1'")
-    with pytest.raises(IntegrityError, match="Delete it"):
+    with pytest.raises(IntegrityError, match="Delete the file"):
         ActionCache(tmp_path / "actions.db").get(("here",), lambda: ("north",))
 
 

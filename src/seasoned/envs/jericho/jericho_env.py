@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args
 from seasoned.checks import suggest
 from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.episode_guard import Turns, check_whole
-from seasoned.envs.jericho.action_cache import ActionCache, default_file
+from seasoned.envs.jericho.action_cache import ActionCache, default_cache_file
 from seasoned.envs.jericho.story import Story, check_story, find_language
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Environment, Observation
@@ -91,7 +91,7 @@ class JerichoEnv:
         self._language = find_language() if self._listed else ""
         self._story = Story(Path(file))
         self._cache_key = cache
-        self._cache = ActionCache(default_file()) if self._listed and cache != "none" else None
+        self._cache = ActionCache(default_cache_file()) if self._listed and cache != "none" else None
         self._points = 0
 
     @property

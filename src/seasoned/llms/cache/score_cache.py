@@ -1,4 +1,4 @@
-"""Scores of whole texts kept on disk, beside a model's answers: a repeated reading costs nothing and says the same."""
+"""A text scorer whose scores are cached in the file of a model's completions."""
 
 from __future__ import annotations
 
@@ -10,34 +10,36 @@ from dataclasses import asdict
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.llms.cache.answer_file import AnswerFile
-from seasoned.llms.cache.completion_cache import CachedLLM
+from seasoned.llms.cache.completion_cache import ANSWER_COLUMNS, ANSWER_FORMAT, AnswerKey, CachedLLM
 from seasoned.llms.wire.text_scores import TextScorer, TextScores, check_question
 from seasoned.protocols import LLM, Message, Usage
+from seasoned.sqlite_cache import CacheFile, Codec, SqliteCache, SqlValue
 
 __all__ = ["CachedScorer"]
 
 
 class CachedScorer:
-    """A model that scores texts, whose scores are kept in a file: a `TextScorer`, for `ExactReader`.
+    """A model that scores texts, its scores cached in a file: a `TextScorer`, for `ExactReader`.
 
     The key is sha256 over canonical JSON of (the model's name, the messages, the texts in their order). A hit is the
-    stored scores with a usage of cached calls, which costs nothing. Errors are never stored. The file may be one of
+    stored scores with a usage of cached calls, which costs nothing. Errors are never stored. The file may be a file of
     `CachedLLM`, and is shared in the same way.
 
     Args:
         scorer: the model.
-        path: the file; made if it is missing.
+        path: the file; created if it is missing.
 
     Raises:
-        ForeignStoreError: the file is something else; it is left untouched.
-        NewerStoreError: a newer seasoned wrote it.
+        ForeignStoreError: the file has another format; it is left untouched.
+        NewerStoreError: a newer seasoned wrote the file.
         StoreError: the file cannot be opened.
     """
 
     def __init__(self, scorer: TextScorer, path: str | os.PathLike[str]) -> None:
         self._scorer = scorer
-        self._kept = AnswerFile(path)
+        self._scores: SqliteCache[AnswerKey, TextScores] = SqliteCache(
+            CacheFile(path, ANSWER_FORMAT), Codec("answers", ANSWER_COLUMNS, _encode, _decode)
+        )
         self._llm = CachedLLM(scorer, path) if isinstance(scorer, LLM) else None
 
     @property
@@ -47,39 +49,36 @@ class CachedScorer:
 
     @property
     def llm(self) -> CachedLLM | None:
-        """The same model for text, its answers kept in the same file; None if it only scores."""
+        """The same model for completions, cached in the same file; None if it only scores."""
         return self._llm
 
     async def score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
-        """Return the stored scores, or ask and store.
+        """Return the stored scores, or call the model and store its scores.
 
         Raises:
             InputError: no messages or texts, or one that is blank or not a text.
-            ModelError: the model had to be asked, and failed.
+            ModelError: the model had to be called, and failed.
             StoreError: the file failed.
         """
         check_question(messages, texts)
-        asked = canonical_json(["scores", self.name, [asdict(message) for message in messages], list(texts)])
-        digest = hashlib.sha256(asked.encode()).hexdigest()
-        async with self._kept.turn(digest):
-            stored = self._kept.answer(digest)
-            if stored is not None:
-                with self._kept.decoding():
-                    return _decode(stored)
-            scores = await self._scorer.score(messages, texts)
-            self._kept.keep(digest, self.name, canonical_json(asdict(scores)))
-            return scores
+        request = canonical_json(["scores", self.name, [asdict(message) for message in messages], list(texts)])
+        key = AnswerKey(hashlib.sha256(request.encode()).hexdigest(), self.name)
+        return await self._scores.get_or_compute(key, lambda: self._scorer.score(messages, texts))
 
     async def aclose(self) -> None:
         """Close the file, and the model if it can be closed."""
-        self._kept.close()
+        self._scores.file.park()
         if self._llm is not None:
             await self._llm.aclose()
 
 
-def _decode(stored: str) -> TextScores:
-    fields: dict[str, Any] = json.loads(stored)
-    asked = Usage(**fields["usage"])
+def _encode(scores: TextScores) -> str:
+    return canonical_json(asdict(scores))
+
+
+def _decode(stored: SqlValue) -> TextScores:
+    fields: dict[str, Any] = json.loads(stored)  # type: ignore[arg-type]
+    usage = Usage(**fields["usage"])
     return TextScores(
         fields["model"],
         tuple(fields["texts"]),
@@ -87,5 +86,5 @@ def _decode(stored: str) -> TextScores:
         tuple(map(tuple, fields["token_logprobs"])),
         tuple(fields["prompt_ids"]),
         tuple(fields["end_token_ids"]),
-        Usage(cached_calls=asked.calls, cached_tokens=asked.tokens, cached_usd=asked.cost_usd),
+        Usage(cached_calls=usage.calls, cached_tokens=usage.tokens, cached_usd=usage.cost_usd),
     )

@@ -1,54 +1,62 @@
-"""Vectors kept on disk, one SQLite file, by (embedder's identity, sha256 of the text): no text is embedded twice."""
+"""An embedder whose vectors are cached in one SQLite file, by (embedder's identity, sha256 of the text)."""
 
 from __future__ import annotations
 
 import hashlib
 import os
-import sqlite3
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from seasoned import sqlite_connection
-from seasoned.errors import EncoderMismatchError, InputError, IntegrityError, ModelAnswerError, excerpt
-from seasoned.llms.cache.cache_file import CacheFile
-from seasoned.llms.embeddings.batched_embedder import check_texts
+from seasoned.checks import check_instance
+from seasoned.errors import EncoderMismatchError, ModelAnswerError
+from seasoned.llms.embeddings.batched_embedder import Vectors, check_text_list
 from seasoned.protocols import Usage
 from seasoned.protocols.models import Embedder
+from seasoned.sqlite_cache import CacheFile, CacheFormat, Codec, SqliteCache, SqlValue
 
 __all__ = ["CachedEmbedder"]
 
-_APPLICATION_ID = 0x5EA50EBD
-_VERSION = 1
-_SCHEMA = (
-    "CREATE TABLE embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimensions INTEGER,"
-    " current INTEGER NOT NULL)",
-    # With row ids: a vector is longer than what an index keeps in its own pages.
-    "CREATE TABLE vectors (id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, digest BLOB NOT NULL,"
-    " vector BLOB NOT NULL, UNIQUE (embedder, digest))",
+_FORMAT = CacheFormat(
+    noun="a vector cache",
+    application_id=0x5EA50EBD,
+    schema=(
+        "CREATE TABLE embedders (id INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, dimensions INTEGER,"
+        " current INTEGER NOT NULL)",
+        # With row ids: a vector is longer than the part of a row that an index stores in its own pages.
+        "CREATE TABLE vectors (id INTEGER PRIMARY KEY, embedder INTEGER NOT NULL, digest BLOB NOT NULL,"
+        " vector BLOB NOT NULL, UNIQUE (embedder, digest))",
+    ),
+    repair="Delete the file; the texts are embedded again.",
+    secure_delete=True,
 )
-_LOOKED_UP_AT_ONCE = 500
-_KEPT_AT_ONCE = 256
-_ROUNDING = 1e-3
+_BATCH_SIZE = 256
+_LENGTH_ROUNDING = 1e-3
+
+
+class _VectorKey(NamedTuple):
+    embedder_id: int
+    digest: bytes
 
 
 class CachedEmbedder:
-    """An embedder whose vectors are kept in a file; the file belongs to one embedder at a time.
+    """An embedder whose vectors are cached in a file; the file belongs to one embedder at a time.
 
-    What was asked for is committed every 256 texts: where a later call fails, what was paid for is kept. Many processes
-    and threads may share the file. Errors are never stored. Texts are not stored, only their digests.
+    New vectors are committed in batches of 256 texts: if a later call fails, the vectors of earlier batches are stored.
+    Many processes and threads may share the file. Errors are never stored. Texts are not stored, only their digests.
 
     Args:
-        embedder: asked for what is missing.
-        path: the file; made if it is missing.
-        reindex: let the file belong to this embedder from now on. The other's vectors stay, under its identity.
+        embedder: called for the vectors that are missing.
+        path: the file; created if it is missing.
+        reindex: make this embedder the file's owner from now on. The other embedder's vectors stay, under its identity.
 
     Raises:
+        InputError: `embedder` is not an embedder.
         EncoderMismatchError: the file belongs to another embedder, and `reindex` is off.
-        ForeignStoreError: the file is something else; it is left untouched.
-        NewerStoreError: a newer seasoned wrote it.
+        ForeignStoreError: the file has another format; it is left untouched.
+        NewerStoreError: a newer seasoned wrote the file.
         StoreError: the file cannot be opened.
 
     Example:
@@ -62,81 +70,91 @@ class CachedEmbedder:
     """
 
     def __init__(self, embedder: Embedder, path: str | os.PathLike[str], *, reindex: bool = False) -> None:
-        if not isinstance(embedder, Embedder):
-            raise InputError(f"embedder = {excerpt(embedder)}", "it has identity, dimensions and embed", "Pass one.")
-        self._embedder = embedder
-        self._identity = embedder.identity
-        self._file = CacheFile(
-            os.fspath(path), _APPLICATION_ID, _VERSION, _SCHEMA, "a file of vectors", overwrites=True
+        self._embedder = check_instance(
+            "embedder",
+            embedder,
+            Embedder,  # type: ignore[type-abstract]
+            "an embedder has identity, dimensions and embed",
+            "Pass an embedder.",
         )
-        self._id, self._dimensions = self._enter(reindex=reindex)
+        self._identity = embedder.identity
+        self._file = CacheFile(path, _FORMAT)
+        self._vectors: SqliteCache[_VectorKey, Vectors] = SqliteCache(
+            self._file, Codec("vectors", ("embedder", "digest", "vector"), _encode, self._decode)
+        )
+        self._id, self._dimensions = self._take_ownership(reindex=reindex)
 
     @property
     def identity(self) -> str:
-        """The wrapped embedder's."""
+        """The wrapped embedder's identity."""
         return self._identity
 
     @property
     def dimensions(self) -> int:
-        """The length of a vector; no call is made where the file knows it.
+        """The length of a vector; no call is made if the file records it.
 
         Raises:
-            ModelError: the embedder had to be asked, and failed.
+            ModelError: the embedder had to be called, and failed.
         """
         if self._dimensions is None:
-            self._learn_dimensions(self._embedder.dimensions)
+            self._record_dimensions(self._embedder.dimensions)
         return int(self._dimensions or 0)
 
     @property
     def spent(self) -> Usage | None:
-        """What the wrapped embedder's calls took; None if it does not say."""
-        spent: Usage | None = getattr(self._embedder, "spent", None)
-        return spent
+        """The usage of the wrapped embedder's calls; None if it does not record it."""
+        usage: Usage | None = getattr(self._embedder, "spent", None)
+        return usage
 
     def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector a text, in their order: those in the file, and the others asked for and stored.
+        """Return one unit vector a text, in their order; vectors that are missing in the file are embedded and stored.
 
         Raises:
             InputError: a text is blank, or too long for the model.
             IntegrityError: a stored vector is damaged.
-            ModelError: the embedder had to be asked, and failed.
+            ModelError: the embedder had to be called, and failed.
             StoreError: the file failed.
         """
-        wanted = check_texts(texts)
-        digests = {text: hashlib.sha256(text.encode()).digest() for text in wanted}
-        found = self._stored(sorted(set(digests.values())))
-        missing = [text for text, digest in digests.items() if digest not in found]
-        for start in range(0, len(missing), _KEPT_AT_ONCE):
-            asked = missing[start : start + _KEPT_AT_ONCE]
-            rows = self._embedder.embed(asked)
-            self._learn_dimensions(rows.shape[1])
-            new = {digests[text]: row for text, row in zip(asked, rows, strict=True)}
-            self._store(new)
-            found |= new
-        if not wanted:
+        checked = check_text_list(texts)
+        keys = {text: _VectorKey(self._id, _digest(text)) for text in checked}
+        vectors = self._vectors.get_many(sorted(set(keys.values())))
+        if vectors:
+            lengths = np.linalg.norm(np.stack(list(vectors.values())), axis=1)
+            if not (np.abs(lengths - 1.0) <= _LENGTH_ROUNDING).all():  # false for NaN as well
+                raise self._file.damaged("a vector that is not of length 1")
+        missing = [text for text, key in keys.items() if key not in vectors]
+        for start in range(0, len(missing), _BATCH_SIZE):
+            batch = missing[start : start + _BATCH_SIZE]
+            rows = self._embedder.embed(batch)
+            self._record_dimensions(rows.shape[1])
+            new = {keys[text]: row for text, row in zip(batch, rows, strict=True)}
+            self._vectors.put_many(new)
+            vectors |= new
+        if not checked:
             return np.empty((0, self.dimensions), dtype=np.float32)
-        return np.stack([found[digests[text]] for text in wanted])
+        return np.stack([vectors[keys[text]] for text in checked])
 
     def forget(self, texts: Sequence[str]) -> int:
-        """Delete the vectors of texts, of every embedder, and return how many there were: for what is to be erased.
+        """Delete the vectors of erased texts, of every embedder, and return the number of deleted vectors.
 
         Raises:
             InputError: a text is blank.
             StoreError: the file failed.
         """
-        digests = [(hashlib.sha256(text.encode()).digest(),) for text in dict.fromkeys(check_texts(texts))]
-        with self._transaction() as connection:
-            gone = connection.executemany("DELETE FROM vectors WHERE digest = ?", digests).rowcount
-        with self._using() as connection:  # out of the log as well, unless somebody is reading
+        digests = [(_digest(text),) for text in dict.fromkeys(check_text_list(texts))]
+        with self._file.transaction() as connection:
+            n_deleted = connection.executemany("DELETE FROM vectors WHERE digest = ?", digests).rowcount
+        with self._file.reading() as connection:  # empties the write-ahead log, unless another process is reading
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        return gone
+        return n_deleted
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
         self._file.park()
 
-    def _enter(self, *, reindex: bool) -> tuple[int, int | None]:
-        with self._transaction() as connection:
+    def _take_ownership(self, *, reindex: bool) -> tuple[int, int | None]:
+        """Make this embedder the file's owner; return its id in the file, and the length of its vectors if recorded."""
+        with self._file.transaction() as connection:
             row = connection.execute("SELECT identity FROM embedders WHERE current").fetchone()
             if row is not None and row[0] != self._identity and not reindex:
                 raise EncoderMismatchError(
@@ -147,68 +165,37 @@ class CachedEmbedder:
             connection.execute("UPDATE embedders SET current = 0")
             connection.execute("INSERT OR IGNORE INTO embedders (identity, current) VALUES (?, 0)", (self._identity,))
             connection.execute("UPDATE embedders SET current = 1 WHERE identity = ?", (self._identity,))
-            asked = "SELECT id, dimensions FROM embedders WHERE identity = ?"
-            number, dimensions = connection.execute(asked, (self._identity,)).fetchone()
-            return int(number), dimensions
+            query = "SELECT id, dimensions FROM embedders WHERE identity = ?"
+            embedder_id, dimensions = connection.execute(query, (self._identity,)).fetchone()
+            return int(embedder_id), dimensions
 
-    def _learn_dimensions(self, dimensions: int) -> None:
+    def _record_dimensions(self, dimensions: int) -> None:
+        """Record the length of this embedder's vectors, and check it against the recorded length."""
         if self._dimensions is None:
-            with self._transaction() as connection:
-                known = "UPDATE embedders SET dimensions = coalesce(dimensions, ?) WHERE id = ? RETURNING dimensions"
-                self._dimensions = int(connection.execute(known, (dimensions, self._id)).fetchall()[0][0])
+            with self._file.transaction() as connection:
+                update = "UPDATE embedders SET dimensions = coalesce(dimensions, ?) WHERE id = ? RETURNING dimensions"
+                self._dimensions = int(connection.execute(update, (dimensions, self._id)).fetchall()[0][0])
         if self._dimensions != dimensions:
             raise ModelAnswerError(
                 f"{self._identity} gave {dimensions} numbers, and {self._dimensions} before",
-                "the vectors of one embedder are all as long",
+                "the vectors of one embedder have one length",
                 "Give the changed model another name, and pass reindex=True.",
             )
 
-    def _stored(self, digests: list[bytes]) -> dict[bytes, npt.NDArray[np.float32]]:
-        found: dict[bytes, npt.NDArray[np.float32]] = {}
-        with self._using() as connection:
-            for start in range(0, len(digests), _LOOKED_UP_AT_ONCE):
-                some = digests[start : start + _LOOKED_UP_AT_ONCE]
-                marks = ",".join("?" * len(some))
-                query = f"SELECT digest, vector FROM vectors WHERE embedder = ? AND digest IN ({marks})"
-                rows = connection.execute(query, (self._id, *some)).fetchall()
-                if rows and self._dimensions is None:  # whoever stored them has learned it before
-                    known = connection.execute("SELECT dimensions FROM embedders WHERE id = ?", (self._id,))
-                    self._dimensions = known.fetchone()[0]
-                found |= {digest: self._decoded(vector) for digest, vector in rows}
-        if found:
-            lengths = np.linalg.norm(np.stack(list(found.values())), axis=1)
-            if not (np.abs(lengths - 1.0) <= _ROUNDING).all():  # NaN is caught as well
-                raise self._damaged("a vector that is not of length 1")
-        return found
+    def _decode(self, stored: SqlValue) -> Vectors:
+        if self._dimensions is None:  # the process that stored the vector has recorded its length
+            with self._file.reading() as connection:
+                row = connection.execute("SELECT dimensions FROM embedders WHERE id = ?", (self._id,)).fetchone()
+            self._dimensions = row[0]
+        if not isinstance(stored, bytes) or self._dimensions is None or len(stored) != 4 * self._dimensions:
+            size = len(stored) if isinstance(stored, bytes) else 0
+            raise ValueError(f"a vector of {size} bytes, for {self._dimensions} dimensions")
+        return np.frombuffer(stored, dtype="<f4").astype(np.float32, copy=False)
 
-    def _decoded(self, vector: bytes) -> npt.NDArray[np.float32]:
-        if self._dimensions is None or len(vector) != 4 * self._dimensions:
-            raise self._damaged(f"a vector of {len(vector)} bytes, for {self._dimensions} dimensions")
-        return np.frombuffer(vector, dtype="<f4").astype(np.float32, copy=False)
 
-    def _damaged(self, seen: str) -> IntegrityError:
-        return IntegrityError(f"{self._file.path}: {seen}", "a stored vector can be read back", "Delete the file.")
+def _encode(vector: Vectors) -> bytes:
+    return vector.astype("<f4").tobytes()
 
-    def _store(self, vectors: dict[bytes, npt.NDArray[np.float32]]) -> None:
-        with self._transaction() as connection:
-            rows = [(self._id, digest, row.astype("<f4").tobytes()) for digest, row in vectors.items()]
-            connection.executemany("INSERT OR IGNORE INTO vectors (embedder, digest, vector) VALUES (?, ?, ?)", rows)
 
-    @contextmanager
-    def _using(self) -> Iterator[sqlite3.Connection]:
-        with (
-            self._file.lock,
-            sqlite_connection.store_errors(self._file.path, "Delete it; texts will be embedded anew."),
-        ):
-            yield self._file.connection
-
-    @contextmanager
-    def _transaction(self) -> Iterator[sqlite3.Connection]:
-        with self._using() as connection:
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield connection
-            except BaseException:
-                connection.execute("ROLLBACK")
-                raise
-            connection.execute("COMMIT")
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(text.encode()).digest()

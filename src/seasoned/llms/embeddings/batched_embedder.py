@@ -13,29 +13,29 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.checks import check_text
+from seasoned.checks import check_instance, check_texts
 from seasoned.core.cosine_index import unit_rows
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Usage
 
-__all__ = ["BatchedEmbedder", "ScriptedEmbedder", "check_texts"]
+__all__ = ["BatchedEmbedder", "ScriptedEmbedder", "check_text_list"]
 
 Vectors = npt.NDArray[np.float32]
 
 
-def check_texts(texts: Sequence[str]) -> list[str]:
+def check_text_list(texts: Sequence[str]) -> list[str]:
     """Return the texts, if each can be embedded: a str, not blank, encodable as UTF-8.
 
     Raises:
-        InputError: one breaks a rule, or it is one str.
+        InputError: a text breaks a rule, or `texts` is no sequence of texts.
 
     Example:
-        >>> check_texts(("page:cart", "page:pay"))
+        >>> check_text_list(("page:cart", "page:pay"))
         ['page:cart', 'page:pay']
     """
-    if isinstance(texts, str | bytes) or not isinstance(texts, Sequence):
-        raise InputError(f"texts = {excerpt(texts)}", "they are a list of texts", "Pass [text] for one.")
-    return [check_text("text", text) for text in texts]
+    next_step = "Pass [text] for one text."
+    ordered = check_instance("texts", texts, Sequence, "texts must be a list of texts", next_step)  # type: ignore[type-abstract]
+    return list(check_texts("texts", ordered, next_step=next_step))
 
 
 class BatchedEmbedder(abc.ABC):
@@ -88,7 +88,7 @@ class BatchedEmbedder(abc.ABC):
             ModelAnswerError: a vector has NaN, no direction or another length, or not every text has one.
             ModelError: the model failed.
         """
-        wanted = check_texts(texts)
+        wanted = check_text_list(texts)
         distinct = list(dict.fromkeys(wanted))
         found: dict[str, Vectors] = {}
         for start in range(0, len(distinct), self._batch_size):
