@@ -9,7 +9,6 @@ import pickle
 import numpy as np
 import pytest
 
-from seasoned.checks import check_finite, check_text
 from seasoned.errors import InputError
 from seasoned.types import Episode, Evidence, Prior, Step, normalize_action
 
@@ -20,9 +19,9 @@ NOT_TEXT = [
     (7, "7", "not int"),
     (b"page", "b'page'", "not bytes"),
     (["page"], "['page']", "not list"),
-    ("", "''", "not empty"),
-    (" \n\t", "' \\n\\t'", "not empty or blank"),
-    ("\u2003", "'\\u2003'", "not empty or blank"),
+    ("", "''", "not be empty or blank"),
+    (" \n\t", "' \\n\\t'", "not be empty or blank"),
+    ("\u2003", "'\\u2003'", "not be empty or blank"),
     ("page\ud800", "'\\ud800' at character 4", "UTF-8"),
 ]
 NOT_FINITE = [
@@ -61,13 +60,11 @@ def ids(row):
 @pytest.mark.parametrize(("value", "seen", "rule"), NOT_TEXT, ids=ids)
 def test_a_step_is_about_text(name, value, seen, rule):
     refused(lambda: Step(**{"state": "s", "action": "a", name: value}), seen, rule)
-    refused(lambda: check_text(name, value), name, rule)
 
 
 @pytest.mark.parametrize(("value", "seen", "rule"), NOT_FINITE, ids=ids)
 def test_a_reward_is_a_finite_number(value, seen, rule):
     refused(lambda: Step("s", "a", reward=value), seen, rule)
-    refused(lambda: check_finite("reward", value), "reward = ", rule)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +76,7 @@ def test_a_reward_is_a_finite_number(value, seen, rule):
         ({"a": -math.inf}, "prior['a'] = -inf", "finite"),
         ({"a": None}, "prior['a'] = None", "not NoneType"),
         ({"a": "-0.1"}, "prior['a'] = '-0.1'", "not str"),
-        ({"": -0.1}, "''", "not empty"),
+        ({"": -0.1}, "''", "not be empty or blank"),
         ({3: -0.1}, "3", "not int"),
         ({"\udfff": -0.1}, "surrogate", "UTF-8"),
     ],
@@ -214,7 +211,7 @@ def test_a_prior_is_a_mapping_in_its_own_order():
     [
         ({"a": math.log(3.0)}, "prior['a'] = 1.09", "at most 0"),
         ({"a": math.nan}, "prior['a'] = nan", "finite"),
-        ({" ": -0.1}, "' '", "not empty or blank"),
+        ({" ": -0.1}, "' '", "not be empty or blank"),
     ],
     ids=ids,
 )

@@ -1,8 +1,13 @@
-"""Input checks: each returns a usable value, or raises an error with the value seen, the rule and the next step."""
+"""Input checks: each returns a usable value, or raises an error with the value seen, the rule and the next step.
+
+The error is an `InputError`, or the class that is passed as `error`. Checks of a value's own type come first, so that a
+check never calls code of the value, besides its `repr` for the message.
+"""
 
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
@@ -12,14 +17,15 @@ from seasoned.errors import InputError, SeasonedError, excerpt
 
 __all__ = [
     "MAX_INT_BITS",
-    "check_finite",
     "check_flag",
     "check_function",
     "check_instance",
-    "check_int",
+    "check_items",
     "check_logprobs",
+    "check_mapping",
     "check_number",
     "check_one_of",
+    "check_pattern",
     "check_reward",
     "check_text",
     "check_texts",
@@ -28,94 +34,102 @@ __all__ = [
 ]
 
 _T = TypeVar("_T")
+_F = TypeVar("_F", bound=Callable[..., Any])
 
 MAX_INT_BITS = 2048
-"""How many bits a whole number has at most: it must be writable as JSON, and Python refuses to write longer ones."""
+"""The largest size of a whole number, in bits: Python refuses to write longer ones as decimal digits, as in JSON."""
 
 _LOGPROB_ROUNDING_NATS = 1e-9
 _MAX_REWARD = 1e100
 
 
-def _a(name: str) -> str:
-    """The name with its article."""
-    return f"{'an' if name[0] in 'aeiou' else 'a'} {name}"
-
-
-def check_text(name: str, text: object) -> str:
+def check_text(name: str, text: object, *, error: type[SeasonedError] = InputError) -> str:
     """Return `text` if it can be stored and compared: a str, not blank, encodable as UTF-8.
 
     Raises:
-        InputError: it is something else.
+        InputError, or `error`: it is something else.
 
     Example:
         >>> check_text("state", "page:cart")
         'page:cart'
     """
     if not isinstance(text, str):
-        raise InputError(
-            f"{name} = {excerpt(text)}", f"{_a(name)} is a str, not {type(text).__name__}", "Convert it first."
+        raise error(
+            f"{name} = {excerpt(text)}", f"{name} must be a str, not {type(text).__name__}", "Convert it first."
         )
     if not text or text.isspace():
-        raise InputError(f"{name} = {excerpt(text)}", f"{_a(name)} is not empty or blank", f"Say what the {name} is.")
+        raise error(f"{name} = {excerpt(text)}", f"{name} must not be empty or blank", "Pass a text with words in it.")
     try:
         text.encode()
-    except UnicodeEncodeError as error:
-        raise InputError(
-            f"{name} has a lone surrogate {text[error.start]!r} at character {error.start}",
-            f"{_a(name)} is text that UTF-8 can encode",
+    except UnicodeEncodeError as wrong:
+        raise error(
+            f"{name} has a lone surrogate {text[wrong.start]!r} at character {wrong.start}",
+            f"{name} must be text that UTF-8 can encode",
             "Decode the bytes it came from with errors='replace'.",
         ) from None
     return text
 
 
-def check_finite(name: str, value: object) -> float:
-    """Return `value` as a float if it is a finite number (and not a bool); -0.0 becomes 0.0.
+def check_texts(name: str, values: object, *, next_step: str = "Pass a list of texts.") -> tuple[str, ...]:
+    """Return `values` as a tuple if it is a collection of texts (and not one text), each valid for `check_text`.
 
     Raises:
         InputError: it is something else.
 
     Example:
-        >>> check_finite("reward", 1)
+        >>> check_texts("tasks", ["checkout"])
+        ('checkout',)
+    """
+    if isinstance(values, str | bytes) or not isinstance(values, Collection):
+        raise InputError(f"{name} = {excerpt(values)}", f"{name} must be a collection of texts", next_step)
+    return tuple(check_text(name, value) for value in values)
+
+
+def check_number(
+    name: str,
+    value: object,
+    at_least: float | None = None,
+    at_most: float | None = None,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    next_step: str | None = None,
+    error: type[SeasonedError] = InputError,
+) -> float:
+    """Return `value` as a float if it is a finite number (and not a bool) in the given range; -0.0 becomes 0.0.
+
+    `at_least` and `at_most` are in the range, `above` and `below` are not.
+
+    Raises:
+        InputError, or `error`: it is something else.
+
+    Example:
+        >>> check_number("decay", 1, above=0.0, at_most=1.0)
         1.0
     """
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(
-            f"{name} = {excerpt(value)}", f"{_a(name)} is a number, not {type(value).__name__}", "Convert it."
-        )
-    if isinstance(value, int):
-        check_int(name, value)
+        rule = f"{name} must be a number, not {type(value).__name__}"
+        raise error(f"{name} = {excerpt(value)}", rule, next_step or "Pass an int or a float.")
     try:
         number = float(value) + 0.0
     except OverflowError:
         number = math.inf
     if not math.isfinite(number):
-        raise InputError(f"{name} = {excerpt(value)}", f"{_a(name)} is finite", "Find out where it was computed.")
+        next_step = next_step or "Correct the computation that produced it."
+        raise error(f"{name} = {excerpt(value)}", f"{name} must be finite", next_step)
+    if (
+        (at_least is not None and number < at_least)
+        or (at_most is not None and number > at_most)
+        or (above is not None and number <= above)
+        or (below is not None and number >= below)
+    ):
+        rule = f"{name} must be a number{_bounds(at_least, at_most, above, below)}"
+        raise error(f"{name} = {excerpt(value)}", rule, next_step or "Pass a number in this range.")
     return number
 
 
-def check_int(name: str, value: object) -> int:
-    """Return `value` as an int if it is a whole number (and not a bool) of at most 2,048 bits.
-
-    Raises:
-        InputError: it is something else.
-
-    Example:
-        >>> check_int("exit code", -9)
-        -9
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} = {excerpt(value)}", f"{_a(name)} is a whole number", "Pass an int.")
-    if int(value).bit_length() > MAX_INT_BITS:
-        raise InputError(
-            f"{name} of {int(value).bit_length()} bits",
-            f"a whole number has at most {MAX_INT_BITS} bits",
-            "Keep it as a text.",
-        )
-    return int(value)
-
-
 def check_reward(name: str, value: object) -> float:
-    """Return `value` as a float if it is a reward: finite, and at most 1e100 in size, so that its square is finite too.
+    """Return `value` as a float if it is a reward: a finite number from -1e100 to 1e100, so that its square is finite.
 
     Raises:
         InputError: it is something else.
@@ -124,11 +138,10 @@ def check_reward(name: str, value: object) -> float:
         >>> check_reward("reward", -1)
         -1.0
     """
-    number = check_finite(name, value)
+    number = check_number(name, value)
     if abs(number) > _MAX_REWARD:
-        raise InputError(
-            f"{name} = {number}", f"{_a(name)} is between -{_MAX_REWARD:g} and {_MAX_REWARD:g}", "Scale it."
-        )
+        rule = f"{name} must be between -{_MAX_REWARD:g} and {_MAX_REWARD:g}"
+        raise InputError(f"{name} = {number}", rule, "Scale it.")
     return number
 
 
@@ -143,6 +156,8 @@ def check_whole(
 ) -> int:
     """Return `value` as an int if it is a whole number (and not a bool) in the given range, both ends included.
 
+    A whole number of more than `MAX_INT_BITS` bits is refused.
+
     Raises:
         InputError, or `error`: it is something else.
 
@@ -155,44 +170,11 @@ def check_whole(
         rule = f"{name} must be a whole number{_bounds(at_least, at_most)}"
         example = at_least if at_least is not None else at_most if at_most is not None else 1
         raise error(f"{name} = {excerpt(value)}", rule, next_step or f"Pass {example}, for example.")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def check_number(
-    name: str,
-    value: object,
-    at_least: float | None = None,
-    at_most: float | None = None,
-    *,
-    above: float | None = None,
-    below: float | None = None,
-    next_step: str | None = None,
-    error: type[SeasonedError] = InputError,
-) -> float:
-    """Return `value` as a float if it is a finite number in the given range; `above` and `below` exclude their ends.
-
-    Raises:
-        InputError, or `error`: it is something else.
-
-    Example:
-        >>> check_number("decay", 0.9, above=0.0, at_most=1.0)
-        0.9
-    """
-    try:
-        number = check_finite(name, value)
-    except InputError as refused:
-        if error is InputError and next_step is None:
-            raise
-        raise error(refused.seen, refused.rule, next_step or refused.next_step) from None
-    if (
-        (at_least is not None and number < at_least)
-        or (at_most is not None and number > at_most)
-        or (above is not None and number <= above)
-        or (below is not None and number >= below)
-    ):
-        rule = f"{name} must be a number{_bounds(at_least, at_most, above, below)}"
-        raise error(f"{name} = {excerpt(value)}", rule, next_step or "Pass a number in this range.")
-    return number
+    number = int(value)  # type: ignore[call-overload]
+    if number.bit_length() > MAX_INT_BITS:
+        rule = f"{name} must be a whole number of at most {MAX_INT_BITS} bits"
+        raise error(f"{name} of {number.bit_length()} bits", rule, next_step or "Keep it as a text.")
+    return number  # type: ignore[no-any-return]
 
 
 def _bounds(
@@ -219,12 +201,12 @@ def check_flag(name: str, value: object, *, error: type[SeasonedError] = InputEr
         True
     """
     if not isinstance(value, bool):
-        raise error(f"{name} = {excerpt(value)}", f"{name} must be True or False", "Pass one of these.")
+        raise error(f"{name} = {excerpt(value)}", f"{name} must be True or False", "Pass True or False.")
     return value
 
 
 def check_one_of(name: str, value: _T, choices: Iterable[object], *, error: type[SeasonedError] = InputError) -> _T:
-    """Return `value` if it is one of `choices`.
+    """Return `value` if it is one of `choices`: equal to one of them and of its type.
 
     Raises:
         InputError, or `error`: it is something else; the message suggests the closest choice.
@@ -234,57 +216,108 @@ def check_one_of(name: str, value: _T, choices: Iterable[object], *, error: type
         'steps'
     """
     known = list(choices)
-    if not any(value is choice or (type(value) is type(choice) and value == choice) for choice in known):
-        names = [str(choice) for choice in known]
-        raise error(
-            f"{name} = {excerpt(value)}", f"{name} must be one of {', '.join(map(repr, known))}", suggest(value, names)
-        )
-    return value
+    if any(value is choice or (type(value) is type(choice) and value == choice) for choice in known):
+        return value
+    rule = f"{name} must be one of {', '.join(map(repr, known))}"
+    close = _closest(value, [choice for choice in known if isinstance(choice, str)])
+    raise error(f"{name} = {excerpt(value)}", rule, close or "Pass one of these.")
 
 
-def check_function(name: str, value: Callable[..., Any], takes: str) -> Callable[..., Any]:
-    """Return `value` if it can be called; `takes` says with what and for what, such as `a text, and returns a text`.
+def check_function(name: str, value: _F, takes: str, *, error: type[SeasonedError] = InputError) -> _F:
+    """Return `value` if it can be called; `takes` completes the rule, such as `takes a text, and returns a text`.
 
     Raises:
-        InputError: it is something else.
+        InputError, or `error`: it is something else.
 
     Example:
         >>> check_function("redact", str.upper, "takes a text, and returns a text")("a")
         'A'
     """
     if not callable(value):
-        raise InputError(f"{name} = {excerpt(value)}", f"{name} must be a function: it {takes}", "Pass a function.")
+        raise error(f"{name} = {excerpt(value)}", f"{name} must be a function: it {takes}", "Pass a function.")
     return value
 
 
-def check_instance(name: str, value: object, kind: type[_T], rule: str, next_step: str) -> _T:
+def check_instance(
+    name: str,
+    value: object,
+    kind: type[_T],
+    rule: str | None = None,
+    next_step: str | None = None,
+    *,
+    error: type[SeasonedError] = InputError,
+) -> _T:
     """Return `value` if it is an instance of a class or a runtime-checkable protocol.
 
     Raises:
-        InputError: it is something else.
+        InputError, or `error`: it is something else.
 
     Example:
-        >>> check_instance("states", ["a"], list, "states must be a list", "Pass a list.")
-        ['a']
+        >>> check_instance("seeds", [1], list)
+        [1]
     """
     if not isinstance(value, kind):
-        raise InputError(f"{name} = {excerpt(value)}", rule, next_step)
+        rule = rule or f"{name} must be {_with_article(kind.__name__)}, not {type(value).__name__}"
+        raise error(f"{name} = {excerpt(value)}", rule, next_step or f"Pass {_with_article(kind.__name__)}.")
     return value
 
 
-def check_texts(name: str, values: object, *, next_step: str = "Pass a list of texts.") -> tuple[str, ...]:
-    """Return `values` as a tuple if it is a collection of texts (and not one text), each as `check_text` wants it.
+def check_items(
+    name: str, values: object, kind: type[_T], *, next_step: str | None = None, error: type[SeasonedError] = InputError
+) -> tuple[_T, ...]:
+    """Return `values` as a tuple if it is a collection of instances of a class or a runtime-checkable protocol.
+
+    A mapping is no such collection, and neither is a text.
 
     Raises:
-        InputError: it is something else.
+        InputError, or `error`: it is something else.
 
     Example:
-        >>> check_texts("tasks", ["checkout"])
-        ('checkout',)
+        >>> check_items("layers", [0, 2], int)
+        (0, 2)
     """
-    if isinstance(values, str | bytes) or not isinstance(values, Collection):
-        raise InputError(f"{name} = {excerpt(values)}", f"{name} must be a collection of texts", next_step)
-    return tuple(check_text(name, value) for value in values)
+    next_step = next_step or f"Pass a list of {kind.__name__}."
+    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Collection):
+        raise error(f"{name} = {excerpt(values)}", f"{name} must be a list of {kind.__name__}", next_step)
+    for index, value in enumerate(values):
+        if not isinstance(value, kind):
+            rule = f"each of {name} must be {_with_article(kind.__name__)}, not {type(value).__name__}"
+            raise error(f"{name}[{index}] = {excerpt(value)}", rule, next_step)
+    return tuple(values)
+
+
+def check_mapping(
+    name: str, value: object, maps: str, *, next_step: str | None = None, error: type[SeasonedError] = InputError
+) -> Mapping[Any, Any]:
+    """Return `value` if it is a mapping; `maps` completes the rule, such as `each action to its logit in nats`.
+
+    Raises:
+        InputError, or `error`: it is something else.
+
+    Example:
+        >>> check_mapping("shifts", {"click(pay)": 0.5}, "each action to nats")
+        {'click(pay)': 0.5}
+    """
+    if not isinstance(value, Mapping):
+        raise error(f"{name} = {excerpt(value)}", f"{name} must map {maps}", next_step or "Pass a dict.")
+    return value
+
+
+def check_pattern(name: str, pattern: object, *, error: type[SeasonedError] = InputError) -> re.Pattern[str]:
+    """Return `pattern` compiled if it is the text of a regular expression.
+
+    Raises:
+        InputError, or `error`: it is something else.
+
+    Example:
+        >>> check_pattern("pattern", "[0-9]+").sub("#", "total 12")
+        'total #'
+    """
+    try:
+        return re.compile(check_text(name, pattern, error=error))
+    except (re.error, OverflowError, RecursionError) as wrong:
+        rule = f"{name} must be a regular expression ({wrong})"
+        raise error(f"{name} = {excerpt(pattern)}", rule, "Correct it.") from None
 
 
 def check_logprobs(name: str, logprobs: object) -> dict[str, float]:
@@ -298,32 +331,39 @@ def check_logprobs(name: str, logprobs: object) -> dict[str, float]:
         {'click(pay)': -0.5}
     """
     if not isinstance(logprobs, Mapping) or not logprobs:
-        raise InputError(
-            f"{name} = {excerpt(logprobs)}", f"{_a(name)} maps actions to logprobs", "Pass a dict, or None."
-        )
+        rule = f"{name} must map one action or more to logprobs"
+        raise InputError(f"{name} = {excerpt(logprobs)}", rule, "Pass a dict, or None.")
     checked = {
-        check_text(f"action in the {name}", action): check_finite(f"{name}[{action!r}]", logprob)
+        check_text(f"action in the {name}", action): check_number(f"{name}[{action!r}]", logprob)
         for action, logprob in logprobs.items()
     }
     for action, logprob in checked.items():
         if logprob > _LOGPROB_ROUNDING_NATS:
             raise InputError(
                 f"{name}[{action!r}] = {logprob}",
-                "a logprob is at most 0",
+                "a logprob must be at most 0",
                 "Turn logits into logprobs first: seasoned.core.log_softmax.",
             )
     return checked
 
 
 def suggest(name: object, known: Iterable[str]) -> str:
-    """Return the next step for a name that is not known, or is no text: the closest one, or all of them.
+    """Return the next step after an unknown name: the closest known name, or all of them.
 
     Example:
         >>> suggest("defualt", ["default", "seed"])
         "Did you mean 'default'?"
     """
+    names = sorted(known)
+    return _closest(name, names) or f"Known are: {', '.join(names) or 'none'}."
+
+
+def _closest(name: object, known: Iterable[str]) -> str | None:
     import difflib  # for misspellings only
 
-    names = sorted(known)
-    close = difflib.get_close_matches(name, names, n=1) if isinstance(name, str) else []
-    return f"Did you mean {close[0]!r}?" if close else f"Known are: {', '.join(names) or 'none'}."
+    close = difflib.get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f"Did you mean {close[0]!r}?" if close else None
+
+
+def _with_article(name: str) -> str:
+    return f"{'an' if name[0].lower() in 'aeiou' else 'a'} {name}"

@@ -417,7 +417,7 @@ CONVERSATIONS_REFUSED = [
     ([broken(**{"gen_ai.input.messages": "{"})], "not JSON"),
     ([broken(**{"gen_ai.input.messages": "7"})], "is a list"),
     ([broken(**{"gen_ai.input.messages": json.dumps([text("user", "\0")])})], "NUL"),
-    ([agent(events=[evaluation("good")]), *CONVERSATION[1:]], "a score is a number"),
+    ([agent(events=[evaluation("good")]), *CONVERSATION[1:]], "score must be a number"),
 ]
 
 

@@ -40,7 +40,7 @@ def ids(value):
 # ------------------------------------------------------------------------------- decide
 
 STATES = [
-    ("", "''", "not empty"),
+    ("", "''", "not be empty"),
     (" \n\t", "' \\n\\t'", "blank"),
     (None, "None", "not NoneType"),
     (b"page", "b'page'", "not bytes"),
@@ -62,7 +62,7 @@ CANDIDATES = [
     ({"pay": [0.0]}, "[0.0]", "not list"),
     ({"pay": 1j}, "1j", "not complex"),
     ({"pay": 10**400}, "1000", "finite"),
-    ({"": 0.0}, "''", "not empty"),
+    ({"": 0.0}, "''", "not be empty"),
     ({" \n": 0.0}, "' \\n'", "blank"),
     ({7: 0.0}, "7", "not int"),
     ({None: 0.0}, "None", "not NoneType"),
@@ -77,7 +77,7 @@ ADMISSIBLE = [
     (True, "True", "a collection or a predicate"),
     ([7], "7", "not int"),
     ([None], "None", "not NoneType"),
-    ([""], "''", "not empty"),
+    ([""], "''", "not be empty"),
     (["pay", "Pay"], "'pay' and 'Pay'", "once"),
     ([], "2 candidates", "admissible"),
 ]
@@ -132,7 +132,7 @@ def test_seed_and_step(memory, name, value, seen, rule):
 
 
 @pytest.mark.parametrize(
-    ("task", "seen", "rule"), [("", "''", "not empty"), (7, "7", "not int"), (" ", "' '", "blank")], ids=ids
+    ("task", "seen", "rule"), [("", "''", "not be empty"), (7, "7", "not int"), (" ", "' '", "blank")], ids=ids
 )
 @pytest.mark.parametrize("guard", [True, False])
 def test_a_task_that_no_episode_could_have(memory, task, seen, rule, guard):

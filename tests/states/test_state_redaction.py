@@ -232,7 +232,7 @@ BAD = [
     ({"patterns": {"a]": "x"}}, InputError, "'a]'", "small letters"),
     ({"patterns": {"order": "("}}, InputError, "'('", "regular expression"),
     ({"patterns": {"order": "x*"}}, InputError, "'x*'", "one character at least"),
-    ({"patterns": {"order": 7}}, InputError, "pattern = 7", "a pattern is a str"),
+    ({"patterns": {"order": 7}}, InputError, "pattern = 7", "pattern must be a str"),
     ({"keyed": b""}, InputError, "keyed", "1 to 64 bytes"),
     ({"keyed": b"x" * 65}, InputError, "keyed", "os.urandom(16)"),
     ({"keyed": "text"}, InputError, "'str'", "1 to 64 bytes"),

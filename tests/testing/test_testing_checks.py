@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.core import kl_divergence, log_softmax, sample_index, softmax
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import EnvError, InputError
@@ -200,7 +200,7 @@ class SoundPolicy:
         if self.careful:
             check_text("state", state)
             for logprob in candidates.values():
-                check_finite("logprob", logprob)
+                check_number("logprob", logprob)
             if not candidates:
                 raise InputError("candidates = {}", "one or more", "Pass one.")
         elif not candidates or not all(map(math.isfinite, candidates.values())):

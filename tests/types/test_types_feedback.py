@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError
 from seasoned.types import (
     FEEDBACK_KINDS,
@@ -146,7 +146,7 @@ BAD = [
     lambda: check_step(HUGE),
     lambda: check_body({"a": [{"n": HUGE}]}),
     lambda: check_body({"n": -HUGE}),
-    lambda: check_finite("weight", HUGE),
+    lambda: check_number("weight", HUGE),
     lambda: check_body({HUGE: 1}),
     lambda: check_body({"a": {1: 2}}),
 ]

@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 import numpy as np
 
-from seasoned.checks import check_finite, check_text, suggest
+from seasoned.checks import check_number, check_text, suggest
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Observation
@@ -62,7 +62,7 @@ class ContextualBandit:
                 "a Bernoulli mean is a probability, in [0, 1]",
                 "Rescale the means, or use gaussian noise.",
             )
-        if check_finite("sigma", sigma) < 0.0:
+        if check_number("sigma", sigma) < 0.0:
             raise InputError(f"sigma = {sigma}", "a standard deviation is at least 0", "Try sigma=0.1.")
         self._noise, self._sigma, self._rounds = noise, float(sigma), check_whole("rounds", rounds, 1)
         self._seed = check_whole("seed", seed, 0)
@@ -145,7 +145,7 @@ def _check_means(means: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str
         if not isinstance(actions, Mapping) or not actions:
             raise InputError(f"means[{context!r}] = {excerpt(actions)}", "a context has at least one action", example)
         table[context] = {
-            check_text("action", a): check_finite(f"means[{context!r}][{a!r}]", m) for a, m in actions.items()
+            check_text("action", a): check_number(f"means[{context!r}][{a!r}]", m) for a, m in actions.items()
         }
         if len({normalize_action(action) for action in actions}) < len(actions):
             raise InputError(

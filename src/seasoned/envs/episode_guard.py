@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
 from seasoned.types import normalize_action
@@ -97,7 +97,7 @@ class Turns:
     def show(self, state: str, admissible: Iterable[str], *, reward: float, terminated: bool) -> Observation:
         """Return what followed the action: the limit applied, the score added up, no actions after the end."""
         self._steps += 1
-        reward = check_finite("reward", reward)
+        reward = check_number("reward", reward)
         self._score += reward
         truncated = not terminated and self._max_steps is not None and self._steps >= self._max_steps
         ended = terminated or truncated

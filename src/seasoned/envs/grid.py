@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.mdp_solver import ExactValues, prior_at, solve
 from seasoned.errors import InputError, excerpt
@@ -55,9 +55,9 @@ class Grid:
         seed: int = 0,
     ) -> None:
         self._rows = _check_rows(rows)
-        self._rewards = {"G": check_finite("goal_reward", goal_reward), "T": check_finite("trap_reward", trap_reward)}
-        self._step_cost = check_finite("step_cost", step_cost)
-        self._slip = check_finite("slip", slip)
+        self._rewards = {"G": check_number("goal_reward", goal_reward), "T": check_number("trap_reward", trap_reward)}
+        self._step_cost = check_number("step_cost", step_cost)
+        self._slip = check_number("slip", slip)
         for wrong, seen, rule in (
             (self._rewards["G"] <= 0.0, f"goal_reward = {goal_reward}", "goal_reward is above 0"),
             (self._rewards["T"] > 0.0, f"trap_reward = {trap_reward}", "trap_reward is at most 0"),
@@ -164,7 +164,7 @@ class Grid:
         Raises:
             InputError: a value is outside, or the prior misses a state or an action or does not sum to 1.
         """
-        if check_finite("beta", beta) < 0.0:
+        if check_number("beta", beta) < 0.0:
             raise InputError(f"beta = {beta}", "beta is at least 0 nats per unit of reward", "Try 1.")
         return self._solve(gamma, float(beta), prior)
 
@@ -174,7 +174,7 @@ class Grid:
 
     def _solve(self, gamma: float, beta: float | None, prior: Mapping[str, Mapping[str, float]] | None) -> ExactValues:
         """The grid as arrays, solved. `beta` None takes the maximum."""
-        if not 0.0 <= check_finite("gamma", gamma) < 1.0:
+        if not 0.0 <= check_number("gamma", gamma) < 1.0:
             raise InputError(f"gamma = {gamma}", "gamma is in [0, 1), so that values are finite", "Try 0.95.")
         live = [cell for cell in self._cells if not self._ends(cell) and self._open(cell)]
         index = {cell: i for i, cell in enumerate(self._cells)}

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_finite, check_reward, check_text
+from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.json_input import parse_json
 
@@ -101,7 +101,7 @@ def unix_time(name: str, value: object) -> float | None:
         except ValueError:
             raise InputError(f"{name} = {excerpt(value, 40)}", f"{name} is a time in ISO 8601", _MEND) from None
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
-    number = check_finite(name, int(value) if isinstance(value, str) else value)
+    number = check_number(name, int(value) if isinstance(value, str) else value)
     for unit in (1.0, 1e3, 1e6, 1e9):
         if abs(number / unit) < 1e11:
             return number / unit

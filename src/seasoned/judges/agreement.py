@@ -9,7 +9,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError, excerpt
 from seasoned.judges.judge_feedback import check_judgement
 from seasoned.protocols import Judgement
@@ -108,9 +108,9 @@ def agreement(
         >>> found.confusion
         ((0, 0, 0), (1, 0, 0), (0, 0, 1))
     """
-    if not 0.0 <= check_finite("neutral", neutral) < 1.0:
+    if not 0.0 <= check_number("neutral", neutral) < 1.0:
         raise InputError(f"neutral = {neutral}", "it is in [0, 1)", "0 takes every sign as it is.")
-    if not 0.0 < check_finite("level", level) < 1.0:
+    if not 0.0 < check_number("level", level) < 1.0:
         raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
     if not isinstance(episodes, Iterable) or not isinstance(judgements, Iterable):
         raise InputError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.core.arrays import as_floats
 from seasoned.errors import InputError
 from seasoned.types import Floats
@@ -49,7 +49,7 @@ def bradley_terry(wins: npt.ArrayLike, *, prior_sd: float = 1.0) -> Floats:
         )
     if np.diagonal(won).any():
         raise InputError("wins on the diagonal", "nobody beats itself", "Set the diagonal to 0.")
-    if check_finite("prior_sd", prior_sd) <= 0:
+    if check_number("prior_sd", prior_sd) <= 0:
         raise InputError(f"prior_sd = {prior_sd}", "a standard deviation is above 0", "Try 1.")
     precision = prior_sd**-2
     theta = np.zeros(len(won))

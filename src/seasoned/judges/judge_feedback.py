@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Protocol
 
-from seasoned.checks import check_finite, check_reward, check_text
+from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge
 from seasoned.types import Episode
@@ -69,7 +69,7 @@ def check_judgement(judgement: object) -> Judgement:
     for step, reward in rewards.items():
         if isinstance(step, bool) or not hasattr(step, "__index__"):
             raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
-        weight = check_finite(f"weight of step {step}", weights[step])
+        weight = check_number(f"weight of step {step}", weights[step])
         check_reward(f"weighted reward of step {step}", check_reward(f"reward of step {step}", reward) * weight)
     return judgement
 

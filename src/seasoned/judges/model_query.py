@@ -7,7 +7,7 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, Usage
 
@@ -88,7 +88,7 @@ class Asker:
         check_llm(self.llm)
         check_whole("retries", self.retries, 0)
         check_whole("seed", self.seed, 0)
-        if self.temperature is not None and check_finite("temperature", self.temperature) < 0:
+        if self.temperature is not None and check_number("temperature", self.temperature) < 0:
             raise InputError(f"temperature = {self.temperature}", "a temperature is at least 0", "Leave it out.")
         if self.votes > 1 and self.temperature == 0:
             raise InputError(

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Pooled", "check_votes", "pool"]
@@ -56,7 +56,7 @@ def pool(votes: Sequence[float]) -> Pooled:
     """
     check_votes(len(votes))
     for vote in votes:
-        if abs(check_finite("vote", vote)) > 1.0:
+        if abs(check_number("vote", vote)) > 1.0:
             raise InputError(f"vote = {vote}", "a vote is in [-1, 1]", "Scale it.")
     reward = statistics.median(votes)
     deviation = statistics.fmean(abs(vote - reward) for vote in votes)

@@ -18,7 +18,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.policies.self_agreement import check_whole, reading_agreement
 from seasoned.protocols import EvidenceSource, PriorReader, PriorReading, Proposer, Usage
@@ -157,15 +157,15 @@ class CascadeReader:
         ):
             if value not in choices:
                 raise InputError(f"{label} = {excerpt(value)}", f"it is one of {', '.join(choices)}", "Keep 'raise'.")
-        if agreement is not None and not 0.0 < check_finite("agreement", agreement) <= 1.0:
+        if agreement is not None and not 0.0 < check_number("agreement", agreement) <= 1.0:
             raise InputError(f"agreement = {agreement}", "it is in (0, 1]", "Leave it out for the default.")
-        if check_finite("min_evidence", min_evidence) < 0.0:
+        if check_number("min_evidence", min_evidence) < 0.0:
             raise InputError(f"min_evidence = {min_evidence}", "it is at least 0", "Pass 0 for none.")
         if min_evidence > 0.0 and memory is None:
             raise InputError(
                 f"min_evidence = {min_evidence} without a memory", "evidence is in a memory", "Pass memory=."
             )
-        if not 0.0 <= check_finite("threshold", threshold) <= 1.0:
+        if not 0.0 <= check_number("threshold", threshold) <= 1.0:
             raise InputError(f"threshold = {threshold}", "a similarity threshold is in [0, 1]", "0.8 is usual.")
         if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
             raise InputError(f"seed = {excerpt(seed)}", "a seed is a whole number, at least 0", "Pass None for none.")

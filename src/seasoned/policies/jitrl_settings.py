@@ -8,7 +8,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.core import AdvantageEstimator, Exploration, check_beta, check_gamma
 from seasoned.core.advantage import Baseline, Levels, Scale
 from seasoned.errors import InputError, excerpt
@@ -125,7 +125,7 @@ class JitRLSettings:
         defaults = {field.name: field.default for field in fields(self)}
         for name, rule, holds in _RANGES:
             value = getattr(self, name)
-            if not (value is None and name in _OPTIONAL) and not holds(check_finite(name, value)):
+            if not (value is None and name in _OPTIONAL) and not holds(check_number(name, value)):
                 raise InputError(f"{name} = {value!r}", rule, f"The default is {defaults[name]}.")
         if self.exploration is not None and (
             isinstance(self.exploration, type) or not isinstance(self.exploration, Exploration)
@@ -170,7 +170,7 @@ class JitRLSettings:
 def _backup(value: object) -> Backup | None:
     if value is None or isinstance(value, Backup):
         return value
-    beta = check_finite("backup", value)
+    beta = check_number("backup", value)
     if beta < 0.0:
         raise InputError(f"backup = {beta}", "the beta of a backup is at least 0", "Pass Backup(beta=4.0), say.")
     return Backup(beta)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Choice, Edit, Feedback, OwnAnswer
 
@@ -45,7 +45,7 @@ class Candidate:
         if self.model is not None:
             check_text("model", self.model)
         if self.logprob is not None:
-            logprob = check_finite("logprob", self.logprob)
+            logprob = check_number("logprob", self.logprob)
             if logprob > 0.0:
                 raise InputError(f"logprob = {logprob}", "a logprob is at most 0, in nats", "Take the logarithm.")
             object.__setattr__(self, "logprob", logprob)

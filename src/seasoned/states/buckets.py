@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Buckets", "as_run"]
@@ -43,7 +43,7 @@ class Buckets:
     def __post_init__(self) -> None:
         if not isinstance(self.edges, Iterable):
             raise InputError(f"edges = {excerpt(self.edges)}", "edges are a list of numbers", "Pass (10, 20), say.")
-        edges = tuple(check_finite("edge", edge) for edge in self.edges)
+        edges = tuple(check_number("edge", edge) for edge in self.edges)
         if not edges or any(low >= high for low, high in pairwise(edges)):
             raise InputError(
                 f"edges = {excerpt(edges)}", "edges are one or more numbers, each above the one before", "Sort them."
@@ -57,7 +57,7 @@ class Buckets:
             InputError: the number is not finite, or the name is blank.
         """
         edges = tuple(self.edges)
-        at = bisect_right(edges, check_finite("number", number))
+        at = bisect_right(edges, check_number("number", number))
         if at == 0:
             label = f"<{_plain(edges[0])}"
         elif at == len(edges):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge, Usage
 from seasoned.sync import Sync
@@ -67,7 +67,7 @@ def _check_model_judge(who: str, judge: ModelJudge) -> None:
             )
             for index, weight in found.weights.items():
                 require(
-                    0.0 < check_finite("weight", weight) <= 1.0,
+                    0.0 < check_number("weight", weight) <= 1.0,
                     f"{who}: weight {weight} of step {index}",
                     "a weight is in (0, 1]",
                     "Use 1 for a reward that counts in full.",
@@ -85,4 +85,4 @@ def _check_reward(who: str, index: object, reward: object, episode: Episode) -> 
         "rewards are keyed by step index, from 0",
         "Use enumerate(episode.steps).",
     )
-    check_finite(f"reward of {who} for step {index}", reward)
+    check_number(f"reward of {who} for step {index}", reward)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError
 from seasoned.types.experience import Neighbor
 
@@ -39,7 +39,7 @@ class Backup:
 
     def __post_init__(self) -> None:
         for name in ("beta", "novelty"):
-            value = check_finite(name, getattr(self, name))
+            value = check_number(name, getattr(self, name))
             if value < 0.0:
                 raise InputError(f"{name} = {value}", f"the {name} of a backup is at least 0", "0 switches it off.")
             object.__setattr__(self, name, value)

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from seasoned.checks import check_finite, check_logprobs, check_reward, check_text
+from seasoned.checks import check_logprobs, check_number, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Ending", "Episode", "Experience", "Neighbor", "Step", "normalize_action"]
@@ -60,7 +60,7 @@ class Step:
         if self.prior is not None:
             object.__setattr__(self, "prior", check_logprobs("prior", self.prior))
         if self.propensity is not None:
-            propensity = check_finite("propensity", self.propensity)
+            propensity = check_number("propensity", self.propensity)
             if not 0.0 < propensity <= 1.0:
                 raise InputError(
                     f"propensity = {propensity}",

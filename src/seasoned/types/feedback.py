@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from seasoned.checks import check_finite, check_int, check_text
+from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.types.experience import normalize_action
 
@@ -54,7 +54,7 @@ def _check_truth(name: str, value: object) -> bool:
 
 
 def _check_count(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or check_int(name, value) < least:
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or check_whole(name, value) < least:
         raise InputError(f"{name} = {excerpt(value)}", f"{name} is a whole number, at least {least}", "Count again.")
     return int(value)
 
@@ -117,7 +117,7 @@ class Score:
 
     def __post_init__(self) -> None:
         for name in ("value", "low", "high"):
-            object.__setattr__(self, name, check_finite(name, getattr(self, name)))
+            object.__setattr__(self, name, check_number(name, getattr(self, name)))
         if not self.low < self.high:
             raise InputError(
                 f"low = {self.low}, high = {self.high}", "a scale begins below its end", "Exchange the two."
@@ -268,7 +268,7 @@ class Outcome:
 
     def __post_init__(self) -> None:
         if self.exit_code is not None:
-            object.__setattr__(self, "exit_code", check_int("exit_code", self.exit_code))
+            object.__setattr__(self, "exit_code", check_whole("exit_code", self.exit_code))
         if (self.passed is None) != (self.total is None):
             raise InputError(
                 f"{'total' if self.passed is None else 'passed'} alone",

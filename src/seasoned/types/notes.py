@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from seasoned.checks import check_finite, check_int, check_text
+from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["JSON", "MAX_BODY_DEPTH", "Note", "check_body", "check_kind", "check_step"]
@@ -70,7 +70,7 @@ def _plain(value: Any, path: tuple[str | int, ...], depth: int) -> Any:
         return _encodable(value, path)
     if isinstance(value, int | np.integer):
         try:
-            return check_int("number", value)
+            return check_whole("number", value)
         except InputError as error:
             raise InputError(f"{_at(path)}: {error.seen}", error.rule, error.next_step) from None
     if isinstance(value, float | np.floating):
@@ -154,15 +154,15 @@ class Note:
         if self.author is not None:
             check_text("author", self.author)
         object.__setattr__(self, "body", check_body(self.body))
-        object.__setattr__(self, "created_at", check_finite("created_at", self.created_at))
+        object.__setattr__(self, "created_at", check_number("created_at", self.created_at))
         if self.revoked_at is not None:
-            object.__setattr__(self, "revoked_at", check_finite("revoked_at", self.revoked_at))
+            object.__setattr__(self, "revoked_at", check_number("revoked_at", self.revoked_at))
         if self.step is not None:
             object.__setattr__(self, "step", check_step(self.step))
 
 
 def check_step(step: object) -> int:
     """Return `step` as an int if it is an index. Raises: InputError: it is not."""
-    if isinstance(step, bool) or not isinstance(step, int | np.integer) or check_int("step", step) < 0:
+    if isinstance(step, bool) or not isinstance(step, int | np.integer) or check_whole("step", step) < 0:
         raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
     return int(step)

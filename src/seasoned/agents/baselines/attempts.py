@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole
 from seasoned.agents.loop.buffered_log import Draft
 from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
 
@@ -56,7 +56,7 @@ class Attempts:
         if self.tokens is not None:
             check_fraction("tokens", self.tokens)
         if self.stop_at is not None:
-            check_finite("stop_at", self.stop_at)
+            check_number("stop_at", self.stop_at)
 
     async def __call__(
         self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 import bisect
 import statistics
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 
 __all__ = ["Successes"]
 
@@ -27,7 +27,7 @@ class Successes:
     """
 
     def __init__(self, threshold: float | None = None) -> None:
-        self.threshold = None if threshold is None else check_finite("success", threshold)
+        self.threshold = None if threshold is None else check_number("success", threshold)
         self._scores: dict[str, list[float]] = {}
 
     def reached(self, score: float) -> bool:

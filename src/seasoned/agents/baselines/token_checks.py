@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError, excerpt
 from seasoned.states.text_budget import estimated_tokens, lines_within, one_line
 
@@ -36,7 +36,7 @@ def check_fraction(name: str, value: object, most: float = float("inf")) -> floa
         >>> check_fraction("b", 0.75, 1.0)
         0.75
     """
-    number = check_finite(name, value)
+    number = check_number(name, value)
     if not 0.0 <= number <= most:
         rule = f"{name} is at least 0" if most == float("inf") else f"{name} is in [0, {most:g}]"
         raise InputError(f"{name} = {number:g}", rule, "Change it, or leave it out.")

@@ -13,7 +13,7 @@ from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.episode import EpisodeResult
 from seasoned.agents.runs.run import EpisodeMemory, play_run
 from seasoned.agents.runs.run_record import RunRecord
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import ConfigError, InputError, excerpt
 from seasoned.protocols import Environment, Judge, ModelJudge, Usage
 
@@ -49,7 +49,7 @@ class DistillBudget:
     def __post_init__(self) -> None:
         for name in ("usd", "tokens", "calls"):
             value = getattr(self, name)
-            if value is not None and check_finite(name, value) < 0:
+            if value is not None and check_number(name, value) < 0:
                 raise InputError(f"{name} = {value}", "a budget is at least 0", "Leave it out for no limit.")
 
     @property

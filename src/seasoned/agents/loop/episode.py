@@ -12,7 +12,7 @@ import numpy as np
 
 from seasoned.agents.loop.observation_check import observed
 from seasoned.agents.loop.usage_meter import count
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import EnvError, InputError
 from seasoned.policies import decide_inside
 from seasoned.protocols import Chooser, DelayedFeedback, Environment, Policy, PriorReader, Proposer, TrulyScored, Usage
@@ -179,7 +179,7 @@ async def play_episode(
 def _number(environment: Environment, name: str, value: object) -> float:
     """A reward or a score, before it gets into a mean, a memory or a record, where NaN would spoil all the others."""
     try:
-        return check_finite(name, value)
+        return check_number(name, value)
     except InputError as error:
         raise EnvError(
             f"{environment.name}: {error.seen}", f"a {name} is a finite number", "Mend the environment."

@@ -11,7 +11,7 @@ from seasoned.agents.loop.episode import EpisodeResult, StepLog
 from seasoned.agents.loop.usage_meter import count
 from seasoned.agents.react.agent_result import Asked, Purpose, Shown
 from seasoned.agents.react.history import Turn
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import EnvError, InputError
 from seasoned.protocols import DelayedFeedback, Environment, Observation, TrulyScored, Usage
 from seasoned.types import Decision
@@ -123,7 +123,7 @@ def number(environment: Environment, name: str, value: object) -> float:
         EnvError: it is no finite number.
     """
     try:
-        return check_finite(name, value)
+        return check_number(name, value)
     except InputError as error:
         raise EnvError(
             f"{environment.name}: {error.seen}", f"a {name} is a finite number", "Mend the environment."

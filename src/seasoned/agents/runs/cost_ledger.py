@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seasoned.agents.loop.episode import EpisodeResult
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.core.costs import BreakEven, break_even, break_even_interval, ratio_difference, ratio_interval
 from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
@@ -45,7 +45,7 @@ class LedgerEntry:
 
     def __post_init__(self) -> None:
         check_text("episode", self.episode)
-        if not 0.0 <= check_finite("success", float(self.success)) <= 1.0:
+        if not 0.0 <= check_number("success", float(self.success)) <= 1.0:
             raise InputError(f"success = {self.success}", "a success is in [0, 1]", "Divide a score by the best one.")
         if not isinstance(self.usage, Usage):
             raise InputError(f"usage = {excerpt(self.usage)}", "it is a Usage", "Pass the result's.")
@@ -208,7 +208,7 @@ class Ledger:
             raise InputError(
                 f"{len(by_teacher)} teacher_steps for {len(results)} results", "each result has one", "Align them."
             )
-        at = check_finite("success_at", success_at)
+        at = check_number("success_at", success_at)
         names = [str(number) for number in range(first, first + len(results))]
         if known := sorted(set(names) & set(self.entries.get(arm, {}))):
             raise InputError(f"episode {known[0]!r} of {arm!r}, again", "it is entered once", "Pass first=.")

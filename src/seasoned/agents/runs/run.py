@@ -14,7 +14,7 @@ from seasoned.agents.loop.buffered_log import Draft
 from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
 from seasoned.agents.loop.usage_meter import counting
 from seasoned.agents.runs.run_record import RunRecord, new_run_id
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
 from seasoned.judges.judge_feedback import FeedbackMemory, give_feedback, judge_episode
 from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
@@ -103,7 +103,7 @@ async def play_run(
         raise InputError("learn without a memory", "what is learned is learned from stored episodes", "Pass a memory.")
     if record is not None and run_id is not None:
         raise InputError(f"run_id = {run_id!r}, and a record", "a record's run has the record's id", "Leave it out.")
-    if episode_seconds is not None and check_finite("episode_seconds", episode_seconds) <= 0:
+    if episode_seconds is not None and check_number("episode_seconds", episode_seconds) <= 0:
         raise InputError(f"episode_seconds = {episode_seconds!r}", "a limit is above 0", "Leave it out for no limit.")
     run_id = record.run_id if record else run_id or new_run_id()
     if record is not None:

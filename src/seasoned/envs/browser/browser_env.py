@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.envs.browser.action_space import Screen
 from seasoned.envs.browser.browser_process import BrowserProcess
 from seasoned.envs.browser.installation import check_chromium, find_miniwob, find_task
@@ -80,7 +80,7 @@ class BrowserEnv:
         self._success_only, self._free_text = success_only, free_text
         self._max_actions = check_whole("max_actions", max_actions, 8, _MAX_ACTIONS)
         self._max_chars = check_whole("max_chars", max_chars, 100)
-        self._wait_s, self._timeout_s = check_finite("wait_s", wait_s), check_finite("timeout_s", timeout_s)
+        self._wait_s, self._timeout_s = check_number("wait_s", wait_s), check_number("timeout_s", timeout_s)
         if self._wait_s < 0.0 or self._timeout_s <= self._wait_s:
             raise InputError(
                 f"wait_s = {wait_s}, timeout_s = {timeout_s}", "0 <= wait_s < timeout_s", "Try 0.5 and 60 seconds."

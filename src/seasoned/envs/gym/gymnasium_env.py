@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.gym.spaces import space_text
 from seasoned.errors import EnvError, InputError, excerpt
@@ -59,7 +59,7 @@ class GymnasiumEnv:
         self._describe = describe or space_text(env.observation_space, "obs")
         spec = env.spec
         self._name = check_text("name", name or f"gymnasium:{spec.id if spec else type(env.unwrapped).__name__}")
-        self._max_score = None if max_score is None else check_finite("max_score", max_score)
+        self._max_score = None if max_score is None else check_number("max_score", max_score)
         self._env, self._start = env, int(env.action_space.start)
         self._seed: int | None = check_whole("seed", seed, 0)
         self._turns = Turns(max_steps)

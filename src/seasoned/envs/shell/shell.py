@@ -19,7 +19,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.envs.episode_guard import check_whole
 from seasoned.envs.shell import supervisor as warden_program
 from seasoned.errors import EnvError, InputError, excerpt
@@ -311,9 +311,9 @@ def _check_command(command: object) -> str:
 
 
 def _check_timeout(timeout_s: object) -> float:
-    if check_finite("timeout_s", timeout_s) <= 0.0:
+    if check_number("timeout_s", timeout_s) <= 0.0:
         raise InputError(f"timeout_s = {timeout_s}", "a time limit is above 0 s", "Try timeout_s=10.")
-    return check_finite("timeout_s", timeout_s)
+    return check_number("timeout_s", timeout_s)
 
 
 def _check_env(env: Mapping[str, str]) -> dict[str, str]:

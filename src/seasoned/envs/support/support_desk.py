@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
-from seasoned.checks import check_finite, suggest
+from seasoned.checks import check_number, suggest
 from seasoned.envs.env_options import Option, read_given
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.support.routing_rules import TEAMS, RoutingRules, draw_rules
@@ -95,7 +95,7 @@ class SupportTriage:
             ("noise", noise, 0.5, "in [0, 0.5)"),
             ("ask_cost", ask_cost, None, "in [0, 1]"),
         ):
-            if not 0.0 <= check_finite(name, value) <= 1.0 or (high is not None and value >= high):
+            if not 0.0 <= check_number(name, value) <= 1.0 or (high is not None and value >= high):
                 raise InputError(f"{name} = {value}", f"{name} is {rule}", f"Try {name}=0.1.")
         self._rules_seed = check_whole("rules_seed", rules_seed, 0)
         self._tickets_seed = check_whole("tickets_seed", tickets_seed, 0)

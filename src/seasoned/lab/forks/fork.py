@@ -16,7 +16,7 @@ import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.forks import Base, base_of, contains, file_forks, lines_of, namespace_forks
@@ -186,7 +186,7 @@ def compared(
     for name, scores in (("live", live), ("candidate", candidate)):
         if isinstance(scores, str | bytes) or not hasattr(scores, "__iter__"):
             raise InputError(f"{name} = {excerpt(scores)}", "scores are a list of numbers", "Pass one a task.")
-        pairs.append(tuple(check_finite("score", one) for one in scores))
+        pairs.append(tuple(check_number("score", one) for one in scores))
     if len(pairs[0]) != len(pairs[1]):
         raise InputError(
             f"{len(pairs[0])} and {len(pairs[1])} scores",

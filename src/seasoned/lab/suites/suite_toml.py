@@ -10,7 +10,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from seasoned.checks import check_finite, check_text, suggest
+from seasoned.checks import check_number, check_text, suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, Budget, Suite, Task, Transfer
 from seasoned.llms.wire.candidate_menu import check_menu
@@ -178,7 +178,7 @@ def _whole(where: str, name: str, value: object) -> int:
 
 
 def _number(where: str, name: str, value: object) -> float | None:
-    return None if value is None else check_finite(f"{where}: {name}", value)
+    return None if value is None else check_number(f"{where}: {name}", value)
 
 
 def _seeds(where: str, value: object) -> tuple[int, ...]:

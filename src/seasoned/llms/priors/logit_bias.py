@@ -19,7 +19,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.core import kl_bound
 from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.llms.priors.labels import check_llm, label_prompt, logprobs_over_labels
@@ -62,13 +62,13 @@ class BiasChooser:
 
     def __post_init__(self) -> None:
         check_llm(self.llm)
-        if check_finite("limit_nats", self.limit_nats) < _LEAST_MARGIN_NATS:
+        if check_number("limit_nats", self.limit_nats) < _LEAST_MARGIN_NATS:
             raise InputError(
                 f"limit_nats = {self.limit_nats}",
                 f"it is at least {_LEAST_MARGIN_NATS:g}, to keep other tokens out",
                 "Pass the endpoint's range, or choose outside the server.",
             )
-        if self.max_kl_nats is not None and not check_finite("max_kl_nats", self.max_kl_nats) > 0.0:
+        if self.max_kl_nats is not None and not check_number("max_kl_nats", self.max_kl_nats) > 0.0:
             raise InputError(f"max_kl_nats = {self.max_kl_nats}", "a cap is positive and finite", "None sets no cap.")
 
     @property
@@ -143,7 +143,7 @@ class BiasChooser:
         if set(shifts) != set(names):
             odd = sorted(set(shifts) ^ set(names), key=str)
             raise InputError(f"shifts and candidates differ in {excerpt(odd)}", "each has one", "Pass 0 for no shift.")
-        values = {name: check_finite(f"shifts[{name!r}]", shifts[name]) for name in names}
+        values = {name: check_number(f"shifts[{name!r}]", shifts[name]) for name in names}
         bound = kl_bound(list(values.values()))
         if self.max_kl_nats is None or bound <= self.max_kl_nats:
             return values

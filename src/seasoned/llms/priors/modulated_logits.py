@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.core import check_beta, log_softmax
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.text_scores import TextScores
@@ -76,7 +76,7 @@ class TriePolicy:
             )
         if unknown := sorted(set(advantages) - set(scores.texts), key=str):
             raise InputError(f"advantages of {excerpt(unknown)}", "they belong to scored texts", "Score those too.")
-        shift = np.array([check_finite(f"advantage of {text!r}", advantages.get(text, 0.0)) for text in scores.texts])
+        shift = np.array([check_number(f"advantage of {text!r}", advantages.get(text, 0.0)) for text in scores.texts])
         with np.errstate(over="ignore"):  # refused below
             shift = check_beta(beta) * shift
         own = np.array([scores.logprobs[text] for text in scores.texts])

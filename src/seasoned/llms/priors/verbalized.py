@@ -21,7 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.action_parser import json_objects
 from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
@@ -68,7 +68,7 @@ def confidence_logprobs(confidence_percent: Mapping[str, float]) -> dict[str, fl
         raise InputError("confidence_percent = {}", "there is at least one confidence", "Pass one for each action.")
     logits = {}
     for action, percent in confidence_percent.items():
-        if not 0 <= check_finite(f"confidence_percent[{action!r}]", percent) <= 100:
+        if not 0 <= check_number(f"confidence_percent[{action!r}]", percent) <= 100:
             raise InputError(
                 f"confidence_percent[{action!r}] = {percent}", "a confidence is from 0 to 100", "Correct it."
             )
@@ -136,7 +136,7 @@ class VerbalizedReader:
         limit = self.max_tokens
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
             raise InputError(f"max_tokens = {excerpt(limit)}", "it is a whole number, at least 1", "Pass 1 or more.")
-        if check_finite("temperature", self.temperature) < 0:
+        if check_number("temperature", self.temperature) < 0:
             raise InputError(f"temperature = {self.temperature}", "it is at least 0", "Use 0 for greedy.")
 
     @property

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.llms.wire.action_parser import read_action, spellings
 from seasoned.llms.wire.candidate_menu import Menu, check_candidates, in_one_line, with_task
@@ -162,7 +162,7 @@ class VotesReader:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise InputError(f"{name} = {excerpt(value)}", "it is a whole number, at least 1", "Pass 1 or more.")
-        if self.alpha is not None and check_finite("alpha", self.alpha) <= 0:
+        if self.alpha is not None and check_number("alpha", self.alpha) <= 0:
             raise InputError(f"alpha = {self.alpha}", "a pseudo-count is above 0", "Pass None for 1/C.")
 
     @property

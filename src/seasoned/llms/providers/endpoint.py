@@ -8,7 +8,7 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import (
     ConfigError,
     InputError,
@@ -46,7 +46,7 @@ class Endpoint(abc.ABC):
 
     def __init__(self, timeout_s: float, max_retries: int, retry_ceiling_s: float) -> None:
         for label, value, least in (("timeout_s", timeout_s, 1e-3), ("retry_ceiling_s", retry_ceiling_s, 0.0)):
-            if check_finite(label, value) < least:
+            if check_number(label, value) < least:
                 raise InputError(f"{label} = {value}", f"it is at least {least:g}", "Pass a larger number.")
         if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
             raise InputError(f"max_retries = {excerpt(max_retries)}", "it is a whole number >= 0", "Use 0 for none.")

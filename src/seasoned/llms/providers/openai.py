@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import (
     ConfigError,
     InputError,
@@ -192,7 +192,7 @@ def _check_url(url: str) -> str:
 
 
 def _at_least(name: str, value: object, least: float) -> float:
-    number = check_finite(name, value)
+    number = check_number(name, value)
     if number < least:
         raise InputError(f"{name} = {value}", f"it is at least {least:g}", "Pass a larger number.")
     return number

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Completion, CompletionRequest, Message, TokenLogprob, Tool, ToolCall, Usage
 
@@ -44,10 +44,10 @@ def check_request(request: CompletionRequest) -> None:
         raise InputError(f"max_tokens = {excerpt(request.max_tokens)}", "it is a whole number >= 1", "Use 1 or more.")
     if not isinstance(request.top_logprobs, int) or request.top_logprobs < 0:
         raise InputError(f"top_logprobs = {excerpt(request.top_logprobs)}", "it is a whole number >= 0", "Use 0.")
-    if check_finite("temperature", request.temperature) < 0:
+    if check_number("temperature", request.temperature) < 0:
         raise InputError(f"temperature = {request.temperature}", "a temperature is at least 0", "Use 0 for greedy.")
     for token, bias in request.logit_bias.items():
-        check_finite(f"logit_bias[{token}]", bias)
+        check_number(f"logit_bias[{token}]", bias)
     _check_all("tools", request.tools, Tool)
     names = [check_text("tool name", tool.name) for tool in request.tools]
     if len(set(names)) < len(names):

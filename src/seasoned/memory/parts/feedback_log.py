@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_finite, check_reward, check_text, suggest
+from seasoned.checks import check_number, check_reward, check_text, suggest
 from seasoned.core.feedback_reward import edit_reward
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.parts.transfer import Exchange
@@ -75,7 +75,7 @@ class Speaking(Exchange):
         """
         check_text("episode id", episode_id)
         _check_speaker(source, author)
-        reward, weight = check_reward("reward", reward), check_finite("weight", weight)
+        reward, weight = check_reward("reward", reward), check_number("weight", weight)
         check_reward("reward * weight", reward * weight)
         if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
             raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")

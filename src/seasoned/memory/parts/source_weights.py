@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from seasoned.checks import check_finite, check_reward, check_text
+from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.parts.retention import Keeper
 from seasoned.memory.values.events import Event, first_id
@@ -68,7 +68,7 @@ class Sources(Keeper):
             0.25
         """
         check_text("source", source)
-        if check_finite("factor", factor) < 0:
+        if check_number("factor", factor) < 0:
             raise InputError(f"factor = {factor}", "a factor must be at least 0", "0 leaves the source without a say.")
         now_us = int(time.time() * 1e6)
         counts: list[int] = []

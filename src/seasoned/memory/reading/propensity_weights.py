@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError
 from seasoned.memory.reading.evidence_sums import summed_up
 from seasoned.memory.reading.reader import EvidenceRow, Reader
@@ -37,7 +37,7 @@ def check_floor(floor: object) -> float:
         >>> check_floor(0.05)
         0.05
     """
-    value = check_finite("propensity_floor", floor)
+    value = check_number("propensity_floor", floor)
     if not MIN_FLOOR <= value <= 1.0:
         raise InputError(
             f"propensity_floor = {value}",

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from seasoned.checks import check_finite
+from seasoned.checks import check_number
 from seasoned.errors import InputError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -54,7 +54,7 @@ class Budget:
                 raise InputError(
                     f"{name} = {excerpt(limit)}", "a budget must be a whole number, at least 0", "Correct it."
                 )
-        if self.age_s is not None and check_finite("age_s", self.age_s) < 0:
+        if self.age_s is not None and check_number("age_s", self.age_s) < 0:
             raise InputError(f"age_s = {self.age_s}", "an age must be at least 0", "Give seconds.")
 
 

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Hashable, Iterator
 from typing import Literal
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex, check_nearest
@@ -265,7 +265,7 @@ class Retriever:
         k, threshold = self._checked(state, k, threshold, exclude_task)
         if unit not in ("steps", "states"):
             raise InputError(f"unit = {unit!r}", "evidence is counted in 'steps' or 'states'", "Choose one.")
-        similarity_power, decay = check_finite("similarity_power", similarity_power), check_finite("decay", decay)
+        similarity_power, decay = check_number("similarity_power", similarity_power), check_number("decay", decay)
         if similarity_power < 0.0:
             raise InputError(f"similarity_power = {similarity_power}", "it is at least 0", "0 weighs all alike.")
         if not 0.0 < decay <= 1.0:

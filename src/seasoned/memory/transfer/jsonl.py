@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_finite, check_reward, check_text
+from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
@@ -207,7 +207,7 @@ def _parse(line: str) -> Line | dict[str, Any] | None:
             raise TypeError("the steps are a list")
         for step in record["steps"]:
             _refuse_unknown("step", step, _STEP_FIELDS)
-        return episode_from_record(record), None if created_at is None else check_finite("created_at", created_at)
+        return episode_from_record(record), None if created_at is None else check_number("created_at", created_at)
     if kind == "feedback":
         _refuse_unknown("feedback", record, _EVENT_FIELDS)
         return _event(record)
@@ -228,8 +228,8 @@ def _quarantine(record: dict[str, Any]) -> Quarantine:
         record["id"],
         Selection(**record["selection"]),
         record["reason"],
-        check_finite("created_at", record["created_at"]),
-        None if lifted_at is None else check_finite("lifted_at", lifted_at),
+        check_number("created_at", record["created_at"]),
+        None if lifted_at is None else check_number("lifted_at", lifted_at),
     )
 
 
@@ -246,7 +246,7 @@ def _event(record: dict[str, Any]) -> Event:
     record["reward"] = check_reward("reward", record["reward"])
     # A hash is taken of what is said: 1 and 1.0 must be said alike.
     for name in ("weight", "created_at"):
-        record[name] = check_finite(name, record[name])
+        record[name] = check_number(name, record[name])
     check_reward("reward * weight", record["reward"] * record["weight"])
     if record.get("kind") is not None:
         check_kind(record["kind"])
@@ -254,7 +254,7 @@ def _event(record: dict[str, Any]) -> Event:
         if record.get(name) is not None:
             check_text(name, record[name])
     if record.get("revoked_at") is not None:
-        record["revoked_at"] = check_finite("revoked_at", record["revoked_at"])
+        record["revoked_at"] = check_number("revoked_at", record["revoked_at"])
     elif record.get("superseded_by") is not None:
         raise ValueError("a superseded event says when, in revoked_at")
     if isinstance(record["step"], bool) or not isinstance(record["step"], int):

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError
 from seasoned.memory.values.content_hash import digest
 
@@ -55,7 +55,7 @@ class Selection:
                 check_text(name, getattr(self, name))
         for name in ("since", "until"):
             if getattr(self, name) is not None:
-                object.__setattr__(self, name, check_finite(name, getattr(self, name)))
+                object.__setattr__(self, name, check_number(name, getattr(self, name)))
         if not self.record():
             raise InputError("nothing is selected", "a selection must name an episode, a source or a time", "Name one.")
         if self.source is not None and self._of_episodes():

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.types.recall import KEYS
 
@@ -82,7 +82,7 @@ def check_weights(weights: object) -> dict[str, float]:
     for key in weights:
         if key not in KEYS:
             raise InputError(f"keys[{excerpt(key)}]", f"a key is one of {', '.join(KEYS)}", "Choose among these.")
-    checked = {key: check_finite(f"keys[{key!r}]", weight) for key, weight in weights.items()}
+    checked = {key: check_number(f"keys[{key!r}]", weight) for key, weight in weights.items()}
     for key, weight in checked.items():
         if weight < 0.0:
             raise InputError(f"keys[{key!r}] = {weight}", "a key's weight is at least 0", "0 leaves the key out.")

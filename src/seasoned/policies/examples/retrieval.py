@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from seasoned.checks import check_finite, check_text
+from seasoned.checks import check_number, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.policies.examples.curation import Curation
@@ -141,7 +141,7 @@ class Examples(Curation):
         self._window = _whole("window", window, 0)
         self.budget_tokens = _whole("budget_tokens", budget_tokens, 1)
         self._weights = check_weights(dict.fromkeys(KEYS, 1.0) if keys is None else keys)
-        self._min_value = None if min_value is None else check_finite("min_value", min_value)
+        self._min_value = None if min_value is None else check_number("min_value", min_value)
         if not isinstance(avoid, bool):
             raise InputError(f"avoid = {excerpt(avoid)}", "it is True or False", "Choose one.")
         self._avoid = avoid
@@ -153,7 +153,7 @@ class Examples(Curation):
                 "Leave it out, or pass a tokeniser's.",
             )
         self.count = count
-        self._diversity = check_finite("diversity", diversity)
+        self._diversity = check_number("diversity", diversity)
         if not 0.0 <= self._diversity <= 1.0:
             raise InputError(f"diversity = {diversity}", "it is in [0, 1]", "0 looks at relevance alone.")
         self._per_episode = _whole("per_episode", per_episode, 1)
