@@ -105,7 +105,7 @@ def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm
         for number in range(n_issues):
             while reviews and reviews[0][0] <= number and arm == "review":
                 _, episode_id, review = reviews.pop(0)
-                memory.give(review, episode_id=episode_id, source="review", author="maintainer")
+                memory.feedback(episode_id, review, source="review", author="maintainer")
             rng = np.random.default_rng([seed, number])
             function = str(rng.choice(list(BUGS)))
             words, _, patches = BUGS[function]
@@ -118,7 +118,7 @@ def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm
             if arm == "alone":
                 continue
             episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"issue-{number:03d}", arm=arm))
-            memory.give(outcome, episode_id=episode_id, source="tests")
+            memory.feedback(episode_id, outcome, source="tests")
             if passes:  # what fails is not looked at
                 reviews.append((number + REVIEW_DELAY, episode_id, Review("approved" if fine else "changes_requested")))
         words, _, patches = BUGS["median(values)"]

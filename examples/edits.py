@@ -88,9 +88,9 @@ def office(seed: int, n_requests: int, *, arm: str) -> tuple[list[float], Decisi
             episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"request-{number:03d}", arm=arm))
             if arm == "edits":
                 text = mended(decision.action, wanted, rng)
-                memory.give(Edit(text), episode_id=episode_id, author="clerk", id=f"on-{episode_id}")
+                memory.feedback(episode_id, Edit(text), author="clerk", id=f"on-{episode_id}")
             elif arm == "thumbs":
-                memory.give(Thumbs(decision.action == wanted), episode_id=episode_id, author="clerk")
+                memory.feedback(episode_id, Thumbs(decision.action == wanted), author="clerk")
         state = KINDS["delay"][0].format(a=1234, b=5)
         prior = model.read(state, TASK, DRAFTS).prior
         return stayed, policy.decide(state, prior, admissible="any", task=TASK, seed=seed)

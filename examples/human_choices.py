@@ -81,12 +81,10 @@ def duty(seed: int, n_tickets: int, *, arm: str) -> tuple[list[bool], Decision]:
                 shown = answers(decision, rng)
                 picked = rng.integers(SHOWN) if slips else (shown.index(queue) if queue in shown else None)
                 if picked is not None:  # nothing to pick: the person sends it on by hand, and says nothing
-                    memory.give(
-                        Choice(shown, int(picked)), episode_id=episode_id, author="on duty", id=f"on-{episode_id}"
-                    )
+                    memory.feedback(episode_id, Choice(shown, int(picked)), author="on duty", id=f"on-{episode_id}")
             elif arm == "thumbs":
                 up = bool(rng.random() < 0.5) if slips else right[-1]
-                memory.give(Thumbs(up), episode_id=episode_id, author="on duty")
+                memory.feedback(episode_id, Thumbs(up), author="on duty")
         state = KINDS["badge"][0].format(a=1234, b=5)
         return right, policy.decide(state, model.read(state, TASK, QUEUES).prior, task=TASK, seed=seed)
 

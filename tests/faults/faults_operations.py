@@ -143,7 +143,7 @@ def choose_feedback(draw: random.Random, handle: Handle, content: Content) -> di
     }
 
 
-def give_feedback(handle: Handle, chosen: dict[str, Any]) -> str:
+def add_judgement(handle: Handle, chosen: dict[str, Any]) -> str:
     return handle.memory.feedback(**chosen)
 
 
@@ -258,7 +258,7 @@ OPERATIONS: dict[str, Operation] = {
     "add_many": Operation(choose_ids, add_many, lambda content, chosen, _: follow_add(content, chosen["ids"])),
     "record": Operation(choose_recording, record, follow_recording),
     "import": Operation(choose_ids, import_lines, follow_import),
-    "feedback": Operation(choose_feedback, give_feedback, follow_feedback),
+    "feedback": Operation(choose_feedback, add_judgement, follow_feedback),
     "revoke": Operation(choose_event, revoke, follow_revoke),
     "prune": Operation(choose_pruning, prune, lambda content, chosen, _: follow_removal(content, chosen["ids"])),
     "erase": Operation(choose_subject, erase, follow_erase),

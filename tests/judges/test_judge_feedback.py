@@ -8,7 +8,7 @@ import pytest
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError, NotFoundError
-from seasoned.judges import give_feedback
+from seasoned.judges import add_judgement
 from seasoned.protocols import Judgement
 
 EPISODE = Episode("t", [Step("a", "x"), Step("b", "y")], id="e")
@@ -22,7 +22,7 @@ def memory():
 
 
 def test_a_judgement_is_stored_step_by_step(memory):
-    ids = give_feedback(memory, "e", Judgement("j", {0: 0.5, 1: -1.0}, {0: 1.0, 1: 0.5}))
+    ids = add_judgement(memory, "e", Judgement("j", {0: 0.5, 1: -1.0}, {0: 1.0, 1: 0.5}))
     found = {event.id: (event.step, event.reward, event.weight, event.source) for event in memory.events()}
     assert [found[id_] for id_ in ids] == [(0, 0.5, 1.0, "j"), (1, -1.0, 0.5, "j")]
 
@@ -48,6 +48,6 @@ def test_a_judgement_is_stored_step_by_step(memory):
 )
 def test_what_is_refused_leaves_no_part_behind(memory, episode_id, judgement, error):
     with pytest.raises(error) as raised:
-        give_feedback(memory, episode_id, judgement)
+        add_judgement(memory, episode_id, judgement)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
     assert memory.events() == []

@@ -189,7 +189,7 @@ def test_it_becomes_feedback(repo, written):
     assert "4 of 5 lines" in score.comment
     with Memory.open(":memory:") as memory:
         memory.add(Episode("write area()", [Step("an empty file", "write disc.py")], id="e1"))
-        memory.give(score, episode_id="e1", source="persistence")
+        memory.feedback("e1", score, source="persistence")
         assert memory.search("an empty file")[0].experience.reward == pytest.approx(2 * 0.8 - 1)
 
 

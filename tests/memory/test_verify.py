@@ -62,8 +62,8 @@ def whole(tmp_path_factory):
         memory.note("erased", "plan", {"text": "soon gone"}, author="other")
         memory.erase("other")
         memory.note("e0", "reasoning", {"text": "it adds up"}, step=0, author="m-1")
-        memory.give(Choice(("go 0", "go away"), 1), episode_id="e0", step=2, author="ann")
-        memory.revoke(memory.give(Review("approved"), episode_id="e1", author="bob").id)
+        memory.feedback("e0", Choice(("go 0", "go away"), 1), step=2, author="ann")
+        memory.revoke(memory.feedback("e1", Review("approved"), author="bob"))
         memory.verify()
     return path
 

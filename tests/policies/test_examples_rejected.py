@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 
 import pytest
+from stored_feedback import stored_feedback
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.agents import UniformReader, play_run
@@ -42,11 +43,11 @@ def test_the_least_rejected_is_no_model_until_the_feedback_is_revoked(memory):
     for id_ in ("bad", "worse"):
         play(memory, id_, 0.0)
     memory.feedback("worse", -3.0)
-    given = memory.give(Thumbs(up=False), episode_id="bad")
+    record = stored_feedback(memory, "bad", Thumbs(up=False))
     assert shown(memory) == set()
     assert shown(memory, min_value=-9.0) == set()
     assert shown(memory, avoid=True) == {("avoid", "bad", 0), ("avoid", "worse", 0)}
-    memory.revoke(given.id)
+    memory.revoke(record.id)
     assert shown(memory) == {("imitate", "bad", 0)}
 
 

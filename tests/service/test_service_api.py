@@ -17,7 +17,6 @@ from seasoned.errors import (
     StoreBusyError,
     StoreFullError,
 )
-from seasoned.memory.writing.known_discounts import known_gammas
 from seasoned.service import make_app
 from seasoned.service.responses import status_of
 
@@ -78,7 +77,7 @@ def test_a_discount_that_the_memory_does_not_keep_is_refused_and_not_kept(tmp_pa
     with Memory.open(path, gamma=0.9) as memory:
         memory.add(Episode("support", [Step(MAIL, "a"), Step("later", "b", 1.0)]))
         memory.search(MAIL, gamma=0.5)  # from now on it keeps this one
-        before = known_gammas(memory)
+        before = memory.known_gammas()
     assert before == (0.5, 0.9)
     with serving(path) as client:
         for more in ({}, {"gamma": 0.9}, {"gamma": 0.5}):
@@ -87,7 +86,7 @@ def test_a_discount_that_the_memory_does_not_keep_is_refused_and_not_kept(tmp_pa
         said = problem(client.post("/v1/search", json={"state": MAIL, "gamma": 0.7}), 400)
         assert "0.5, 0.9" in said["rule"]
     with Memory.open(path) as memory:
-        assert known_gammas(memory) == before
+        assert memory.known_gammas() == before
 
 
 def test_only_feedback_is_taken_back_as_feedback(client):

@@ -154,5 +154,5 @@ def test_it_serves_until_it_is_told_to_stop_and_keeps_what_it_was_told(path, tok
     assert "POST /v1/feedback 201" in said
     assert TOKEN not in said + line
     with Memory.open(path, namespace="shop", create=False) as memory:
-        assert [given.author for given in memory.given()] == ["ann"]
+        assert [one.author for one in memory.feedback_records()] == ["ann"]
         memory.verify()

@@ -93,10 +93,10 @@ def shown(page):
     return page.locator(".candidate span").all_text_contents()
 
 
-def given(path):
+def records(path):
     """What stands, in the memory."""
     with Memory.open(path, namespace="desk", create=False) as memory:
-        return [one for one in memory.given() if one.revoked_at is None]
+        return [one for one in memory.feedback_records() if one.revoked_at is None]
 
 
 def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
@@ -128,7 +128,7 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
         assert fact.endswith("n 0 → 1")
     line, track = (chosen.locator(f".pair .track:last-child{kind}").bounding_box() for kind in (" .range", ""))
     assert line["width"] == pytest.approx(track["width"], abs=1.0)
-    [one] = given(path)
+    [one] = records(path)
     assert (one.author, one.feedback.comment) == ("ann", "because 1 <b>")
     assert list(one.feedback.candidates) == order
     assert order[one.feedback.chosen] == HOSTILE
@@ -137,7 +137,7 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
 
     page.keyboard.press("u")
     page.locator("#question:not([hidden])").wait_for()
-    assert given(path) == []
+    assert records(path) == []
     assert page.locator("#state").text_content() == HOSTILE
 
     page.keyboard.press("s")
@@ -170,12 +170,12 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
     page.locator("#learned:not([hidden])").wait_for()
     page.keyboard.press("n")
     expect(page.locator("#done-title")).to_have_text("No open questions.")
-    assert [one.feedback.text for one in given(path)] == ["On <i>Tuesday</i>, 1 or 2?", f"{PLAIN[0]} Sorry."]
+    assert [one.feedback.text for one in records(path)] == ["On <i>Tuesday</i>, 1 or 2?", f"{PLAIN[0]} Sorry."]
     page.keyboard.press("?")
     page.locator("#help[open]").wait_for()
     page.keyboard.press("u")  # keys do nothing behind a dialog
     page.keyboard.press("Escape")
-    assert len(given(path)) == 2
+    assert len(records(path)) == 2
 
 
 @pytest.mark.parametrize("served", [("desk", "more")], indirect=True)
@@ -202,7 +202,7 @@ def test_what_is_being_written_is_not_lost_by_a_slip_and_not_sent_by_another(ope
     page.keyboard.press("Control+Enter")
     expect(page.locator("#candidates.editing")).to_be_visible()
     page.wait_for_function("() => !document.querySelector('main button:disabled')")
-    assert given(path) == []
+    assert records(path) == []
 
     page.keyboard.press("Escape")
     page.keyboard.press("o")
@@ -244,7 +244,7 @@ def test_every_question_of_a_long_queue_comes(opened, served):
         page.wait_for_function("() => !document.querySelector('main button:disabled')")
     expect(page.locator("#done-title")).to_have_text("Only skipped questions are left.")
     assert len(seen) == 45
-    assert len(given(served[0])) == 23
+    assert len(records(served[0])) == 23
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -259,7 +259,7 @@ def test_it_fits_a_phone_and_answers_to_touch(opened, served, scheme):
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     for selector in ("#summary", ".facts .quiet", ".legend", ".facts .up, .facts .down"):
         assert contrast(page, selector) >= 4.5, selector
-    assert [one.author for one in given(served[0])] == ["bob"]
+    assert [one.author for one in records(served[0])] == ["bob"]
 
 
 def contrast(page, selector):
@@ -298,5 +298,5 @@ def test_a_wrong_token_is_asked_for_again_and_another_site_cannot_answer(browser
         [url, TOKEN],
     )
     assert failed == 0
-    assert given(path) == []
+    assert records(path) == []
     context.close()

@@ -7,6 +7,7 @@ import threading
 
 import pytest
 from serving import MAIL, REPLIES, asked, problem, serving
+from stored_feedback import stored_feedback
 
 from seasoned import Budget, Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
@@ -136,9 +137,9 @@ def test_undo_takes_all_of_it_back_and_the_question_waits_again(client):
 def test_the_order_in_which_they_were_shown_is_kept(client):
     ids = [asked(client, state=f"{MAIL} {n}") for n in range(3)]
     for id_, order in zip(ids, ([2, 0, 1], [1, 2, 0], [0, 1, 2]), strict=True):
-        given = choose(client, id_, 1, order=order)["feedback"]
-        assert given["candidates"] == [REPLIES[i] for i in order]
-        assert given["candidates"][given["chosen"]] == REPLIES[1]
+        record = choose(client, id_, 1, order=order)["feedback"]
+        assert record["candidates"] == [REPLIES[i] for i in order]
+        assert record["candidates"][record["chosen"]] == REPLIES[1]
     edit = {"kind": "edit", "author": "bob", "chosen": 1, "text": "On Monday.", "order": [1, 2, 0]}
     client.post(f"/v1/questions/{ids[0]}/answers", json=edit)
     client.post("/v1/feedback", json={"kind": "edit", "author": "eve", "text": "No.", "episode_id": ids[0], "step": 0})
@@ -208,8 +209,8 @@ def test_what_was_executed_is_rewarded_where_it_happened(memory):
     stored = questions.get(id_)
     assert (stored.task, stored.state, stored.subject) == ("support", MAIL, "customer")
     learned = questions.answer(id_, Reply("choice", "ann", chosen=0))
-    assert {(one.episode_id, one.step): one.reward for one in learned.given.rewards}["e1", 0] == 1.0
-    assert len(learned.given.episode_ids) == len(REPLIES) - 1
+    assert {(one.episode_id, one.step): one.reward for one in learned.record.rewards}["e1", 0] == 1.0
+    assert len(learned.record.episode_ids) == len(REPLIES) - 1
 
 
 def test_the_same_question_is_asked_once_and_an_id_means_one(memory):
@@ -322,32 +323,32 @@ def test_a_question_that_was_revoked_can_be_asked_again(memory):
 def test_of_two_answers_that_a_killed_process_left_standing_the_last_counts(memory, look):
     questions = Questions(memory)
     id_ = questions.add(QUESTION)
-    memory.give(Choice(REPLIES, 0), episode_id=id_, step=0, author="ann")  # and killed before the first was taken back
-    last = memory.give(OwnAnswer("Sorry."), episode_id=id_, step=0, author="ann")
-    other = memory.give(Choice(REPLIES, 1), episode_id=id_, step=0, author="bob")
+    memory.feedback(id_, Choice(REPLIES, 0), step=0, author="ann")  # and killed before the first was taken back
+    last = stored_feedback(memory, id_, OwnAnswer("Sorry."), step=0, author="ann")
+    other = stored_feedback(memory, id_, Choice(REPLIES, 1), step=0, author="bob")
     if look == "positions":
         assert questions.positions() == {"3": [0, 1, 0]}
     elif look == "queue":
         assert questions.queue(author="eve").questions[0][1] == 2
     else:
         assert questions.decide(questions.get(id_)).counts["It is lost."] == 1
-    assert [one.id for one in memory.given() if one.revoked_at is None] == [last.id, other.id]
+    assert [one.id for one in memory.feedback_records() if one.revoked_at is None] == [last.id, other.id]
 
 
 def test_who_may_not_write_counts_the_last_answer_all_the_same(tmp_path):
     with Memory.open(tmp_path / "a.db") as memory:
         id_ = Questions(memory).add(QUESTION)
-        memory.give(Choice(REPLIES, 0), episode_id=id_, step=0, author="ann")
-        last = memory.give(OwnAnswer("Sorry."), episode_id=id_, step=0, author="ann")
-        memory.give(Edit("Read."), episode_id=id_, step=0, author="tests", source="tests")
+        memory.feedback(id_, Choice(REPLIES, 0), step=0, author="ann")
+        last = stored_feedback(memory, id_, OwnAnswer("Sorry."), step=0, author="ann")
+        memory.feedback(id_, Edit("Read."), step=0, author="tests", source="tests")
         memory.add(Episode("support", [Step("another", "a")], "e1"))
-        elsewhere = [memory.give(one, episode_id="e1", author="ann") for one in (Edit("b"), OwnAnswer("c"))]
+        elsewhere = [stored_feedback(memory, "e1", one, author="ann") for one in (Edit("b"), OwnAnswer("c"))]
     with Memory.open(tmp_path / "a.db", read_only=True) as memory:
         questions = Questions(memory)
         assert [one.id for one in questions.answers(questions.get(id_)) if one.author == "ann"] == [last.id]
     with Memory.open(tmp_path / "a.db") as memory:
         Questions(memory).queue()
-        standing = {one.id for one in memory.given() if one.revoked_at is None}
+        standing = {one.id for one in memory.feedback_records() if one.revoked_at is None}
         assert standing >= {one.id for one in elsewhere}  # no question is about that moment
         assert len(standing) == 4
 
@@ -371,16 +372,22 @@ def test_notes_of_other_kinds_are_not_read(memory, look):
 def test_feedback_is_read_by_kind_by_episode_and_by_id(memory):
     memory.add(Episode("support", [Step(MAIL, REPLIES[0])], "e1"))
     memory.note("e1", "reasoning", {"text": "x"}, id="n1")
-    said = {
-        one.kind: memory.give(one, episode_id="e1").id for one in (Edit("b"), Choice(("a", "b"), 1), OwnAnswer("c"))
-    }
-    assert [one.id for one in memory.given()] == list(said.values())
-    assert [one.id for one in memory.given(kinds=["own_answer", "edit"])] == [said["edit"], said["own_answer"]]
-    assert [one.id for one in memory.given("e1", kinds=["choice"])] == [said["choice"]]
-    assert [one.id for one in memory.given(id=said["choice"])] == [said["choice"]]
-    assert memory.given(id="n1") == memory.given(id="none") == memory.given(kinds=[]) == []
+    said = {one.kind: memory.feedback("e1", one) for one in (Edit("b"), Choice(("a", "b"), 1), OwnAnswer("c"))}
+    assert [one.id for one in memory.feedback_records()] == list(said.values())
+    assert [one.id for one in memory.feedback_records(kinds=["own_answer", "edit"])] == [
+        said["edit"],
+        said["own_answer"],
+    ]
+    assert [one.id for one in memory.feedback_records("e1", kinds=["choice"])] == [said["choice"]]
+    assert [one.id for one in memory.feedback_records(id=said["choice"])] == [said["choice"]]
+    assert (
+        memory.feedback_records(id="n1")
+        == memory.feedback_records(id="none")
+        == memory.feedback_records(kinds=[])
+        == []
+    )
     with pytest.raises(InputError, match=r"no feedback is of this kind.*choice"):
-        memory.given(kinds=["choises"])
+        memory.feedback_records(kinds=["choises"])
 
 
 def test_a_question_that_is_too_large_leaves_nothing_behind(memory):

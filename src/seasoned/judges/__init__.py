@@ -3,7 +3,7 @@
 from seasoned.judges.agreement import Agreement, Correlation, agreement
 from seasoned.judges.bradley_terry import bradley_terry
 from seasoned.judges.episode_view import View
-from seasoned.judges.judge_feedback import give_feedback, judge_episode
+from seasoned.judges.judge_feedback import add_judgement, judge_episode
 from seasoned.judges.llm_judge import LLMJudge
 from seasoned.judges.preference_judge import Preference, PreferenceJudge, Ranking
 from seasoned.judges.prompt_fence import Fenced, fence, shorten
@@ -23,10 +23,10 @@ __all__ = [
     "Rule",
     "RuleJudge",
     "View",
+    "add_judgement",
     "agreement",
     "bradley_terry",
     "fence",
-    "give_feedback",
     "judge_episode",
     "pool",
     "shorten",

@@ -10,13 +10,13 @@ from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge
 from seasoned.types import Episode
 
-__all__ = ["FeedbackMemory", "check_judgement", "give_feedback", "judge_episode"]
+__all__ = ["FeedbackMemory", "add_judgement", "check_judgement", "judge_episode"]
 
 
 class FeedbackMemory(Protocol):
     """What takes rewards; see `seasoned.Memory.feedback`."""
 
-    def feedback(self, episode_id: str, reward: float, step: int | None, source: str, *, weight: float) -> str:
+    def feedback(self, episode_id: str, feedback: float, step: int | None, source: str, *, weight: float) -> str:
         """Add `weight * reward` to a step's reward."""
         ...
 
@@ -74,7 +74,7 @@ def check_judgement(judgement: object) -> Judgement:
     return judgement
 
 
-def give_feedback(memory: FeedbackMemory, episode_id: str, judgement: Judgement) -> list[str]:
+def add_judgement(memory: FeedbackMemory, episode_id: str, judgement: Judgement) -> list[str]:
     """Store a judgement as feedback, a step an event, and return the events' ids; the same source supersedes.
 
     All of it is checked against the stored episode first: if a part is refused, nothing is written. Where the store

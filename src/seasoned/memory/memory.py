@@ -348,6 +348,21 @@ class Memory(Recalling):
 
         return self._store.retrying(attempt)
 
+    def known_gammas(self) -> tuple[float, ...]:
+        """Return the discounts at which returns are stored, in ascending order.
+
+        A search at another discount computes its returns and stores them, and every later write keeps them up.
+
+        Example:
+            >>> with Memory.open(":memory:", gamma=0.5) as memory:
+            ...     _ = memory.search("cart", gamma=1.0)
+            ...     memory.known_gammas()
+            (0.5, 1.0)
+        """
+        sql = "SELECT DISTINCT gamma FROM view WHERE namespace_id = ? AND decay = 1.0 ORDER BY gamma"
+        rows = self._read(lambda: self._store.execute(sql, (self._id,)).fetchall())
+        return tuple(float(row[0]) for row in rows)
+
     def close(self) -> None:
         """Close the store. What was added is on disk already; what nobody has derived yet is, if that can be done."""
         try:

@@ -23,7 +23,7 @@ from seasoned.memory.values.corruption import carrying
 from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
 from seasoned.memory.writing.exclusions import FEEDBACK, Suspects, alternatives_in
-from seasoned.memory.writing.note_records import check_given, note_digest, read_notes
+from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
 from seasoned.types import FEEDBACK_KINDS, normalize_action
 
 __all__ = ["Verification", "verify"]
@@ -162,7 +162,7 @@ def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[
         there = note.episode_id in steps_of and (note.step is None or note.step < steps_of[note.episode_id])
         check(there, f"note {note.id!r} is about an episode or a step that is not there")
         if note.kind in FEEDBACK_KINDS:
-            check_given(note)
+            check_feedback_note(note)
         yield content + repr(note.revoked_at).encode()
 
 

@@ -7,17 +7,18 @@ from collections.abc import Mapping
 from typing import Any
 
 from seasoned.checks import suggest
-from seasoned.errors import InputError, excerpt
+from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.memory import Memory
 from seasoned.service.json_documents import build_from, check_fields
 from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_record
 
-__all__ = ["feedback_from", "given_document"]
+__all__ = ["feedback_from", "read_record", "record_document"]
 
 _TARGET = ("episode_id", "step", "source", "author", "weight", "task", "state", "subject", "id")
 
 
 def feedback_from(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
-    """Return the feedback that a JSON object holds, and what `Memory.give` is told beside it.
+    """Return the feedback that a JSON object holds, and the other arguments of `Memory.feedback`.
 
     Raises:
         InputError: the kind is unknown, a field is missing or unknown, or a value breaks a rule of its kind.
@@ -36,8 +37,18 @@ def feedback_from(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
     return feedback, {name: body[name] for name in _TARGET if name in body}
 
 
-def given_document(given: FeedbackRecord) -> dict[str, Any]:
-    """Return feedback as it was kept, as JSON."""
-    document = dataclasses.asdict(dataclasses.replace(given, feedback=None))  # type: ignore[arg-type]
-    said = feedback_record(given.feedback)
-    return {**document, "feedback": {"kind": given.feedback.kind, **said}}
+def record_document(record: FeedbackRecord) -> dict[str, Any]:
+    """Return stored feedback as JSON."""
+    document = dataclasses.asdict(dataclasses.replace(record, feedback=None))  # type: ignore[arg-type]
+    return {**document, "feedback": {"kind": record.feedback.kind, **feedback_record(record.feedback)}}
+
+
+def read_record(memory: Memory, feedback_id: str) -> FeedbackRecord:
+    """Return the stored feedback with this id.
+
+    Raises:
+        NotFoundError: there is none.
+    """
+    for record in memory.feedback_records(id=feedback_id):
+        return record
+    raise NotFoundError(f"feedback {excerpt(feedback_id)}", "no feedback has this id", "See: GET /v1/feedback.")

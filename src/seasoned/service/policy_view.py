@@ -88,11 +88,14 @@ def _heard(decision: Decision, memory: Memory) -> dict[str, int] | None:
     places = [near.experience.episode_id for near in decision.neighbors]
     ids = {episode_id.rpartition("-")[0] for episode_id in places}  # what an answer made has its id, and a number
     made_by = {
-        made: given for id_ in filter(str.strip, ids) for given in memory.given(id=id_) for made in given.episode_ids
+        made: record
+        for id_ in filter(str.strip, ids)
+        for record in memory.feedback_records(id=id_)
+        for made in record.episode_ids
     }
     answers = {made_by[episode_id] for episode_id in places if episode_id in made_by}
     return {
-        "people": len({(given.source, given.author) for given in answers}),
+        "people": len({(one.source, one.author) for one in answers}),
         "answers": len(answers),
         "played": sum(episode_id not in made_by for episode_id in places),
     }

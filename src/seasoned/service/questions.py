@@ -16,6 +16,7 @@ from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, Rea
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.service.answer_form import MAX_CANDIDATES, Candidate, Reply
+from seasoned.service.feedback_json import read_record
 from seasoned.types import Choice, Decision, Edit, Episode, FeedbackRecord, Note, OwnAnswer, Step, normalize_action
 
 __all__ = ["Learned", "Question", "Questions", "Queue"]
@@ -108,7 +109,7 @@ class Queue:
 class Learned:
     """What an answer was kept as, and the policy over the candidates before it and after it."""
 
-    given: FeedbackRecord
+    record: FeedbackRecord
     before: Decision
     after: Decision
 
@@ -185,8 +186,8 @@ class Questions:
         """
         said: defaultdict[tuple[str, int | None], set[str | None]] = defaultdict(set)
         notes = self._asked()
-        for given in self._standing(map(_target, notes)):
-            said[given.episode_id, given.step].add(given.author)
+        for record in self._standing(map(_target, notes)):
+            said[record.episode_id, record.step].add(record.author)
         waiting = [note for note in notes if not _answered(said[_target(note)], author)]
         waiting.sort(key=lambda note: len(said[_target(note)]))
         found: list[tuple[Question, int]] = []
@@ -211,7 +212,7 @@ class Questions:
     def decide(self, question: Question) -> Decision:
         """Return the policy over the candidates, and over what people wrote instead, as memory shifts it now."""
         written = [
-            given.feedback.text for given in self.answers(question) if isinstance(given.feedback, Edit | OwnAnswer)
+            record.feedback.text for record in self.answers(question) if isinstance(record.feedback, Edit | OwnAnswer)
         ]
         spelt: dict[str, str] = {}  # people may write what is there, or what others wrote: each action once
         for text in (*question.priors, *written):
@@ -232,8 +233,8 @@ class Questions:
             self._memory.get(episode_id)  # gone, it is refused before the policy is asked
         feedback = reply.feedback([one.text for one in question.candidates])
         before = self.decide(question)
-        given = self._memory.give(feedback, episode_id=episode_id, step=step, source=source, author=reply.author)
-        return Learned(given, before, self.decide(question))
+        id_ = self._memory.feedback(episode_id, feedback, step, source, author=reply.author)
+        return Learned(read_record(self._memory, id_), before, self.decide(question))
 
     def positions(self) -> dict[str, list[int]]:
         """Count the choices and edits that stand by the place at which the chosen or edited candidate was shown.
@@ -241,8 +242,8 @@ class Questions:
         By the number of candidates; equal counts within a list mean that nobody just takes the first.
         """
         counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        for given in self._standing(map(_target, self._asked())):
-            match given.feedback:
+        for record in self._standing(map(_target, self._asked())):
+            match record.feedback:
                 case Choice(candidates=shown, chosen=place) | Edit(candidates=tuple(shown), chosen=int(place)):
                     counts[len(shown)][place] += 1
         return {str(n): [counts[n][place] for place in range(n)] for n in sorted(counts)}
@@ -259,15 +260,17 @@ class Questions:
         """
         wanted = set(targets)
         latest: dict[tuple[object, ...], FeedbackRecord] = {}
-        for given in self._memory.given(episode_id, kinds=_ANSWERS):  # in the order in which they were given
-            if given.revoked_at is not None or (given.episode_id, given.step) not in wanted:
+        for record in self._memory.feedback_records(
+            episode_id, kinds=_ANSWERS
+        ):  # in the order in which they were given
+            if record.revoked_at is not None or (record.episode_id, record.step) not in wanted:
                 continue
-            key = given.episode_id, given.step, given.source, given.author
+            key = record.episode_id, record.step, record.source, record.author
             earlier = latest.pop(key, None)
             if earlier is not None:
                 with contextlib.suppress(ReadOnlyStoreError):
                     self._memory.revoke(earlier.id)
-            latest[key] = given
+            latest[key] = record
         return list(latest.values())
 
     def _placed(self, question: Question) -> Question:

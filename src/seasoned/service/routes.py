@@ -7,11 +7,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from seasoned.core import check_gamma
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import InputError, excerpt
 from seasoned.memory import Memory
-from seasoned.memory.writing.known_discounts import known_gammas
 from seasoned.service.answer_form import Candidate, Reply
-from seasoned.service.feedback_json import feedback_from, given_document
+from seasoned.service.feedback_json import feedback_from, read_record, record_document
 from seasoned.service.json_documents import build_from, check_fields, episode_document, episode_from
 from seasoned.service.memory_pool import Opened
 from seasoned.service.policy_view import answer_key, policy_document
@@ -102,7 +101,7 @@ def search(call: Call) -> Any:
     gamma = asked.get("gamma")
     if gamma is not None:
         check_gamma(gamma)
-        known = sorted({call.memory.gamma, *known_gammas(call.memory)})
+        known = sorted({call.memory.gamma, *call.memory.known_gammas()})
         if gamma not in known:  # every write would keep it up from then on
             raise InputError(
                 f"gamma = {gamma}",
@@ -119,21 +118,20 @@ def search(call: Call) -> Any:
     return {"neighbors": neighbors}
 
 
-def give_feedback(call: Call) -> Any:
-    """Store what somebody said."""
+def add_feedback(call: Call) -> Any:
+    """Store typed feedback."""
     feedback, target = feedback_from(call.body)
-    return given_document(call.memory.give(feedback, **target))
+    return record_document(read_record(call.memory, call.memory.feedback(feedback=feedback, **target)))
 
 
 def list_feedback(call: Call) -> Any:
-    """Return typed feedback in the order in which it was given."""
-    return {"feedback": [given_document(given) for given in call.memory.given(call.query.get("episode"))]}
+    """Return typed feedback, the oldest first."""
+    return {"feedback": [record_document(one) for one in call.memory.feedback_records(call.query.get("episode"))]}
 
 
 def revoke_feedback(call: Call) -> Any:
     """Take feedback back, and nothing else: a question is a note too."""
-    if not call.memory.given(id=call.path["id"]):
-        raise NotFoundError(f"feedback {excerpt(call.path['id'])}", "no feedback has this id", "See: GET /v1/feedback.")
+    read_record(call.memory, call.path["id"])
     call.memory.revoke(call.path["id"])
     return {"revoked": call.path["id"]}
 
@@ -168,7 +166,7 @@ def get_question(call: Call) -> Any:
     question = questions.get(call.path["id"])
     return {
         **dataclasses.asdict(question),
-        "answers": [given_document(given) for given in questions.answers(question)],
+        "answers": [record_document(one) for one in questions.answers(question)],
         "policy": policy_document(questions.decide(question), call.memory),
     }
 
@@ -179,8 +177,8 @@ def answer_question(call: Call) -> Any:
     reply = build_from(Reply, "answer", dict(answered))
     learned = Questions(call.memory).answer(call.path["id"], reply)
     return {
-        **given_document(learned.given),
-        "key": answer_key(learned.given.feedback),
+        **record_document(learned.record),
+        "key": answer_key(learned.record.feedback),
         "before": policy_document(learned.before, call.memory),
         "after": policy_document(learned.after, call.memory),
     }
@@ -198,7 +196,7 @@ ROUTES = (
     Route("POST", "/v1/episodes", add_episode, "Store an episode; with an id, twice does no harm.", EPISODE, 201),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
     Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH),
-    Route("POST", "/v1/feedback", give_feedback, "Store typed feedback.", FEEDBACK, 201),
+    Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", FEEDBACK, 201),
     Route("GET", "/v1/feedback", list_feedback, "What was given, in order.", query=("namespace", "episode")),
     Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Take feedback back; twice does no harm."),
     Route("POST", "/v1/questions", ask_question, "Ask people; the same question twice is one.", QUESTION, 201),

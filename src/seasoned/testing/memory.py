@@ -61,7 +61,7 @@ def check_memory(make_memory: Callable[[str], Any]) -> None:
         _check_refused(who, memory)
         _check_feedback(who, memory)
         _check_notes(who, memory)
-        _check_given(who, memory)
+        _check_typed_feedback(who, memory)
         _check_shown(who, memory)
         _check_empty(f"{who}, another namespace", other)
         before = memory.verify().hash
@@ -264,37 +264,42 @@ def _check_notes(who: str, memory: Any) -> None:
     _refuses(who, memory, InputError, lambda: memory.note("noted", "plan", {"x": math.nan}), "NaN is refused")
 
 
-def _check_given(who: str, memory: Any) -> None:
+def _check_typed_feedback(who: str, memory: Any) -> None:
     def rewards() -> dict[str, float]:
         return {n.experience.action: n.experience.reward for n in memory.search("page noted", 50, 1.0)}
 
     choice = Choice(("wait", "go", "stay"), 1)
-    given = memory.give(choice, episode_id="noted", step=0, author="ann", weight=2.0, id="given")
+    for _ in range(2):  # the second call is a no-op
+        memory.feedback("noted", choice, step=0, author="ann", weight=2.0, id="choice")
     require(
         rewards() == {"wait": 1.0 - 1.0, "go": 2.0, "stay": -1.0},
         f"{who}: rewards {rewards()}",
         "the chosen answer has +1, each other -1 / (N - 1), times the weight; what was not executed is stored",
         "Store each as an episode of one step.",
     )
-    again = memory.give(choice, episode_id="noted", step=0, author="ann", weight=2.0, id="given")
-    told = (again, *memory.given("noted"))
-    require(told == (given, given), f"{who}: {told}", "one id is given once", "Look it up first.")
-    memory.give(Thumbs(up=False), episode_id="noted", step=0, author="ann")
-    memory.give(Choice(("wait", "go"), 0), episode_id="noted", step=0, author="ann")
+    records = memory.feedback_records("noted")
+    require(
+        len(records) == 1 and records == memory.feedback_records(id="choice"),
+        f"{who}: {records}",
+        "feedback with the same id and content is stored once",
+        "Look the id up first.",
+    )
+    memory.feedback("noted", Thumbs(up=False), step=0, author="ann")
+    memory.feedback("noted", Choice(("wait", "go"), 0), step=0, author="ann")
     require(
         rewards() == {"wait": 1.0 - 1.0 + 1.0, "go": -1.0},
         f"{who}: rewards {rewards()}",
         "the same author and kind supersedes, with all that followed; another kind counts beside it",
         "Revoke the events, and set the episodes aside.",
     )
-    for one in memory.given("noted"):
+    for one in memory.feedback_records("noted"):
         memory.revoke(one.id)
     require(rewards() == {"wait": 1.0}, f"{who}: rewards {rewards()}", "revoking takes all of it back", "Revoke all.")
     _refuses(
         who,
         memory,
         NotFoundError,
-        lambda: memory.give(Thumbs(up=True), episode_id="no such episode"),
+        lambda: memory.feedback("no such episode", Thumbs(up=True)),
         "feedback on no episode is not found",
     )
 

@@ -313,7 +313,7 @@ class Review:
 
 
 Feedback: TypeAlias = Thumbs | Score | Choice | Edit | OwnAnswer | Correction | Outcome | Review
-"""What can be given to `Memory.give`."""
+"""The kinds of typed feedback that `Memory.feedback` takes."""
 
 FEEDBACK_KINDS: Mapping[str, type[Any]] = {kind.kind: kind for kind in get_args(Feedback)}
 """Each kind of feedback, by the name under which it is noted."""

@@ -10,6 +10,7 @@ import subprocess
 
 import pytest
 from click.testing import CliRunner
+from stored_feedback import stored_feedback
 
 from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
@@ -57,14 +58,14 @@ SAID = {
 def test_each_kind_is_kept_as_it_was_said(path, said):
     done = answer("feedback", path, "run", *said, "--author", "ada", "--weight", "2", stdin="Good day <b>Ann</b>\n")
     with Memory.open(path, namespace="shop") as memory:
-        [given] = memory.given("run-1")
-        assert (given.id, given.feedback, given.author, given.weight) == (done["id"], SAID[said], "ada", 2.0)
-        assert done["kind"] == given.feedback.kind
-        assert [r["reward"] for r in done["rewards"]] == [r.reward for r in given.rewards]
+        [record] = memory.feedback_records("run-1")
+        assert (record.id, record.feedback, record.author, record.weight) == (done["id"], SAID[said], "ada", 2.0)
+        assert done["kind"] == record.feedback.kind
+        assert [r["reward"] for r in done["rewards"]] == [r.reward for r in record.rewards]
         assert memory.verify().notes == 2
     assert seasoned("revoke", path, done["id"]).stdout == f"revoked {done['id']}\n"
     with Memory.open(path, namespace="shop") as memory:
-        assert memory.given()[0].revoked_at is not None
+        assert memory.feedback_records()[0].revoked_at is not None
         assert all(event.revoked_at is not None for event in memory.events())
 
 
@@ -108,8 +109,8 @@ WORDS = {
 def test_what_was_said_is_shown_in_words(path):
     with Memory.open(path, namespace="shop") as memory:
         for number, said in enumerate(WORDS):
-            memory.give(said, episode_id="run-1", author=f"person-{number}")
-        memory.give(Thumbs(True), episode_id="run-1", author="zoe", weight=0.5)
+            memory.feedback("run-1", said, author=f"person-{number}")
+        memory.feedback("run-1", Thumbs(True), author="zoe", weight=0.5)
         memory.note("run-1", "shown", {"mode": "prompt"})
     rows = re.split(r" {2,}", seasoned("notes", path).stdout.replace("\n", "  "))
     assert [
@@ -146,7 +147,7 @@ def test_a_kind_that_nobody_used_names_those_that_are_there(path):
 def test_the_beginning_of_an_id_takes_it_back(path):
     with Memory.open(path, namespace="shop") as memory:
         for id_ in ("on-1", "on-2", "on"):
-            memory.give(Thumbs(True), episode_id="run-1", author=id_, id=id_)
+            memory.feedback("run-1", Thumbs(True), author=id_, id=id_)
         memory.note("run-1", "plan", {"text": "be kind"}, id="note-1")
         reward = memory.feedback("run-1", 1.0)
     several = seasoned("revoke", path, "o")
@@ -171,7 +172,7 @@ def test_nothing_begins_like_this(path):
 
 def test_on_a_narrow_terminal_an_id_can_be_typed(path, warm_python):
     with Memory.open(path, namespace="shop") as memory:
-        given = memory.give(Thumbs(False, "it took far too long to answer " * 3), episode_id="run-1", author="ada")
+        record = stored_feedback(memory, "run-1", Thumbs(False, "it took far too long to answer " * 3), author="ada")
     parent, child = pty.openpty()
     done = subprocess.run(
         [*warm_python, "-c", "from seasoned.cli import main; main()", "memory", "notes", path],
@@ -187,8 +188,8 @@ def test_on_a_narrow_terminal_an_id_can_be_typed(path, warm_python):
     assert max(map(len, shown.splitlines())) <= 80
     [row] = [line for line in shown.splitlines() if "thumb down: it took" in line]
     short = row.split()[-1]
-    assert 8 <= len(short) < len(given.id)
-    assert seasoned("revoke", path, short).stdout == f"revoked {given.id}\n"
+    assert 8 <= len(short) < len(record.id)
+    assert seasoned("revoke", path, short).stdout == f"revoked {record.id}\n"
 
 
 BAD = [

@@ -6,6 +6,7 @@ import re
 
 import pytest
 from postgres_server import fresh_url, postgres  # noqa: F401
+from stored_feedback import stored_feedback
 
 from seasoned import Episode, Memory, Step
 from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL
@@ -30,10 +31,12 @@ OPERATIONS = {
     "search outside a task": lambda memory: memory.search("room 1 lamp", k=3, exclude_task="task 1"),
     "evidence": lambda memory: memory.evidence("room 1 lamp", k=3, unit="states", threshold=0.1),
     "feedback": lambda memory: memory.feedback("e1", 1.0, step=0),
-    "give twice": lambda memory: [
-        memory.give(Choice(("go", "stay", "wait"), n), episode_id="e1", step=0, author="ann") for n in range(2)
+    "typed feedback twice": lambda memory: [
+        stored_feedback(memory, "e1", Choice(("go", "stay", "wait"), n), step=0, author="ann") for n in range(2)
     ],
-    "give and revoke": lambda memory: memory.revoke(memory.give(OwnAnswer("x"), task="t", state="room 1").id),
+    "typed feedback and revoke": lambda memory: memory.revoke(
+        memory.feedback(feedback=OwnAnswer("x"), task="t", state="room 1")
+    ),
     "notes of an episode": lambda memory: memory.notes(episode_id="e1"),
     "get": lambda memory: memory.get("e1"),
 }

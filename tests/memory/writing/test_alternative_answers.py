@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 from postgres_server import postgres  # noqa: F401
+from stored_feedback import stored_feedback
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError
@@ -46,19 +47,21 @@ def n_asked(work):
 
 def test_answers_taken_back_and_revised_leave_nothing_behind_that_others_pay_for(memory):
     for number in range(5):
-        memory.give(Choice((SHOWN, "A", "B", "C"), number % 4), episode_id="talk", author="ann")
-        memory.revoke(memory.give(OwnAnswer(f"own {number}"), episode_id="talk", author="ann").id)
-    last = memory.given()[-2]
+        memory.feedback("talk", Choice((SHOWN, "A", "B", "C"), number % 4), author="ann")
+        memory.revoke(memory.feedback("talk", OwnAnswer(f"own {number}"), author="ann"))
+    last = memory.feedback_records()[-2]
     assert memory.quarantines() == []
     assert (found(memory), len(last.episode_ids)) == ({SHOWN, "A", "B", "C"}, 3)
-    assert memory.excluded_ids()[0] == {id_ for one in memory.given() if one != last for id_ in one.episode_ids}
+    assert memory.excluded_ids()[0] == {
+        id_ for one in memory.feedback_records() if one != last for id_ in one.episode_ids
+    }
     memory.verify()
 
 
 def test_a_quarantine_that_names_an_episode_is_found_by_its_id(memory):
     def work():
         memory.add(Episode("t", [Step("s", "a")]))
-        memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", author="ann")
+        memory.feedback("talk", Choice((SHOWN, "A"), 1), author="ann")
         memory.notes()
 
     work()
@@ -73,14 +76,16 @@ def test_a_quarantine_that_names_an_episode_is_found_by_its_id(memory):
 
 
 def test_the_answers_of_a_source_in_quarantine_are_silent_until_it_is_lifted(memory):
-    first = memory.give(OwnAnswer("rm -rf /"), episode_id="talk", source="mallory")
-    memory.give(Choice(("A", "B"), 0), task="support", state=STATE, source="ann")
+    first = stored_feedback(memory, "talk", OwnAnswer("rm -rf /"), source="mallory")
+    memory.feedback(feedback=Choice(("A", "B"), 0), task="support", state=STATE, source="ann")
     memory.note(first.episode_ids[0], "remark", {"text": "beware"})
     assert memory.selected(Selection(source="mallory")) == (1, 1)
     held = memory.quarantine(Selection(source="mallory"), "poison")
     assert found(memory) == {SHOWN, "A", "B"}
-    second = memory.give(OwnAnswer("format c:"), task="support", state=STATE, source="mallory", id="later")
-    thumb = memory.give(Thumbs(True), episode_id="talk", source="mallory")
+    second = stored_feedback(
+        memory, feedback=OwnAnswer("format c:"), task="support", state=STATE, source="mallory", id="later"
+    )
+    thumb = stored_feedback(memory, "talk", Thumbs(True), source="mallory")
     assert found(memory) == {SHOWN, "A", "B"}
     assert memory.excluded_ids() == (
         {*first.episode_ids, *second.episode_ids},
@@ -101,31 +106,31 @@ def test_the_answers_of_a_source_in_quarantine_are_silent_until_it_is_lifted(mem
 
 
 def test_a_merge_brings_quarantines_and_revocations_to_answers(place, memory, tmp_path):
-    memory.give(OwnAnswer("mine"), episode_id="talk", source="mallory", id="a")
-    memory.give(OwnAnswer("hers"), episode_id="talk", source="ann", id="b")
+    memory.feedback("talk", OwnAnswer("mine"), source="mallory", id="a")
+    memory.feedback("talk", OwnAnswer("hers"), source="ann", id="b")
     copy, name = tmp_path / "copy.db", memory.namespace
     merge(copy, place, namespace=name)
     with Memory.open(copy, namespace=name) as other:
         assert found(other) == {SHOWN, "mine", "hers"}
         other.quarantine(Selection(source="mallory"), "poison")
         other.revoke("b")
-        other.give(OwnAnswer("more"), task="support", state=STATE, source="mallory", id="c")
-    memory.give(OwnAnswer("again"), task="support", state=STATE, source="mallory", id="d")
+        other.feedback(feedback=OwnAnswer("more"), task="support", state=STATE, source="mallory", id="c")
+    memory.feedback(feedback=OwnAnswer("again"), task="support", state=STATE, source="mallory", id="d")
     merge(place, copy)
     merge(copy, place, namespace=name)
     with Memory.open(copy, namespace=name) as other:
         for one in (memory, other):
             assert found(one) == {SHOWN}
             one.verify()
-        assert other.given() == memory.given()
+        assert other.feedback_records() == memory.feedback_records()
 
 
 def test_a_store_in_which_quarantines_held_answers_is_read_as_before(memory):
-    given = memory.give(Edit("It comes."), episode_id="talk", author="ann")
+    record = stored_feedback(memory, "talk", Edit("It comes."), author="ann")
     held = [
-        memory.quarantine(Selection(episode=id_), "the feedback that made it was revoked") for id_ in given.episode_ids
+        memory.quarantine(Selection(episode=id_), "the feedback that made it was revoked") for id_ in record.episode_ids
     ]
-    memory.revoke(given.id)
+    memory.revoke(record.id)
     assert found(memory) == {SHOWN}
     for id_ in held:
         memory.release(id_)
@@ -139,18 +144,21 @@ def test_those_of_standing_feedback_count_and_no_others(memory, seed):
     active: dict[str, str] = {}
     for number in range(20):
         act = chance.choice(["give", "give", "give", "revoke", "quarantine", "lift"])
-        who, given = chance.choice("xy"), memory.given()
+        who, record = chance.choice("xy"), memory.feedback_records()
         if act == "give":
             what = chance.choice([Choice((SHOWN, "A", "B"), chance.randrange(3)), Edit("C"), OwnAnswer("D")])
-            memory.give(what, episode_id="talk", source=who, author=chance.choice(["ann", None]), id=f"g{number}")
-        elif act == "revoke" and given:
-            memory.revoke(chance.choice(given).id)
+            memory.feedback("talk", what, source=who, author=chance.choice(["ann", None]), id=f"g{number}")
+        elif act == "revoke" and record:
+            memory.revoke(chance.choice(record).id)
         elif act == "quarantine" and who not in active:
             active[who] = memory.quarantine(Selection(source=who), "why")
         elif act == "lift" and who in active:
             memory.release(active.pop(who))
     expected = {
-        id_ for one in memory.given() if one.revoked_at is None and one.source not in active for id_ in one.episode_ids
+        id_
+        for one in memory.feedback_records()
+        if one.revoked_at is None and one.source not in active
+        for id_ in one.episode_ids
     }
     there = {neighbor.experience.episode_id for neighbor in memory.search(STATE, 500, 1.0)}
     assert there == {"talk", *expected}
@@ -163,29 +171,31 @@ def test_those_of_standing_feedback_count_and_no_others(memory, seed):
 
 def test_one_id_is_one_say_at_one_moment(memory):
     moment = {"task": "t", "state": "s", "subject": "zoe"}
-    said = memory.give(Choice(("a", "b"), 0), id="x", **moment)
-    assert memory.give(Choice(("a", "b"), 0), id="x", **moment) == said
+    said = stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment)
+    assert stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment) == said
     before = memory.verify().hash
     for other in ({"task": "T"}, {"state": "S"}, {"subject": "bob"}, {"subject": None}):
         with pytest.raises(EpisodeConflictError, match="other content") as caught:
-            memory.give(Choice(("a", "b"), 0), id="x", **{**moment, **other})
+            memory.feedback(feedback=Choice(("a", "b"), 0), id="x", **{**moment, **other})
         assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
     with pytest.raises(EpisodeConflictError, match="other content"):  # what it was about is no episode of its own
-        memory.give(Choice(("a", "b"), 0), id="x", episode_id=said.episode_ids[0])
-    memory.give(OwnAnswer("c"), episode_id="talk", id="y")
+        memory.feedback(said.episode_ids[0], Choice(("a", "b"), 0), id="x")
+    memory.feedback("talk", OwnAnswer("c"), id="y")
     with pytest.raises(EpisodeConflictError, match="other content"):
-        memory.give(OwnAnswer("c"), task="support", state=STATE, id="y")
+        memory.feedback(feedback=OwnAnswer("c"), task="support", state=STATE, id="y")
     memory.revoke("x")
-    assert memory.give(Choice(("a", "b"), 0), id="x", **moment).revoked_at is not None  # and it stays taken back
+    assert (
+        stored_feedback(memory, feedback=Choice(("a", "b"), 0), id="x", **moment).revoked_at is not None
+    )  # and it stays taken back
     memory.revoke("y")
     assert memory.verify().hash != before
 
 
 def test_the_most_candidates_are_stored_and_taken_back_together(memory):
-    given = memory.give(Choice([f"answer {n}" for n in range(64)], 63), episode_id="talk", author="ann")
-    assert len(given.episode_ids) == len(given.rewards) == 64
+    record = stored_feedback(memory, "talk", Choice([f"answer {n}" for n in range(64)], 63), author="ann")
+    assert len(record.episode_ids) == len(record.rewards) == 64
     assert found(memory) == {SHOWN, *(f"answer {n}" for n in range(64))}
-    memory.revoke(given.id)
+    memory.revoke(record.id)
     assert found(memory) == {SHOWN}
     assert [event.revoked_at is None for event in memory.events()] == [False] * 64
     memory.verify()
@@ -193,9 +203,9 @@ def test_the_most_candidates_are_stored_and_taken_back_together(memory):
 
 def test_an_answer_that_arrives_after_its_feedback_was_taken_back_is_silent(place, memory):
     """For whoever derives it: who folds it, and who may only read and lays it over what is stored."""
-    given = memory.give(OwnAnswer("late"), episode_id="talk", id="g")
+    record = stored_feedback(memory, "talk", OwnAnswer("late"), id="g")
     memory.revoke("g")
-    made = memory.get(given.episode_ids[0])
+    made = memory.get(record.episode_ids[0])
     memory.add(Episode("support", [Step(STATE, f"more {n}") for n in range(9)], "more"))
     assert memory.prune(Budget(steps=10)).episodes == ("g-0",)  # what does not count goes first
     memory._arrivals.close = lambda: None  # it leaves what it added to others

@@ -7,7 +7,8 @@ import math
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.errors import InputError, NotFoundError
+from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
+from seasoned.types import Thumbs
 
 
 @pytest.fixture
@@ -157,6 +158,17 @@ def test_feedback_on_what_does_not_exist_is_refused(memory, episode_id, step, er
         {"reward": 1.0, "source": "\ud800"},
         {"reward": 1.0, "author": " "},
         {"reward": 1.0, "author": 3},
+        {},
+        {"feedback": 1.0, "reward": 1.0},
+        {"feedback": Thumbs(True), "reward": 1.0},
+        {"reward": Thumbs(True)},
+        {"feedback": "thumbs"},
+        {"feedback": Thumbs},
+        {"reward": 1.0, "task": "t"},
+        {"reward": 1.0, "state": "s"},
+        {"reward": 1.0, "subject": "s"},
+        {"reward": 1.0, "id": " "},
+        {"reward": 1.0, "id": 7},
     ],
 )
 def test_bad_feedback_is_refused(memory, fields):
@@ -173,3 +185,39 @@ def test_bad_feedback_is_refused(memory, fields):
 def test_revoking_what_was_never_said_is_refused(memory, event_id):
     with pytest.raises((NotFoundError, InputError)):
         memory.revoke(event_id)
+
+
+def test_a_reward_without_an_episode_is_refused(memory):
+    for options in ({"reward": 1.0}, {"feedback": 1.0, "task": "t", "state": "s"}):
+        with pytest.raises(InputError, match="stored episode"):
+            memory.feedback(**options)
+
+
+def test_a_reward_is_passed_by_position_or_by_name(memory):
+    for step, options in enumerate(({"feedback": 3.0}, {"reward": 3.0})):
+        assert memory.events()[step:] == []
+        memory.feedback("e1", step=step, **options)
+    assert rewards(memory) == [4, 5, 4]
+
+
+def test_a_reward_with_an_id_is_stored_once(memory):
+    assert [memory.feedback("e1", reward=3.0, id="r1") for _ in range(2)] == ["r1", "r1"]
+    assert rewards(memory) == [1, 2, 7]
+    memory.reweight_source("human", 2.0)
+    memory.feedback("e1", reward=3.0, id="r1")
+    assert rewards(memory) == [1, 2, 10]
+    with pytest.raises(EpisodeConflictError):
+        memory.feedback("e1", reward=2.0, id="r1")
+    memory.revoke("r1")
+    memory.feedback("e1", reward=3.0, id="r1")  # it stays revoked
+    assert rewards(memory) == [1, 2, 4]
+    memory.verify()
+
+
+def test_a_reward_does_not_take_the_id_of_a_note(memory):
+    memory.feedback("e1", Thumbs(True), id="f1")
+    memory.note("e1", "remark", {}, id="n1")
+    for id_ in ("f1", "n1"):
+        with pytest.raises(EpisodeConflictError, match="note"):
+            memory.feedback("e1", reward=1.0, id=id_)
+    assert rewards(memory) == [1, 2, 5]

@@ -65,34 +65,34 @@ def test_feedback_that_comes_in_is_as_it_would_be_given(memory, tmp_path):
     with Memory.open(tmp_path / "plain.db") as plain:
         plain.add(Episode("call 5551234567", [Step("ask 5551234567", "dial 5551234567")], ID))
         for number, one in enumerate(said):
-            plain.give(one, episode_id=ID, id=f"{OTHER}{number}")
+            plain.feedback(ID, one, id=f"{OTHER}{number}")
         lines = list(plain.export())
     memory.import_lines(lines)
-    came = memory.given()
+    came = memory.feedback_records()
     assert [one.episode_ids for one in came] == [one.episode_ids for one in plain_given(lines)]
     assert "5551234567" not in str([one.feedback for one in came])
     for one in came:
         memory.revoke(one.id)
     assert {n.experience.episode_id for n in memory.search("ask [phone]")} == {ID}
     for number, one in enumerate(said):
-        memory.give(one, episode_id=ID, id=f"again{number}")
-    assert [one.feedback for one in memory.given()[len(said) :]] == [one.feedback for one in came]
+        memory.feedback(ID, one, id=f"again{number}")
+    assert [one.feedback for one in memory.feedback_records()[len(said) :]] == [one.feedback for one in came]
     memory.verify()
 
 
 def plain_given(lines):
     with Memory.open(":memory:") as plain:
         plain.import_lines(lines)
-        return plain.given()
+        return plain.feedback_records()
 
 
 def test_candidates_that_become_one_are_refused_on_every_way(memory, tmp_path):
     choice = Choice(("dial 5551234567", "dial 5557654321"), 0)
     before = memory.verify().hash
     with pytest.raises(InputError, match="differ"):
-        memory.give(choice, task="t", state="s")
+        memory.feedback(feedback=choice, task="t", state="s")
     with Memory.open(tmp_path / "plain.db") as plain:
-        plain.give(choice, task="t", state="s")
+        plain.feedback(feedback=choice, task="t", state="s")
         lines = list(plain.export())
     with pytest.raises(InputError, match=r"^line 6.*differ"):
         memory.import_lines(lines)

@@ -8,6 +8,7 @@ import uuid
 
 import pytest
 from postgres_server import postgres  # noqa: F401
+from stored_feedback import stored_feedback
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, IntegrityError, NotFoundError, ReadOnlyStoreError
@@ -112,8 +113,8 @@ def test_a_note_while_the_episode_waits_to_be_derived(place):
         assert [n.body["text"] for n in reader.notes(kind="plan")] == ["buy"]
         before = reader.verify()
         memory.note("e1", "reasoning", {"text": "hm"}, step=0)
-        given = memory.give(Thumbs(True), episode_id="e1")
-        assert reader.given() == [given]
+        record = stored_feedback(memory, "e1", Thumbs(True))
+        assert reader.feedback_records() == [record]
         assert reader.evidence("a cart", k=1, unit="states", threshold=1.0).totals.tolist() == [1.0]
         assert (before.notes, memory.verify().notes) == (1, 3)
         with memory.episode("shop", id="e2") as run:
@@ -171,8 +172,8 @@ def test_erasing_takes_the_notes_of_a_subject_and_by_an_author(memory):
         memory.add(two_steps(id_, subject=subject))
         memory.note(id_, "reasoning", {"text": f"thought of {id_}"})
         memory.note(id_, "remark", {"text": f"ann on {id_}"}, author="ann")
-    memory.give(Thumbs(False, "says bob"), episode_id="e2", author="bob")
-    own = memory.give(OwnAnswer("as ann would put it"), episode_id="e2", step=0, author="ann")
+    memory.feedback("e2", Thumbs(False, "says bob"), author="bob")
+    own = stored_feedback(memory, "e2", OwnAnswer("as ann would put it"), step=0, author="ann")
     dry = memory.erase("ann", dry_run=True)
     done = memory.erase("ann")
     assert (dry.notes, done.notes, done.episodes) == (4, 4, ("e1", own.episode_ids[0]))
@@ -189,9 +190,9 @@ def test_an_answer_goes_with_what_it_is_about(memory):
     """With the note of its feedback nobody could take it back; so also an answer to an answer."""
     memory.add(two_steps())
     memory.add(Episode("other", [Step("elsewhere", f"go {n}") for n in range(9)], "kept"))
-    first = memory.give(OwnAnswer("as ann would put it"), episode_id="e1", step=0, author="ann")
-    second = memory.give(Edit("as bob would"), episode_id=first.episode_ids[0], author="bob")
-    memory.give(Thumbs(True), episode_id=second.episode_ids[0], author="bob")
+    first = stored_feedback(memory, "e1", OwnAnswer("as ann would put it"), step=0, author="ann")
+    second = stored_feedback(memory, first.episode_ids[0], Edit("as bob would"), author="bob")
+    memory.feedback(second.episode_ids[0], Thumbs(True), author="bob")
     gone = {"e1", *first.episode_ids, *second.episode_ids}
     planned = memory.prune(Budget(steps=9), dry_run=True)
     assert (set(planned.episodes), planned.steps, sum(planned.reasons.values())) == (gone, 4, 3)
@@ -201,16 +202,16 @@ def test_an_answer_goes_with_what_it_is_about(memory):
     assert memory.erase("bob", dry_run=True).episodes == second.episode_ids
     assert memory.prune(Budget(steps=9)).done
     assert [one.id for one in memory.episodes()] == ["kept"]
-    assert (memory.notes(), memory.given()) == ([], [])
+    assert (memory.notes(), memory.feedback_records()) == ([], [])
     with pytest.raises(NotFoundError):
         memory.revoke(second.id)
     memory.verify()
 
 
 def test_the_answers_of_a_moment_go_together(memory):
-    given = memory.give(Choice(("a", "b", "c"), 1), task="t", state="s", author="ann")
-    assert set(memory.prune(Budget(steps=2)).episodes) == set(given.episode_ids)
-    assert (len(memory), memory.given()) == (0, [])
+    record = stored_feedback(memory, feedback=Choice(("a", "b", "c"), 1), task="t", state="s", author="ann")
+    assert set(memory.prune(Budget(steps=2)).episodes) == set(record.episode_ids)
+    assert (len(memory), memory.feedback_records()) == (0, [])
     memory.verify()
 
 
@@ -244,7 +245,7 @@ def test_a_file_keeps_no_byte_of_what_was_erased(tmp_path):
         memory.add(two_steps("e1", subject="ann"))
         memory.add(two_steps("e2"))
         memory.note("e1", "reasoning", {"text": "UNHEARD-OF" * 1000})
-        memory.give(OwnAnswer("UNHEARD-OF answer"), episode_id="e2", author="ann")
+        memory.feedback("e2", OwnAnswer("UNHEARD-OF answer"), author="ann")
         assert b"UNHEARD-OF" in path.read_bytes() + path.with_name("agent.db-wal").read_bytes()
         memory.erase("ann")
         files = [file.read_bytes() for file in tmp_path.iterdir()]
@@ -258,8 +259,10 @@ def test_redaction_passes_over_every_text_of_a_note():
         with memory.episode("shop") as run:
             run.note("plan", {"text": "ask ann@x.org"})
             run.record("s", "a")
-        memory.give(OwnAnswer("mail ann@x.org", "as bob@x.org says"), task="ann@x.org", state="to ann@x.org")
-        memory.give(OwnAnswer("mail ann@x.org"), episode_id="e1")
+        memory.feedback(
+            feedback=OwnAnswer("mail ann@x.org", "as bob@x.org says"), task="ann@x.org", state="to ann@x.org"
+        )
+        memory.feedback("e1", OwnAnswer("mail ann@x.org"))
         texts = json.dumps([dict(note.body) for note in memory.notes()])
         assert "x.org" not in texts
         assert memory.notes()[0].body == {"to": ["[email]", {"cc [email]": "[email]"}], "n": 1}
@@ -354,7 +357,7 @@ def test_a_line_that_is_no_note_names_itself():
     with Memory.open(":memory:") as memory:
         memory.add(two_steps())
         memory.note("e1", "plan", {"text": "x"})
-        memory.give(Thumbs(True), episode_id="e1")
+        memory.feedback("e1", Thumbs(True))
         lines = [json.loads(line) for line in memory.export()]
     assert [line["type"] for line in lines] == ["header", "episode", "feedback", "note", "note"]
     assert lines[0]["notes"] == 2

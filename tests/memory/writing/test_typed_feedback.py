@@ -10,6 +10,7 @@ import uuid
 
 import pytest
 from postgres_server import postgres  # noqa: F401
+from stored_feedback import stored_feedback
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
@@ -63,43 +64,45 @@ WORTH = {
 def test_each_kind_is_worth_what_it_says(memory):
     for feedback, (own, others) in WORTH.items():
         before = len(memory)
-        given = memory.give(feedback, episode_id="talk", step=0, source="who", author="ann", weight=2.0)
+        record = stored_feedback(memory, "talk", feedback, step=0, source="who", author="ann", weight=2.0)
         worth = {action: 2.0 * reward for action, reward in (*own.items(), *others)}
         assert rewards(memory) == pytest.approx(worth), feedback
-        assert (len(memory) - before, len(given.episode_ids)) == (len(others), len(others))
-        for id_, (text, _) in zip(given.episode_ids, others, strict=True):
+        assert (len(memory) - before, len(record.episode_ids)) == (len(others), len(others))
+        for id_, (text, _) in zip(record.episode_ids, others, strict=True):
             made = memory.get(id_)
             assert (made.task, made.subject, made.arm, made.policy) == ("support", "customer-17", "alternative", "who")
             assert made.steps == (Step(STATE, text),)
-        assert (given.feedback, given.step, given.author, given.revoked_at) == (feedback, 0, "ann", None)
-        assert memory.given()[-1] == given
+        assert (record.feedback, record.step, record.author, record.revoked_at) == (feedback, 0, "ann", None)
+        assert memory.feedback_records()[-1] == record
         assert {event.kind for event in memory.events() if event.revoked_at is None} <= {feedback.kind}
-        memory.revoke(given.id)
+        memory.revoke(record.id)
         assert rewards(memory) == {SHOWN: 0.0}, feedback  # what it made is not found any more
-        assert memory.excluded_ids()[0] >= set(given.episode_ids)
+        assert memory.excluded_ids()[0] >= set(record.episode_ids)
         assert memory.quarantines() == []
     whole = memory.verify()
-    assert whole.notes == len(WORTH) == len(memory.given())
-    assert all(one.revoked_at is not None for one in memory.given())
+    assert whole.notes == len(WORTH) == len(memory.feedback_records())
+    assert all(one.revoked_at is not None for one in memory.feedback_records())
 
 
 def test_returns_follow_and_without_a_step_it_is_the_last(memory):
-    given = memory.give(Thumbs(True), episode_id="talk")
-    assert [(r.episode_id, r.step, r.reward) for r in given.rewards] == [("talk", 1, 1.0)]
-    assert given.step is None
+    record = stored_feedback(memory, "talk", Thumbs(True))
+    assert [(r.episode_id, r.step, r.reward) for r in record.rewards] == [("talk", 1, 1.0)]
+    assert record.step is None
     [first] = [n.experience for n in memory.search(STATE, 1, 1.0)]
     assert first.return_ == 0.5 * 1.25
 
 
 def test_an_answer_outside_of_any_episode(memory):
     choice = Choice(("yes", "no"), 0)
-    given = memory.give(choice, task="quiz", state="is it so?", source="web", author="ann", subject="bob")
+    record = stored_feedback(
+        memory, feedback=choice, task="quiz", state="is it so?", source="web", author="ann", subject="bob"
+    )
     assert rewards(memory, "is it so?") == {"yes": 1.0, "no": -1.0}
-    assert given.episode_id == given.episode_ids[0]
-    assert {memory.get(id_).subject for id_ in given.episode_ids} == {"bob"}
-    memory.give(OwnAnswer("maybe"), task="quiz", state="is it so?")
+    assert record.episode_id == record.episode_ids[0]
+    assert {memory.get(id_).subject for id_ in record.episode_ids} == {"bob"}
+    memory.feedback(feedback=OwnAnswer("maybe"), task="quiz", state="is it so?")
     assert rewards(memory, "is it so?") == {"yes": 1.0, "no": -1.0, "maybe": 1.0}
-    memory.revoke(given.id)
+    memory.revoke(record.id)
     assert rewards(memory, "is it so?") == {"maybe": 1.0}
     memory.verify()
 
@@ -108,14 +111,14 @@ def test_texts_are_compared_before_the_store_is_locked_and_only_those_that_were_
     long, other = "x" * 60_000, "y" * 60_000
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("s", other)], "e1"))
-        given = memory.give(Edit(long, None, (f"{long}z",), 0), episode_id="e1")
-        assert [one.reward for one in given.rewards] == [1 - 2 / 60_001, 1.0]
+        record = stored_feedback(memory, "e1", Edit(long, None, (f"{long}z",), 0))
+        assert [one.reward for one in record.rewards] == [1 - 2 / 60_001, 1.0]
         locked = []
         memory._store.connection.set_trace_callback(lambda sql: locked.append(sql) if "IMMEDIATE" in sql else None)
         with pytest.raises(InputError, match="60000"):
-            memory.give(Edit(long, None, (other,), 0), episode_id="e1")
+            memory.feedback("e1", Edit(long, None, (other,), 0))
         assert locked == []
-        memory.give(Thumbs(True), episode_id="e1")
+        memory.feedback("e1", Thumbs(True))
         assert len(locked) == 1
 
 
@@ -123,65 +126,69 @@ def test_texts_are_compared_before_the_store_is_locked_and_only_those_that_were_
 
 
 def test_the_same_speaker_supersedes_in_one_kind_only(memory):
-    first = memory.give(Choice((SHOWN, "A"), 0), episode_id="talk", step=0, author="ann")
-    second = memory.give(Choice((SHOWN, "A", "B"), 2), episode_id="talk", step=0, author="ann")
+    first = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 0), step=0, author="ann")
+    second = stored_feedback(memory, "talk", Choice((SHOWN, "A", "B"), 2), step=0, author="ann")
     assert rewards(memory) == {SHOWN: -0.5, "A": -0.5, "B": 1.0}
     others = [
-        memory.give(Choice((SHOWN, "A"), 0), episode_id="talk", step=0, author="bob"),  # contradicts: both stand
-        memory.give(Thumbs(False), episode_id="talk", step=0, author="ann"),
-        memory.give(Choice(("bye", "ciao"), 0), episode_id="talk", step=1, author="ann"),
-        memory.give(Choice((SHOWN, "A"), 0), episode_id="talk", step=0, author="ann", source="review"),
+        stored_feedback(memory, "talk", Choice((SHOWN, "A"), 0), step=0, author="bob"),  # contradicts: both stand
+        stored_feedback(memory, "talk", Thumbs(False), step=0, author="ann"),
+        stored_feedback(memory, "talk", Choice(("bye", "ciao"), 0), step=1, author="ann"),
+        stored_feedback(memory, "talk", Choice((SHOWN, "A"), 0), step=0, author="ann", source="review"),
     ]
     memory.feedback("talk", 0.125, 0, author="ann")  # a bare reward has no kind
-    stand = [one.id for one in memory.given() if one.revoked_at is None]
+    stand = [one.id for one in memory.feedback_records() if one.revoked_at is None]
     assert stand == [second.id, *(one.id for one in others)]
-    assert memory.given()[0] == dataclasses.replace(first, revoked_at=second.created_at)
+    assert memory.feedback_records()[0] == dataclasses.replace(first, revoked_at=second.created_at)
     assert rewards(memory)[SHOWN] == -0.5 + 1.0 - 1.0 + 1.0 + 0.125
     memory.revoke(second.id)
     assert rewards(memory)[SHOWN] == 1.0 - 1.0 + 1.0 + 0.125  # what it superseded stays so
-    assert [one.id for one in memory.given("talk") if one.revoked_at is None] == [one.id for one in others]
+    assert [one.id for one in memory.feedback_records("talk") if one.revoked_at is None] == [one.id for one in others]
     memory.verify()
 
 
 def test_the_last_step_is_the_same_target_by_either_name(memory):
-    memory.give(Thumbs(True), episode_id="talk")
-    memory.give(Thumbs(False), episode_id="talk", step=1)
-    memory.give(Review("approved"), episode_id="talk", step=1)
-    memory.give(Review("comment"), episode_id="talk")  # gives nothing, and still takes back
+    memory.feedback("talk", Thumbs(True))
+    memory.feedback("talk", Thumbs(False), step=1)
+    memory.feedback("talk", Review("approved"), step=1)
+    memory.feedback("talk", Review("comment"))  # gives nothing, and still takes back
     assert rewards(memory, "thanks") == {"bye": 0.25 - 1.0}
-    assert [one.revoked_at is None for one in memory.given()] == [False, True, False, True]
+    assert [one.revoked_at is None for one in memory.feedback_records()] == [False, True, False, True]
 
 
 def test_the_same_id_is_said_once(memory):
     said = {"episode_id": "talk", "step": 0, "author": "ann", "id": "mine"}
-    given = memory.give(Choice((SHOWN, "A"), 1), **said)
+    record = stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said)
     hash_ = memory.verify().hash
-    assert memory.give(Choice((SHOWN, "A"), 1), **said) == given
-    assert hash(given) == hash(memory.given()[0])
+    assert stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said) == record
+    assert hash(record) == hash(memory.feedback_records()[0])
     for other in ({"author": "bob"}, {"step": 1}, {"weight": 2.0}, {"source": "x"}):
         with pytest.raises(EpisodeConflictError, match=r"'mine' is stored with other content"):
-            memory.give(Choice((SHOWN, "A"), 1), **said | other)
+            memory.feedback(feedback=Choice((SHOWN, "A"), 1), **said | other)
     for feedback in (Thumbs(True), Choice((SHOWN, "A"), 0)):
         with pytest.raises(EpisodeConflictError):
-            memory.give(feedback, **said)
+            memory.feedback(feedback=feedback, **said)
     answer = {"task": "quiz", "state": "really?", "id": "free"}
-    assert memory.give(OwnAnswer("A"), **answer) == memory.give(OwnAnswer("A"), **answer)
+    assert stored_feedback(memory, feedback=OwnAnswer("A"), **answer) == stored_feedback(
+        memory, feedback=OwnAnswer("A"), **answer
+    )
     memory.revoke("mine")
-    assert memory.give(Choice((SHOWN, "A"), 1), **said).revoked_at is not None  # it stays taken back
+    assert (
+        stored_feedback(memory, feedback=Choice((SHOWN, "A"), 1), **said).revoked_at is not None
+    )  # it stays taken back
     memory.revoke("mine")
     memory.add(Episode("t", [Step("s", "a")], "taken-0"))
     with pytest.raises(EpisodeConflictError, match=r"'taken-0'"):
-        memory.give(OwnAnswer("A"), task="t", state="s", id="taken")
-    assert [one.id for one in memory.given()] == ["mine", "free"]
+        memory.feedback(feedback=OwnAnswer("A"), task="t", state="s", id="taken")
+    assert [one.id for one in memory.feedback_records()] == ["mine", "free"]
     assert hash_ != memory.verify().hash
 
 
 def test_weighing_and_quarantine_reach_it(memory):
-    given = memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", step=0, source="crowd")
-    memory.give(Thumbs(True), episode_id="talk", step=0, source="staff")
+    record = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 1), step=0, source="crowd")
+    memory.feedback("talk", Thumbs(True), step=0, source="staff")
     memory.reweight_source("crowd", 0.5)
     assert rewards(memory) == {SHOWN: 0.5, "A": 0.5}
-    assert memory.given()[0] == given  # what was said is as it was
+    assert memory.feedback_records()[0] == record  # what was said is as it was
     held = [
         memory.quarantine(selection, "bought")
         for selection in (Selection(source="crowd"), Selection(policy="crowd", arm="alternative"))
@@ -190,7 +197,7 @@ def test_weighing_and_quarantine_reach_it(memory):
     assert [note.source for note in memory.notes()] == ["staff"]
     for id_ in held:
         memory.release(id_)
-    memory.revoke(given.id)
+    memory.revoke(record.id)
     assert rewards(memory) == {SHOWN: 1.0}
     memory.verify()
 
@@ -199,33 +206,33 @@ def test_weighing_and_quarantine_reach_it(memory):
 
 
 BAD = [
-    (InputError, lambda m: m.give(Thumbs(True))),
-    (InputError, lambda m: m.give(Thumbs(True), task="t", state="s")),
-    (InputError, lambda m: m.give(Edit("x"), task="t", state="s")),
-    (InputError, lambda m: m.give(OwnAnswer("x"), task="t")),
-    (InputError, lambda m: m.give(OwnAnswer("x"), task=" ", state="s")),
-    (InputError, lambda m: m.give(OwnAnswer("x"), task="t", state="s", step=0)),
-    (InputError, lambda m: m.give(OwnAnswer("x"), episode_id="talk", state="s")),
-    (InputError, lambda m: m.give(OwnAnswer("x"), episode_id="talk", subject="s")),
-    (InputError, lambda m: m.give("thumbs", episode_id="talk")),
-    (InputError, lambda m: m.give(Thumbs, episode_id="talk")),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", weight=math.nan)),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", weight=1e101)),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", weight=-1)),
-    (InputError, lambda m: m.give(OwnAnswer("x"), task="t", state="s", weight=0)),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", weight="much")),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", source=" ")),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", author="\ud800")),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", step=-1)),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", step=0.5)),
-    (InputError, lambda m: m.give(Thumbs(True), episode_id="talk", id=" ")),
-    (InputError, lambda m: m.give(OwnAnswer("x" * 2**20), episode_id="talk")),
-    (InputError, lambda m: m.give(Thumbs(True, "x" * 2**20), episode_id="talk")),
-    (InputError, lambda m: m.give(Edit("x" * 60_000), episode_id="long")),
-    (NotFoundError, lambda m: m.give(Thumbs(True), episode_id="nope")),
-    (NotFoundError, lambda m: m.give(Thumbs(True), episode_id="talk", step=2)),
-    (NotFoundError, lambda m: m.give(Edit("x"), episode_id="talk", step=2**70)),
-    (NotFoundError, lambda m: m.give(Thumbs(True), episode_id="empty")),
+    (InputError, lambda m: m.feedback(feedback=Thumbs(True))),
+    (InputError, lambda m: m.feedback(feedback=Thumbs(True), task="t", state="s")),
+    (InputError, lambda m: m.feedback(feedback=Edit("x"), task="t", state="s")),
+    (InputError, lambda m: m.feedback(feedback=OwnAnswer("x"), task="t")),
+    (InputError, lambda m: m.feedback(feedback=OwnAnswer("x"), task=" ", state="s")),
+    (InputError, lambda m: m.feedback(feedback=OwnAnswer("x"), task="t", state="s", step=0)),
+    (InputError, lambda m: m.feedback("talk", OwnAnswer("x"), state="s")),
+    (InputError, lambda m: m.feedback("talk", OwnAnswer("x"), subject="s")),
+    (InputError, lambda m: m.feedback("talk", "thumbs")),
+    (InputError, lambda m: m.feedback("talk", Thumbs)),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), weight=math.nan)),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), weight=1e101)),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), weight=-1)),
+    (InputError, lambda m: m.feedback(feedback=OwnAnswer("x"), task="t", state="s", weight=0)),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), weight="much")),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), source=" ")),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), author="\ud800")),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), step=-1)),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), step=0.5)),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True), id=" ")),
+    (InputError, lambda m: m.feedback("talk", OwnAnswer("x" * 2**20))),
+    (InputError, lambda m: m.feedback("talk", Thumbs(True, "x" * 2**20))),
+    (InputError, lambda m: m.feedback("long", Edit("x" * 60_000))),
+    (NotFoundError, lambda m: m.feedback("nope", Thumbs(True))),
+    (NotFoundError, lambda m: m.feedback("talk", Thumbs(True), step=2)),
+    (NotFoundError, lambda m: m.feedback("talk", Edit("x"), step=2**70)),
+    (NotFoundError, lambda m: m.feedback("empty", Thumbs(True))),
     (NotFoundError, lambda m: m.revoke("nothing")),
 ]
 
@@ -242,24 +249,24 @@ def test_what_cannot_be_is_refused_and_changes_nothing(memory):
 
 
 def test_after_erasure_and_pruning_it_is_told(memory):
-    given = memory.give(Edit("Ask the depot."), episode_id="talk", step=0, author="ann")
+    record = stored_feedback(memory, "talk", Edit("Ask the depot."), step=0, author="ann")
     erased = memory.erase("customer-17")
-    assert set(erased.episodes) == {"talk", *given.episode_ids}
+    assert set(erased.episodes) == {"talk", *record.episode_ids}
     assert (erased.feedback, erased.notes) == (2, 1)
     with pytest.raises(NotFoundError, match=r"erased or pruned"):
-        memory.give(Thumbs(True), episode_id="talk")
+        memory.feedback("talk", Thumbs(True))
     with pytest.raises(NotFoundError):
-        memory.revoke(given.id)
-    assert (memory.given(), memory.notes(), len(memory)) == ([], [], 0)
+        memory.revoke(record.id)
+    assert (memory.feedback_records(), memory.notes(), len(memory)) == ([], [], 0)
     memory.verify()
 
 
 def test_hostile_text_is_kept_as_it_is(memory):
     hostile = "<script>alert(1)</script> {{x}} ' OR 1=1; -- \x1b[31m \u202e" + "🙂" * 1000
-    given = memory.give(OwnAnswer(hostile, comment=hostile), episode_id="talk", step=0, author=hostile)
-    assert memory.given() == [given]
-    assert given.feedback == OwnAnswer(hostile, hostile)
-    assert memory.get(given.episode_ids[0]).steps[0].action == hostile
+    record = stored_feedback(memory, "talk", OwnAnswer(hostile, comment=hostile), step=0, author=hostile)
+    assert memory.feedback_records() == [record]
+    assert record.feedback == OwnAnswer(hostile, hostile)
+    assert memory.get(record.episode_ids[0]).steps[0].action == hostile
     memory.verify()
 
 
@@ -271,26 +278,30 @@ def test_two_handles_give_at_once_and_each_is_whole(place):
     with Memory.open(place, namespace=name) as one, Memory.open(place, namespace=name) as two:
         one.add(TALK)
         for number, memory in zip(range(6), itertools.cycle((one, two)), strict=False):
-            memory.give(Choice((SHOWN, f"answer {number}"), 1), episode_id="talk", step=0, author=f"a{number % 3}")
-        assert one.given() == two.given()
-        assert sum(given.revoked_at is None for given in two.given()) == 3
+            memory.feedback("talk", Choice((SHOWN, f"answer {number}"), 1), step=0, author=f"a{number % 3}")
+        assert one.feedback_records() == two.feedback_records()
+        assert sum(record.revoked_at is None for record in two.feedback_records()) == 3
         assert rewards(one) == rewards(two) == {SHOWN: -3.0, **{f"answer {n}": 1.0 for n in (3, 4, 5)}}
         assert one.verify() == two.verify()
 
 
 def test_a_copy_equals_it_by_lines_and_by_merging(place, memory, tmp_path):
     memory.note("talk", "plan", {"text": "be kind", "n": [1, 2.5, None, True]}, author="ann")
-    kept = memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", step=0, author="ann")
-    memory.give(Edit("B"), episode_id="talk", step=0)
-    memory.revoke(memory.give(OwnAnswer("C"), episode_id="talk", step=0).id)
+    kept = stored_feedback(memory, "talk", Choice((SHOWN, "A"), 1), step=0, author="ann")
+    memory.feedback("talk", Edit("B"), step=0)
+    memory.revoke(memory.feedback("talk", OwnAnswer("C"), step=0))
     lines, whole = list(memory.export()), memory.verify()
     with Memory.open(":memory:") as other:
         assert other.import_lines(lines) == (4, 5)
         assert other.import_lines(lines) == (0, 0)
         assert other.verify().hash == whole.hash
-        assert (other.given(), other.notes(), rewards(other)) == (memory.given(), memory.notes(), rewards(memory))
+        assert (other.feedback_records(), other.notes(), rewards(other)) == (
+            memory.feedback_records(),
+            memory.notes(),
+            rewards(memory),
+        )
         assert diff(memory, other).equal
-        other.give(Thumbs(True), episode_id="talk", author="zoe")
+        other.feedback("talk", Thumbs(True), author="zoe")
         assert len(diff(memory, other).notes.only_in_b) == 1
     done = merge(tmp_path / "copy.db", place, namespace=memory.namespace)
     assert (done.namespaces[0].notes, done.namespaces[0].episodes) == (4, 4)
@@ -303,8 +314,8 @@ def test_a_copy_equals_it_by_lines_and_by_merging(place, memory, tmp_path):
         assert not changed.equal
     assert merge(place, tmp_path / "copy.db").namespaces[0].changed > 0
     assert "A" not in rewards(memory)
-    assert {one.id for one in memory.given() if one.revoked_at is None} == {
-        given.id for given in memory.given() if isinstance(given.feedback, Edit)
+    assert {one.id for one in memory.feedback_records() if one.revoked_at is None} == {
+        record.id for record in memory.feedback_records() if isinstance(record.feedback, Edit)
     }
     memory.verify()
 
@@ -316,8 +327,8 @@ def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
     merge(files[1], files[0])
     for file, text in zip(files, ("early", "late"), strict=True):
         with Memory.open(file, namespace=name) as memory:
-            memory.give(Choice((SHOWN, text), 1), episode_id="talk", step=0, author="ann")
-            memory.give(OwnAnswer(f"{text} own"), episode_id="talk", step=0)
+            memory.feedback("talk", Choice((SHOWN, text), 1), step=0, author="ann")
+            memory.feedback("talk", OwnAnswer(f"{text} own"), step=0)
         time.sleep(0.002)
     merge(place, *files)
     merge(files[0], files[1])
@@ -325,11 +336,11 @@ def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
     for where in (place, *files):
         with Memory.open(where, namespace=name) as memory:
             assert rewards(memory) == {SHOWN: -1.0, "late": 1.0, "late own": 1.0}
-            assert [one.revoked_at is None for one in memory.given()] == [False, False, True, True]
-            assert memory.excluded_ids()[0] == {id_ for one in memory.given()[:2] for id_ in one.episode_ids}
+            assert [one.revoked_at is None for one in memory.feedback_records()] == [False, False, True, True]
+            assert memory.excluded_ids()[0] == {id_ for one in memory.feedback_records()[:2] for id_ in one.episode_ids}
             assert memory.quarantines() == []
             memory.verify()
-            hashes = memory.given()
+            hashes = memory.feedback_records()
             assert hashes == sorted(hashes, key=lambda one: one.created_at)
         assert (
             sum(
@@ -341,6 +352,6 @@ def test_merging_lets_the_later_say_stand_in_either_direction(place, tmp_path):
 
 
 def test_a_given_is_hashable_and_whole(memory):
-    given = memory.give(Choice([SHOWN, "A"], 1), episode_id="talk", step=0)
-    assert isinstance(given, FeedbackRecord)
-    assert len({given, memory.given()[0], dataclasses.replace(given)}) == 1
+    record = stored_feedback(memory, "talk", Choice([SHOWN, "A"], 1), step=0)
+    assert isinstance(record, FeedbackRecord)
+    assert len({record, memory.feedback_records()[0], dataclasses.replace(record)}) == 1

@@ -24,7 +24,7 @@ def test_kill_9_in_the_middle_leaves_all_or_nothing(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         memory.add(Episode("support", [Step("where?", SHOWN)], "talk"))
-        memory.give(Choice((SHOWN, "A"), 1), episode_id="talk", author="ann", id="first")
+        memory.feedback("talk", Choice((SHOWN, "A"), 1), author="ann", id="first")
         before = memory.verify().hash
     seen = []
     for statement in range(4, 400, 7):
@@ -32,13 +32,13 @@ def test_kill_9_in_the_middle_leaves_all_or_nothing(tmp_path):
         def work(statement=statement):
             with Memory.open(path) as memory:
                 sys.setprofile(dying_at(statement))
-                memory.give(Choice((SHOWN, "A", "B"), 2), episode_id="talk", author="ann", id="second")
+                memory.feedback("talk", Choice((SHOWN, "A", "B"), 2), author="ann", id="second")
                 sys.setprofile(None)
 
         code = ended(forked(work))
         assert code in (0, -signal.SIGKILL)
         with Memory.open(path) as memory:
-            done = [one.id for one in memory.given() if one.revoked_at is None]
+            done = [one.id for one in memory.feedback_records() if one.revoked_at is None]
             found = {n.experience.action: n.experience.reward for n in memory.search("where?", 9, 1.0)}
             if done == ["first"]:
                 assert (memory.verify().hash, found) == (before, {SHOWN: -1.0, "A": 1.0})
@@ -56,8 +56,8 @@ def give_in_a_process(place, author, n):
     def work():
         with Memory.open(place) as memory:
             for number in range(n):
-                memory.give(Choice((SHOWN, f"{author} {number}"), 1), episode_id="talk", author=author)
-                memory.give(Thumbs(number % 2 == 0), episode_id="talk", author="both")
+                memory.feedback("talk", Choice((SHOWN, f"{author} {number}"), 1), author=author)
+                memory.feedback("talk", Thumbs(number % 2 == 0), author="both")
 
     return forked(work)
 
@@ -72,7 +72,7 @@ def test_two_processes_give_at_once(tmp_path, request, kind):
     with Memory.open(place) as memory:
         whole = memory.verify()
         assert (whole.episodes, whole.notes) == (1 + 8, 16)
-        standing = [one for one in memory.given() if one.revoked_at is None]
+        standing = [one for one in memory.feedback_records() if one.revoked_at is None]
         assert sorted((str(one.author), one.feedback.kind) for one in standing) == [
             ("ann", "choice"),
             ("bob", "choice"),
@@ -115,12 +115,12 @@ def test_a_database_of_version_3_gets_notes_from_its_owner(request):
         assert memory._store.problems() == []
         assert memory.verify().hash == hash_
         memory.note("waits", "plan", {"text": "x"})
-        memory.give(OwnAnswer("c"), episode_id="old", author="ann")
+        memory.feedback("old", OwnAnswer("c"), author="ann")
         with memory.episode("t") as run:
             run.note("plan", {"text": "y"})
             run.record("s", "d")
         assert len(memory.notes()) == 3
-        assert (other.notes(), other.given()) == ([], [])  # another tenant
+        assert (other.notes(), other.feedback_records()) == ([], [])  # another tenant
         assert memory.verify().notes == 3
         assert len(memory.erase("ann").episodes) == 1
         memory.verify()

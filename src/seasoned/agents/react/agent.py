@@ -25,7 +25,7 @@ from seasoned.agents.react.reply_parser import canonical_action
 from seasoned.agents.runs.run import LATE
 from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.judges.judge_feedback import give_feedback
+from seasoned.judges.judge_feedback import add_judgement
 from seasoned.policies import JitRL
 from seasoned.policies.examples import Examples
 from seasoned.protocols import LLM, Environment, EvidenceSource, Judgement, Policy, PriorReader, Proposer, Tool
@@ -328,7 +328,7 @@ class Agent:
                 if outcome.late_rewards:
                     rewards = dict(outcome.late_rewards)
                     judgement = Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0))
-                    give_feedback(self._memory, episode_id, judgement)
+                    add_judgement(self._memory, episode_id, judgement)
             except Exception as error:
                 if fault is None:
                     fault = error

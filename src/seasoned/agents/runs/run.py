@@ -16,7 +16,7 @@ from seasoned.agents.loop.usage_meter import counting
 from seasoned.agents.runs.run_record import RunRecord, new_run_id
 from seasoned.checks import check_number
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
-from seasoned.judges.judge_feedback import FeedbackMemory, give_feedback, judge_episode
+from seasoned.judges.judge_feedback import FeedbackMemory, add_judgement, judge_episode
 from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
 from seasoned.types import LATE_REWARD as LATE
 from seasoned.types import Episode
@@ -243,10 +243,10 @@ class _Run:
         if self.memory is not None and episode_id is not None:
             if result.late_rewards:
                 rewards = dict(result.late_rewards)
-                give_feedback(self.memory, episode_id, Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0)))
+                add_judgement(self.memory, episode_id, Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0)))
             for judge in self.judges:
                 judgement = await judge_episode(judge, self.memory.get(episode_id))
-                give_feedback(self.memory, episode_id, judgement)
+                add_judgement(self.memory, episode_id, judgement)
                 usage += judgement.usage
             if self.learn is not None:
                 usage += await self.learn(self.memory.get(episode_id))

@@ -33,8 +33,8 @@ def find_said(memory: Memory, id_or_prefix: str) -> str:
     check_text("id", id_or_prefix)
     standing = {note.id for note in memory.notes(quarantined=True)}
     revoked: set[str] = set()
-    for given in memory.given():
-        (standing if given.revoked_at is None else revoked).add(given.id)
+    for record in memory.feedback_records():
+        (standing if record.revoked_at is None else revoked).add(record.id)
     for event in memory.events():
         if id_or_prefix == event.id:
             return event.id

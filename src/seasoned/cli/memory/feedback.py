@@ -111,8 +111,8 @@ def feedback(
             event_id = memory.feedback(full_id, float(reward or 0.0), step, source, author=author, weight=weight)
             document: dict[str, Any] = {"event_id": event_id, "episode_id": full_id}
         else:
-            given = memory.give(typed, episode_id=full_id, step=step, source=source, author=author, weight=weight)
-            event_id, document = given.id, _given_record(given)
+            event_id = memory.feedback(full_id, typed, step, source, author=author, weight=weight)
+            document = _record_document(memory.feedback_records(id=event_id)[0])
     if as_json:
         echo_json(document)
     else:
@@ -159,8 +159,8 @@ def _counts(text: str) -> tuple[int, int]:
     return int(found[1]), int(found[2])
 
 
-def _given_record(given: FeedbackRecord) -> dict[str, Any]:
-    return {"kind": given.feedback.kind, **dataclasses.asdict(given)}
+def _record_document(record: FeedbackRecord) -> dict[str, Any]:
+    return {"kind": record.feedback.kind, **dataclasses.asdict(record)}
 
 
 @click.command(epilog=example("seasoned memory revoke agent.db 0c9d5f6e"))

@@ -24,7 +24,7 @@ from seasoned.cli.memory.common_options import (
 )
 from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import ModelAnswerError, counted
-from seasoned.judges import Agreement, LLMJudge, agreement, give_feedback
+from seasoned.judges import Agreement, LLMJudge, add_judgement, agreement
 from seasoned.judges.episode_view import check_finished
 from seasoned.memory import Memory
 from seasoned.protocols import LLM, Judgement
@@ -153,7 +153,7 @@ async def _judge_all(
                 refused[id_] = str(error)
                 click.echo(printable(f"refused: {place}/{len(episodes)} {id_}: {error}"), err=True)
                 continue
-            give_feedback(memory, id_, judged[id_])
+            add_judgement(memory, id_, judged[id_])
     finally:
         await llm.aclose()
     return judged, refused

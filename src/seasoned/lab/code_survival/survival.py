@@ -60,7 +60,7 @@ class Persistence:
         return self.alive / self.added
 
     def feedback(self) -> Score:
-        """Return it as feedback, for `memory.give(..., source="persistence")`: all alive is +1, none is -1."""
+        """Return it as feedback, for `memory.feedback(..., source="persistence")`: all alive is +1, none is -1."""
         return Score(self.share, low=0.0, high=1.0, comment=f"{self.alive} of {self.added} lines at {self.at[:12]}")
 
 

@@ -7,20 +7,20 @@ import time
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import fields, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number, check_reward, check_text, suggest
 from seasoned.core.feedback_reward import edit_reward
-from seasoned.errors import InputError, excerpt
+from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.parts.transfer import Exchange
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, prepared, read_notes, unsilenced
-from seasoned.memory.writing.typed_feedback import Answered, Giver, Saying, read_given
+from seasoned.memory.writing.typed_feedback import AnswerContext, FeedbackRequest, TypedFeedbackWriter, read_feedback
 from seasoned.types import (
     FEEDBACK_KINDS,
     JSON,
@@ -42,52 +42,154 @@ class Speaking(Exchange):
     max_text_bytes: int
     _redact: Callable[[str], str] | None
 
-    # ------------------------------------------------------------------------------------------ bare rewards
+    # ------------------------------------------------------------------------------------------ feedback
 
     def feedback(
         self,
-        episode_id: str,
-        reward: float,
+        episode_id: str | None = None,
+        feedback: Feedback | float | None = None,
         step: int | None = None,
         source: str = "human",
         *,
+        reward: float | None = None,
         author: str | None = None,
         weight: float = 1.0,
+        task: str | None = None,
+        state: str | None = None,
+        subject: str | None = None,
+        id: str | None = None,  # noqa: A002
     ) -> str:
-        """Add `weight * reward` to a step's reward, as an event; returns and evidence are derived again.
+        """Store a reward or typed feedback on a step, with the rewards that follow from it, in one transaction.
 
-        The same source, author and step supersedes what it said before. Typed feedback (`give`) counts beside it.
+        A number is added to the step's reward, times `weight`. Typed feedback has these rewards:
+
+        | feedback | the executed answer | each other answer |
+        |---|---|---|
+        | `Thumbs` | +1 or -1 | |
+        | `Score` | linear on its scale, -1 to 1 | |
+        | `Choice` of N | +1 if chosen, else -1 / (N - 1) | likewise |
+        | `Edit` | 1 - 2 x normalised edit distance | the edited text +1; a shown one that was not executed: likewise |
+        | `OwnAnswer` | nothing | +1 |
+        | `Correction` | -1 | |
+        | `Outcome` | tests 2 passed / total - 1, else exit code, else build: +1 or -1 | |
+        | `Review` | approved +1, changes requested -1, comment nothing | |
+
+        Each reward is an event (`events`); returns and evidence are derived again. An answer that was not executed
+        becomes an episode of one step: state, task and subject of the target, arm `alternative`, policy the source. The
+        same source and author supersedes its earlier feedback of the same kind on the same step; a bare reward is a
+        kind of its own. Everything else adds up: seven thumbs up and three down are +4, or +0.4 where each has `weight`
+        1 / 10.
 
         Args:
-            episode_id: as `add` returned it.
-            reward: in reward units.
-            step: its index; None for the last step.
-            source: who speaks (`human`, `judge`, `tests`, ...).
-            author: which one of them.
-            weight: how much this source counts.
+            episode_id: the episode, as `add` returned it.
+            feedback: a reward, in reward units, or typed feedback.
+            step: index of the step; None for the last.
+            source: `human`, `judge`, `tests`, `reviewer`, ...
+            author: the person or program of that source, so that their feedback can be erased.
+            weight: factor of the rewards; above 0 for typed feedback.
+            reward: a reward, by name, instead of `feedback`.
+            task, state, subject: of a choice or an own answer on no stored episode.
+            id: the caller's key; the same id and content again is a no-op. None: the memory makes one.
 
         Returns:
-            The event's id, for `revoke`.
+            The feedback's id: `revoke(id)` takes all of it back, `feedback_records(id=id)` reads typed feedback.
 
         Raises:
-            InputError: a value breaks a rule.
-            NotFoundError: no such episode or step.
+            InputError: a value breaks a rule; or both or neither of `feedback` and `reward` are given.
+            NotFoundError: no such episode or step; it may have been erased.
+            EpisodeConflictError: its id is stored with other content.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> from seasoned.types import Choice
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("support", [Step("where is my order?", "It is lost.")], "e1"))
+            ...     _ = memory.feedback("e1", Choice(("It is lost.", "It comes on Monday."), chosen=1))
+            ...     _ = memory.feedback("e1", reward=-0.5, source="tests")
+            ...     {n.experience.action: n.experience.reward for n in memory.search("where is my order?")}
+            {'It comes on Monday.': 1.0, 'It is lost.': -1.5}
         """
+        if (feedback is None) == (reward is None):
+            raise InputError(
+                "neither feedback nor reward" if reward is None else f"feedback and reward = {excerpt(reward)}",
+                "feedback is one of the two: a reward, or typed feedback",
+                "Pass reward=-1.0 or Thumbs(up=False), for example.",
+            )
+        value = reward if feedback is None else feedback
+        if reward is not None or type(value) not in FEEDBACK_KINDS.values():
+            if (task, state, subject) != (None, None, None) or episode_id is None:
+                raise InputError(
+                    f"a reward with episode_id = {excerpt(episode_id)}",
+                    "a reward is on a step of a stored episode, and has no task, state or subject",
+                    "Name the episode alone.",
+                )
+            return self._add_reward(episode_id, value, step, source, author, weight, id)
+        request = self._request(cast(Feedback, value), episode_id, step, source, author, weight, id)
+        if episode_id is None:
+            request = replace(request, moment=self._moment(request, step, task, state, subject))
+        elif (task, state, subject) != (None, None, None):
+            raise InputError(
+                "episode_id, and a task, a state or a subject", "those are the episode's own", "Give one or the other."
+            )
+        edit_reward_ = functools.cache(edit_reward)
+        checked = request.feedback
+        if isinstance(checked, Edit) and episode_id is not None:  # computed here, outside the transaction
+            if checked.shown is not None:
+                shown = [checked.shown]
+            else:
+                shown = self._read(lambda: self._executed(episode_id, request.step))
+            for text in shown:
+                edit_reward_(text, checked.text)
+        return self._write(lambda: self._typed_feedback_writer().add(request, edit_reward_)).id
+
+    def _add_reward(
+        self,
+        episode_id: str,
+        reward: object,
+        step: int | None,
+        source: str,
+        author: str | None,
+        weight: float,
+        id_: str | None,
+    ) -> str:
+        if not isinstance(reward, bool | int | float | np.bool_ | np.integer | np.floating):
+            raise InputError(
+                f"feedback = {excerpt(reward)}",
+                f"feedback is a number, or one of {', '.join(FEEDBACK_KINDS)}",
+                "Pass -1.0 or Thumbs(up=False), for example.",
+            )
         check_text("episode id", episode_id)
         _check_speaker(source, author)
-        reward, weight = check_reward("reward", reward), check_number("weight", weight)
-        check_reward("reward * weight", reward * weight)
+        number, weight = check_reward("reward", reward), check_number("weight", weight)
+        check_reward("reward * weight", number * weight)
         if step is not None and (isinstance(step, bool) or not isinstance(step, int | np.integer)):
             raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
-        event_id, at = uuid.uuid4().hex, time.time()
+        if id_ is not None:
+            check_text("feedback id", id_)
+        event_id, at = uuid.uuid4().hex if id_ is None else id_, time.time()
 
         def change() -> None:
             writer = FeedbackWriter(self._store, self._id)
             target = writer.last_step(episode_id) if step is None else int(step)
-            writer.add(Event(event_id, episode_id, target, reward, weight, source, author, at))
+            event = Event(event_id, episode_id, target, number, weight, source, author, at)
+            if id_ is not None:
+                self._check_reward_id(id_)
+                known = [one for _, one in self._reader.events(episode_id) if one.id == event_id]
+                event = replace(event, created_at=known[0].created_at) if known else event
+            writer.add(event)
 
         self._write(change)
         return event_id
+
+    def _check_reward_id(self, id_: str) -> None:
+        """Refuse a caller's key that a note or typed feedback has."""
+        self._store.check_key("feedback id", id_)
+        if NoteWriter(self._store, self._id).find(id_) is not None:
+            raise EpisodeConflictError(
+                f"{excerpt(id_)} is the id of a note or of typed feedback",
+                "one id names one thing",
+                "Leave the id to the memory.",
+            )
 
     def events(self, episode_id: str | None = None) -> list[Event]:
         """Return feedback events in the order in which they were given, revoked ones included."""
@@ -116,7 +218,7 @@ class Speaking(Exchange):
             if note is None:
                 FeedbackWriter(self._store, self._id).revoke(event_id, at=at)
             else:
-                self._giver().take_back(note, at=at)
+                self._typed_feedback_writer().take_back(note, at=at)
 
         self._write(change)
 
@@ -140,7 +242,7 @@ class Speaking(Exchange):
 
         Args:
             episode_id: as `add` returned it.
-            kind: `plan`, `reasoning`, `shown`, or a name of your own; feedback is given by `give`.
+            kind: `plan`, `reasoning`, `shown`, or a name of your own; `feedback` stores feedback.
             body: a JSON object.
             step: which step, from 0; None for the whole episode.
             source: who speaks.
@@ -189,90 +291,16 @@ class Speaking(Exchange):
     def _own_note(self, note: Note) -> Note:
         """Return a note of the caller's as it may be stored; refuse the names of feedback: that has given rewards."""
         if note.kind in FEEDBACK_KINDS:
-            raise InputError(f"kind = {note.kind!r}", "feedback is given, so that its rewards follow", "Call give().")
+            raise InputError(
+                f"kind = {note.kind!r}", "feedback is given, so that its rewards follow", "Call feedback()."
+            )
         return self._checked_note(note)
 
     def _checked_note(self, note: Note) -> Note:
         """Return a note as it may be stored."""
         return prepared(note, self._redact, self.max_text_bytes)
 
-    # ------------------------------------------------------------------------------------------ typed feedback
-
-    def give(
-        self,
-        feedback: Feedback,
-        *,
-        episode_id: str | None = None,
-        step: int | None = None,
-        source: str = "human",
-        author: str | None = None,
-        weight: float = 1.0,
-        task: str | None = None,
-        state: str | None = None,
-        subject: str | None = None,
-        id: str | None = None,  # noqa: A002
-    ) -> FeedbackRecord:
-        """Store what somebody said of an answer, with the rewards that follow from it, in one transaction.
-
-        | feedback | the executed answer | each other answer |
-        |---|---|---|
-        | `Thumbs` | +1 or -1 | |
-        | `Score` | linear on its scale, -1 to 1 | |
-        | `Choice` of N | +1 if chosen, else -1 / (N - 1) | likewise |
-        | `Edit` | 1 - 2 x normalised edit distance | what was made of it: +1; the one that was edited: likewise |
-        | `OwnAnswer` | nothing | +1 |
-        | `Correction` | -1 | |
-        | `Outcome` | tests 2 passed / total - 1, else exit code, else build: +1 or -1 | |
-        | `Review` | approved +1, changes requested -1, comment nothing | |
-
-        A reward is an event of the feedback's kind (`events`), times `weight`. An answer that was not executed becomes
-        an episode of one step: state, task and subject of the target, arm `alternative`, policy the source. The same
-        source and author supersedes what it said before of the same step in the same kind; others stand beside it,
-        and add up: seven thumbs up and three down are +4, or +0.4 where each has `weight` 1 / 10.
-
-        Args:
-            feedback: what was said.
-            episode_id: the episode that it is about.
-            step: which step; None for the last.
-            source: who speaks (`human`, `tests`, `reviewer`, ...).
-            author: which one of them, so that what they said can be erased.
-            weight: how much it counts, > 0.
-            task, state, subject: of a choice or an own answer that is about no stored episode.
-            id: the caller's key; the same id and content again is a no-op. None: the memory makes one.
-
-        Returns:
-            What was stored; `revoke(given.id)` takes all of it back.
-
-        Raises:
-            InputError: a value breaks a rule.
-            NotFoundError: no such episode or step; it may have been erased.
-            EpisodeConflictError: its id is stored with other content.
-
-        Example:
-            >>> from seasoned import Episode, Memory, Step
-            >>> from seasoned.types import Choice
-            >>> with Memory.open(":memory:") as memory:
-            ...     _ = memory.add(Episode("support", [Step("where is my order?", "It is lost.")], "e1"))
-            ...     given = memory.give(Choice(("It is lost.", "It comes on Monday."), chosen=1), episode_id="e1")
-            ...     {n.experience.action: n.experience.reward for n in memory.search("where is my order?")}
-            {'It comes on Monday.': 1.0, 'It is lost.': -1.0}
-        """
-        saying = self._saying(feedback, episode_id, step, source, author, weight, id)
-        if episode_id is None:
-            saying = replace(saying, moment=self._moment(saying, step, task, state, subject))
-        elif (task, state, subject) != (None, None, None):
-            raise InputError(
-                "episode_id, and a task, a state or a subject", "those are the episode's own", "Give one or the other."
-            )
-        edited = functools.cache(edit_reward)
-        told = saying.feedback
-        if isinstance(told, Edit) and episode_id is not None:  # nobody waits while this is computed
-            was = self._read(lambda: self._executed(episode_id, saying.step)) if told.shown is None else [told.shown]
-            for text in was:
-                edited(text, told.text)
-        return self._write(lambda: self._giver().give(saying, edited))
-
-    def given(
+    def feedback_records(
         self,
         episode_id: str | None = None,
         *,
@@ -310,7 +338,7 @@ class Speaking(Exchange):
                 if note.kind in wanted
             ]
             found.sort(key=lambda note: (note.created_at, note.id))
-            return read_given(self._store, self._id, found)
+            return read_feedback(self._store, self._id, found)
 
         return self._read(ask)
 
@@ -320,10 +348,10 @@ class Speaking(Exchange):
         every = [one.steps for _, _, _, one in self._reader.episodes(id_=episode_id)]
         return [steps[at].action for steps in every if at < len(steps) and steps]
 
-    def _giver(self) -> Giver:
-        return Giver(self._store, self._id, self._writer)
+    def _typed_feedback_writer(self) -> TypedFeedbackWriter:
+        return TypedFeedbackWriter(self._store, self._id, self._writer)
 
-    def _saying(
+    def _request(
         self,
         feedback: Feedback,
         episode_id: str | None,
@@ -332,7 +360,7 @@ class Speaking(Exchange):
         author: str | None,
         weight: float,
         id_: str | None,
-    ) -> Saying:
+    ) -> FeedbackRequest:
         if episode_id is not None:
             check_text("episode id", episode_id)
         if step is not None:
@@ -343,11 +371,11 @@ class Speaking(Exchange):
             check_text("feedback id", id_)
         check_size("feedback", canonical_json(feedback_record(told := self._told(feedback))), self.max_text_bytes)
         id_ = uuid.uuid4().hex if id_ is None else id_
-        return Saying(id_, told, episode_id, step, source, author, weight, time.time())
+        return FeedbackRequest(id_, told, episode_id, step, source, author, weight, time.time())
 
     def _moment(
-        self, saying: Saying, step: int | None, task: str | None, state: str | None, subject: str | None
-    ) -> Answered:
+        self, request: FeedbackRequest, step: int | None, task: str | None, state: str | None, subject: str | None
+    ) -> AnswerContext:
         """Return the moment of an answer that is about no stored episode."""
         if task is None or state is None:
             raise InputError(
@@ -362,13 +390,13 @@ class Speaking(Exchange):
         check_size("state", state, self.max_text_bytes)
         if subject is not None:
             check_size("subject", check_text("subject", subject), self.max_text_bytes)
-        if saying.feedback.kind not in ("choice", "own_answer"):
+        if request.feedback.kind not in ("choice", "own_answer"):
             raise InputError(
-                f"{saying.feedback.kind} without an episode",
+                f"{request.feedback.kind} without an episode",
                 "only a choice and an own answer bring what they are about with them",
                 "Name the episode.",
             )
-        return Answered(task, state, None, subject)
+        return AnswerContext(task, state, None, subject)
 
     def _told(self, feedback: Feedback) -> Feedback:
         """Return feedback with its texts redacted."""

@@ -15,7 +15,7 @@ from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.episode_writer import Timed, Writer, with_id
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.quarantine import QuarantineWriter
-from seasoned.memory.writing.typed_feedback import Giver
+from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
 from seasoned.types import Episode, Note
 
 __all__ = ["Once", "import_parsed"]
@@ -60,7 +60,7 @@ def import_parsed(
         InputError: what a line holds cannot be stored; the message names it.
     """
     feedback, quarantines = FeedbackWriter(store, namespace_id), QuarantineWriter(store, namespace_id)
-    giver = Giver(store, namespace_id, writer)
+    giver = TypedFeedbackWriter(store, namespace_id, writer)
     n_episodes = n_events = last = 0
     said: dict[str, int] = {}
     noted: list[Note] = []

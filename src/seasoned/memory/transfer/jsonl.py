@@ -21,7 +21,7 @@ from seasoned.memory.values.content_hash import episode_from_record, episode_rec
 from seasoned.memory.values.corruption import naming_damage
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine, Selection
-from seasoned.memory.writing.note_records import check_given, note_record, noted_ids, read_notes
+from seasoned.memory.writing.note_records import check_feedback_note, note_record, noted_ids, read_notes
 from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_kind
 
 __all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "counted_as", "export_lines", "naming", "parse_lines"]
@@ -236,7 +236,7 @@ def _quarantine(record: dict[str, Any]) -> Quarantine:
 def _note(record: dict[str, Any]) -> Note:
     note = Note(**{"step": None, "author": None, "revoked_at": None, **record})
     if note.kind in FEEDBACK_KINDS:
-        check_given(note)
+        check_feedback_note(note)
     return note
 
 

@@ -20,7 +20,7 @@ from seasoned.memory.writing.exclusions import active_selections
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, read_notes
 from seasoned.memory.writing.quarantine import QuarantineWriter
-from seasoned.memory.writing.typed_feedback import Giver
+from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
 from seasoned.protocols import StateEncoder
 
 __all__ = ["Absorber", "Merged"]
@@ -148,7 +148,7 @@ class Absorber:
         for first in range(0, len(missing), _BATCH):
             near = missing[first : first + _BATCH]
             self._notes.add([note for _, note in read_notes(source, source_id, ids=near)])
-        giver = Giver(self._target, self._ns, self._writer)
+        giver = TypedFeedbackWriter(self._target, self._ns, self._writer)
         moved = [*missing, *(id_ for _, _, id_ in ended)]
         giver.settle(note for _, note in read_notes(self._target, self._ns, ids=moved))
         return len(missing), len(ended) + giver.settle_rivals()

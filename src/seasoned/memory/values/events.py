@@ -9,7 +9,7 @@ from typing import Any
 
 from seasoned.memory.values.content_hash import digest
 
-__all__ = ["ALTERNATIVE", "Event", "first_id", "given_id"]
+__all__ = ["ALTERNATIVE", "Event", "feedback_id", "first_id"]
 
 ALTERNATIVE = "alternative"
 """The arm of an answer that somebody gave, and nobody executed: an episode that feedback has made."""
@@ -27,11 +27,11 @@ def first_id(event_id: str) -> str:
     return _WEIGHED.sub("", event_id)
 
 
-def given_id(event_id: str) -> str:
+def feedback_id(event_id: str) -> str:
     """Return the id of the feedback that an event of typed feedback comes from, however it was weighed since.
 
     Example:
-        >>> given_id("a.0"), given_id("a.0~000642f3c1d8e0003fe0000000000000")
+        >>> feedback_id("a.0"), feedback_id("a.0~000642f3c1d8e0003fe0000000000000")
         ('a', 'a')
     """
     return first_id(event_id).rpartition(".")[0]
@@ -41,7 +41,7 @@ def given_id(event_id: str) -> str:
 class Event:
     """A feedback event: `reward * weight` is added to its step's reward until it is revoked.
 
-    `kind`: of the typed feedback that it comes from (see `Memory.give`); None for a bare reward.
+    `kind`: of the typed feedback that it comes from (see `Memory.feedback`); None for a bare reward.
     """
 
     id: str

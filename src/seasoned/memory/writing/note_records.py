@@ -19,7 +19,7 @@ from seasoned.types import FEEDBACK_KINDS, Note, check_body, feedback_from_recor
 __all__ = [
     "NAMING",
     "NoteWriter",
-    "check_given",
+    "check_feedback_note",
     "check_place",
     "note_digest",
     "note_record",
@@ -97,7 +97,7 @@ def prepared(note: Note, redact: Callable[[str], str] | None, max_bytes: int) ->
     if redact is not None:
         note = replace(note, body=check_body(_redacted(note.body, redact)))
         if note.kind in FEEDBACK_KINDS:
-            check_given(note)
+            check_feedback_note(note)
     check_size("note", canonical_json(note.body), max_bytes)
     return note
 
@@ -155,8 +155,8 @@ def noted_ids(store: Store, namespace_id: int) -> list[tuple[str, float | None]]
     ).fetchall()
 
 
-def check_given(note: Note) -> None:
-    """Refuse a note that does not keep feedback as `Memory.give` writes it.
+def check_feedback_note(note: Note) -> None:
+    """Refuse a note of feedback that differs from the form that `Memory.feedback` writes.
 
     Raises:
         InputError: as said.

@@ -43,7 +43,7 @@ from seasoned.types import (
     normalize_action,
 )
 
-__all__ = ["Answered", "Giver", "Saying", "given_of", "read_given"]
+__all__ = ["AnswerContext", "FeedbackRequest", "TypedFeedbackWriter", "read_feedback", "record_of"]
 
 _VERDICTS = {"approved": 1.0, "changes_requested": -1.0, "comment": None}
 
@@ -52,7 +52,7 @@ Edited = Callable[[str, str], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
+class AnswerContext:
     """A moment at which answers are given: a task, a state, what was executed (None: nothing) and about whom."""
 
     task: str
@@ -62,7 +62,7 @@ class Answered:
 
 
 @dataclass(frozen=True, slots=True)
-class Saying:
+class FeedbackRequest:
     """Feedback on its way into a memory, checked and redacted; `moment` where it is about no stored episode."""
 
     id: str
@@ -73,7 +73,7 @@ class Saying:
     author: str | None
     weight: float
     at: float
-    moment: Answered | None = None
+    moment: AnswerContext | None = None
 
     def __post_init__(self) -> None:
         if not self.weight > 0.0:
@@ -123,7 +123,7 @@ def _outcome_reward(outcome: Outcome) -> float:
     return 1.0 if good else -1.0
 
 
-def given_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
+def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
     """Return the feedback that a note keeps."""
     return FeedbackRecord(
         note.id,
@@ -145,7 +145,7 @@ def _event_ids(note: Note) -> list[str]:
     return [f"{note.id}.{n}" for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
 
 
-def read_given(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[FeedbackRecord]:
+def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[FeedbackRecord]:
     """Return the feedback that these notes keep, with the rewards that it gave, revoked or not."""
     note_of = {event_id: note.id for note in notes for event_id in _event_ids(note)}
     found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
@@ -159,10 +159,10 @@ def read_given(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[F
         number = int(event_id.rpartition(".")[2])
         reward_ = StepReward(event_id, episode_id, visit & (MAX_STEPS - 1), reward)
         found[note_of[event_id]].append((number, reward_))
-    return [given_of(note, (reward for _, reward in sorted(found[note.id]))) for note in notes]
+    return [record_of(note, (reward for _, reward in sorted(found[note.id]))) for note in notes]
 
 
-class Giver:
+class TypedFeedbackWriter:
     """Gives feedback to one namespace, and takes it back."""
 
     def __init__(self, store: Store, namespace_id: int, writer: Writer) -> None:
@@ -172,7 +172,7 @@ class Giver:
         self._notes = NoteWriter(store, namespace_id)
         self._feedback = FeedbackWriter(store, namespace_id)
 
-    def moment(self, episode_id: str, step: int | None) -> tuple[Answered, int]:
+    def moment(self, episode_id: str, step: int | None) -> tuple[AnswerContext, int]:
         """Return a stored moment, and the index of its step: the last, if none is named.
 
         Raises:
@@ -194,9 +194,9 @@ class Giver:
             "WHERE step.namespace_id = ? AND visit = ?",
             ordinal << STEP_BITS | at,
         )
-        return Answered(task, state, action, subject), at
+        return AnswerContext(task, state, action, subject), at
 
-    def give(self, saying: Saying, edited: Edited) -> FeedbackRecord:
+    def add(self, request: FeedbackRequest, edited: Edited) -> FeedbackRecord:
         """Store feedback, with all that follows from it; what was stored under its id already is left alone.
 
         Raises:
@@ -204,19 +204,21 @@ class Giver:
             EpisodeConflictError: its id is stored with other content.
             InputError: it cannot be stored.
         """
-        known = self._notes.find(saying.id)
+        known = self._notes.find(request.id)
         if known is not None:
-            self._check_same(known, saying)
-            return read_given(self._store, self._ns, [known])[0]
-        moment, at = (saying.moment, 0) if saying.episode_id is None else self.moment(saying.episode_id, saying.step)
+            self._check_same(known, request)
+            return read_feedback(self._store, self._ns, [known])[0]
+        moment, at = (
+            (request.moment, 0) if request.episode_id is None else self.moment(request.episode_id, request.step)
+        )
         if moment is None:
             raise InputError("no episode, no state", "feedback is about something", "Name the episode.")
-        own, others = rewards_of(saying.feedback, moment.action, edited)
-        made = [f"{saying.id}-{n}" for n in range(len(others))]
-        episode_id = made[0] if saying.episode_id is None else saying.episode_id
-        note = self._note(saying, episode_id, made)
+        own, others = rewards_of(request.feedback, moment.action, edited)
+        made = [f"{request.id}-{n}" for n in range(len(others))]
+        episode_id = made[0] if request.episode_id is None else request.episode_id
+        note = self._note(request, episode_id, made)
         rivals = self._rivals(note)
-        self._add_episodes(saying, moment, made, [text for text, _ in others])
+        self._add_episodes(request, moment, made, [text for text, _ in others])
         self._notes.add([note])
         places = [] if own is None else [(episode_id, at, own)]
         places += [(id_, 0, reward) for id_, (_, reward) in zip(made, others, strict=True)]
@@ -228,7 +230,7 @@ class Giver:
                     one.episode_id,
                     one.step,
                     one.reward,
-                    saying.weight,
+                    request.weight,
                     note.source,
                     note.author,
                     note.created_at,
@@ -240,7 +242,7 @@ class Giver:
         for rival in rivals:
             self.take_back(rival, at=note.created_at)
         self.settle([note])
-        return given_of(note, rewards)
+        return record_of(note, rewards)
 
     def settle_rivals(self) -> int:
         """Let feedback be superseded by later feedback on its target, where both stand; return how much was."""
@@ -255,28 +257,35 @@ class Giver:
             self.take_back(note, at=by.created_at)
         return len(superseded)
 
-    def _note(self, saying: Saying, episode_id: str, made: Sequence[str]) -> Note:
-        body = {**feedback_record(saying.feedback), "weight": saying.weight, "alternatives": list(made)}
+    def _note(self, request: FeedbackRequest, episode_id: str, made: Sequence[str]) -> Note:
+        body = {**feedback_record(request.feedback), "weight": request.weight, "alternatives": list(made)}
         return Note(
-            saying.id, episode_id, saying.step, saying.feedback.kind, body, saying.source, saying.author, saying.at
+            request.id,
+            episode_id,
+            request.step,
+            request.feedback.kind,
+            body,
+            request.source,
+            request.author,
+            request.at,
         )
 
-    def _check_same(self, known: Note, saying: Saying) -> None:
+    def _check_same(self, known: Note, request: FeedbackRequest) -> None:
         """Refuse another content under a known id; the same may come at another time."""
         alternatives = known.body.get("alternatives")
         made = alternatives if isinstance(alternatives, list) else []
-        episode_id = saying.episode_id or ""
-        if saying.moment is not None and known.episode_id in made:
+        episode_id = request.episode_id or ""
+        if request.moment is not None and known.episode_id in made:
             told, _ = self.moment(known.episode_id, 0)
-            episode_id = known.episode_id if replace(told, action=None) == saying.moment else ""
+            episode_id = known.episode_id if replace(told, action=None) == request.moment else ""
         elif episode_id in made:  # then it brought its moment with it
             episode_id = ""
         same = episode_id == known.episode_id and note_digest(
-            replace(self._note(saying, episode_id, made), created_at=known.created_at)
+            replace(self._note(request, episode_id, made), created_at=known.created_at)
         ) == note_digest(known)
         if not same:
             raise EpisodeConflictError(
-                f"feedback {excerpt(saying.id)} is stored with other content",
+                f"feedback {excerpt(request.id)} is stored with other content",
                 "one id names one say",
                 "Leave the id to the memory.",
             )
@@ -309,13 +318,15 @@ class Giver:
             and at == (last[0] if other.step is None else other.step)
         ]
 
-    def _add_episodes(self, saying: Saying, moment: Answered, ids: Sequence[str], texts: Sequence[str]) -> None:
+    def _add_episodes(
+        self, request: FeedbackRequest, moment: AnswerContext, ids: Sequence[str], texts: Sequence[str]
+    ) -> None:
         episodes = [
             Episode(
                 moment.task,
                 [Step(moment.state, text)],
                 id_,
-                policy=saying.source,
+                policy=request.source,
                 arm=ALTERNATIVE,
                 subject=moment.subject,
             )
@@ -323,7 +334,7 @@ class Giver:
         ]
         for id_ in ids:
             self._store.check_key("feedback id", id_)
-        if self._writer.add([(episode, saying.at) for episode in episodes]) < len(episodes):
+        if self._writer.add([(episode, request.at) for episode in episodes]) < len(episodes):
             raise EpisodeConflictError(
                 f"an episode {excerpt(ids[0])} or the like is stored already",
                 "the answers that feedback gives are episodes of their own",
