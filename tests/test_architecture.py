@@ -405,6 +405,60 @@ def test_the_maths_needs_numpy_only(module):
     assert not others
 
 
+# ------------------------------------------------------------------------------- SQL
+
+SQL = re.compile(
+    r"\s*(SELECT\s|INSERT\s+(OR|INTO)\s|UPDATE\s+\S*\s*SET\s|DELETE\s+FROM\s|(CREATE|ALTER|DROP)\s+(TABLE|INDEX|VIEW|ROLE|POLICY)"
+    r"|PRAGMA\s|BEGIN(\s+(IMMEDIATE|EXCLUSIVE|DEFERRED)|\s*$)|(COMMIT|ROLLBACK|VACUUM)\s*$|ATTACH\s|TRUNCATE\s+TABLE)"
+)
+OWN_TABLES = {"memory", "sqlite_connection", "sqlite_cache"}
+CACHES = {"seasoned.llms.cache", "seasoned.envs.jericho.action_cache"}
+
+
+def sql_of(source):
+    """Return each string of `source` that begins like an SQL statement, with its line; `{}` is an inserted value."""
+    tree = ast.parse(source)
+    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            text = "".join(part.value if isinstance(part, ast.Constant) else "{}" for part in node.values)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in parts:
+            text = node.value
+        else:
+            continue
+        if SQL.match(text):
+            yield node.lineno, text
+
+
+@pytest.mark.parametrize(
+    ("source", "is_sql"),
+    [
+        ('"SELECT 1"', True),
+        ('f"UPDATE {table} SET a = ?"', True),
+        ('"UPDATE namespace "\n"SET name = ?"', True),
+        ('f"INSERT OR IGNORE INTO {table} VALUES (?)"', True),
+        ('"BEGIN IMMEDIATE"', True),
+        ('"PRAGMA user_version"', True),
+        ('"DELETE"', False),
+        ('f"BEGIN DATA {tag}"', False),
+        ('"Select one of these."', False),
+        ('"CREATE a file"', False),
+    ],
+)
+def test_sql_is_recognised(source, is_sql):
+    assert bool(list(sql_of(source))) == is_sql
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_only_stores_and_caches_contain_sql(path):
+    """Another module calls the memory's functions: tables have one owner."""
+    module = name_of(path)
+    if part_of(module) in OWN_TABLES or any(module == cache or module.startswith(f"{cache}.") for cache in CACHES):
+        return
+    wrong = [f"line {line}: {text[:80]!r}" for line, text in sql_of(path.read_text(encoding="utf-8"))]
+    assert not wrong, "\n".join(wrong)
+
+
 # ------------------------------------------------------------------------------- files and names
 
 

@@ -14,9 +14,9 @@ import pytest
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError, StoreError
-from seasoned.lab.forks import base_of, contains
-from seasoned.lab.forks.fork import Comparison, evaluate, fork, promote, roll_back
-from seasoned.lab.forks.promotion_journal import Journal
+from seasoned.lab.forks.fork import ForkComparison, evaluate, fork, promote, roll_back
+from seasoned.lab.forks.promotion_journal import PromotionJournal
+from seasoned.lab.forks.snapshots import contains, snapshot_of
 from seasoned.memory.maintenance.backup import backup
 
 
@@ -251,9 +251,9 @@ def test_an_episode_in_flight_when_it_was_forked_is_carried(live, tmp_path):
 
 
 def test_a_promotion_that_only_takes_away_took_place_where_it_is_gone(tmp_path):
-    whole = base_of(['{"type": "episode", "id": "a"}', '{"type": "episode", "id": "b"}'])
-    pruned = base_of(['{"type": "episode", "id": "a"}'])
-    journal = Journal(tmp_path / "j")
+    whole = snapshot_of(['{"type": "episode", "id": "a"}', '{"type": "episode", "id": "b"}'])
+    pruned = snapshot_of(['{"type": "episode", "id": "a"}'])
+    journal = PromotionJournal(tmp_path / "j")
     journal.write(
         {"id": "1", "live": "x", "namespace": "n", "before": {"n": whole}, "after": {"n": pruned}, "retired_path": "r"}
     )
@@ -265,10 +265,10 @@ def test_a_promotion_that_only_takes_away_took_place_where_it_is_gone(tmp_path):
 def test_half_a_line_that_a_killed_process_left_is_none_and_one_promotes_at_a_time(live, better):
     journal = Path(f"{live}.promotions.jsonl")
     journal.write_text('{"id": "cut o')
-    with Journal(journal).lock(), pytest.raises(StoreBusyError, match="one promotes at a time"):
+    with PromotionJournal(journal).lock(), pytest.raises(StoreBusyError, match="one promotion runs at a time"):
         promote(better, None, force="a test")
     promote(better, None, force="a test")
-    assert len(Journal(journal).entries()) == 1
+    assert len(PromotionJournal(journal).entries()) == 1
     roll_back(live)
     assert ids(live) == ["good", "bad"]
 
@@ -294,7 +294,7 @@ def test_bad_input(live, tmp_path):
 
 KILLED = """
 import sys
-from seasoned.lab.forks.promotion_journal import Journal
+from seasoned.lab.forks.promotion_journal import PromotionJournal
 from seasoned.lab.forks.fork import fork, promote
 made = fork(sys.argv[1], sys.argv[2])
 from seasoned import Episode, Memory, Step
@@ -337,4 +337,4 @@ def test_a_kill_at_any_instant_leaves_the_one_or_the_other(live, tmp_path):
 
 
 def test_a_comparison_is_plain_data():
-    assert Comparison.__dataclass_fields__.keys() == {"interval", "live", "candidate", "content"}
+    assert ForkComparison.__dataclass_fields__.keys() == {"interval", "live", "candidate", "content"}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import dataclasses
 import json
 import re
-import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,6 +19,7 @@ from seasoned.cli.format import run_display
 from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import InputError, ReadOnlyStoreError, counted, excerpt
 from seasoned.memory import Memory
+from seasoned.memory.namespace import names_in_file
 from seasoned.policies import PRESETS, ShuffledReturns
 from seasoned.protocols import Chooser, Environment, PriorReader, Usage
 
@@ -109,8 +108,7 @@ def _check_replaceable(path: Path) -> None:
     try:
         names = list(Memory.namespaces(path))
     except ReadOnlyStoreError:  # of an earlier version: looked at without bringing it up to date
-        with contextlib.closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            names = [name for (name,) in connection.execute("SELECT name FROM namespace")]
+        names = names_in_file(path)
     others = [name for name in names if not re.fullmatch(r"seed-\d+", name)]
     if others:
         raise InputError(

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
 from seasoned.memory.pending.inbox import fold
+from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.base import Store, open_store
 from seasoned.memory.values.encoder_mismatch import told_apart
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
+from seasoned.sqlite_connection import store_errors
 
-__all__ = ["DEFAULT_GAMMA", "Namespace", "enter_namespace", "list_namespaces"]
+__all__ = ["DEFAULT_GAMMA", "Namespace", "enter_namespace", "list_namespaces", "names_in_file"]
 
 DEFAULT_GAMMA = 0.95
 
@@ -39,6 +43,17 @@ def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[st
 def _list(store: Store) -> dict[str, str]:
     with store.snapshot():
         return dict(store.execute(f"SELECT name, encoder FROM namespace WHERE {store.own} ORDER BY name").fetchall())
+
+
+def names_in_file(path: Path) -> list[str]:
+    """Return the namespaces of an SQLite file of any schema version, which is not brought up to date.
+
+    Raises:
+        ForeignStoreError, NewerStoreError, StoreError: as for `Memory.open`.
+    """
+    with contextlib.closing(StoreFile(path, "ro")) as file, file.lock, store_errors(str(path), "Restore a backup."):
+        file.schema()
+        return [name for (name,) in file.connection.execute("SELECT name FROM namespace")]
 
 
 def enter_namespace(

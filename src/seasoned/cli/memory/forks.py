@@ -86,7 +86,7 @@ def promote(candidate: str, scores_path: str | None, force: str | None, as_json:
     The interval for the difference of the scores must lie above zero. What the memory learned since the fork is carried
     along; what is replaced is kept beside it. Nobody may have it open meanwhile.
     """
-    from seasoned.lab.forks.fork import Fork, compared, promote
+    from seasoned.lab.forks.fork import Fork, compare_scores, promote
 
     made = Fork(
         **_read(
@@ -110,7 +110,7 @@ def promote(candidate: str, scores_path: str | None, force: str | None, as_json:
                 "it must have live and candidate, and may have content",
                 "Name both.",
             )
-        comparison = compared(made, given["live"], given["candidate"], content=given.get("content"))
+        comparison = compare_scores(made, given["live"], given["candidate"], content=given.get("content"))
         click.echo(f"candidate less live: {comparison.interval}", err=True)
     _echo_promotion(promote(made, comparison, force=force), as_json)
 
@@ -137,12 +137,12 @@ def roll_back(path: str, journal: str | None, namespace: str | None, as_json: bo
     With what was learned since.
     """
     from seasoned.lab.forks.fork import roll_back
-    from seasoned.lab.forks.promotion_journal import Journal
+    from seasoned.lab.forks.promotion_journal import PromotionJournal
     from seasoned.memory.stores.base import is_url
 
     if namespace is None:
         live = path if is_url(path) else os.path.realpath(path)
-        namespace = Journal.of(live, journal).namespace(live)
+        namespace = PromotionJournal.of(live, journal).namespace(live)
     _echo_promotion(roll_back(path, namespace=namespace, journal=journal), as_json)
 
 

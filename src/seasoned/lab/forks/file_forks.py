@@ -1,168 +1,86 @@
-"""Branches that are files: the live one's content is replaced in one transaction, while nobody has it open."""
+"""Forks in files: promotion replaces the live file's content in one transaction, while no other process uses it."""
 
 from __future__ import annotations
 
-import contextlib
 import os
-import sqlite3
 import tempfile
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
-from seasoned import sqlite_connection
-from seasoned.errors import StoreBusyError
-from seasoned.lab.forks.carry_over import carry, carry_copies
-from seasoned.lab.forks.fork_access import open_branch
-from seasoned.lab.forks.handover import Exchange
-from seasoned.lab.forks.snapshot_diff import Base, base_of, grown, lines_of
+from seasoned.lab.forks.handover import Handover, open_fork
+from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, exported_lines, snapshot_of
 from seasoned.memory import Memory
 from seasoned.memory.maintenance.backup import backup, restore
-from seasoned.memory.parts.retention import Copy
-from seasoned.memory.stores.atomic_file import StoreFile, whole_file
-from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
+from seasoned.memory.maintenance.replacement import add_copies, copy_file, exclusive_file, replace_content, single_file
+from seasoned.memory.retention.copies import Copy, record_copy_in_file
+from seasoned.memory.stores.atomic_file import whole_file
 from seasoned.protocols import StateEncoder
 
-__all__ = ["copy", "switch"]
-
-_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+__all__ = ["copy", "replace"]
 
 
 def copy(
     live: str | os.PathLike[str], candidate: str | os.PathLike[str], encoder: StateEncoder | None
-) -> dict[str, Base]:
-    """Copy a file as of one instant, and return what it held."""
+) -> dict[str, Snapshot]:
+    """Copy a file as of one instant, and return the copy's snapshots by namespace."""
     backup(live, candidate, encoder=encoder)
-    return _bases(candidate, encoder)
+    return _snapshots(candidate, encoder)
 
 
-def switch(exchange: Exchange) -> tuple[str, int]:
-    """Put the candidate's content, with what the live file got since the fork, in the place of the live file's.
+def replace(handover: Handover) -> tuple[str, int]:
+    """Replace the live file's content by the candidate's, with the live file's additions since the fork.
 
     Returns:
-        Where the replaced content is kept, and how many episodes were carried.
+        The path of the replaced content, and the number of carried episodes.
 
     Raises:
-        StoreBusyError: somebody has the live file open.
+        StoreBusyError: another connection has the live file open.
     """
-    live, candidate, encoder = exchange.live, exchange.candidate, exchange.encoder
-    retired = f"{live}.retired-{exchange.id}"
-    carried = 0
-    with _held(Path(live)) as held, tempfile.TemporaryDirectory(prefix=".promoting-", dir=Path(live).parent) as folder:
-        _note_copy(held, retired)
+    live, candidate, encoder = handover.live, handover.candidate, handover.encoder
+    retired = f"{live}.retired-{handover.id}"
+    n_carried = 0
+    with (
+        exclusive_file(Path(live)) as file,
+        tempfile.TemporaryDirectory(prefix=".promoting-", dir=Path(live).parent) as folder,
+    ):
+        record_copy_in_file(file, retired)  # before the copy exists, so that an erasure misses none
         with whole_file(retired, mode=Path(live).stat().st_mode & 0o777) as partial:
-            _copy(held, partial)
+            copy_file(file, partial)
         try:
             new = Path(folder) / "new.db"
-            restore(candidate, new, encoder=encoder)  # which notes no copy: this one is gone in a moment
+            restore(candidate, new, encoder=encoder)  # records no copy, since this file is removed below
             for name in Memory.namespaces(retired):
-                carried += _carry(retired, new, candidate, name, exchange.base.get(name), encoder)
-            _single_file(new)
-            before, after = _bases(retired, encoder), _bases(new, encoder)
+                n_carried += _carry(retired, new, candidate, name, handover.base.get(name), encoder)
+            single_file(new)
+            before, after = _snapshots(retired, encoder), _snapshots(new, encoder)
         except BaseException:
-            Path(retired).unlink()  # nothing took its place
+            Path(retired).unlink()  # nothing was replaced
             raise
-        exchange.intend((retired, exchange.namespace), before, after)
-        _replace(new, held, live)
-    exchange.ended()
-    return retired, carried
+        handover.intend((retired, handover.namespace), before, after)
+        replace_content(file, new)
+    handover.end()
+    return retired, n_carried
 
 
-def _carry(retired: str, new: Path, candidate: str, name: str, base: Base | None, encoder: StateEncoder | None) -> int:
-    """Add what the replaced file got since, and the copies that it knew of; return how many episodes were new."""
-    with open_branch(retired, name, encoder) as old:
-        since = lines_of(old) if base is None else grown(old, base)
-        gamma, known, encoder = old.gamma, old.copies(), old.encoder
-    if candidate not in {one.path for one in known}:
-        known.append(Copy("backup", candidate, time.time()))
+def _carry(
+    retired: str, new: Path, candidate: str, name: str, base: Snapshot | None, encoder: StateEncoder | None
+) -> int:
+    """Add the replaced file's additions and its recorded copies to the new file; return the number of new episodes."""
+    with open_fork(retired, name, encoder) as old:
+        since = exported_lines(old) if base is None else added_lines(old, base)
+        gamma, copies, encoder = old.gamma, old.copies(), old.encoder
+    if candidate not in {one.path for one in copies}:
+        copies.append(Copy("backup", candidate, time.time()))
     with Memory.open(new, namespace=name, gamma=gamma, encoder=encoder) as memory:
-        carried = carry(memory, since)
+        n_carried = carry_lines(memory, since)
         memory.verify()
-    carry_copies(known, new, name)
-    return carried
+    add_copies(new, name, copies)
+    return n_carried
 
 
-def _bases(path: str | os.PathLike[str], encoder: StateEncoder | None) -> dict[str, Base]:
-    found = {}
+def _snapshots(path: str | os.PathLike[str], encoder: StateEncoder | None) -> dict[str, Snapshot]:
+    snapshots = {}
     for name in Memory.namespaces(path):
-        with open_branch(path, name, encoder) as memory:
-            found[name] = base_of(lines_of(memory))
-    return found
-
-
-@contextlib.contextmanager
-def _held(place: Path) -> Iterator[StoreFile]:
-    """Hold a store so that nobody else can read or write it; it stays whole if this process is killed."""
-    held = StoreFile(place, "rw", timeout_s=1.0)
-    try:
-        with held.lock:
-            try:
-                held.pragma("locking_mode = EXCLUSIVE")
-                held.schema()
-                held.pragma("journal_mode = WAL")
-                held.connection.execute("BEGIN EXCLUSIVE")
-                held.connection.execute("COMMIT")
-                held.connection.execute("PRAGMA synchronous = FULL")
-            except sqlite3.Error as error:
-                if ((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF) in _BUSY:
-                    raise StoreBusyError(
-                        f"{place} is in use",
-                        "a memory is replaced only while nobody has it open",
-                        "Close it everywhere.",
-                    ) from error
-                with sqlite_connection.store_errors(str(place), "See the message above."):
-                    raise
-            yield held
-            with sqlite_connection.store_errors(str(place), "See the message above."):
-                held.pragma("journal_mode = DELETE")
-    finally:
-        held.close()
-
-
-def _note_copy(held: StoreFile, path: str) -> None:
-    """Have every namespace name a copy before it is made: so an erasure misses none."""
-    with sqlite_connection.store_errors(held.path, "Free space."):
-        if held.schema() < SCHEMA_VERSION:
-            return  # it may know of no copies yet
-        ask = held.connection.execute
-        ask("BEGIN IMMEDIATE")
-        try:
-            ask("UPDATE namespace SET copies = copies + 1")
-            ask(
-                "INSERT INTO copy (namespace_id, seq, kind, path, created_at) "
-                "SELECT id, copies, 'backup', ?, ? FROM namespace",
-                (path, time.time()),
-            )
-            ask("COMMIT")
-        except BaseException:
-            held.connection.rollback()
-            raise
-
-
-def _copy(held: StoreFile, target: Path) -> None:
-    new = StoreFile(target, "rw")
-    try:
-        with new.lock, sqlite_connection.store_errors(str(target), "Free space."):
-            held.connection.backup(new.connection)
-            new.pragma("journal_mode = DELETE")
-    finally:
-        new.close()
-
-
-def _single_file(path: Path) -> None:
-    file = StoreFile(path, "rw")
-    try:
-        with file.lock, sqlite_connection.store_errors(str(path), "Try again."):
-            file.pragma("journal_mode = DELETE")
-    finally:
-        file.close()
-
-
-def _replace(new: Path, held: StoreFile, live: str) -> None:
-    """Replace what the live file holds, in one transaction."""
-    file = StoreFile(new, "ro")
-    try:
-        with file.lock, sqlite_connection.store_errors(live, "Free space; the live memory is as it was."):
-            file.connection.backup(held.connection)
-    finally:
-        file.close()
+        with open_fork(path, name, encoder) as memory:
+            snapshots[name] = snapshot_of(exported_lines(memory))
+    return snapshots

@@ -1,9 +1,9 @@
-"""Selection among whole memories: fork one, change the fork, show that it is better, and promote it or roll back.
+"""Selection among whole memories: fork one, change the fork, evaluate it, and promote it or roll back.
 
-An example alone may look good and still be bad company; only the whole memory is what an agent acts with (ICRL, arXiv
-2505.00234, selects among databases). So a fork is evaluated as a whole, paired with the memory that it came from, and
-takes its place only where an interval for the difference lies above zero, or where somebody says why anyway. What the
-live memory learned since the fork is carried along, and what was replaced is kept.
+An example may look good alone and still harm the others, and an agent acts with the whole memory (ICRL, arXiv
+2505.00234, selects among databases). So a fork is evaluated as a whole, paired with its live memory. A promotion needs
+an interval above zero for the difference, or a stated reason. It carries the live memory's additions since the fork.
+The replaced memory is kept.
 """
 
 from __future__ import annotations
@@ -19,47 +19,48 @@ from dataclasses import dataclass
 from seasoned.checks import check_number, check_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError, excerpt
-from seasoned.lab.forks import Base, base_of, contains, file_forks, lines_of, namespace_forks
-from seasoned.lab.forks.fork_access import identity_of, open_branch
-from seasoned.lab.forks.handover import Exchange
-from seasoned.lab.forks.promotion_journal import Journal
+from seasoned.lab.forks import file_forks, namespace_forks
+from seasoned.lab.forks.handover import Handover, encoder_identity, open_fork
+from seasoned.lab.forks.promotion_journal import PromotionJournal
+from seasoned.lab.forks.snapshots import Snapshot, contains, exported_lines, snapshot_of
 from seasoned.memory import Memory
 from seasoned.memory.stores.atomic_file import check_path
 from seasoned.memory.stores.base import is_url
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Comparison", "Fork", "Promotion", "compared", "evaluate", "fork", "promote", "roll_back"]
+__all__ = ["Fork", "ForkComparison", "Promotion", "compare_scores", "evaluate", "fork", "promote", "roll_back"]
 
-Score = Callable[[Memory], Sequence[float]]
+ScoreFunction = Callable[[Memory], Sequence[float]]
+"""Returns one score per task for a memory."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fork:
-    """A copy of a memory that may be changed at will.
+    """A copy of a memory that may be changed freely.
 
     Args:
-        live: the memory that it came from: a file, or `postgresql://...`.
-        candidate: the copy: a file; on PostgreSQL, where both share a database, the same address.
-        namespace: the one that is evaluated, by its name in `live`.
+        live: the original memory: a file, or `postgresql://...`.
+        candidate: the copy's file; on PostgreSQL, where both share a database, the same URL.
+        namespace: the evaluated namespace's name in `live`.
         candidate_namespace: its name in `candidate`.
-        base: what was there when it was forked, as hashes.
+        base: snapshots of the live memory at the fork, by namespace.
     """
 
     live: str
     candidate: str
     namespace: str
     candidate_namespace: str
-    base: Mapping[str, Base]
+    base: Mapping[str, Snapshot]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
-    """A fork held against the memory that it came from.
+class ForkComparison:
+    """Paired scores of a fork and of its live memory.
 
     Args:
-        interval: for the mean of the candidate's scores less the live memory's, pair by pair.
-        live, candidate: the scores, in the order in which `score` gave them.
-        content: the hash of what was evaluated; a candidate that changed since is not promoted on it.
+        interval: for the mean of the paired differences, candidate less live.
+        live, candidate: the scores, in the order in which `score` returned them.
+        content: the hash of the evaluated candidate; a candidate that changed since is not promoted.
     """
 
     interval: Interval
@@ -70,7 +71,14 @@ class Comparison:
 
 @dataclass(frozen=True, slots=True)
 class Promotion:
-    """What took place. `retired`: where the replaced memory is kept. `carried`: episodes learned since the fork."""
+    """A completed promotion.
+
+    Args:
+        live: the promoted memory's path.
+        retired: path or namespace of the replaced memory.
+        carried: number of carried episodes, added since the fork.
+        forced: the stated reason, if there was one.
+    """
 
     live: str
     retired: str
@@ -85,19 +93,19 @@ def fork(
     namespace: str = "default",
     encoder: StateEncoder | None = None,
 ) -> Fork:
-    """Copy a memory as of one instant, while others read and write it.
+    """Copy a memory as of one instant, while other processes read and write it.
 
-    A file is copied into the file `candidate`, with all its namespaces. On PostgreSQL the namespace is copied into one
-    of the same database, named after it; `candidate` is None.
+    A file is copied into the file `candidate`, with all its namespaces. On PostgreSQL the namespace is copied into a
+    new namespace of the same database, named after it; `candidate` is None.
 
     Args:
-        live: what is copied.
-        candidate: the copy's file; it does not exist yet.
-        namespace: the one that will be evaluated.
-        encoder: for a namespace of an encoder that is not built in.
+        live: the memory to copy.
+        candidate: the copy's file, which must not exist.
+        namespace: the namespace to evaluate.
+        encoder: for a namespace whose encoder is not built in.
 
     Raises:
-        InputError: the candidate exists, or is not of the live memory's kind.
+        InputError: the candidate exists, or is a server where the live memory is a file, or the reverse.
         NotFoundError, StoreError: as for `seasoned.memory.maintenance.backup`.
     """
     check_path(live)
@@ -106,24 +114,26 @@ def fork(
         if candidate is not None:
             raise InputError(f"candidate = {excerpt(str(candidate))}", "a server keeps its forks", "Leave it out.")
         name = f"{namespace}~fork-{uuid.uuid4().hex[:8]}"
-        with open_branch(str(live), namespace, encoder) as memory:
+        with open_fork(str(live), namespace, encoder) as memory:
             base = namespace_forks.copy(memory, str(live), name)
         return Fork(str(live), str(live), namespace, name, {namespace: base})
     if candidate is None or is_url(candidate):
         raise InputError(f"candidate = {candidate!r}", "a file is forked into a file", "Name one.")
-    identity_of(live, namespace)  # refused before a file is made
-    base_of_all = file_forks.copy(live, candidate, encoder)
-    return Fork(os.path.realpath(live), os.path.realpath(candidate), namespace, namespace, base_of_all)
+    encoder_identity(live, namespace)  # raises before a file is made
+    bases = file_forks.copy(live, candidate, encoder)
+    return Fork(os.path.realpath(live), os.path.realpath(candidate), namespace, namespace, bases)
 
 
-def evaluate(fork: Fork, score: Score, *, level: float = 0.95, encoder: StateEncoder | None = None) -> Comparison:
-    """Score both memories, and return an interval for how much better the fork is.
+def evaluate(
+    fork: Fork, score: ScoreFunction, *, level: float = 0.95, encoder: StateEncoder | None = None
+) -> ForkComparison:
+    """Score both memories, and return an interval for the fork's improvement.
 
-    `score` gets a copy in RAM, which it may write to, and returns one number for each task, in the same order and under
-    the same seeds for both: differences are taken pair by pair (`seasoned.core.mean_interval`).
+    `score` receives a writable copy in RAM, and returns one number per task. Both calls must use the same tasks, order
+    and seeds, since the interval is of paired differences (`seasoned.core.mean_interval`).
 
     Raises:
-        InputError: the scores are not finite, fewer than two, or not as many for one as for the other.
+        InputError: the scores are not finite, fewer than two, or of different numbers.
 
     Example:
         >>> import tempfile
@@ -135,8 +145,8 @@ def evaluate(fork: Fork, score: Score, *, level: float = 0.95, encoder: StateEnc
         ...     _ = memory.add(Episode("t", [Step("cart", "leave", -1.0)], "bad"))
         >>> made = fork(live, candidate)
         >>> with Memory.open(candidate) as memory:
-        ...     _ = memory.quarantine(Selection(episode="bad"), "it taught nothing")
-        >>> def score(memory):  # of four tasks; here, what was learned at one state
+        ...     _ = memory.quarantine(Selection(episode="bad"), "wrong outcome")
+        >>> def score(memory):  # four tasks; here, the mean return at one state
         ...     returns = [near.experience.return_ for near in memory.search("cart")]
         ...     return [sum(returns) / len(returns)] * 4
         >>> better = evaluate(made, score)
@@ -153,12 +163,12 @@ def evaluate(fork: Fork, score: Score, *, level: float = 0.95, encoder: StateEnc
     """
     scores = []
     for path, name in ((fork.live, fork.namespace), (fork.candidate, fork.candidate_namespace)):
-        with open_branch(path, name, encoder) as memory, _in_ram(memory) as copy:
+        with open_fork(path, name, encoder) as memory, _copy_in_ram(memory) as copy:
             scores.append(score(copy))
-    return compared(fork, *scores, level=level, encoder=encoder)
+    return compare_scores(fork, *scores, level=level, encoder=encoder)
 
 
-def compared(
+def compare_scores(
     fork: Fork,
     live: Sequence[float],
     candidate: Sequence[float],
@@ -166,16 +176,16 @@ def compared(
     content: str | None = None,
     level: float = 0.95,
     encoder: StateEncoder | None = None,
-) -> Comparison:
-    """Return the comparison that scores give which were found elsewhere, such as by the lab: paired, task by task.
+) -> ForkComparison:
+    """Return the comparison of scores that were computed elsewhere, such as by the lab; paired task by task.
 
     Args:
-        fork: as `fork` made it.
-        live, candidate: the scores, one a task.
-        content: the hash of the candidate that was scored, its `verify().hash` then: a fork that changed since is not
-            promoted. None: they are those of the fork as it is now.
-        level: of confidence.
-        encoder: for a namespace of an encoder that is not built in.
+        fork: from `fork`.
+        live, candidate: the scores, one per task.
+        content: the scored candidate's `verify().hash`; a fork that changed since is not promoted. None: the present
+            hash.
+        level: confidence level of the interval.
+        encoder: for a namespace whose encoder is not built in.
 
     Raises:
         InputError: as for `evaluate`.
@@ -185,7 +195,7 @@ def compared(
     pairs = []
     for name, scores in (("live", live), ("candidate", candidate)):
         if isinstance(scores, str | bytes) or not hasattr(scores, "__iter__"):
-            raise InputError(f"{name} = {excerpt(scores)}", "scores are a list of numbers", "Pass one a task.")
+            raise InputError(f"{name} = {excerpt(scores)}", "scores are a list of numbers", "Pass one number per task.")
         pairs.append(tuple(check_number("score", one) for one in scores))
     if len(pairs[0]) != len(pairs[1]):
         raise InputError(
@@ -194,49 +204,49 @@ def compared(
             "Use the same tasks.",
         )
     if content is None:
-        with open_branch(fork.candidate, fork.candidate_namespace, encoder) as memory:
+        with open_fork(fork.candidate, fork.candidate_namespace, encoder) as memory:
             content = memory.verify().hash
     differences = [new - old for old, new in zip(*pairs, strict=True)]
-    return Comparison(mean_interval(differences, level=level), pairs[0], pairs[1], content)
+    return ForkComparison(mean_interval(differences, level=level), pairs[0], pairs[1], content)
 
 
 def promote(
     fork: Fork,
-    comparison: Comparison | None,
+    comparison: ForkComparison | None,
     *,
     force: str | None = None,
     journal: str | os.PathLike[str] | None = None,
     encoder: StateEncoder | None = None,
 ) -> Promotion:
-    """Put a fork in the place of the memory that it came from, in one step: after a crash it is the one or the other.
+    """Replace a fork's live memory by the fork. Atomic: after a crash, the memory is the old one or the new one.
 
-    Episodes, feedback and quarantines that the live memory got since the fork are carried along. The replaced memory is
-    kept beside it, for `roll_back`; an erasure names it, and whatever copies either of the two knew of. A file must not
-    be open anywhere meanwhile. On PostgreSQL whoever has the memory open goes on with the replaced one until it is
-    opened again; what such a writer has added by the end of this call is carried too: where this process is killed
-    before, by the next promotion or roll-back with this journal.
+    The live memory's episodes, feedback and quarantines since the fork are carried into it. The replaced memory is kept
+    for `roll_back`. An erasure lists the replaced memory, and all copies that either memory had recorded.
+
+    No other connection may have a live file open. On PostgreSQL, open connections continue with the replaced memory
+    until they are opened again; their additions by the end of this call are carried too. If this process is killed
+    before, the next promotion or roll-back with this journal carries them.
 
     Args:
-        fork: as `fork` made it.
-        comparison: as `evaluate` made it; None only with `force`.
-        force: why it is promoted though no interval above zero says so; recorded.
-        journal: where promotions are recorded; None: beside the live file. A server's needs one.
-        encoder: for namespaces of an encoder that is not built in.
+        fork: from `fork`.
+        comparison: from `evaluate`; None only with `force`.
+        force: the reason for a promotion without an interval above zero; recorded.
+        journal: the file that records promotions; None: next to the live file. Required for a server.
+        encoder: for namespaces whose encoder is not built in.
 
     Raises:
-        InputError: the interval is not above zero, and nothing is forced; or the candidate changed since it was
-            evaluated.
-        StoreBusyError: a process has the live file open.
-        StoreError: the live memory lost or changed something since the fork, which no fork can follow.
+        InputError: the interval is not above zero and `force` is None; or the candidate changed since its evaluation.
+        StoreBusyError: another connection has the live file open.
+        StoreError: the live memory lost or changed content since the fork.
     """
     if force is not None:
         check_text("force", force)
     _check_evidence(fork, comparison, force, encoder)
-    kept = Journal.of(fork.live, journal)
+    promotions = PromotionJournal.of(fork.live, journal)
     verdict = None if comparison is None else _interval_record(comparison.interval)
-    with kept.lock():
-        _finish_pending(fork.live, kept, encoder)
-        return Promotion(fork.live, *_switch(fork, kept, {"verdict": verdict, "forced": force}, encoder), force)
+    with promotions.lock():
+        _finish_pending(fork.live, promotions, encoder)
+        return Promotion(fork.live, *_replace(fork, promotions, {"verdict": verdict, "forced": force}, encoder), force)
 
 
 def roll_back(
@@ -246,33 +256,34 @@ def roll_back(
     journal: str | os.PathLike[str] | None = None,
     encoder: StateEncoder | None = None,
 ) -> Promotion:
-    """Put back what the last promotion replaced, with what was learned since; what it replaces now is kept in turn.
+    """Undo the last promotion: restore the replaced memory, with the additions since; the promoted one is kept.
 
     Raises:
-        NotFoundError: nothing was promoted, or it was rolled back already.
+        NotFoundError: there is no promotion that was not rolled back already.
         StoreBusyError, StoreError: as for `promote`.
     """
     check_path(live)
     path = str(live) if is_url(live) else os.path.realpath(live)
-    kept = Journal.of(path, journal)
-    if not kept.path.exists():
-        raise kept.nothing_promoted(path)  # before the lock makes a file
-    with kept.lock():
-        _finish_pending(path, kept, encoder)
-        entry = kept.last_promotion(path, namespace, _holding(path, encoder))
+    promotions = PromotionJournal.of(path, journal)
+    if not promotions.path.exists():
+        raise promotions.no_promotion(path)  # before the lock makes a file
+    with promotions.lock():
+        _finish_pending(path, promotions, encoder)
+        entry = promotions.last_promotion(path, namespace, _content_check(path, encoder))
         back = Fork(path, entry["retired_path"], namespace, entry["retired_namespace"], entry["after"])
-        told = {"rolled_back": entry["id"]}
-        return Promotion(path, *_switch(back, kept, told, encoder), None)
+        return Promotion(path, *_replace(back, promotions, {"rolled_back": entry["id"]}, encoder), None)
 
 
-# ----------------------------------------------------------------------------------------------------------- inside
+# ------------------------------------------------------------------------------------------- implementation
 
 
-def _switch(fork: Fork, kept: Journal, told: Mapping[str, object], encoder: StateEncoder | None) -> tuple[str, int]:
+def _replace(
+    fork: Fork, journal: PromotionJournal, fields: Mapping[str, object], encoder: StateEncoder | None
+) -> tuple[str, int]:
     id_ = f"{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}-{uuid.uuid4().hex[:8]}"
 
-    def intend(retired: tuple[str, str], before: Mapping[str, Base], after: Mapping[str, Base]) -> None:
-        kept.write(
+    def intend(retired: tuple[str, str], before: Mapping[str, Snapshot], after: Mapping[str, Snapshot]) -> None:
+        journal.write(
             {
                 "id": id_,
                 "at": time.time(),
@@ -284,11 +295,11 @@ def _switch(fork: Fork, kept: Journal, told: Mapping[str, object], encoder: Stat
                 "before": before,
                 "after": after,
                 "pending": is_url(fork.live),
-                **told,
+                **fields,
             }
         )
 
-    exchange = Exchange(
+    handover = Handover(
         fork.live,
         fork.namespace,
         fork.candidate,
@@ -296,27 +307,30 @@ def _switch(fork: Fork, kept: Journal, told: Mapping[str, object], encoder: Stat
         fork.base,
         id_,
         intend,
-        _ending(kept, fork.live, id_),
+        _end_of(journal, fork.live, id_),
         encoder,
     )
-    return namespace_forks.switch(exchange) if is_url(fork.live) else file_forks.switch(exchange)
+    return namespace_forks.replace(handover) if is_url(fork.live) else file_forks.replace(handover)
 
 
-def _ending(kept: Journal, live: str, id_: str) -> Callable[[], None]:
-    """Return what records that nothing of a promotion is left to be done."""
-    return lambda: kept.write({"live": live, "finished": id_, "at": time.time()}) if is_url(live) else None
+def _end_of(journal: PromotionJournal, live: str, id_: str) -> Callable[[], None]:
+    """Return a function that records that a promotion is complete."""
+    return lambda: journal.write({"live": live, "finished": id_, "at": time.time()}) if is_url(live) else None
 
 
-def _finish_pending(live: str, kept: Journal, encoder: StateEncoder | None) -> None:
-    """Carry what a killed promotion left in the namespace that it had replaced."""
-    for entry in kept.pending(live):
+def _finish_pending(live: str, journal: PromotionJournal, encoder: StateEncoder | None) -> None:
+    """Carry the additions that a killed promotion left in the replaced namespace."""
+    for entry in journal.pending(live):
         name, retired = entry["namespace"], entry["retired_namespace"]
-        if retired in Memory.namespaces(live):  # else it did not take place
+        if retired in Memory.namespaces(live):  # else the names were not changed
             former, before = entry["candidate_namespace"], entry["before"][name]
-            namespace_forks.finish(live, name, retired, former, before, _ending(kept, live, entry["id"]), encoder)
+            end = _end_of(journal, live, entry["id"])
+            namespace_forks.carry_late(live, name, retired, former, before, end, encoder)
 
 
-def _check_evidence(fork: Fork, comparison: Comparison | None, force: str | None, encoder: StateEncoder | None) -> None:
+def _check_evidence(
+    fork: Fork, comparison: ForkComparison | None, force: str | None, encoder: StateEncoder | None
+) -> None:
     if comparison is None:
         if force is None:
             raise InputError(
@@ -329,31 +343,31 @@ def _check_evidence(fork: Fork, comparison: Comparison | None, force: str | None
             "a fork is promoted where the interval lies above zero",
             "Evaluate on more tasks, or force it with a reason.",
         )
-    with open_branch(fork.candidate, fork.candidate_namespace, encoder) as memory:
+    with open_fork(fork.candidate, fork.candidate_namespace, encoder) as memory:
         if memory.verify().hash != comparison.content:
             raise InputError(
-                "the candidate changed since it was evaluated", "what is promoted is what was evaluated", "Evaluate it."
+                "the candidate changed since it was evaluated", "a fork is promoted as it was evaluated", "Evaluate it."
             )
 
 
-def _holding(path: str, encoder: StateEncoder | None) -> Callable[[Mapping[str, Base]], bool]:
-    """Return whether a memory holds what was recorded, and perhaps more."""
+def _content_check(path: str, encoder: StateEncoder | None) -> Callable[[Mapping[str, Snapshot]], bool]:
+    """Return a function that checks that a memory contains recorded snapshots."""
 
     @functools.cache
-    def now(name: str) -> Base | None:
+    def now(name: str) -> Snapshot | None:
         if name not in Memory.namespaces(path):
             return None
-        with open_branch(path, name, encoder) as memory:
-            return base_of(lines_of(memory))
+        with open_fork(path, name, encoder) as memory:
+            return snapshot_of(exported_lines(memory))
 
-    def holds(bases: Mapping[str, Base]) -> bool:
-        return all((held := now(name)) is not None and contains(held, base) for name, base in bases.items())
+    def has(snapshots: Mapping[str, Snapshot]) -> bool:
+        return all((whole := now(name)) is not None and contains(whole, part) for name, part in snapshots.items())
 
-    return holds
+    return has
 
 
 @contextlib.contextmanager
-def _in_ram(memory: Memory) -> Iterator[Memory]:
+def _copy_in_ram(memory: Memory) -> Iterator[Memory]:
     with Memory.open(":memory:", namespace=memory.namespace, gamma=memory.gamma, encoder=memory.encoder) as copy:
         copy.import_lines(memory.export())
         yield copy

@@ -1,35 +1,72 @@
-"""One promotion, as both kinds of branches are asked for it."""
+"""Handover of a live memory's place to a candidate, and access to both."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from seasoned.lab.forks.snapshot_diff import Base
+from seasoned.checks import suggest
+from seasoned.errors import NotFoundError, excerpt
+from seasoned.lab.forks.snapshots import Snapshot
+from seasoned.memory import Memory
+from seasoned.memory.stores.base import shown
+from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Exchange"]
+__all__ = ["Handover", "encoder_identity", "open_fork"]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class Handover:
     """A candidate that takes the place of a live memory.
 
     Args:
-        live, namespace, candidate, candidate_namespace, base: as of `seasoned.lab.forks.fork.Fork`.
-        id: in the name under which the replaced memory is kept.
-        intend: called before it takes place, with where the replaced memory will be (path and namespace), what the live
-            one holds, and what it will hold.
-        ended: called when nothing of it is left to be done.
-        encoder: for namespaces of an encoder that is not built in.
+        live, namespace, candidate, candidate_namespace, base: as in `seasoned.lab.forks.fork.Fork`.
+        id: part of the name of the replaced memory.
+        intend: called before the handover, with the replaced memory's future path and namespace, the live memory's
+            snapshots and its future snapshots, by namespace.
+        end: called when the handover is complete.
+        encoder: for namespaces whose encoder is not built in.
     """
 
     live: str
     namespace: str
     candidate: str
     candidate_namespace: str
-    base: Mapping[str, Base]
+    base: Mapping[str, Snapshot]
     id: str
-    intend: Callable[[tuple[str, str], Mapping[str, Base], Mapping[str, Base]], None]
-    ended: Callable[[], None]
+    intend: Callable[[tuple[str, str], Mapping[str, Snapshot], Mapping[str, Snapshot]], None]
+    end: Callable[[], None]
     encoder: StateEncoder | None
+
+
+def encoder_identity(path: str | os.PathLike[str], namespace: str) -> str:
+    """Return the identity of a namespace's encoder.
+
+    Raises:
+        NotFoundError: there is no such memory or namespace.
+    """
+    known = Memory.namespaces(path)
+    if namespace not in known:
+        raise NotFoundError(
+            f"namespace {excerpt(namespace)}", f"no namespace of {shown(path)} has this name", suggest(namespace, known)
+        )
+    return known[namespace]
+
+
+def open_fork(
+    path: str | os.PathLike[str], namespace: str, encoder: StateEncoder | None, *, read_only: bool = True
+) -> Memory:
+    """Open an existing namespace with its own encoder.
+
+    Args:
+        path, namespace: the memory.
+        encoder: for a namespace whose encoder is not built in.
+        read_only: refuse every write.
+
+    Raises:
+        NotFoundError: there is no such memory or namespace.
+    """
+    own_encoder = encoder_of(encoder_identity(path, namespace), encoder)
+    return Memory.open(path, namespace=namespace, encoder=own_encoder, create=False, read_only=read_only)

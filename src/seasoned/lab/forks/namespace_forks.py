@@ -1,116 +1,111 @@
-"""Branches that are namespaces of one database: two are renamed in one transaction."""
+"""Forks in namespaces of one server: promotion renames two namespaces in one transaction."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections.abc import Callable
 
 from seasoned.errors import StoreError
-from seasoned.lab.forks.carry_over import carry, carry_copies, carry_rest
-from seasoned.lab.forks.fork_access import open_branch
-from seasoned.lab.forks.handover import Exchange
-from seasoned.lab.forks.snapshot_diff import Base, base_of, grown, lines_of
+from seasoned.lab.forks.handover import Handover, open_fork
+from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, carry_rest, exported_lines, snapshot_of
 from seasoned.memory import Memory
-from seasoned.memory.parts.retention import Copy
-from seasoned.memory.stores.base import open_store, shown
-from seasoned.memory.transfer.manifest import list_entries
+from seasoned.memory.maintenance.replacement import add_copies, rename_namespaces
+from seasoned.memory.retention.copies import Copy
+from seasoned.memory.stores.base import shown
 from seasoned.protocols import StateEncoder
 
-__all__ = ["copy", "finish", "switch"]
+__all__ = ["carry_late", "copy", "replace"]
 
 
-def copy(memory: Memory, url: str, name: str) -> Base:
-    """Copy a memory into a new namespace of its database, and return what it held.
+def copy(memory: Memory, url: str, name: str) -> Snapshot:
+    """Copy a memory into a new namespace of its database, and return the copy's snapshot.
 
-    The memory names the copy before there is one, so that an erasure misses none.
+    The memory records the copy before the copy exists, so that an erasure misses none.
     """
-    _note_copy(url, memory.namespace, name)
-    with Memory.open(url, namespace=name, gamma=memory.gamma, encoder=memory.encoder) as made:
-        made.import_lines(memory.export())
-        base = base_of(lines_of(made))
+    _record_copy(url, memory.namespace, name)
+    with Memory.open(url, namespace=name, gamma=memory.gamma, encoder=memory.encoder) as fork:
+        fork.import_lines(memory.export())
+        base = snapshot_of(exported_lines(fork))
     _carry_copies(memory, url, name, but=name)
     return base
 
 
-def switch(exchange: Exchange) -> tuple[str, int]:
-    """Give the candidate the live namespace's name, and that one another; carry what it got since the fork.
+def replace(handover: Handover) -> tuple[str, int]:
+    """Rename the live namespace, give the candidate its name, and carry the live namespace's additions since the fork.
 
-    What arrives while this happens lies in the replaced namespace, and is carried after the names have changed: by
-    `finish`, again where this process was killed before.
+    Episodes that arrive during the promotion are in the replaced namespace. `carry_late` carries them after the names
+    have changed; after a kill, the next promotion or roll-back calls it.
 
     Returns:
-        The replaced namespace's new name, and how many episodes were carried.
+        The replaced namespace's new name, and the number of carried episodes.
     """
-    live, namespace, candidate_namespace = exchange.live, exchange.namespace, exchange.candidate_namespace
-    encoder = exchange.encoder
-    retired = f"{namespace}~retired-{exchange.id}"
-    with _opened(live, namespace, encoder) as old, _opened(live, candidate_namespace, encoder) as new:
-        lines = lines_of(old)  # once: what arrives after it is for `finish`
-        carried = carry(new, grown(old, exchange.base[namespace], lines))
+    live, namespace, candidate_namespace = handover.live, handover.namespace, handover.candidate_namespace
+    encoder = handover.encoder
+    retired = f"{namespace}~retired-{handover.id}"
+    with (
+        open_fork(live, namespace, encoder, read_only=False) as old,
+        open_fork(live, candidate_namespace, encoder, read_only=False) as new,
+    ):
+        lines = exported_lines(old)  # one export: `carry_late` carries later additions
+        n_carried = carry_lines(new, added_lines(old, handover.base[namespace], lines))
         new.verify()
-        before, after = base_of(lines), base_of(lines_of(new))
+        before, after = snapshot_of(lines), snapshot_of(exported_lines(new))
         _carry_copies(old, live, candidate_namespace, but=candidate_namespace)
-    _note_copy(live, candidate_namespace, retired)
-    exchange.intend((live, retired), {namespace: before}, {namespace: after})
-    with contextlib.closing(open_store(live, create=False, read_only=False)) as store:
-        with store.snapshot():
-            ids = {name: entry.id for name, entry in list_entries(store).items()}
-        with store.transaction(ids[namespace]):
-            store.hold_arrivals(ids[namespace])
-            for old_name, new_name in ((namespace, retired), (candidate_namespace, namespace)):
-                store.execute("UPDATE namespace SET name = ? WHERE id = ?", (new_name, ids[old_name]))
-    return retired, carried + finish(live, namespace, retired, candidate_namespace, before, exchange.ended, encoder)
+    _record_copy(live, candidate_namespace, retired)
+    handover.intend((live, retired), {namespace: before}, {namespace: after})
+    rename_namespaces(live, {namespace: retired, candidate_namespace: namespace})
+    n_late = carry_late(live, namespace, retired, candidate_namespace, before, handover.end, encoder)
+    return retired, n_carried + n_late
 
 
-def finish(
+def carry_late(
     live: str,
     namespace: str,
     retired: str,
     candidate_namespace: str,
-    before: Base,
-    ended: Callable[[], None],
+    before: Snapshot,
+    end: Callable[[], None],
     encoder: StateEncoder | None,
 ) -> int:
-    """Carry what the replaced namespace got since `before`; return how many episodes were new. Twice does no harm.
+    """Carry the replaced namespace's additions since `before`; return the number of new episodes. Idempotent.
 
     Args:
         live, namespace: the promoted memory.
-        retired: the replaced namespace's name now.
-        candidate_namespace: the promoted one's former name.
-        before: what the replaced one held when it was last carried.
-        ended: called when all that can be carried is.
-        encoder: for namespaces of an encoder that is not built in.
+        retired: the replaced namespace's present name.
+        candidate_namespace: the promoted namespace's former name.
+        before: the replaced namespace's snapshot when it was last carried.
+        end: called when the additions are carried.
+        encoder: for namespaces whose encoder is not built in.
 
     Raises:
-        StoreError: something was taken back there meanwhile, or has other content here; this is said once.
+        StoreError: the replaced namespace had other changes than additions, or one with other content here; raised
+            once, after the additions were carried.
     """
-    with _opened(live, retired, encoder) as old, _opened(live, namespace, encoder) as new:
-        carried, all_of_it = carry_rest(old, new, before)
+    with (
+        open_fork(live, retired, encoder, read_only=False) as old,
+        open_fork(live, namespace, encoder, read_only=False) as new,
+    ):
+        carried = carry_rest(old, new, before)
         _carry_copies(old, live, namespace, but=candidate_namespace)
-    ended()
-    if not all_of_it:
+    end()
+    if not carried.complete:
         raise StoreError(
             f"namespace {retired!r} changed what it held while it was replaced",
-            "what is added meanwhile is carried, not what is taken back or said otherwise",
+            "a promotion carries what was added meanwhile, not what was revoked or changed",
             f"The promotion took place. Compare the two with `seasoned memory diff`, and mend {namespace!r}.",
         )
-    return carried
+    return carried.n_episodes
 
 
-def _note_copy(url: str, namespace: str, name: str) -> None:
-    carry_copies([Copy("backup", _place(url, name), time.time())], url, namespace)
+def _record_copy(url: str, namespace: str, name: str) -> None:
+    add_copies(url, namespace, [Copy("backup", _copy_path(url, name), time.time())])
 
 
 def _carry_copies(memory: Memory, url: str, namespace: str, *, but: str) -> None:
-    """Have a namespace know of the copies that a memory knows of, but for the one that it is itself."""
-    carry_copies([one for one in memory.copies() if one.path != _place(url, but)], url, namespace)
+    """Record a memory's copies in a namespace, without the copy that this namespace is itself."""
+    add_copies(url, namespace, [one for one in memory.copies() if one.path != _copy_path(url, but)])
 
 
-def _place(url: str, name: str) -> str:
-    """Return what an erasure calls a namespace that is a copy."""
+def _copy_path(url: str, name: str) -> str:
+    """Return the path under which a namespace is recorded as a copy."""
     return f"{shown(url)}, namespace {name!r}"
-
-
-def _opened(url: str, name: str, encoder: StateEncoder | None) -> Memory:
-    return open_branch(url, name, encoder, read_only=False)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import shutil
 import stat
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +23,7 @@ from seasoned.errors import (
     UnknownNameError,
 )
 from seasoned.memory.memory import Memory
-from seasoned.memory.parts.retention import Keeper
+from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile, check_path, whole_file
 from seasoned.memory.stores.base import Store, is_url, open_store
 from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION
@@ -246,7 +248,7 @@ def _finish(
         with _migrated(partial) as scratch:
             hashes = _hashes(scratch, encoder)
     # Noted before the copy gets its name: an erasure may name a copy that never came to be, but none is missed.
-    noted = note and schema == SCHEMA_VERSION and _note(source, os.path.realpath(target))
+    noted = note and schema == SCHEMA_VERSION and _record(source, os.path.realpath(target))
     return Copied(shown, str(target), schema, partial.stat().st_size, hashes, noted)
 
 
@@ -277,21 +279,20 @@ def _hashes(place: Path, given: StateEncoder | None) -> dict[str, str | None]:
     return hashes
 
 
-class _Register(Keeper):
-    """The copies that one namespace knows of."""
+def _record(source: str | os.PathLike[str], path: str) -> bool:
+    """Record a backup in all namespaces of its source; return False for a read-only or busy source."""
+    copy = Copy("backup", path, time.time())
 
-    def __init__(self, store: Store, namespace_id: int) -> None:
-        self._store = store
-        self._id = namespace_id
+    def attempt(store: Store, namespace_id: int) -> None:
+        with store.transaction(namespace_id):
+            record_copies(store, namespace_id, [copy])
 
-
-def _note(source: str | os.PathLike[str], path: str) -> bool:
     try:
         with contextlib.closing(open_store(source, create=False, read_only=False)) as store:
             with store.snapshot():
                 ids = [entry.id for entry in list_entries(store).values()]
             for namespace_id in ids:
-                _Register(store, namespace_id).record_copy("backup", path)
+                store.retrying(functools.partial(attempt, store, namespace_id))
         return True
     except (ReadOnlyStoreError, StoreBusyError):
         return False

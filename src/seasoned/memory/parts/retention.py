@@ -12,6 +12,7 @@ from typing import TypeVar
 from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.reading.reader import Reader
+from seasoned.memory.retention.copies import Copy, read_copies, record_copies
 from seasoned.memory.retention.deletion import Remover
 from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.stores.base import Store
@@ -22,7 +23,7 @@ from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.exclusions import answers_on
 from seasoned.memory.writing.quarantine import QuarantineWriter
 
-__all__ = ["Copy", "Erasure", "Keeper"]
+__all__ = ["Erasure", "Keeper"]
 
 Answer = TypeVar("Answer")
 Text = TypeVar("Text", str, str | None)
@@ -30,15 +31,6 @@ Text = TypeVar("Text", str, str | None)
 
 class _TakenBack(Exception):  # noqa: N818 - no error: what rolls a dry run back
     pass
-
-
-@dataclass(frozen=True, slots=True)
-class Copy:
-    """An export or a backup that was made of a memory: what an erasure does not reach."""
-
-    kind: str
-    path: str
-    created_at: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +297,7 @@ class Keeper:
             sum(row[3] for row in about),
             len(said),
             tuple(quarantine.id for quarantine in naming),
-            tuple(self._copies()),
+            tuple(read_copies(self._store, self._id)),
             done=False,
             ordinals=tuple(row[0] for row in about),
             notes=len(noted),
@@ -352,26 +344,10 @@ class Keeper:
     # ------------------------------------------------------------------------------------------ copies
 
     def record_copy(self, kind: str, path: str) -> None:
-        """Note that an `export` or a `backup` was made, so that an erasure can name it."""
-        check_text("path", path)
-        at = time.time()
-
-        def change() -> None:
-            known = "SELECT 1 FROM copy WHERE namespace_id = ? AND path = ? AND created_at = ?"
-            if self._store.execute(known, (self._id, path, at)).fetchone():
-                return  # it was committed, and the answer lost
-            self._store.execute("UPDATE namespace SET copies = copies + 1 WHERE id = ?", (self._id,))
-            seq = self._store.execute("SELECT copies FROM namespace WHERE id = ?", (self._id,)).fetchone()[0]
-            self._store.insert("copy", [(self._id, seq, kind, path, at)])
-
-        self._write(change)
+        """Record an `export` or a `backup`, so that an erasure can name it."""
+        copy = Copy(kind, check_text("path", path), time.time())
+        self._write(lambda: record_copies(self._store, self._id, [copy]))
 
     def copies(self) -> list[Copy]:
-        """Return the exports and backups that were noted, in order."""
-        return self._read(self._copies)
-
-    def _copies(self) -> list[Copy]:
-        rows = self._store.execute(
-            "SELECT kind, path, created_at FROM copy WHERE namespace_id = ? ORDER BY seq", (self._id,)
-        )
-        return [Copy(*row) for row in rows.fetchall()]
+        """Return the recorded exports and backups, in order."""
+        return self._read(lambda: read_copies(self._store, self._id))

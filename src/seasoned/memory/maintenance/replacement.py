@@ -1,0 +1,120 @@
+"""Replacement of a live memory in one transaction: a file's content, or the names of a server's namespaces."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+from seasoned import sqlite_connection
+from seasoned.errors import StoreBusyError
+from seasoned.memory.retention.copies import Copy, record_copies
+from seasoned.memory.stores.atomic_file import StoreFile
+from seasoned.memory.stores.base import open_store
+from seasoned.memory.transfer.manifest import find_entry, list_entries
+
+__all__ = ["add_copies", "copy_file", "exclusive_file", "rename_namespaces", "replace_content", "single_file"]
+
+_BUSY = (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def add_copies(path: str | os.PathLike[str], namespace: str, copies: Iterable[Copy]) -> None:
+    """Record copies in a namespace, so that an erasure names them; those that are recorded already are skipped.
+
+    Raises:
+        NotFoundError, StoreError: as for `Memory.open`.
+    """
+    wanted = list(copies)
+    with contextlib.closing(open_store(path, create=False, read_only=False)) as store:
+
+        def attempt() -> None:
+            with store.snapshot():
+                namespace_id = find_entry(store, namespace).id
+            with store.transaction(namespace_id):
+                record_copies(store, namespace_id, wanted)
+
+        store.retrying(attempt)
+
+
+def rename_namespaces(url: str, new_names: Mapping[str, str]) -> None:
+    """Rename namespaces of one server in one transaction, one after the other; the first one is locked for writers.
+
+    Args:
+        url: `postgresql://...`.
+        new_names: by the present name; the name of an earlier entry is free for a later one.
+    """
+    with contextlib.closing(open_store(url, create=False, read_only=False)) as store:
+        with store.snapshot():
+            ids = {name: entry.id for name, entry in list_entries(store).items()}
+        first = ids[next(iter(new_names))]
+        with store.transaction(first):
+            store.hold_arrivals(first)
+            for name, new_name in new_names.items():
+                store.execute("UPDATE namespace SET name = ? WHERE id = ?", (new_name, ids[name]))
+
+
+@contextlib.contextmanager
+def exclusive_file(path: Path) -> Iterator[StoreFile]:
+    """Lock a file against all other readers and writers; the file stays whole if this process is killed.
+
+    Raises:
+        StoreBusyError: another connection has the file open.
+        StoreError: as for `Memory.open`.
+    """
+    file = StoreFile(path, "rw", timeout_s=1.0)
+    try:
+        with file.lock:
+            try:
+                file.pragma("locking_mode = EXCLUSIVE")
+                file.schema()
+                file.pragma("journal_mode = WAL")
+                file.connection.execute("BEGIN EXCLUSIVE")
+                file.connection.execute("COMMIT")
+                file.connection.execute("PRAGMA synchronous = FULL")
+            except sqlite3.Error as error:
+                if ((getattr(error, "sqlite_errorcode", None) or 0) & 0xFF) in _BUSY:
+                    raise StoreBusyError(
+                        f"{path} is in use",
+                        "a memory is replaced only while nobody has it open",
+                        "Close it everywhere.",
+                    ) from error
+                with sqlite_connection.store_errors(str(path), "See the message above."):
+                    raise
+            yield file
+            with sqlite_connection.store_errors(str(path), "See the message above."):
+                file.pragma("journal_mode = DELETE")
+    finally:
+        file.close()
+
+
+def copy_file(file: StoreFile, target: Path) -> None:
+    """Copy an open file's content into an existing empty file, without a log."""
+    new = StoreFile(target, "rw")
+    try:
+        with new.lock, sqlite_connection.store_errors(str(target), "Free space."):
+            file.connection.backup(new.connection)
+            new.pragma("journal_mode = DELETE")
+    finally:
+        new.close()
+
+
+def single_file(path: Path) -> None:
+    """Merge a closed file's log into the file."""
+    file = StoreFile(path, "rw")
+    try:
+        with file.lock, sqlite_connection.store_errors(str(path), "Try again."):
+            file.pragma("journal_mode = DELETE")
+    finally:
+        file.close()
+
+
+def replace_content(file: StoreFile, source: Path) -> None:
+    """Replace the content of an `exclusive_file` with that of another file, in one transaction."""
+    new = StoreFile(source, "ro")
+    try:
+        with new.lock, sqlite_connection.store_errors(file.path, "Free space; the live memory was left as it was."):
+            new.connection.backup(file.connection)
+    finally:
+        new.close()

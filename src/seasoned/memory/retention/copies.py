@@ -1,0 +1,67 @@
+"""Register of a namespace's exports and backups, so that an erasure can name them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import astuple, dataclass
+
+from seasoned import sqlite_connection
+from seasoned.memory.stores.atomic_file import StoreFile
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
+
+__all__ = ["Copy", "read_copies", "record_copies", "record_copy_in_file"]
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """An export or a backup of a memory; an erasure does not reach it.
+
+    Args:
+        kind: `export` or `backup`.
+        path: the file, or the namespace of a server.
+        created_at: seconds since 1970.
+    """
+
+    kind: str
+    path: str
+    created_at: float
+
+
+def read_copies(store: Store, namespace_id: int) -> list[Copy]:
+    """Return the recorded copies in order, inside the caller's snapshot or transaction."""
+    rows = store.execute("SELECT kind, path, created_at FROM copy WHERE namespace_id = ? ORDER BY seq", (namespace_id,))
+    return [Copy(*row) for row in rows.fetchall()]
+
+
+def record_copies(store: Store, namespace_id: int, copies: Iterable[Copy]) -> None:
+    """Record copies inside the caller's transaction of the namespace; those that are recorded already are skipped."""
+    known = set(read_copies(store, namespace_id))
+    new = [copy for copy in dict.fromkeys(copies) if copy not in known]
+    if not new:
+        return
+    store.execute("UPDATE namespace SET copies = copies + ? WHERE id = ?", (len(new), namespace_id))
+    last = store.execute("SELECT copies FROM namespace WHERE id = ?", (namespace_id,)).fetchone()[0]
+    first = last - len(new) + 1
+    store.insert("copy", [(namespace_id, first + n, *astuple(copy)) for n, copy in enumerate(new)])
+
+
+def record_copy_in_file(file: StoreFile, path: str) -> None:
+    """Record a backup in every namespace of a file; a file of an older schema is left alone."""
+    with sqlite_connection.store_errors(file.path, "Free space."):
+        if file.schema() < SCHEMA_VERSION:
+            return  # older schemas may have no table of copies
+        execute = file.connection.execute
+        execute("BEGIN IMMEDIATE")
+        try:
+            execute("UPDATE namespace SET copies = copies + 1")
+            execute(
+                "INSERT INTO copy (namespace_id, seq, kind, path, created_at) "
+                "SELECT id, copies, 'backup', ?, ? FROM namespace",
+                (path, time.time()),
+            )
+            execute("COMMIT")
+        except BaseException:
+            file.connection.rollback()
+            raise
