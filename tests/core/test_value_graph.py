@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
-from seasoned.core.ragged_lists import RaggedLists
+from seasoned.core.arrays import RaggedLists
 from seasoned.envs import Grid
 from seasoned.envs.mdp_solver import solve
 from seasoned.errors import InputError

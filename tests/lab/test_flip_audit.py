@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, JitRL, Memory, ModelAlone, Step
-from seasoned.core.group_comparison import difference_interval
+from seasoned.core.statistics import difference_interval
 from seasoned.errors import InputError
 from seasoned.lab.diagnosis.flip_audit import BUCKETS, audit
 

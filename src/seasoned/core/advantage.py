@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
+from seasoned.core.arrays import Bools, Floats, Ints, as_floats
 from seasoned.core.exploration import Exploration, Seen
 from seasoned.core.shrinkage import (
     Sums,
@@ -27,8 +26,6 @@ from seasoned.errors import InputError
 
 __all__ = ["AdvantageEstimator", "Baseline", "Estimate", "Levels", "Scale"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 Baseline = Literal["neighbors", "base_policy", "action_means"]
 Scale = Literal["none", "spread", "max_abs", "max"]
 Levels = Literal["shared", "own"]
@@ -81,7 +78,7 @@ class Estimate:
 class _Posterior:
     """By candidate, shape (C,): whether it was tried, plain means, posterior means and variances; then V's parts."""
 
-    known: npt.NDArray[np.bool_]
+    known: Bools
     means: Floats
     q: Floats
     variances: Floats

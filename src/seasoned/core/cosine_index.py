@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.core.arrays import Floats, Ints
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["CosineIndex", "unit_rows"]
@@ -166,9 +167,9 @@ class CosineIndex:
         cosines = self._exact(np.array([self._at[key] for key in keys], dtype=np.int64), unit)
         return [float(cosine) for cosine in cosines]
 
-    def _exact(self, rows: npt.NDArray[np.int64], unit: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def _exact(self, rows: Ints, unit: npt.NDArray[np.float32]) -> Floats:
         products = self._rows[rows].astype(np.float64) * unit.astype(np.float64)
-        cosines: npt.NDArray[np.float64] = np.clip(products.sum(axis=1), -1.0, 1.0)
+        cosines: Floats = np.clip(products.sum(axis=1), -1.0, 1.0)
         return cosines
 
     def _reserve(self, rows: int) -> None:

@@ -10,7 +10,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
+from seasoned.core.arrays import Floats, as_floats
 from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval, t_quantile
 from seasoned.errors import InputError
 
@@ -188,7 +188,7 @@ def ratio_difference(
     return Interval(difference, low, high, len(a), level, "bootstrap")
 
 
-def _pairs(*named: tuple[str, npt.ArrayLike]) -> list[npt.NDArray[np.float64]]:
+def _pairs(*named: tuple[str, npt.ArrayLike]) -> list[Floats]:
     arrays = [as_floats(name, values) for name, values in named]
     for (name, _), values in zip(named, arrays, strict=True):
         if values.shape != arrays[0].shape or values.ndim != 1 or len(values) < BOOTSTRAP_MIN_RUNS:
@@ -204,19 +204,17 @@ def _pairs(*named: tuple[str, npt.ArrayLike]) -> list[npt.NDArray[np.float64]]:
     return arrays
 
 
-def _ratio(numerators: npt.NDArray[np.float64], denominators: npt.NDArray[np.float64]) -> float:
+def _ratio(numerators: Floats, denominators: Floats) -> float:
     if not denominators.sum() > 0.0:
         raise InputError("denominators that are all 0", "a ratio needs one that is not", "There was no success at all.")
     return float(numerators.sum() / denominators.sum())
 
 
-def _ratios(a: npt.NDArray[np.float64], b: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _ratios(a: Floats, b: Floats) -> Floats:
     return np.divide(a, b, out=np.full_like(a, np.inf), where=b > 0.0)
 
 
-def _resampled(
-    values: npt.NDArray[np.float64], seed: int, *others: npt.NDArray[np.float64]
-) -> list[npt.NDArray[np.float64]]:
+def _resampled(values: Floats, seed: int, *others: Floats) -> list[Floats]:
     """Sums over resampled episodes, the same episodes for every array."""
     if isinstance(seed, bool) or seed < 0:
         raise InputError(f"seed = {seed}", "a seed is at least 0", "Keep the default.")
@@ -231,7 +229,7 @@ def _resampled(
     return list(np.concatenate(parts, axis=1))
 
 
-def _percentiles(values: npt.NDArray[np.float64], level: float, n: int) -> tuple[float, float]:
+def _percentiles(values: Floats, level: float, n: int) -> tuple[float, float]:
     if not 0.0 < level < 1.0:
         raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
     tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(0.5 + level / 2, n - 1))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
-import numpy.typing as npt
 
+from seasoned.core.arrays import Bools, Floats
 from seasoned.errors import InputError
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Thompson",
 ]
 
-Floats = npt.NDArray[np.float64]
 Otherwise = Literal["baseline", "zero"]
 
 
@@ -51,7 +50,7 @@ class Seen:
     n_neighbors: int
 
     @property
-    def untried(self) -> npt.NDArray[np.bool_]:
+    def untried(self) -> Bools:
         """Shape (C,): which candidates nobody tried here."""
         return np.isnan(self.means)
 

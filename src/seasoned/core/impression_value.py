@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
+from seasoned.core.arrays import Floats, Ints, as_floats
 from seasoned.core.shrinkage import Sums, derived_kappa, noise_variance
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError, excerpt
@@ -24,8 +24,6 @@ __all__ = [
     "posterior_worth",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _MANY_DEGREES = 200
 _ROUNDING = 1e-12

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
+from seasoned.core.arrays import Floats, as_floats
 from seasoned.errors import InputError
 
 __all__ = [
@@ -21,8 +21,6 @@ __all__ = [
     "sample_index",
     "softmax",
 ]
-
-Floats = npt.NDArray[np.float64]
 
 
 def check_beta(beta: float) -> float:

@@ -10,15 +10,14 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
+from seasoned.core.arrays import Floats, Ints, as_floats
 from seasoned.core.returns import check_gamma, discounted_returns
 from seasoned.core.statistics import Interval, t_quantile
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["OffPolicyEstimate", "effective_sample_size", "one_step_value", "sequence_value"]
 
-Floats = npt.NDArray[np.float64]
-Counts = npt.NDArray[np.int64]
+Counts = Ints
 
 _CHUNK = 2_000_000
 """Resampled counts held at once."""

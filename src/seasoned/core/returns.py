@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import as_floats
+from seasoned.core.arrays import Floats, as_floats
 from seasoned.errors import InputError
 
 __all__ = ["check_gamma", "discounted_returns", "gamma_for_horizon"]
@@ -26,7 +26,7 @@ def check_gamma(gamma: float) -> float:
     return float(gamma)
 
 
-def discounted_returns(rewards: npt.ArrayLike, gamma: float) -> npt.NDArray[np.float64]:
+def discounted_returns(rewards: npt.ArrayLike, gamma: float) -> Floats:
     """Return what followed each step, discounted: the Monte-Carlo returns.
 
     `G[t] = sum_{u >= t} gamma^(u-t) * r[u]`, computed by its recursion `G[t] = r[t] + gamma * G[t+1]`.

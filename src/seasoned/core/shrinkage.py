@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from seasoned.core.arrays import Floats, Ints
 from seasoned.errors import InputError
 
 __all__ = [
@@ -21,8 +21,6 @@ __all__ = [
     "shared_values",
 ]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _NOISE_PRIOR_DEGREES = 1.0
 

@@ -5,13 +5,11 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.ragged_lists import RaggedLists, grown
+from seasoned.core.arrays import Floats, Ints, RaggedLists, grown
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Transitions", "aligned", "whole_numbers"]
 
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 _LIMIT = (1 << 31) - 1
 

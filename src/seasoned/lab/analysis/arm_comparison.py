@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.core.arrays import as_floats
-from seasoned.core.group_comparison import holm
+from seasoned.core.statistics import holm
 from seasoned.errors import InputError
 from seasoned.lab.analysis.measures import Estimate, estimate, normalized_scores, score_range
 from seasoned.lab.results.run_results import CellResults, Results

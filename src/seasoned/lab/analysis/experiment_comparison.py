@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from seasoned.core.group_comparison import holm
+from seasoned.core.statistics import holm
 from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_comparison import paired_scores, sign_flip_p_value, verdict
 from seasoned.lab.analysis.measures import Estimate, estimate

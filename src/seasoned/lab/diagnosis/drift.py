@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seasoned.core import Interval, mean_interval
-from seasoned.core.group_comparison import difference_interval, holm, permutation_p_value
+from seasoned.core.statistics import difference_interval, holm, permutation_p_value
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.diagnosis.replay import counted_episodes
 from seasoned.memory import Memory

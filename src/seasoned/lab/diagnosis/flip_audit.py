@@ -11,7 +11,7 @@ from typing import Literal
 import numpy as np
 
 from seasoned.core import Interval, mean_interval
-from seasoned.core.group_comparison import difference_interval
+from seasoned.core.statistics import difference_interval
 from seasoned.errors import InputError
 from seasoned.lab.diagnosis.replay import PolicyMaker, ReplayedEpisode, replay
 from seasoned.memory import Memory
