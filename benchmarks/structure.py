@@ -91,7 +91,9 @@ def measure(checkout):
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 own = [one.arg for one in (*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs)]
-                signatures[f"{path.relative_to(root)}:{node.name}"] = len([one for one in own if one not in {"self", "cls"}])
+                signatures[f"{path.relative_to(root)}:{node.name}"] = len(
+                    [one for one in own if one not in {"self", "cls"}]
+                )
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
                 text = re.sub(r">>>.*|`[^`]*`", "", ast.get_docstring(node) or "")
                 sentences += SENTENCE.findall(text)
@@ -121,7 +123,9 @@ def measure(checkout):
         "files in the largest folder": max(files.values()),
         "folders of more than 16 files": sum(count > 16 for count in files.values()),
         "modules named by a bare gerund": sum(
-            stem.endswith("ing") and "_" not in stem and stem not in FIELD_GERUNDS for stem in stems for _ in stems[stem]
+            stem.endswith("ing") and "_" not in stem and stem not in FIELD_GERUNDS
+            for stem in stems
+            for _ in stems[stem]
         ),
         "stems in several folders": sum(len(where) > 1 for where in stems.values()),
         "public names defined in several files": sum(len(where) > 1 for where in defined.values()),
@@ -138,7 +142,7 @@ def main():
     checkouts = [Path(argument) for argument in sys.argv[1:]] or [Path(__file__).parents[1]]
     found = [measure(checkout) for checkout in checkouts]
     for name in found[0]:
-        print(f"{name:<46}", *(f"{str(one[name]):>32}" for one in found))
+        print(f"{name:<46}", *(f"{one[name]!s:>32}" for one in found))
 
 
 if __name__ == "__main__":

@@ -1,0 +1,104 @@
+"""Times decision, search, add and opening in two checkouts, paired: `python benchmarks/revisions.py BEFORE AFTER`.
+
+Each round starts one process for each checkout, in random order, on the same data. The table shows the median over
+rounds of the ratio after / before with a 95 % bootstrap interval; above 1 is slower.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+STATES, EPISODES, STEPS, QUERIES = 4_000, 400, 20, 300
+
+
+def texts(rng):
+    words = [f"word{n}" for n in range(2_000)]
+    return [" ".join(rng.sample(words, 30)) for _ in range(STATES)]
+
+
+def work(folder):
+    """Time each operation once in this process; print seconds by name."""
+    from seasoned import Episode, JitRL, Memory, Step
+
+    rng = random.Random(0)
+    states = texts(rng)
+
+    def episode(number):
+        rows = [(rng.choice(states), f"action {rng.randrange(5)}", rng.random()) for _ in range(STEPS)]
+        return Episode("task", [Step(*row) for row in rows], id=f"e{number}")
+
+    path, found = Path(folder) / "agent.db", {}
+    with Memory.open(path) as memory:
+        memory.add_many([episode(number) for number in range(EPISODES)])
+        singles = [episode(EPISODES + number) for number in range(100)]
+        memory.search(states[0])
+        began = time.perf_counter()
+        for one in singles:
+            memory.add(one)
+        found["add"] = (time.perf_counter() - began) / len(singles)
+    began = time.perf_counter()
+    memory = Memory.open(path)
+    memory.search(states[0], k=10, threshold=0.5)
+    found["opening and first query"] = time.perf_counter() - began
+    policy = JitRL(memory)
+    prior = {f"action {n}": -1.6 for n in range(5)}
+    policy.decide(states[0], prior, seed=0)
+    asked = [rng.choice(states) for _ in range(QUERIES)]
+    began = time.perf_counter()
+    for state in asked:
+        memory.search(state, k=10, threshold=0.5)
+    found["search"] = (time.perf_counter() - began) / QUERIES
+    began = time.perf_counter()
+    for state in asked:
+        policy.decide(state, prior, seed=0)
+    found["decision"] = (time.perf_counter() - began) / QUERIES
+    memory.close()
+    print(json.dumps(found))
+
+
+def timed(checkout):
+    """Run the work in a process of its own on one checkout."""
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": str(checkout / "src")}
+        command = [sys.executable, __file__, "--work", folder]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    return json.loads(done.stdout)
+
+
+def interval(values, rng, n_resamples=2_000):
+    """Return the 95 % percentile bootstrap interval of the median."""
+    medians = sorted(statistics.median(rng.choices(values, k=len(values))) for _ in range(n_resamples))
+    return medians[int(0.025 * n_resamples)], medians[int(0.975 * n_resamples) - 1]
+
+
+def main():
+    if sys.argv[1] == "--work":
+        work(sys.argv[2])
+        return
+    before, after = Path(sys.argv[1]), Path(sys.argv[2])
+    rounds = int(sys.argv[3]) if len(sys.argv) > 3 else 15
+    rng, found = random.Random(1), []
+    for _ in range(rounds):
+        pair = {}
+        for checkout in rng.sample([before, after], 2):
+            pair[checkout] = timed(checkout)
+        found.append((pair[before], pair[after]))
+    print(f"{'n = ' + str(rounds):<26}{'before, ms':>12}{'after, ms':>12}{'after / before':>26}")
+    for name in found[0][0]:
+        old, new = ([one[side][name] for one in found] for side in (0, 1))
+        ratios = [b / a for a, b in zip(old, new, strict=True)]
+        low, high = interval(ratios, rng)
+        shown = f"{statistics.median(ratios):.2f} [{low:.2f}, {high:.2f}]"
+        print(f"{name:<26}{statistics.median(old) * 1e3:>12.3f}{statistics.median(new) * 1e3:>12.3f}{shown:>26}")
+
+
+if __name__ == "__main__":
+    main()
