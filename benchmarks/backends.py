@@ -98,7 +98,7 @@ async def measure(n_states: int, n_votes: int, seed: int, threads: int | None) -
             if name == "votes":
                 matched[number] = sum(reading.votes.counts.values())
             if name == "exact":
-                covered.append(reading.scores.covered)
+                covered.append(reading.scores.coverage)
         n = len(priors[name])
         costs[name] = {
             "n": n,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.actions import canonical_tool_call, parse_tool_call
-from seasoned.llms.wire.candidate_menu import in_one_line
+from seasoned.llms.wire.candidate_menu import menu_line
 
 VALUES = st.one_of(st.text(max_size=8), st.floats(allow_nan=False, allow_infinity=False), st.integers())
 
@@ -18,7 +18,7 @@ VALUES = st.one_of(st.text(max_size=8), st.floats(allow_nan=False, allow_infinit
 @given(st.dictionaries(st.text(min_size=1, max_size=6), VALUES, max_size=3), st.text(min_size=1).filter(str.strip))
 def test_what_is_shown_of_a_call_is_the_same_call(arguments, name):
     text = canonical_tool_call({"name": name, "arguments": arguments})
-    shown = in_one_line(text)
+    shown = menu_line(text)
     assert json.loads(shown) == json.loads(text)
     assert canonical_tool_call(shown) == text
     assert "\n" not in shown and shown == " ".join(shown.split())
@@ -27,11 +27,11 @@ def test_what_is_shown_of_a_call_is_the_same_call(arguments, name):
 def test_letters_are_shown_and_what_cannot_be_seen_is_not():
     said = 'É "\\u0041" \n  A\U00010400'
     call = canonical_tool_call({"name": "say", "arguments": {"text": said}})
-    shown = in_one_line(call)
+    shown = menu_line(call)
     assert all(seen in shown for seen in ("É", "\\\\u0041", "A\U00010400", " \\u0020"))
     assert parse_tool_call(shown).arguments["text"] == said
 
 
 @pytest.mark.parametrize("action", ['echo "\\u0041"', '{"name": "\\u0041"}', "{broken \\u0041", "go north"])
 def test_what_is_no_call_is_left_alone(action):
-    assert in_one_line(action) == action
+    assert menu_line(action) == action

@@ -125,8 +125,8 @@ def test_what_the_model_writes_follows_the_exact_reading():
     scorer = opened(threads=1)  # two wait for each other where other work takes the cores
     scores = asyncio.run(scorer.score(YES_OR_NO, CHOICES))
     exact = [math.exp(scores.logprobs[text]) for text in CHOICES]
-    prior = [p / scores.covered for p in exact]
-    assert scores.covered > 0.2
+    prior = [p / scores.coverage for p in exact]
+    assert scores.coverage > 0.2
     written = Counter()
     for seed in range(N_SAMPLES):
         request = CompletionRequest(YES_OR_NO, max_tokens=4, temperature=1.0, seed=seed)
@@ -137,14 +137,14 @@ def test_what_the_model_writes_follows_the_exact_reading():
     counts = [written[text] for text in CHOICES]
     matched = sum(counts)
     among = g_statistic(counts, prior)
-    share = g_statistic([matched, N_SAMPLES - matched], [scores.covered, 1 - scores.covered])
-    print(f"exact {exact}, covered {scores.covered}; counts {counts} of {N_SAMPLES}; G {among:.2f} and {share:.2f}")
+    share = g_statistic([matched, N_SAMPLES - matched], [scores.coverage, 1 - scores.coverage])
+    print(f"exact {exact}, covered {scores.coverage}; counts {counts} of {N_SAMPLES}; G {among:.2f} and {share:.2f}")
     assert among < chi_squared_limit(3)
     assert share < chi_squared_limit(1)
     # The draws are enough to tell: they refuse a uniform prior, and half of what they cover.
     assert g_statistic(counts, [1 / 4] * 4) > chi_squared_limit(3)
     assert g_statistic(
-        [matched, N_SAMPLES - matched], [scores.covered / 2, 1 - scores.covered / 2]
+        [matched, N_SAMPLES - matched], [scores.coverage / 2, 1 - scores.coverage / 2]
     ) > chi_squared_limit(1)
 
 
@@ -157,7 +157,7 @@ def test_the_reader_normalises(scorer):
     assert sum(map(math.exp, reading.prior.values())) == pytest.approx(1.0)
     raw = reading.scores.logprobs
     assert reading.prior["north"] - reading.prior["south"] == pytest.approx(raw["north"] - raw["south"])
-    assert 0.0 < reading.scores.covered < 1.0
+    assert 0.0 < reading.scores.coverage < 1.0
 
 
 @pytest.mark.parametrize(

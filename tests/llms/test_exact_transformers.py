@@ -157,7 +157,7 @@ def test_the_reader_normalises_the_raw_sums(llama):
     assert (reading.prior.method, reading.prior.model) == ("exact", llama.name)
     raw = np.array([reading.scores.logprobs[action] for action in ACTIONS])
     assert [reading.prior[action] for action in ACTIONS] == pytest.approx((raw - np.logaddexp.reduce(raw)).tolist())
-    assert reading.scores.covered == pytest.approx(np.exp(raw).sum())
+    assert reading.scores.coverage == pytest.approx(np.exp(raw).sum())
     assert (reading.usage.calls, reading.usage.cost_usd) == (1, 0.0)
 
 

@@ -141,8 +141,8 @@ def test_the_end_makes_beginnings_comparable():
     model = TableModel(3)
     texts = [t for n in range(1, 7) for t in itertools.product(range(TOKENS), repeat=n)]
     scores = model.scores(texts)
-    assert 0.0 < scores.covered <= 1.0
-    assert scores.covered == pytest.approx(sum(map(model.text_prob, texts)))
+    assert 0.0 < scores.coverage <= 1.0
+    assert scores.coverage == pytest.approx(sum(map(model.text_prob, texts)))
 
 
 def test_a_large_shift_stays_a_distribution():

@@ -18,6 +18,7 @@ from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli.format import run_display
 from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import InputError, ReadOnlyStoreError, counted, excerpt
+from seasoned.llms import LLM_SPECIFICATIONS
 from seasoned.memory import Memory
 from seasoned.memory.namespace import names_in_file
 from seasoned.policies import PRESETS, ShuffledReturns
@@ -38,7 +39,7 @@ CALIBRATE = True
 @click.command(epilog="Example: seasoned demo --placebo")
 @click.option("--placebo", is_flag=True, help="Shuffle the stored returns: the gain must vanish.")
 @click.option("--env", "spec", default=DEMO_ENV, help="The game.")
-@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf, openai:MODEL or uniform.")
+@click.option("--model", default="local", show_default=True, help=f"{', '.join(LLM_SPECIFICATIONS)} or uniform.")
 @click.option("--policy", default="default", show_default=True, type=click.Choice(sorted(PRESETS)), help="The method.")
 @click.option(
     "--seeds", default=MIN_SEEDS, show_default=True, type=click.IntRange(2), help="Independent learning runs."

@@ -17,7 +17,7 @@ from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reade
 from seasoned.cli.format import run_display
 from seasoned.envs.user_code import code_hashes
 from seasoned.errors import ConfigError, NotFoundError, counted
-from seasoned.llms import DEFAULT_VOTES, MENUS, Menu
+from seasoned.llms import DEFAULT_VOTES, LLM_SPECIFICATIONS, MENUS, Menu
 from seasoned.memory import Memory
 from seasoned.policies import PRESETS
 from seasoned.protocols import Chooser, Environment, PriorReader
@@ -54,12 +54,7 @@ def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
     epilog="Example: seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db"
 )
 @click.option("--env", "spec", required=True, help="textworld:..., grid:..., bandit:... or python:MODULE:CALLABLE.")
-@click.option(
-    "--model",
-    default="local",
-    show_default=True,
-    help="local, local:PATH.gguf, openai:MODEL, litellm:PROVIDER/MODEL or uniform.",
-)
+@click.option("--model", default="local", show_default=True, help=f"{', '.join(LLM_SPECIFICATIONS)} or uniform.")
 @click.option("--policy", default="default", show_default=True, type=click.Choice(_POLICIES), help="base: no memory.")
 @click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="How many in all.")
 @click.option("--memory", "path", type=click.Path(), help="Memory file.  [default: OUT/memory.db]")

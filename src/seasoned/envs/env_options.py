@@ -10,7 +10,7 @@ from seasoned.checks import suggest
 from seasoned.envs.episode_guard import check_whole
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["Option", "OptionValue", "parse_query", "read_given"]
+__all__ = ["Option", "OptionValue", "option_values", "parse_query"]
 
 OptionValue = int | bool | str | None
 
@@ -69,7 +69,7 @@ def parse_query(query: str) -> dict[str, str]:
     return given
 
 
-def read_given(
+def option_values(
     given: Mapping[str, str], known: Mapping[str, Option], texts: Sequence[str] = (), numbers: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Return the values of options, by their kind: `known` ones, plain texts, and plain numbers.
@@ -78,7 +78,7 @@ def read_given(
         InputError: an unknown option, or a value that is not allowed.
 
     Example:
-        >>> read_given({"seed": "3", "slip": "0.5"}, {"seed": Option(0)}, numbers=("slip",))
+        >>> option_values({"seed": "3", "slip": "0.5"}, {"seed": Option(0)}, numbers=("slip",))
         {'seed': 3, 'slip': 0.5}
     """
     values: dict[str, Any] = {}

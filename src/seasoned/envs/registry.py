@@ -11,7 +11,7 @@ from urllib.parse import unquote
 
 from seasoned.checks import suggest
 from seasoned.envs.bandit import ContextualBandit
-from seasoned.envs.env_options import Option, parse_query, read_given
+from seasoned.envs.env_options import Option, option_values, parse_query
 from seasoned.envs.grid import Grid
 from seasoned.envs.textworld import TextWorldEnv
 from seasoned.envs.textworld_games import CHALLENGES
@@ -68,7 +68,7 @@ def _open_textworld(target: str, given: dict[str, str], games_dir: str | Path | 
     if not target.endswith(".z8") and target not in CHALLENGES:
         raise InputError(f"challenge {excerpt(target)}", "no challenge has this name", suggest(target, CHALLENGES))
     known = {**CHALLENGES.get(target, {}), **_TEXTWORLD}
-    values = read_given(given, known, ("exclude",))
+    values = option_values(given, known, ("exclude",))
     if "exclude" in values:
         values["exclude"] = [word.strip() for word in values["exclude"].split(",") if word.strip()]
     return TextWorldEnv(target, games_dir=games_dir, **values)
@@ -77,7 +77,7 @@ def _open_textworld(target: str, given: dict[str, str], games_dir: str | Path | 
 def _open_grid(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
     known = {**_SEEDED, "max_steps": Option(100, low=1)}
     numbers = ("goal_reward", "trap_reward", "step_cost", "slip")
-    return Grid(target.split("/"), **read_given(given, known, numbers=numbers))
+    return Grid(target.split("/"), **option_values(given, known, numbers=numbers))
 
 
 def _open_bandit(target: str, given: dict[str, str], _: str | Path | None) -> Environment:
@@ -88,7 +88,7 @@ def _open_bandit(target: str, given: dict[str, str], _: str | Path | None) -> En
             f"bandit {excerpt(target)}", "a bandit's target is JSON", 'Write bandit:{"red":{"left":0.1,"right":0.9}}.'
         ) from None
     known = {**_SEEDED, "rounds": Option(1, low=1)}
-    return ContextualBandit(means, **read_given(given, known, ("noise",), ("sigma",)))
+    return ContextualBandit(means, **option_values(given, known, ("noise",), ("sigma",)))
 
 
 def _open_python(target: str, given: dict[str, str], _: str | Path | None) -> Environment:

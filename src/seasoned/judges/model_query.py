@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 from seasoned.checks import check_number
 from seasoned.errors import InputError, ModelAnswerError, excerpt
-from seasoned.protocols import LLM, Completion, CompletionRequest, Message, Usage
+from seasoned.protocols import LLM, Completion, CompletionRequest, Message, Usage, check_model
 
-__all__ = ["Asker", "Meter", "check_llm", "check_whole", "together"]
+__all__ = ["Asker", "Meter", "check_whole", "together"]
 
 Answer = TypeVar("Answer")
 
@@ -29,17 +29,6 @@ def check_whole(name: str, value: object, least: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise InputError(f"{name} = {excerpt(value)}", f"it is a whole number, at least {least}", f"Try {least + 1}.")
     return value
-
-
-def check_llm(llm: object) -> LLM:
-    """Return `llm` if it is a model.
-
-    Raises:
-        InputError: it is something else.
-    """
-    if not isinstance(llm, LLM):
-        raise InputError(f"llm = {excerpt(llm)}", "a judge asks a model", "Make one: seasoned.llms.open_llm('local').")
-    return llm
 
 
 @dataclass
@@ -85,7 +74,7 @@ class Asker:
     seed: int
 
     def __post_init__(self) -> None:
-        check_llm(self.llm)
+        check_model(self.llm)
         check_whole("retries", self.retries, 0)
         check_whole("seed", self.seed, 0)
         if self.temperature is not None and check_number("temperature", self.temperature) < 0:

@@ -1,6 +1,6 @@
-"""Language models behind one protocol, and their own policy over named candidates.
+"""Language models behind one protocol, and readers of a model's own policy over named candidates.
 
-Importing this loads neither the OpenAI client, LiteLLM nor llama.cpp; making a model does.
+Importing this package loads neither the OpenAI client, LiteLLM nor llama.cpp; opening a model does.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from seasoned.llms.providers.local_scorer import LocalScorer
 from seasoned.llms.providers.openai import OpenAILLM
 from seasoned.llms.providers.scripted import ScriptedLLM
 from seasoned.llms.providers.transformers import TransformersModel
-from seasoned.llms.registry import LLMS, SCORERS, open_llm, open_scorer
+from seasoned.llms.registry import LLM_SPECIFICATIONS, LLMS, SCORER_SPECIFICATIONS, SCORERS, open_llm, open_scorer
 from seasoned.llms.wire.action_parser import read_action
 from seasoned.llms.wire.candidate_menu import MENUS, Menu
 from seasoned.llms.wire.text_scores import TextScorer, TextScores
@@ -33,9 +33,11 @@ from seasoned.llms.wire.token_trie import TokenTrie
 __all__ = [
     "DEFAULT_VOTES",
     "LLMS",
+    "LLM_SPECIFICATIONS",
     "MENUS",
     "READING_METHODS",
     "SCORERS",
+    "SCORER_SPECIFICATIONS",
     "AutoReader",
     "BiasChooser",
     "CachedEmbedder",

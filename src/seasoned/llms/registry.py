@@ -1,9 +1,12 @@
-"""A specification to a model: `local`, `local:/path/model.gguf`, `openai:gpt-4o-mini`, `litellm:anthropic/...`."""
+"""The model providers, and the one place that opens a specification such as `local` or `openai:gpt-4o-mini`.
+
+To add a provider, add its class to `seasoned.llms.providers` and its name and specifications here.
+"""
 
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.checks import check_text
 from seasoned.errors import ConfigError, InputError, excerpt
@@ -12,69 +15,82 @@ from seasoned.llms.wire.text_scores import TextScorer
 from seasoned.protocols import LLM
 from seasoned.registry import Registry
 
-__all__ = ["LLMS", "SCORERS", "open_llm", "open_scorer"]
+__all__ = ["LLMS", "LLM_SPECIFICATIONS", "SCORERS", "SCORER_SPECIFICATIONS", "open_llm", "open_scorer"]
 
-LLMS = Registry(
-    "model kind",
-    {
-        "litellm": "seasoned.llms.providers.litellm:LiteLLM",
-        "local": "seasoned.llms.providers.local:LocalLLM",
-        "openai": "seasoned.llms.providers.openai:OpenAILLM",
-    },
-)
-"""Model kinds that a specification can name; each takes the text after the colon first."""
 
-SCORERS = Registry(
-    "kind of model that scores texts",
-    {
-        "local": "seasoned.llms.providers.local_scorer:LocalScorer",
-        "transformers": "seasoned.llms.providers.transformers:TransformersModel",
-    },
-)
-"""Model kinds that can be asked for the logprob of a whole text, named in the same way."""
+class _Provider(NamedTuple):
+    """The class behind a kind of model, and the forms of its specifications."""
+
+    path: str
+    forms: tuple[str, ...]
+
+
+_LLM_PROVIDERS = {
+    "local": _Provider("seasoned.llms.providers.local:LocalLLM", ("local", "local:PATH.gguf")),
+    "openai": _Provider("seasoned.llms.providers.openai:OpenAILLM", ("openai:MODEL",)),
+    "litellm": _Provider("seasoned.llms.providers.litellm:LiteLLM", ("litellm:PROVIDER/MODEL",)),
+}
+_SCORER_PROVIDERS = {
+    "local": _Provider("seasoned.llms.providers.local_scorer:LocalScorer", ("local", "local:PATH.gguf")),
+    "transformers": _Provider("seasoned.llms.providers.transformers:TransformersModel", ("transformers:MODEL",)),
+}
+
+LLMS = Registry("model kind", {kind: provider.path for kind, provider in _LLM_PROVIDERS.items()})
+"""The kinds of chat models; each class takes the text after the colon first."""
+
+LLM_SPECIFICATIONS = tuple(form for provider in _LLM_PROVIDERS.values() for form in provider.forms)
+"""The forms of a chat model's specification, for help texts."""
+
+SCORERS = Registry("kind of model that scores texts", {kind: each.path for kind, each in _SCORER_PROVIDERS.items()})
+"""The kinds of models that return the logprob of a whole text."""
+
+SCORER_SPECIFICATIONS = tuple(form for provider in _SCORER_PROVIDERS.values() for form in provider.forms)
+"""The forms of a text scorer's specification, for help texts."""
 
 
 def open_llm(spec: str, cache_path: str | os.PathLike[str] | None = None, **settings: Any) -> LLM:
-    """Return the model that `spec` names: a kind, then a colon and the model where the kind needs one.
+    """Return the model that `spec` names: a kind, then a colon and the model's name if the kind needs one.
 
-    Nothing heavy happens before the first call: the local model is not loaded, no connection is made.
+    The model is neither loaded nor connected to before its first call.
 
     Args:
-        spec: `local`, `local:PATH.gguf`, `openai:MODEL`, or `litellm:PROVIDER/MODEL`.
-        cache_path: keep answers in this file (see `CachedLLM`).
+        spec: one of `LLM_SPECIFICATIONS`, such as `local`, `openai:MODEL` or `litellm:PROVIDER/MODEL`.
+        cache_path: cache the completions in this file (see `CachedLLM`).
         settings: passed to the model's class.
 
     Raises:
-        UnknownNameError: no such kind.
+        UnknownNameError: no kind has this name.
         ConfigError: the kind needs a model's name.
-        InputError: a setting that the kind does not have.
-        SeasonedError: what the model's class raises.
+        InputError: the kind has no such setting.
+        SeasonedError: an error of the model's class.
     """
-    llm: LLM = _make(LLMS, spec, settings)
+    llm: LLM = _open(LLMS, spec, settings)
     return llm if cache_path is None else CachedLLM(llm, cache_path)
 
 
 def open_scorer(spec: str, **settings: Any) -> TextScorer:
-    """Return the model that `spec` names, for `ExactReader`: `local`, `local:PATH.gguf`, or `transformers:MODEL`.
+    """Return the text scorer that `spec` names, for `ExactReader`: one of `SCORER_SPECIFICATIONS`.
 
     Raises:
-        UnknownNameError: no such kind.
+        UnknownNameError: no kind has this name.
         ConfigError: the kind needs a model's name.
-        InputError: a setting that the kind does not have.
-        SeasonedError: what the model's class raises.
+        InputError: the kind has no such setting.
+        SeasonedError: an error of the model's class.
     """
-    scorer: TextScorer = _make(SCORERS, spec, settings)
+    scorer: TextScorer = _open(SCORERS, spec, settings)
     return scorer
 
 
-def _make(kinds: Registry, spec: str, settings: dict[str, Any]) -> Any:
+def _open(kinds: Registry, spec: str, settings: dict[str, Any]) -> Any:
     kind, _, model = check_text("model specification", spec).partition(":")
-    make = kinds.load(kind)
-    if not model and kind != "local":
+    constructor = kinds.load(kind)
+    if not model and kind not in (*LLM_SPECIFICATIONS, *SCORER_SPECIFICATIONS):
         raise ConfigError(f"model specification {spec!r}", f"{kind} needs a model's name", f"Write {kind}:MODEL.")
     try:
-        return make(*([model] if model else []), **settings)
+        return constructor(*([model] if model else []), **settings)
     except TypeError as error:
         raise InputError(
-            f"settings {excerpt(settings)} ({error})", f"they are settings of {kind}", f"See {make.__name__}."
+            f"settings {excerpt(settings)} ({error})",
+            f"settings must be arguments of {constructor.__name__}",
+            f"See {constructor.__name__}.",
         ) from error

@@ -5,12 +5,12 @@ from seasoned.protocols.environments import DelayedFeedback, Environment, Observ
 from seasoned.protocols.models import (
     LLM,
     Capabilities,
-    Choice,
     Chooser,
     Completion,
     CompletionRequest,
     Embedder,
     Message,
+    ModelChoice,
     PriorReader,
     PriorReading,
     Proposer,
@@ -19,13 +19,13 @@ from seasoned.protocols.models import (
     Tool,
     ToolCall,
     Usage,
+    check_model,
 )
 
 __all__ = [
     "LLM",
     "Admissible",
     "Capabilities",
-    "Choice",
     "Chooser",
     "Completion",
     "CompletionRequest",
@@ -36,6 +36,7 @@ __all__ = [
     "Judge",
     "Judgement",
     "Message",
+    "ModelChoice",
     "ModelJudge",
     "Observation",
     "Policy",
@@ -49,4 +50,5 @@ __all__ = [
     "ToolCall",
     "TrulyScored",
     "Usage",
+    "check_model",
 ]

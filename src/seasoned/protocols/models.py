@@ -9,17 +9,18 @@ from typing import Literal, Protocol, runtime_checkable
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_instance
 from seasoned.types import Prior
 
 __all__ = [
     "LLM",
     "Capabilities",
-    "Choice",
     "Chooser",
     "Completion",
     "CompletionRequest",
     "Embedder",
     "Message",
+    "ModelChoice",
     "PriorReader",
     "PriorReading",
     "Proposer",
@@ -28,6 +29,7 @@ __all__ = [
     "Tool",
     "ToolCall",
     "Usage",
+    "check_model",
 ]
 
 
@@ -211,7 +213,7 @@ class Proposer(Protocol):
 
 
 @dataclass(frozen=True)
-class Choice:
+class ModelChoice:
     """An action that was chosen inside the server.
 
     Args:
@@ -240,7 +242,7 @@ class Chooser(Protocol):
 
     async def choose(
         self, state: str, task: str, candidates: Sequence[str], shifts: Mapping[str, float], seed: int | None = None
-    ) -> Choice:
+    ) -> ModelChoice:
         """Return a candidate drawn from softmax(log prior + shifts), shifts in nats."""
         ...
 
@@ -265,6 +267,20 @@ class LLM(Protocol):
     async def aclose(self) -> None:
         """Release what it holds."""
         ...
+
+
+def check_model(llm: object) -> LLM:
+    """Return `llm` if it is a model.
+
+    Raises:
+        InputError: it is something else.
+
+    Example:
+        >>> from seasoned.llms import ScriptedLLM
+        >>> check_model(ScriptedLLM([])).name
+        'scripted'
+    """
+    return check_instance("llm", llm, LLM, "llm must be a model", "Open one: seasoned.llms.open_llm('local').")  # type: ignore[type-abstract]
 
 
 @runtime_checkable

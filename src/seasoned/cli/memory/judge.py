@@ -26,6 +26,7 @@ from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import ModelAnswerError, counted
 from seasoned.judges import Agreement, LLMJudge, add_judgement, agreement
 from seasoned.judges.episode_view import check_finished
+from seasoned.llms import LLM_SPECIFICATIONS, open_llm
 from seasoned.memory import Memory
 from seasoned.protocols import LLM, Judgement
 from seasoned.types import Episode
@@ -40,7 +41,7 @@ __all__ = ["judge"]
     )
 )
 @memory_argument
-@click.option("--model", default="local", show_default=True, help="local, local:PATH.gguf or openai:MODEL.")
+@click.option("--model", default="local", show_default=True, help=f"{', '.join(LLM_SPECIFICATIONS)}.")
 @click.option("--votes", default=1, show_default=True, metavar="N", help="For each step; an odd number.")
 @click.option("--source", default="judge", show_default=True, metavar="NAME", help="Recorded with every reward.")
 @click.option("--hide-outcome", is_flag=True, help="Do not tell the judge the score and the ending.")
@@ -82,8 +83,6 @@ def judge(
     then refused: that episode stays unjudged, the others go on, and the command ends with code 5. Aborted and
     quarantined episodes are not judged. Where the environment gave rewards, the scores are compared with them.
     """
-    from seasoned.llms import open_llm
-
     with writing(path, namespace) as memory:
         llm = open_llm(model, cache, **model_settings(about_model))
         asked = LLMJudge(

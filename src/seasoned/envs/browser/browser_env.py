@@ -13,7 +13,7 @@ from seasoned.envs.browser.action_space import Screen
 from seasoned.envs.browser.browser_process import BrowserProcess
 from seasoned.envs.browser.installation import check_chromium, find_miniwob, find_task
 from seasoned.envs.browser.page import Item
-from seasoned.envs.env_options import Option, read_given
+from seasoned.envs.env_options import Option, option_values
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Environment, Observation
@@ -226,7 +226,7 @@ def open_browser(target: str, given: dict[str, str], _: str | Path | None = None
         "max_actions": Option(40, low=8, high=_MAX_ACTIONS),
         "max_chars": Option(2000, low=100),
     }
-    values = read_given(given, known, ("start_url", "goal"), ("wait_s", "timeout_s"))
+    values = option_values(given, known, ("start_url", "goal"), ("wait_s", "timeout_s"))
     for name in ("start_url", "goal"):
         if name in values:
             values[name] = unquote(values[name])

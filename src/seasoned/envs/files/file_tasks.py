@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from seasoned.checks import suggest
-from seasoned.envs.env_options import Option, read_given
+from seasoned.envs.env_options import Option, option_values
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.files.file_goals import FILE_GOALS, draw_goal
 from seasoned.envs.files.file_tree import FileTree, read_tree, write_tree
@@ -209,7 +209,7 @@ def open_files(target: str, given: dict[str, str], _: str | Path | None = None) 
         "free_text": Option(False),
         "history": Option(0, high=10),
     }
-    return FileTasks(target, **read_given(given, known, numbers=("timeout_s",)))
+    return FileTasks(target, **option_values(given, known, numbers=("timeout_s",)))
 
 
 def _state(tree: FileTree, last: str, done: Sequence[str] = ()) -> str:

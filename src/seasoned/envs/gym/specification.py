@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.checks import suggest
-from seasoned.envs.env_options import Option, read_given
+from seasoned.envs.env_options import Option, option_values
 from seasoned.envs.gym.gymnasium_env import GymnasiumEnv
 from seasoned.envs.gym.toy_text import toy_of
 from seasoned.errors import EnvError, InputError, excerpt
@@ -47,7 +47,7 @@ def open_gymnasium(target: str, given: Mapping[str, str], _: str | Path | None =
         )
     toy = toy_of(target)
     options = toy.options if toy else {"max_steps": Option(None, low=1)}
-    values = read_given(given, {"seed": _SEED, **options})
+    values = option_values(given, {"seed": _SEED, **options})
     query = "&".join(f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in values.items())
     name = f"gymnasium:{target}" + (f"?{query}" if query else "")
     defaults: dict[str, Any] = {key: option.default for key, option in options.items() if key not in _ONLY_IF_GIVEN}

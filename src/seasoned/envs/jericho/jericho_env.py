@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from seasoned.checks import suggest
-from seasoned.envs.env_options import Option, read_given
+from seasoned.envs.env_options import Option, option_values
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.jericho.action_cache import ActionCache, default_cache_file
 from seasoned.envs.jericho.story import Story, check_story, find_language
@@ -190,7 +190,7 @@ def open_jericho(target: str, given: Mapping[str, str], _: str | Path | None = N
         "cache": Option("world", choices=get_args(CacheKey)),
         "show_feedback": Option(False),
     }
-    values: dict[str, Any] = read_given(given, known)
+    values: dict[str, Any] = option_values(given, known)
     return JerichoEnv(target, **values)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from seasoned.checks import check_number, suggest
-from seasoned.envs.env_options import Option, read_given
+from seasoned.envs.env_options import Option, option_values
 from seasoned.envs.episode_guard import Turns, check_whole
 from seasoned.envs.support.routing_rules import TEAMS, RoutingRules, draw_rules
 from seasoned.envs.support.tickets import Ticket, draw_ticket
@@ -261,7 +261,7 @@ def open_support(target: str, given: dict[str, str], _: str | Path | None = None
         )
     seeds = {name: Option(0, high=2**31 - 1) for name in ("seed", "rules_seed", "tickets_seed")}
     known = {**seeds, "tickets": Option(20, low=1), "delay": Option(3), "ask": Option(False), "body": Option(True)}
-    values = read_given(given, known, ("split",), ("noise", "ask_cost"))
+    values = option_values(given, known, ("split",), ("noise", "ask_cost"))
     if (seed := values.pop("seed", None)) is not None:
         values = {"rules_seed": seed, "tickets_seed": seed, **values}
     return SupportTriage(**values)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.chat_completions import check_request, request_digest
-from seasoned.llms.wire.token_ids import no_token_ids
+from seasoned.llms.wire.token_ids import missing_token_ids
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, TokenIds, TokenLogprob, ToolCall, Usage
 from seasoned.sqlite_cache import CacheFile, CacheFormat, Codec, SqliteCache, SqlValue
 
@@ -124,7 +124,7 @@ class CachedLLM:
         """
         model = self._model()
         if not isinstance(model, TokenIds):
-            raise no_token_ids(self._name)
+            raise missing_token_ids(self._name)
         return await model.token_ids(text)
 
     async def aclose(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from seasoned.canonical_json import canonical_json
 from seasoned.llms.cache.completion_cache import ANSWER_COLUMNS, ANSWER_FORMAT, AnswerKey, CachedLLM
-from seasoned.llms.wire.text_scores import TextScorer, TextScores, check_question
+from seasoned.llms.wire.text_scores import TextScorer, TextScores, check_scoring_request
 from seasoned.protocols import LLM, Message, Usage
 from seasoned.sqlite_cache import CacheFile, Codec, SqliteCache, SqlValue
 
@@ -60,7 +60,7 @@ class CachedScorer:
             ModelError: the model had to be called, and failed.
             StoreError: the file failed.
         """
-        check_question(messages, texts)
+        check_scoring_request(messages, texts)
         request = canonical_json(["scores", self.name, [asdict(message) for message in messages], list(texts)])
         key = AnswerKey(hashlib.sha256(request.encode()).hexdigest(), self.name)
         return await self._scores.get_or_compute(key, lambda: self._scorer.score(messages, texts))

@@ -12,7 +12,7 @@ from seasoned.checks import check_text
 from seasoned.errors import ModelAnswerError, ModelTimeoutError, ModelUnavailableError, RateLimitError, excerpt
 from seasoned.llms.embeddings.batched_embedder import BatchedEmbedder
 from seasoned.llms.providers.openai import OpenAILLM
-from seasoned.llms.wire.backoff import wait_s
+from seasoned.llms.wire.backoff import backoff_s
 from seasoned.protocols import Usage
 
 __all__ = ["EndpointEmbedder"]
@@ -96,7 +96,7 @@ class EndpointEmbedder(BatchedEmbedder):
                     raise
                 if attempt == self._max_retries or not isinstance(translated, _PASSING):
                     raise translated from error
-                time.sleep(wait_s(attempt, self._endpoint._retry_after(error), self._retry_ceiling_s))
+                time.sleep(backoff_s(attempt, self._endpoint._retry_after(error), self._retry_ceiling_s))
         rows, tokens = self._read(raw, len(texts))
         usage = Usage(calls=1, prompt_tokens=tokens, cost_usd=self._endpoint._cost_usd(tokens, 0))
         return rows, replace(usage, latency_s=time.perf_counter() - begin_s)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError, ModelAnswerError, ModelError, ModelUnavailableError, excerpt
 from seasoned.llms.embeddings.batched_embedder import BatchedEmbedder
-from seasoned.llms.providers.local import _gguf_digest, default_model_path
+from seasoned.llms.providers.local import default_model_path, gguf_digest
 from seasoned.protocols import Usage
 from seasoned.registry import load_extra
 
@@ -55,7 +55,7 @@ class LocalEmbedder(BatchedEmbedder):
                 f"context_tokens = {context_tokens}", f"it is at least {_LEAST_CONTEXT_TOKENS}", "Raise it."
             )
         self._path = default_model_path() if model_path is None else Path(model_path)
-        self._digest = _gguf_digest(self._path)
+        self._digest = gguf_digest(self._path)
         self._xllamacpp = load_extra("xllamacpp", "local")
         self._context_tokens = context_tokens
         self._threads = threads or os.cpu_count() or 1

@@ -14,7 +14,7 @@ from seasoned.checks import check_text
 from seasoned.core import log_softmax
 from seasoned.errors import ConfigError, excerpt
 from seasoned.llms.priors.votes import votes_prompt
-from seasoned.llms.wire.candidate_menu import Menu, check_candidates, check_menu
+from seasoned.llms.wire.candidate_menu import Menu, check_distinct_candidates, check_menu
 from seasoned.llms.wire.text_scores import TextScorer, TextScores
 from seasoned.protocols import LLM, Message, PriorReading
 from seasoned.types import Prior
@@ -24,7 +24,7 @@ __all__ = ["ExactReader", "ExactReading"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactReading(PriorReading):
-    """A prior read exactly, with what it was normalised from: raw sums (`scores.logprobs`), their mass (`.covered`).
+    """A prior read exactly, with what it was normalised from: raw sums (`scores.logprobs`), their mass (`.coverage`).
 
     Args:
         scores: the tokens and logprobs of each candidate; what `ModulatedLogits` needs.
@@ -85,10 +85,10 @@ class ExactReader:
             ModelError: the model failed.
         """
         check_text("state", state)
-        names = check_candidates(candidates)
+        names = check_distinct_candidates(candidates)
         question = Message("user", votes_prompt(state, task, names, readable=False, menu=self.menu))
         scores = await self.model.score((question,), names)
         normalized = log_softmax([scores.logprobs[name] for name in names]).tolist()
         logprobs = {name: min(0.0, value) for name, value in zip(names, normalized, strict=True)}
-        detail = f"whole texts, which hold {100 * scores.covered:.3g} % of its answers"
+        detail = f"whole texts, which hold {100 * scores.coverage:.3g} % of its answers"
         return ExactReading(Prior(logprobs, "exact", scores.model, (), detail), scores.usage, scores=scores)

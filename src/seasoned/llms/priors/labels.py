@@ -33,12 +33,12 @@ from dataclasses import dataclass
 
 from seasoned.checks import check_text
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
-from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
-from seasoned.llms.wire.capability_probe import found_out
-from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage
+from seasoned.llms.wire.candidate_menu import check_distinct_candidates, menu_line, with_task
+from seasoned.llms.wire.capability_probe import probed_capabilities
+from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, TokenLogprob, Usage, check_model
 from seasoned.types import Prior
 
-__all__ = ["LabelReader", "check_llm", "label_prior", "label_prompt", "logprobs_over_labels"]
+__all__ = ["LabelReader", "label_prior", "label_prompt", "logprobs_over_labels"]
 
 _LETTERS = string.ascii_uppercase
 _ABOVE_ZERO = 1e-3
@@ -54,22 +54,6 @@ class _Reading:
     logprobs: Mapping[str, float]
     bounded: frozenset[str]
     usage: Usage
-
-
-def check_llm(llm: object) -> LLM:
-    """Return `llm` if it is a model that can be asked.
-
-    Raises:
-        InputError: it is something else.
-
-    Example:
-        >>> from seasoned.llms import ScriptedLLM
-        >>> check_llm(ScriptedLLM([])).name
-        'scripted'
-    """
-    if not isinstance(llm, LLM):
-        raise InputError(f"llm = {excerpt(llm)}", "a model is an LLM", "Open one with open_llm(...).")
-    return llm
 
 
 def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
@@ -124,14 +108,14 @@ async def label_prior(
         >>> {action: round(logprob, 3) for action, logprob in reading.prior.items()}
         {'go north': -0.313, 'open fridge': -1.313}
     """
-    check_llm(llm)
+    check_model(llm)
     messages = _messages(prompt, task)
-    names = check_candidates(candidates)
+    names = check_distinct_candidates(candidates)
     if isinstance(debias, bool) or not isinstance(debias, int) or debias < 1:
         raise InputError(f"debias = {excerpt(debias)}", "it is a number of rotations, at least 1", "Use 1 to ask once.")
     if len(names) == 1:
         return PriorReading(Prior({names[0]: 0.0}, "label", llm.name), Usage())
-    capabilities, probed = await found_out(llm)
+    capabilities, probed = await probed_capabilities(llm)
     if not capabilities.logprobs:
         raise ModelError(
             f"{llm.name}: {capabilities}",
@@ -284,7 +268,7 @@ def _log_sum_exp(values: Sequence[float]) -> float:
 
 
 def _menu(candidates: Sequence[str]) -> str:
-    lines = [f"{letter}) {in_one_line(name)}" for letter, name in zip(_LETTERS, candidates, strict=False)]
+    lines = [f"{letter}) {menu_line(name)}" for letter, name in zip(_LETTERS, candidates, strict=False)]
     return "\n".join(["", "Which action is best?", *lines, "Answer with one letter."])
 
 

@@ -22,11 +22,11 @@ from dataclasses import dataclass, field
 from seasoned.checks import check_number, check_text
 from seasoned.core import kl_bound
 from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelError, excerpt
-from seasoned.llms.priors.labels import check_llm, label_prompt, logprobs_over_labels
-from seasoned.llms.wire.candidate_menu import check_candidates
-from seasoned.llms.wire.capability_probe import found_out
-from seasoned.llms.wire.token_ids import no_token_ids
-from seasoned.protocols import LLM, Choice, CompletionRequest, Message, TokenIds, TokenLogprob, Usage
+from seasoned.llms.priors.labels import label_prompt, logprobs_over_labels
+from seasoned.llms.wire.candidate_menu import check_distinct_candidates
+from seasoned.llms.wire.capability_probe import probed_capabilities
+from seasoned.llms.wire.token_ids import missing_token_ids
+from seasoned.protocols import LLM, CompletionRequest, Message, ModelChoice, TokenIds, TokenLogprob, Usage, check_model
 from seasoned.types import Prior
 
 __all__ = ["BiasChooser"]
@@ -48,7 +48,7 @@ class BiasChooser:
         llm: the model.
         limit_nats: the endpoint takes biases in [-limit_nats, limit_nats]; OpenAI's documented range is 100.
         max_kl_nats: a cap on the KL of a choice from the model's own policy, whatever that is: shifts further apart
-            than sqrt(8 max_kl_nats) are shrunk to that (`seasoned.core.kl_bound`); `Choice.shifts` are the shrunk ones.
+            than sqrt(8 max_kl_nats) are shrunk to that (`seasoned.core.kl_bound`); `ModelChoice.shifts` holds these.
             None sets none. It needs no logprobs, and so spends less than it may where the model is sure.
 
     Raises:
@@ -61,7 +61,7 @@ class BiasChooser:
     _ids: dict[str, tuple[int, ...]] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_llm(self.llm)
+        check_model(self.llm)
         if check_number("limit_nats", self.limit_nats) < _LEAST_MARGIN_NATS:
             raise InputError(
                 f"limit_nats = {self.limit_nats}",
@@ -78,7 +78,7 @@ class BiasChooser:
 
     async def choose(
         self, state: str, task: str, candidates: Sequence[str], shifts: Mapping[str, float], seed: int | None = None
-    ) -> Choice:
+    ) -> ModelChoice:
         """Return a candidate drawn from softmax(log prior + shifts). One candidate costs no call.
 
         Args:
@@ -97,12 +97,12 @@ class BiasChooser:
             ModelError: the endpoint does not take `logit_bias`, or failed.
         """
         check_text("state", state)
-        names = check_candidates(candidates)
+        names = check_distinct_candidates(candidates)
         applied = self._within_cap(names, shifts)
         biases = self._biases(applied)
         if len(names) == 1:
-            return Choice(names[0], Usage(), applied, Prior({names[0]: 0.0}, "bias", self.name), {names[0]: 1.0})
-        can, probed = await found_out(self.llm)
+            return ModelChoice(names[0], Usage(), applied, Prior({names[0]: 0.0}, "bias", self.name), {names[0]: 1.0})
+        can, probed = await probed_capabilities(self.llm)
         if can.logit_bias is False:
             raise ModelError(f"{self.name}: {can}", "a choice is shifted by logit_bias", "Read it by label or votes.")
         by_token: dict[int, float] = {}
@@ -124,13 +124,13 @@ class BiasChooser:
             )
         usage = probed + answer.usage
         if not answer.top_logprobs:
-            return Choice(drawn, usage, applied)
+            return ModelChoice(drawn, usage, applied)
         after = biases if can.biased_logprobs else None
         prior = self._prior(answer.top_logprobs[0], names, after, str(can))
         if prior is None:
-            return Choice(drawn, usage, applied)
+            return ModelChoice(drawn, usage, applied)
         probs = _softmax({name: prior[name] + applied[name] for name in names})
-        return Choice(drawn, usage, applied, prior, probs)
+        return ModelChoice(drawn, usage, applied, prior, probs)
 
     def _within_cap(self, names: Sequence[str], shifts: Mapping[str, float]) -> dict[str, float]:
         """The candidates' shifts, shrunk alike as far as the cap asks."""
@@ -165,7 +165,7 @@ class BiasChooser:
         """The single tokens that spell a letter, with and without a leading blank; asked once."""
         if letter not in self._ids:
             if not isinstance(self.llm, TokenIds):
-                raise no_token_ids(self.name)
+                raise missing_token_ids(self.name)
             spelt = [await self.llm.token_ids(blank + letter) for blank in _SPELLINGS]
             single = dict.fromkeys(ids[0] for ids in spelt if len(ids) == 1)
             if not single:

@@ -9,12 +9,12 @@ from typing import cast
 from seasoned.checks import suggest
 from seasoned.errors import UnknownNameError, excerpt
 from seasoned.llms.priors.exact import ExactReader
-from seasoned.llms.priors.labels import LabelReader, check_llm
+from seasoned.llms.priors.labels import LabelReader
 from seasoned.llms.priors.verbalized import VerbalizedReader
 from seasoned.llms.priors.votes import DEFAULT_VOTES, VotesReader
-from seasoned.llms.wire.capability_probe import found_out
+from seasoned.llms.wire.capability_probe import probed_capabilities
 from seasoned.llms.wire.text_scores import TextScorer
-from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading, Usage
+from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading, Usage, check_model
 
 __all__ = ["READING_METHODS", "AutoReader", "choose_reader", "reader_for"]
 
@@ -68,14 +68,14 @@ class AutoReader:
         """The model's name."""
         return self.llm.name
 
-    async def chosen(self) -> PriorReader:
+    async def selected(self) -> PriorReader:
         """Return the reader that the endpoint allows; probed once.
 
         Raises:
             ModelError: the endpoint could not be asked.
         """
         if not self._chosen:
-            can, spent = await found_out(self.llm)
+            can, spent = await probed_capabilities(self.llm)
             reader = reader_for(self.llm, _best(can), calibrate=self.calibrate, n_votes=self.n_votes)
             if self._chosen:  # another reading began at the same time and probed too
                 self._chosen[0].owed += spent
@@ -85,7 +85,7 @@ class AutoReader:
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
         """Return the model's policy over `candidates`; raises what the chosen reader raises."""
-        reader = await self.chosen()
+        reader = await self.selected()
         reading = await reader.read(state, task, candidates)
         chosen = self._chosen[0]
         owed, chosen.owed = chosen.owed, Usage()
@@ -109,7 +109,7 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
     """
     if method == "exact":
         return ExactReader(cast(TextScorer, llm))  # which refuses any other model
-    check_llm(llm)
+    check_model(llm)
     if method == "auto":
         return AutoReader(llm, calibrate, n_votes)
     if method == "label":
@@ -135,7 +135,7 @@ async def choose_reader(llm: LLM, *, calibrate: bool = False, n_votes: int = DEF
         >>> type(asyncio.run(choose_reader(ScriptedLLM([], max_top_logprobs=0)))).__name__
         'VotesReader'
     """
-    return await AutoReader(llm, calibrate, n_votes).chosen()
+    return await AutoReader(llm, calibrate, n_votes).selected()
 
 
 def _best(can: Capabilities) -> str:

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.action_parser import json_objects
-from seasoned.llms.wire.candidate_menu import check_candidates, in_one_line, with_task
+from seasoned.llms.wire.candidate_menu import check_distinct_candidates, menu_line, with_task
 from seasoned.protocols import LLM, CompletionRequest, Message, PriorReading, Usage
 from seasoned.types import Prior, normalize_action
 
@@ -46,7 +46,7 @@ def verbalized_prompt(state: str, task: str | None, candidates: Sequence[str]) -
         Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:
         {"1": 0, "2": 0}
     """
-    lines = [f"{number}. {in_one_line(name)}" for number, name in enumerate(candidates, 1)]
+    lines = [f"{number}. {menu_line(name)}" for number, name in enumerate(candidates, 1)]
     form = json.dumps({str(number): 0 for number in range(1, len(candidates) + 1)})
     ask = "Answer with one JSON object and nothing else: for each number, a confidence from 0 to 100. Its form:"
     return "\n".join(
@@ -153,7 +153,7 @@ class VerbalizedReader:
             ModelError: the endpoint failed.
         """
         check_text("state", state)
-        names = check_candidates(candidates)
+        names = check_distinct_candidates(candidates)
         if len(names) == 1:
             return PriorReading(Prior({names[0]: 0.0}, "verbalized", self.name), Usage())
         question = verbalized_prompt(state, task, names)

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
 from seasoned.llms.wire.action_parser import read_action, spellings
-from seasoned.llms.wire.candidate_menu import Menu, check_candidates, in_one_line, with_task
+from seasoned.llms.wire.candidate_menu import Menu, check_distinct_candidates, menu_line, with_task
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, PriorReading, Tool, Usage
 from seasoned.types import Prior, normalize_action
 
@@ -60,7 +60,7 @@ def votes_prompt(
         Which action is best: go north, open fridge?
         Answer with one action, on one line, and nothing else.
     """
-    shown = [in_one_line(name) if readable else " ".join(name.split()) for name in candidates]
+    shown = [menu_line(name) if readable else " ".join(name.split()) for name in candidates]
     question, ending = "Which action is best", "Answer with one action, on one line, and nothing else."
     if not shown or menu == "none":
         asked = [f"{question}?", "Call one tool." if tools else ending]
@@ -179,12 +179,12 @@ class VotesReader:
             ModelError: the endpoint failed.
         """
         check_text("state", state)
-        names = check_candidates(candidates)
+        names = check_distinct_candidates(candidates)
         keys = {self._key(name): name for name in names}
         if len(keys) < len(names):
             raise InputError(f"candidates {excerpt(names)}", "they are different actions", "Pass each action once.")
         # What a model was shown, it may repeat. Without `canonical`, calls that differ in case alone stay unmatched.
-        shown = {name: self._key(line) for name in names if (line := in_one_line(name)) != " ".join(name.split())}
+        shown = {name: self._key(line) for name in names if (line := menu_line(name)) != " ".join(name.split())}
         once = Counter(shown.values())
         keys = {key: name for name, key in shown.items() if once[key] == 1} | keys
         if len(names) == 1:

@@ -18,7 +18,7 @@ from seasoned.errors import (
     RateLimitError,
     excerpt,
 )
-from seasoned.llms.wire.backoff import wait_s
+from seasoned.llms.wire.backoff import backoff_s
 from seasoned.llms.wire.capability_probe import probe
 from seasoned.llms.wire.chat_completions import check_request
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
@@ -120,6 +120,6 @@ class Endpoint(abc.ABC):
                 passes = isinstance(translated, ModelUnavailableError | ModelTimeoutError | RateLimitError)
                 if attempt == self._max_retries or not passes:
                     raise translated from error
-                await asyncio.sleep(wait_s(attempt, self._retry_after(error), self._retry_ceiling_s))
+                await asyncio.sleep(backoff_s(attempt, self._retry_after(error), self._retry_ceiling_s))
         answer = self._read(raw, request)
         return replace(answer, usage=replace(answer.usage, latency_s=time.perf_counter() - begin_s))

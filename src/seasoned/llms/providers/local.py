@@ -100,7 +100,7 @@ class LocalLLM:
                 f"context_tokens = {context_tokens}", f"it is at least {_LEAST_CONTEXT_TOKENS}", "Raise it."
             )
         self._path = default_model_path() if model_path is None else Path(model_path)
-        self._digest = _gguf_digest(self._path)
+        self._digest = gguf_digest(self._path)
         self._xllamacpp = load_extra("xllamacpp", "local")
         self._context_tokens = context_tokens
         self._threads = threads or os.cpu_count() or 1
@@ -216,7 +216,7 @@ class LocalLLM:
         )
 
 
-def _gguf_digest(path: Path) -> str:
+def gguf_digest(path: Path) -> str:
     """Digest of a file's size, its first and its last mebibyte: cheap, and exact enough to tell two models apart."""
     try:
         with path.open("rb") as file:

@@ -27,7 +27,7 @@ from typing import Any
 
 from seasoned.errors import InputError, ModelAnswerError, ModelError, ModelUnavailableError, excerpt
 from seasoned.llms.providers.local import LocalLLM
-from seasoned.llms.wire.text_scores import TextScores, check_continuation, check_question
+from seasoned.llms.wire.text_scores import TextScores, check_continuation, check_scoring_request
 from seasoned.llms.wire.token_trie import TokenTrie
 from seasoned.protocols import Message, Usage
 
@@ -79,7 +79,7 @@ class LocalScorer(LocalLLM):
         return await asyncio.to_thread(self._score, messages, texts)
 
     def _score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
-        check_question(messages, texts)
+        check_scoring_request(messages, texts)
         said = [{"role": message.role, "content": message.content} for message in messages]
         prompt = self._ask("/apply-template", {"messages": said})["prompt"]
         end = self._end()

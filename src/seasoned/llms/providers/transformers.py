@@ -11,7 +11,7 @@ from typing import Any
 
 from seasoned.errors import InputError, ModelUnavailableError, excerpt
 from seasoned.llms.providers.tree_attention import Layout, score_branches, usable_layout
-from seasoned.llms.wire.text_scores import TextScores, check_continuation, check_question
+from seasoned.llms.wire.text_scores import TextScores, check_continuation, check_scoring_request
 from seasoned.llms.wire.token_trie import TokenTrie
 from seasoned.protocols import Message, Usage
 from seasoned.registry import load_extra
@@ -141,7 +141,7 @@ class TransformersModel:
         return await asyncio.to_thread(self._score, messages, texts)
 
     def _score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
-        check_question(messages, texts)
+        check_scoring_request(messages, texts)
         with self._lock:
             model, ends = self.model, self.end_token_ids
             prompt = self._prompt(messages)

@@ -7,19 +7,19 @@ import math
 import random
 import time
 
-__all__ = ["wait_s"]
+__all__ = ["backoff_s"]
 
 _FIRST_WAIT_S = 0.5
 
 
-def wait_s(attempt: int, retry_after: str | None, ceiling_s: float) -> float:
+def backoff_s(attempt: int, retry_after: str | None, ceiling_s: float) -> float:
     """Return the wait before retry `attempt` (from 0), in seconds.
 
     Drawn uniformly from [w/2, w], w = min(ceiling_s, 0.5 * 2^attempt); the server's `Retry-After` replaces it, under
     the same ceiling.
 
     Example:
-        >>> wait_s(0, "2", 20.0), wait_s(0, "3600", 20.0)
+        >>> backoff_s(0, "2", 20.0), backoff_s(0, "3600", 20.0)
         (2.0, 20.0)
     """
     asked_s = _retry_after_s(retry_after)

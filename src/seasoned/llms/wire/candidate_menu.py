@@ -11,7 +11,7 @@ from seasoned.checks import check_text, suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.types import normalize_action
 
-__all__ = ["MENUS", "Menu", "check_candidates", "check_menu", "in_one_line", "with_task"]
+__all__ = ["MENUS", "Menu", "check_distinct_candidates", "check_menu", "menu_line", "with_task"]
 
 Menu = Literal["list", "line", "none"]
 """How a question shows the candidates: one a line, all in one line, or not at all. See `ExactReader`."""
@@ -47,16 +47,16 @@ def check_menu(menu: object) -> Menu:
     return menu
 
 
-def in_one_line(action: str) -> str:
+def menu_line(action: str) -> str:
     r"""Return an action as a menu shows it: blanks collapsed, and a canonical tool call without its escapes.
 
     The canonical text of a tool call escapes what a memory's key would fold (`seasoned.actions.ToolAction`); a model is
     shown what it would write itself. Any JSON parser reads both as the same call.
 
     Example:
-        >>> print(in_one_line(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
+        >>> print(menu_line(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
         {"arguments":{"city":"Paris"},"name":"weather"}
-        >>> in_one_line("go  north")
+        >>> menu_line("go  north")
         'go north'
     """
     collapsed = " ".join(action.split())
@@ -77,14 +77,14 @@ def _readable(escape: str) -> str:
     return text if text.isprintable() and not text.isspace() and text not in '"\\' else escape
 
 
-def check_candidates(candidates: Sequence[str]) -> list[str]:
+def check_distinct_candidates(candidates: Sequence[str]) -> list[str]:
     """Return the candidates, if there is one at least and no two are the same action.
 
     Raises:
         InputError: they break a rule.
 
     Example:
-        >>> check_candidates(("go north", "wait"))
+        >>> check_distinct_candidates(("go north", "wait"))
         ['go north', 'wait']
     """
     if isinstance(candidates, str | bytes) or not isinstance(candidates, Collection) or not candidates:

@@ -9,7 +9,7 @@ from seasoned.errors import ModelAnswerError, ModelError, RateLimitError
 from seasoned.llms.wire.chat_completions import NoLogprobsError
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, Message, Usage
 
-__all__ = ["found_out", "probe"]
+__all__ = ["probe", "probed_capabilities"]
 
 _PROBED_TOP_LOGPROBS = (20, 5, 1)
 _QUESTION = (Message("user", "Answer with one letter: A or B?"),)
@@ -51,7 +51,7 @@ async def probe(complete: _Complete) -> Capabilities:
     return replace(found, samples=False)
 
 
-async def found_out(llm: LLM) -> tuple[Capabilities, Usage]:
+async def probed_capabilities(llm: LLM) -> tuple[Capabilities, Usage]:
     """Return what a model can do, and what finding out has cost just now: nothing where it was known.
 
     A model that had to be asked says what that cost in `probe_usage` (see `seasoned.llms.providers.endpoint.Endpoint`).
@@ -59,7 +59,7 @@ async def found_out(llm: LLM) -> tuple[Capabilities, Usage]:
     Example:
         >>> import asyncio
         >>> from seasoned.llms import ScriptedLLM
-        >>> asyncio.run(found_out(ScriptedLLM([])))[1].calls
+        >>> asyncio.run(probed_capabilities(ScriptedLLM([])))[1].calls
         0
     """
     known: Usage | None = getattr(llm, "probe_usage", None)

@@ -11,7 +11,7 @@ from seasoned.checks import check_text
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Message, Usage
 
-__all__ = ["TextScorer", "TextScores", "check_continuation", "check_question"]
+__all__ = ["TextScorer", "TextScores", "check_continuation", "check_scoring_request"]
 
 _ABOVE_ZERO = 1e-3
 
@@ -84,7 +84,7 @@ class TextScores:
         return {text: min(0.0, math.fsum(values)) for text, values in zip(self.texts, self.token_logprobs, strict=True)}
 
     @property
-    def covered(self) -> float:
+    def coverage(self) -> float:
         """The probability that the model writes one of the texts: `sum_c p(c)`, in [0, 1]."""
         return min(1.0, math.fsum(math.exp(value) for value in self.logprobs.values()))
 
@@ -103,14 +103,14 @@ class TextScorer(Protocol):
         ...
 
 
-def check_question(messages: Sequence[Message], texts: Sequence[str]) -> None:
+def check_scoring_request(messages: Sequence[Message], texts: Sequence[str]) -> None:
     """Refuse a question that nothing could answer.
 
     Raises:
         InputError: no messages or texts, or one that is blank or not a text.
 
     Example:
-        >>> check_question([Message("user", "What now?")], ["go"])
+        >>> check_scoring_request([Message("user", "What now?")], ["go"])
     """
     if not messages or not texts or isinstance(texts, str):
         raise InputError(

@@ -11,16 +11,16 @@ from typing import Any
 from seasoned.errors import ConfigError, ModelAnswerError, ModelUnavailableError, excerpt
 from seasoned.registry import load_extra
 
-__all__ = ["no_token_ids", "server_token_ids", "tiktoken_ids"]
+__all__ = ["missing_token_ids", "server_token_ids", "tiktoken_ids"]
 
 _TIKTOKEN_INSTALL = "pip install tiktoken"
 
 
-def no_token_ids(name: str) -> ConfigError:
+def missing_token_ids(name: str) -> ConfigError:
     """Return the error of a model whose tokens cannot be looked up.
 
     Example:
-        >>> print(no_token_ids("m"))
+        >>> print(missing_token_ids("m"))
         m: logit_bias names tokens by id, and this model cannot tell its tokens' ids. Read it by label or votes.
     """
     return ConfigError(
