@@ -1,4 +1,4 @@
-"""Each complaint of the method's users, made in a memory: the doctor finds that one, and nothing in a healthy one."""
+"""The diagnosis of memories with one fault each: the doctor finds that fault, and none in a healthy memory."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ import pytest
 
 from seasoned import Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import InputError, NotFoundError, SeasonedError, UnknownNameError
-from seasoned.lab.diagnosis.check import finding_if, not_checked
+from seasoned.lab.diagnosis.check_result import finding_if, not_checked
 from seasoned.lab.diagnosis.doctor import diagnose
-from seasoned.lab.diagnosis.state_checks import speed
+from seasoned.lab.diagnosis.state_checks import query_speed
 from seasoned.states import NUMBERS, TokenEncoder
 
 ACTIONS = ("pay", "back", "wait")
@@ -20,7 +20,7 @@ PAGES = ["cart with three items", "payment form for cards", "list of old orders"
 
 
 def steps(rng, *, state=lambda page, number: page, reward=None, action=None, propensity=1 / 3, prior=EVEN, n=4):
-    """One episode over the pages: paying is right on the first two of them."""
+    """Return the steps of one episode over the pages; `pay` is right on the first two of them."""
     made = []
     for at in range(n):
         page = PAGES[at % len(PAGES)]
@@ -39,13 +39,13 @@ def found_by(memory, **options):
     return {check.name: check for check in diagnose(memory, **options).findings}
 
 
-def test_a_healthy_memory_is_said_to_be_healthy_with_the_numbers():
+def test_healthy_memory_has_no_findings():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory)
-        found = diagnose(memory)
-    assert found.healthy
-    assert found.n_episodes == 40
-    fine = {check.name: check for check in found.checks if check.verdict == "fine"}
+        diagnosis = diagnose(memory)
+    assert diagnosis.healthy
+    assert diagnosis.n_episodes == 40
+    fine = {check.name: check for check in diagnosis.checks if check.verdict == "fine"}
     assert {
         "priors and propensities",
         "rewards",
@@ -65,15 +65,15 @@ def test_a_healthy_memory_is_said_to_be_healthy_with_the_numbers():
         ("size of states", "of 160 steps"),
     ):
         assert n in fine[name].seen
-    for check in found.checks:
+    for check in diagnosis.checks:
         assert check.seen and check.rule
         assert (check.next_step is None) == (check.verdict != "finding")
-    assert [check.verdict for check in found.checks] == sorted(
-        (check.verdict for check in found.checks), key=["finding", "fine", "not checked"].index
+    assert [check.verdict for check in diagnosis.checks] == sorted(
+        (check.verdict for check in diagnosis.checks), key=["finding", "fine", "not checked"].index
     )
 
 
-def test_steps_without_priors_or_propensities():
+def test_missing_priors_or_propensities_are_a_finding():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, propensity=None)
         assert set(found_by(memory)) == {"priors and propensities"}
@@ -84,7 +84,7 @@ def test_steps_without_priors_or_propensities():
     assert {"advantages", "neighbours"} <= {check.name for check in found.checks if check.verdict == "not checked"}
 
 
-def test_nothing_to_learn():
+def test_equal_rewards_are_a_finding():
     with Memory.open(":memory:") as memory:
         fill(memory, reward=0.0)
         found = found_by(memory)
@@ -95,7 +95,7 @@ def test_nothing_to_learn():
         assert "earns the same" in found_by(memory)["rewards"].next_step
 
 
-def test_advantages_are_zero_because_one_action_was_taken():
+def test_zero_advantages_with_a_single_action_are_a_finding():
     with Memory.open(":memory:", gamma=0.0) as memory:
         fill(memory, action="pay")
         fill(memory, 2, seed=1, action="pay", reward=-3.0)
@@ -105,7 +105,7 @@ def test_advantages_are_zero_because_one_action_was_taken():
     assert check.numbers["all_zero"] > 0.9 * check.numbers["decisions"]
 
 
-def test_advantages_are_zero_because_gamma_does_not_reach_back():
+def test_zero_advantages_with_a_low_discount_are_a_finding():
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.0) as memory:
         for _ in range(30):
@@ -118,7 +118,7 @@ def test_advantages_are_zero_because_gamma_does_not_reach_back():
     assert "raise it to 1 - 1/steps" in found["advantages"].next_step
 
 
-def test_advantages_are_zero_because_no_candidate_was_ever_taken():
+def test_zero_advantages_with_untaken_candidates_are_a_finding():
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.3) as memory:
         for _ in range(30):
@@ -130,7 +130,7 @@ def test_advantages_are_zero_because_no_candidate_was_ever_taken():
     assert "name actions alike" in found["advantages"].next_step
 
 
-def test_volatile_states_and_the_mask_that_mends_them():
+def test_mask_for_volatile_states_is_advised_and_makes_the_memory_healthy():
     def volatile(page, number):
         return f"{page} order {number} of {number + 1} total {number % 977} at {number % 1009} ref {number % 1013}"
 
@@ -141,14 +141,13 @@ def test_volatile_states_and_the_mask_that_mends_them():
     check = found["states that come back"]
     assert "masks=[NUMBERS]" in check.next_step
     assert check.numbers["distinct_with_masks"] == 4
-    assert "States do not come back" in found["neighbours"].next_step
-    # The advice is right: with the mask, the same episodes make a healthy memory.
+    assert "States do not recur" in found["neighbours"].next_step
     with Memory.open(":memory:", gamma=0.3, encoder=TokenEncoder(masks=[NUMBERS])) as memory:
         fill(memory, state=volatile)
         assert diagnose(memory).healthy
 
 
-def test_volatile_words_that_no_mask_knows_are_named():
+def test_volatile_words_without_a_mask_are_listed():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(
             memory,
@@ -159,7 +158,7 @@ def test_volatile_words_that_no_mask_knows_are_named():
     assert check.numbers["volatile"]
 
 
-def test_everything_is_similar_to_everything():
+def test_similar_states_are_a_finding():
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.0) as memory:
         frame = " ".join(f"menu{i}" for i in range(100))
@@ -171,7 +170,7 @@ def test_everything_is_similar_to_everything():
     assert "Raise the threshold" in check.next_step
 
 
-def test_a_loop_on_one_action():
+def test_repeated_action_is_a_finding():
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 20)
@@ -184,8 +183,8 @@ def test_a_loop_on_one_action():
     assert found["loops"].numbers["looped_episodes"] == 5
 
 
-def test_following_memory_turns_out_worse():
-    """Paying was right for a while, and then never again; memory goes on preferring it."""
+def test_harmful_flips_are_a_finding():
+    """`pay` is right in the first 40 episodes only; memory still prefers it afterwards."""
     prior = {"back": -0.6, "pay": -0.9, "wait": -3.0}
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.0) as memory:
@@ -199,7 +198,7 @@ def test_following_memory_turns_out_worse():
     assert found["flipped decisions"].numbers["high"] < 0.0
 
 
-def test_returns_that_fell_and_actions_that_lead_elsewhere():
+def test_fallen_returns_and_changed_transitions_are_findings():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 40)
         rng = np.random.default_rng(1)
@@ -212,7 +211,7 @@ def test_returns_that_fell_and_actions_that_lead_elsewhere():
     assert found["actions that lead where they led"].numbers["elsewhere"] >= 10
 
 
-def test_much_that_is_aborted_or_set_aside():
+def test_many_aborted_or_quarantined_episodes_are_a_finding():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 30)
         rng = np.random.default_rng(5)
@@ -228,25 +227,25 @@ def test_much_that_is_aborted_or_set_aside():
 
 
 @pytest.mark.parametrize(
-    ("says", "name"),
+    ("rewards", "name"),
     [
         ({"judge": lambda true: -true or 0.5}, "'judge' against the environment"),
         ({"ada": lambda true: 1.0, "bob": lambda true: -1.0}, "feedback on one step"),
         ({"votes": lambda true: true}, None),
     ],
 )
-def test_feedback_that_contradicts(says, name):
+def test_contradictory_feedback_is_a_finding(rewards, name):
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 30)
         for episode in memory.episodes():
-            for source, reward in says.items():
+            for source, reward in rewards.items():
                 for at, step in enumerate(episode.steps):
                     memory.feedback(episode.id, reward(2 * step.reward - 1), at, source)
         found = found_by(memory)
     assert name in found if name else not found
 
 
-def test_votes_that_hardly_count():
+def test_low_weight_of_a_source_is_a_finding():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 10)
         for episode in memory.episodes():
@@ -254,7 +253,7 @@ def test_votes_that_hardly_count():
         assert "weight of 'judge'" in found_by(memory)
 
 
-def test_feedback_that_was_revoked_says_nothing():
+def test_revoked_feedback_is_not_checked():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 30)
         for episode in memory.episodes():
@@ -262,33 +261,33 @@ def test_feedback_that_was_revoked_says_nothing():
         assert diagnose(memory).healthy
 
 
-def test_huge_states():
+def test_large_states_are_a_finding():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 8, state=lambda page, _: page + " " + " ".join(f"w{i}" for i in range(3000)))
         assert "size of states" in found_by(memory)
 
 
 def test_slow_queries_are_a_finding():
-    assert speed([0.001] * 9 + [3.0], 10).verdict == "fine"
-    slow = speed([0.05] * 10, 123)
+    assert query_speed([0.001] * 9 + [3.0], 10).verdict == "fine"
+    slow = query_speed([0.05] * 10, 123)
     assert slow.verdict == "finding"
     assert slow.numbers["p50_s"] == 0.05
     assert "123 distinct states" in slow.next_step
 
 
-def test_the_policy_can_be_chosen_and_the_replay_limited():
+def test_policy_and_number_of_replayed_episodes_can_be_chosen():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory)
-        found = diagnose(memory, policy="seed", last=10)
-        assert found.policy == "seed"
-        [check] = (check for check in found.checks if check.name == "neighbours")
+        diagnosis = diagnose(memory, policy="seed", last=10)
+        assert diagnosis.policy == "seed"
+        [check] = (check for check in diagnosis.checks if check.name == "neighbours")
         assert check.numbers["decisions"] == 20  # the later half of 10 episodes of 4 steps
         before = memory.verify().hash
         diagnose(memory)
         assert memory.verify().hash == before
 
 
-def test_bad_input_is_refused():
+def test_unknown_preset_and_bad_number_are_refused():
     with Memory.open(":memory:") as memory:
         with pytest.raises(NotFoundError):
             diagnose(memory)
@@ -299,14 +298,14 @@ def test_bad_input_is_refused():
             assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
-def test_a_check_that_is_fine_has_nothing_to_do():
+def test_fine_check_has_no_next_step():
     fine = finding_if(False, "a", "1 of 2", rule="r", next_step="do it", numbers={"n": 1})
     assert (fine.verdict, fine.next_step) == ("fine", None)
     assert not_checked("a", "too few", "r", n=1).numbers == {"n": 1}
 
 
-def test_a_played_memory_has_no_false_findings():
-    """Two hundred decisions of the default policy, sampled, on a task with one good action per page."""
+def test_sampled_episodes_of_the_default_policy_are_healthy():
+    """The task has one good action per page; 200 decisions are sampled."""
     with Memory.open(":memory:", gamma=0.3) as memory:
         policy = JitRL(memory)
         for number in range(50):
@@ -318,8 +317,8 @@ def test_a_played_memory_has_no_false_findings():
 
 
 @pytest.mark.parametrize("wrong", [None, "agent.db"])
-def test_what_is_no_memory_is_refused(wrong):
-    with pytest.raises(InputError, match="what is looked at is a memory"):
+def test_other_object_than_a_memory_is_refused(wrong):
+    with pytest.raises(InputError, match="memory must be a Memory"):
         diagnose(wrong)
 
 
@@ -333,7 +332,7 @@ def test_options_of_a_wrong_type_are_refused(options):
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3, 1.0])
-def test_without_any_reward_no_discount_helps(gamma):
+def test_no_discount_is_advised_without_rewards(gamma):
     with Memory.open(":memory:", gamma=gamma) as memory:
         fill(memory, reward=0.0)
         found = found_by(memory)
@@ -343,11 +342,11 @@ def test_without_any_reward_no_discount_helps(gamma):
 
 
 def numbered(page, number):
-    """Only numbers say which page it is, and which order."""
+    """Return a text in which only numbers identify the page and the order."""
     return f"screen {PAGES.index(page)} of order {number}"
 
 
-def test_masks_that_would_merge_every_state_are_not_advised():
+def test_masks_that_merge_all_states_are_not_advised():
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 30, state=numbered)
         check = found_by(memory)["states that come back"]
@@ -359,8 +358,8 @@ def test_masks_that_would_merge_every_state_are_not_advised():
         assert way_out in check.next_step
 
 
-def test_masks_that_leave_one_state_for_most_steps_are_not_advised():
-    """An order's page after a page of its own: with the mask, three steps of four are at one state."""
+def test_masks_that_leave_one_dominant_state_are_not_advised():
+    """With the mask, three of four steps of each episode are at one state."""
 
     def mostly(page, number):
         return f"start {number}" if page == PAGES[0] else numbered(page, number)
@@ -381,7 +380,7 @@ def test_masks_that_leave_few_states_are_advised_with_a_warning():
     assert "That is few" in check.next_step
 
 
-def test_a_memory_whose_pages_all_merge_is_not_healthy():
+def test_dominant_state_is_a_finding():
     with Memory.open(":memory:", gamma=0.3, encoder=TokenEncoder(masks=[NUMBERS])) as memory:
         fill(memory, 30, state=numbered)
         check = found_by(memory)["states that are told apart"]
@@ -392,7 +391,7 @@ def test_a_memory_whose_pages_all_merge_is_not_healthy():
 
 
 @pytest.mark.parametrize(("merged", "found"), [(10, False), (25, True)])
-def test_one_state_that_carries_the_steps_of_few_episodes_is_fine(merged, found):
+def test_dominant_state_of_few_episodes_is_fine(merged, found):
     rng = np.random.default_rng(0)
     with Memory.open(":memory:", gamma=0.3) as memory:
         fill(memory, 40 - merged)

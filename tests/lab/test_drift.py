@@ -1,4 +1,4 @@
-"""Recent against older returns: few false alarms, real shifts found, too little refused."""
+"""The drift test: few false alarms, real changes detected, small groups refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from seasoned.lab.diagnosis.drift import drift, task_drifts
 
 
 def episodes(task, totals):
-    """Each total in two parts: an episode's return is the sum of its rewards."""
+    """Add one episode per total, as two rewards that sum to it."""
     return [Episode(task, [Step("a", "go", t / 2), Step("b", "go", t / 2)]) for t in totals]
 
 
-def test_false_alarms_are_rare_over_all_tasks_together():
+def test_family_wise_error_is_bounded():
     rng = np.random.default_rng(0)
     alarms = 0
     for run in range(40):
@@ -24,7 +24,7 @@ def test_false_alarms_are_rare_over_all_tasks_together():
     assert alarms <= 6  # 2 expected at 5 %; more than 6 once in 200 times
 
 
-def test_a_fall_is_found_in_the_task_where_it_is():
+def test_fall_is_detected_in_its_task_only():
     rng = np.random.default_rng(1)
     found = 0
     for run in range(20):
@@ -36,7 +36,7 @@ def test_a_fall_is_found_in_the_task_where_it_is():
     assert found >= 18
 
 
-def test_the_numbers_are_those_of_the_two_groups():
+def test_means_and_counts_are_those_of_the_two_groups():
     [one] = task_drifts(episodes("t", [1.0] * 20 + [3.0, 5.0] * 5))
     assert (one.n_older, one.n_recent, one.older.mean, one.recent.mean) == (20, 10, 1.0, 4.0)
     assert (one.difference.mean, one.verdict) == (3.0, "rose")
@@ -52,7 +52,7 @@ def test_p_values_are_adjusted_for_the_number_of_tasks():
     assert first.adjusted == pytest.approx(2 * first.p_value)
 
 
-def test_a_task_with_too_few_is_not_guessed():
+def test_task_with_too_few_episodes_is_not_tested():
     found = task_drifts(episodes("few", [0.0] * 20 + [9.0] * 9) + episodes("enough", [0.0, 1.0] * 20))
     assert [(one.task, one.p_value is None, one.verdict) for one in found] == [
         ("enough", False, "no change found"),
@@ -61,7 +61,7 @@ def test_a_task_with_too_few_is_not_guessed():
     assert found[1].older is found[1].recent is found[1].difference is None
 
 
-def test_only_what_counts_counts():
+def test_aborted_and_quarantined_episodes_are_ignored():
     with Memory.open(":memory:") as memory:
         for number in range(40):
             memory.add(Episode("t", [Step("a", "go", 1.0)], id=f"e{number}"))
@@ -84,8 +84,8 @@ def test_bad_input_and_too_few_episodes_are_refused(options):
 
 
 @pytest.mark.parametrize("wrong", [None, "agent.db"])
-def test_what_is_no_memory_is_refused(wrong):
-    with pytest.raises(InputError, match="what is looked at is a memory"):
+def test_other_object_than_a_memory_is_refused(wrong):
+    with pytest.raises(InputError, match="memory must be a Memory"):
         drift(wrong)
 
 

@@ -1,4 +1,4 @@
-"""Flips, whose action was taken, and the returns that followed."""
+"""The flip audit: flipped decisions, executed actions, and the returns after them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def one(action, reward, prior=PRIOR, state="page:cart"):
 
 
 def taught(memory):
-    """Paying earns 1, going back nothing: from then on memory prefers what the model does not."""
+    """Add steps in which `pay` earns 1 and `back` 0, so that memory prefers `pay` against the model."""
     for action, reward in [("pay", 1.0), ("pay", 1.0), ("back", 0.0), ("back", 0.0)]:
         memory.add(one(action, reward))
 
 
-def test_a_flip_is_listed_with_what_was_taken_and_what_followed():
+def test_flip_has_the_executed_action_and_the_return():
     with Memory.open(":memory:", gamma=0.5) as memory:
         taught(memory)
         memory.add(
@@ -47,7 +47,7 @@ def test_a_flip_is_listed_with_what_was_taken_and_what_followed():
     assert found.total.flips == len(found.flips)
 
 
-def test_groups_are_by_neighbours_and_add_up():
+def test_groups_by_neighbours_sum_to_the_total():
     rng = np.random.default_rng(0)
     with Memory.open(":memory:") as memory:
         taught(memory)
@@ -70,7 +70,7 @@ def test_groups_are_by_neighbours_and_add_up():
     assert found.total.difference.low > 0.5  # paying earns 1 more
 
 
-def test_an_episode_counts_once_however_long_it_is():
+def test_episode_counts_once_whatever_its_length():
     with Memory.open(":memory:", gamma=0.0) as memory:
         taught(memory)
         memory.add(Episode("checkout", [Step("page:cart", "pay", 1.0, PRIOR)] * 9))
@@ -79,7 +79,7 @@ def test_an_episode_counts_once_however_long_it_is():
     assert (after.n_steps, after.n_episodes, after.mean) == (10, 2, 3.0)
 
 
-def test_no_mean_without_n():
+def test_mean_of_no_flips_is_none():
     with Memory.open(":memory:") as memory:
         taught(memory)
         memory.add(one("pay", 1.0))
@@ -88,7 +88,7 @@ def test_no_mean_without_n():
     assert (total.after_base.n_steps, total.after_base.mean, total.difference) == (0, None, None)
 
 
-def test_breaking_a_tie_is_no_flip():
+def test_tie_is_not_a_flip():
     even = {"back": -0.7, "pay": -0.7}
     with Memory.open(":memory:") as memory:
         taught(memory)
@@ -97,7 +97,7 @@ def test_breaking_a_tie_is_no_flip():
     assert (found.flips, found.ties) == ((), 1)
 
 
-def test_a_policy_without_memory_flips_nothing_and_undecided_steps_are_counted():
+def test_policy_without_memory_has_no_flips_and_undecided_steps_are_counted():
     with Memory.open(":memory:") as memory:
         taught(memory)
         memory.add(one("pay", 1.0, prior=None))
@@ -107,7 +107,7 @@ def test_a_policy_without_memory_flips_nothing_and_undecided_steps_are_counted()
     assert (found.policy, found.n_decisions, found.total.decisions) == ("base", 4, 4)
 
 
-def test_where_nothing_can_be_decided_it_is_refused():
+def test_memory_without_priors_is_refused():
     with Memory.open(":memory:") as memory:
         memory.add_many([one("pay", 1.0, prior=None)] * 3)
         with pytest.raises(InputError) as caught:
@@ -118,7 +118,7 @@ def test_where_nothing_can_be_decided_it_is_refused():
 
 
 @pytest.mark.parametrize("policy", [None, 5, lambda known: 5, lambda known: None])
-def test_what_makes_no_policy_is_refused(policy):
+def test_function_that_makes_no_policy_is_refused(policy):
     with Memory.open(":memory:") as memory:
         taught(memory)
         with pytest.raises(InputError, match="policy") as caught:
@@ -127,6 +127,6 @@ def test_what_makes_no_policy_is_refused(policy):
 
 
 @pytest.mark.parametrize("memory", [None, "agent.db"])
-def test_what_is_no_memory_is_refused(memory):
-    with pytest.raises(InputError, match="what is looked at is a memory"):
+def test_other_object_than_a_memory_is_refused(memory):
+    with pytest.raises(InputError, match="memory must be a Memory"):
         audit(memory, JitRL)

@@ -1,4 +1,4 @@
-"""Whether a log holds what a policy would do: means that are 1 under full support, and refusals where they are not."""
+"""The overlap test: mean ratios are 1 with full support, and a log without it is refused."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from seasoned.core import Interval
 from seasoned.core.off_policy import sequence_value
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
-from seasoned.lab.diagnosis.overlap import check_support, mean_ratio, mean_weight, untaken_share, widened
+from seasoned.lab.diagnosis.overlap import check_support, mean_ratio, mean_weight, untaken_share, widen_interval
 
 
 def log(seed, *, behavior, target, n=60, steps=2):
-    """Ratios of two actions, the first of which was played with probability `behavior`."""
+    """Return ratios of two actions; the log played the first with probability `behavior`."""
     first = np.random.default_rng(seed).random((n, steps)) < behavior
     return np.where(first, target / behavior, (1 - target) / (1 - behavior)).tolist()
 
@@ -28,7 +28,7 @@ def refused(ratios, **options):
     return False
 
 
-def test_the_mean_ratio_is_that_of_all_steps_and_its_interval_that_of_episodes():
+def test_mean_ratio_is_over_steps_and_its_interval_over_episodes():
     ratios = [[0.5, 2.0, 1.5], [1.0], [0.25, 0.75], [3.0]]
     found = mean_ratio(ratios)
     assert found.mean == pytest.approx(np.mean([ratio for one in ratios for ratio in one]))
@@ -37,24 +37,24 @@ def test_the_mean_ratio_is_that_of_all_steps_and_its_interval_that_of_episodes()
     assert (found.high - found.mean, found.mean - found.low) == pytest.approx((half, half))
 
 
-def test_steps_of_one_episode_are_no_independent_runs():
-    """Ten steps that all say the same are worth one."""
+def test_repeated_steps_of_an_episode_do_not_narrow_the_interval():
+    """Ten equal steps of an episode give the interval of one."""
     once, often = ([[ratio] * steps for ratio in (0.5, 1.5, 0.5, 1.5)] for steps in (1, 10))
     a, b = mean_ratio(once), mean_ratio(often)
     assert (a.low, a.high) == pytest.approx((b.low, b.high))
 
 
-def test_the_mean_weight_is_that_of_the_products():
+def test_mean_weight_is_the_mean_of_products():
     ratios = [[0.5, 2.0, 1.5], [1.0], [0.25, 0.75]]
     assert mean_weight(ratios).mean == pytest.approx(np.mean([math.prod(one) for one in ratios]))
 
 
-def test_a_log_with_full_support_is_seldom_refused():
+def test_log_with_full_support_is_seldom_refused():
     assert sum(refused(log(seed, behavior=0.5, target=0.65)) for seed in range(200)) <= 4
 
 
 @pytest.mark.parametrize("whole_episodes", [True, False])
-def test_a_log_that_lacks_an_action_is_refused_with_the_numbers_the_rule_and_what_to_do(whole_episodes):
+def test_log_without_an_action_is_refused_with_seen_rule_and_next_step(whole_episodes):
     lacking = log(0, behavior=1 - 1e-9, target=0.4)
     with pytest.raises(InputError) as caught:
         check_support(lacking, whole_episodes=whole_episodes)
@@ -65,20 +65,20 @@ def test_a_log_that_lacks_an_action_is_refused_with_the_numbers_the_rule_and_wha
     assert "nearer" in caught.value.next_step
 
 
-def test_a_little_that_is_lacking_for_certain_is_refused_too():
+def test_small_but_certain_lack_of_support_is_refused():
     assert refused([[0.9]] * 30)
     assert not refused([[0.96]] * 30)
     assert refused([[1.1]] * 30)
 
 
-def test_what_every_step_lacks_a_little_of_whole_episodes_lack_much_of():
+def test_lack_of_support_multiplies_over_the_steps_of_episodes():
     ratios = [[0.97] * 20] * 30
     assert not refused(ratios, whole_episodes=False)
     with pytest.raises(InputError, match=r"whole episodes of 0\.544"):
         check_support(ratios, whole_episodes=True)
 
 
-def test_products_that_overflow_are_refused():
+def test_overflowing_products_are_refused():
     assert refused([[1.04] * 40_000] * 4 + [[1.0] * 40_000] * 4)
 
 
@@ -86,8 +86,8 @@ def test_products_that_overflow_are_refused():
     ("n", "steps", "behavior", "target"),
     [(60, 1, 0.97, 0.8), (60, 2, 0.95, 0.6), (60, 2, 0.5, 0.65), (200, 8, 0.97, 0.8), (200, 8, 0.5, 0.6)],
 )
-def test_intervals_that_are_not_refused_hold_the_truth(n, steps, behavior, target):
-    """Each step earns 1 with the first action, so that the truth is `steps * target`."""
+def test_accepted_intervals_cover_the_true_value(n, steps, behavior, target):
+    """Each step earns 1 with the first action, so the true value is `steps * target`."""
     printed = covered = 0
     for seed in range(80):
         ratios = log(seed, behavior=behavior, target=target, n=n, steps=steps)
@@ -103,8 +103,8 @@ def test_intervals_that_are_not_refused_hold_the_truth(n, steps, behavior, targe
     assert covered >= 0.9 * printed
 
 
-def test_the_share_of_episodes_that_leave_the_log_is_counted_once_each():
-    """A policy that sings with 0.1 at each of three steps, played by one that never does, and else alike."""
+def test_untaken_share_of_episodes_counts_each_episode_once():
+    """The new policy takes an action that the log lacks with 0.1 at each of three steps; else both are equal."""
     n_sing = 1 - 0.9**3
     assert untaken_share([[0.9] * 3] * 5, [[0.1] * 3] * 5, whole_episodes=True) == pytest.approx(n_sing)
     assert untaken_share([[0.9] * 3] * 5, [[0.1] * 3] * 5, whole_episodes=False) == pytest.approx(0.1)
@@ -112,9 +112,9 @@ def test_the_share_of_episodes_that_leave_the_log_is_counted_once_each():
     assert untaken_share([[9.0, 9.0]], [[0.5, 0.5]], whole_episodes=True) == 1.0
 
 
-def test_an_interval_is_widened_to_what_the_share_may_be_and_never_narrowed():
+def test_widened_interval_contains_the_original():
     found = Interval(0.5, 0.4, 0.6, 30, 0.95, "bootstrap")
-    assert widened(found, 0.0, -9.0, 9.0) == found
-    wide = widened(found, 0.1, 0.0, 2.0)
+    assert widen_interval(found, 0.0, -9.0, 9.0) == found
+    wide = widen_interval(found, 0.1, 0.0, 2.0)
     assert (wide.mean, wide.low, wide.high) == (0.5, pytest.approx(0.36), pytest.approx(0.74))
-    assert widened(found, 0.1, 0.45, 0.5) == found
+    assert widen_interval(found, 0.1, 0.45, 0.5) == found

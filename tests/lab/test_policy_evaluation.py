@@ -1,4 +1,4 @@
-"""Off-policy estimates of settings: known values on the bandit and the grid, identities, refusals."""
+"""Off-policy evaluation: known values on the bandit and the grid, identities, refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seasoned.sync import Sync
 
 
 class Fixed:
-    """A policy that is a table, by state; it learns nothing."""
+    """A fixed policy: a table of probabilities by state."""
 
     name = "fixed"
 
@@ -31,7 +31,7 @@ class Fixed:
 
 
 def record(memory, environment, policy, episodes, seed=0):
-    """Play with a uniform prior, and store what a recorder stores."""
+    """Play with a uniform prior, and store the steps as a recorder does."""
     with Sync(environment) as env:
         seen = env.reset(seed=seed)
         for number in range(episodes):
@@ -51,7 +51,7 @@ TARGET = {"red": {"left": 0.3, "right": 0.7}, "blue": {"left": 0.7, "right": 0.3
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_on_the_bandit_the_true_value_is_covered(seed):
+def test_interval_covers_the_true_value_on_the_bandit(seed):
     truth = 2 * np.mean([sum(TARGET[c][a] * MEANS[c][a] for a in MEANS[c]) for c in MEANS])
     with Memory.open(":memory:") as memory:
         record(memory, ContextualBandit(MEANS, noise="bernoulli", rounds=2), ModelAlone(), 150, seed)
@@ -63,7 +63,7 @@ def test_on_the_bandit_the_true_value_is_covered(seed):
     assert found.mean_ratio == pytest.approx(1.0, abs=0.1)
 
 
-def test_on_the_grid_the_true_value_is_covered():
+def test_interval_covers_the_true_value_on_the_grid():
     grid = Grid(["S.G"], step_cost=0.1, max_steps=200)
     target = {state: dict.fromkeys(open_, 1 / len(open_)) for state, open_ in grid.states().items()}
     [middle] = [state for state, open_ in grid.states().items() if len(open_) == 2]
@@ -78,7 +78,7 @@ def test_on_the_grid_the_true_value_is_covered():
 
 
 @pytest.mark.parametrize("estimator", ["sequence", "one-step"])
-def test_the_policy_that_played_is_worth_what_it_earned(estimator):
+def test_value_of_the_behavior_policy_is_its_mean_return(estimator):
     with Memory.open(":memory:") as memory:
         record(memory, ContextualBandit(MEANS, rounds=3), JitRL(memory), 30)
         found = evaluate(memory, JitRL, estimator=estimator)
@@ -94,7 +94,7 @@ def test_the_policy_that_played_is_worth_what_it_earned(estimator):
     assert found.estimate.difference.high == pytest.approx(0.0, abs=1e-9)
 
 
-def test_a_policy_far_from_the_one_that_played_is_refused():
+def test_policy_far_from_the_behavior_policy_is_refused():
     far = {context: {"left": 0.999, "right": 0.001} for context in MEANS}
     with Memory.open(":memory:") as memory:
         record(memory, ContextualBandit(MEANS, rounds=6), ModelAlone(), 40)
@@ -111,7 +111,7 @@ PAYING = {"back": math.log(0.6), "pay": math.log(0.4)}
 
 
 def learned(memory, seed):
-    """Sixty episodes of a policy that learns to pay, against the model; it then hardly does anything else."""
+    """Record sixty episodes of a policy that learns to pay against the model, and then hardly takes another action."""
     policy = JitRL(memory)
     for number in range(60):
         with memory.episode(task="checkout") as episode:
@@ -121,7 +121,7 @@ def learned(memory, seed):
 
 
 def sure(memory, seed):
-    """The same, by a policy that pays 99 times in 100."""
+    """Record sixty episodes of a policy that pays with probability 0.99."""
     pages = {page: {"pay": 1.0, "back": 0.0} for page in ("cart", "form")}
     policy = Fixed({page: {"pay": 0.99, "back": 0.01} for page in pages})
     record(memory, ContextualBandit(pages, rounds=2), policy, 60, seed)
@@ -132,10 +132,8 @@ def sure(memory, seed):
     ("play", "target", "truth"),
     [(learned, ModelAlone(), 0.8), (sure, Fixed({page: {"pay": 0.5, "back": 0.5} for page in ("cart", "form")}), 1.0)],
 )
-def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_holds(
-    play, target, truth, estimator, share
-):
-    """The target pays with 0.4 (0.5) at each of two steps, whatever the log did instead."""
+def test_log_without_support_is_refused_or_its_interval_covers_the_value(play, target, truth, estimator, share):
+    """The target pays with 0.4 (0.5) at each of two steps; the log takes other actions."""
     wrong = []
     for seed in range(share(12)):
         with Memory.open(":memory:", gamma=0.5) as memory:
@@ -153,8 +151,8 @@ def test_a_log_that_lacks_what_the_policy_would_do_is_refused_or_the_interval_ho
 
 
 @pytest.mark.parametrize("estimator", ["sequence", "one-step"])
-def test_what_no_step_ever_took_widens_the_interval_by_what_it_may_be_worth(estimator):
-    """The new policy sings with 0.03, which nobody did: too little for the mean ratio, and worth 0 for all we know."""
+def test_untaken_actions_widen_the_interval(estimator):
+    """The new policy takes an action that the log lacks with 0.03: too little for the mean ratio to detect."""
     prior = dict.fromkeys(("pay", "back", "sing"), math.log(1 / 3))
     target = {"page": {"pay": 0.95, "back": 0.02, "sing": 0.03}}
     played = [("pay", 1.0, 0.98)] * 196 + [("back", 0.0, 0.02)] * 4
@@ -171,8 +169,8 @@ def test_what_no_step_ever_took_widens_the_interval_by_what_it_may_be_worth(esti
         assert 0.0 < some.untaken_share < 1e-8
 
 
-def test_the_refusal_says_the_mean_ratio():
-    """All pay, at 0.95: the weights are even, and worth 30 episodes, but half of what the model does is gone."""
+def test_refusal_states_the_mean_ratio():
+    """All steps pay, at 0.95: the effective size is 30 episodes, but half of the model's actions are not in the log."""
     with Memory.open(":memory:") as memory:
         memory.add_many([half("pay", propensity=0.95)] * 30)
         with pytest.raises(InputError) as caught:
@@ -182,7 +180,7 @@ def test_the_refusal_says_the_mean_ratio():
 
 
 class Undecided:
-    """A policy whose decisions are none."""
+    """A policy whose `decide` does not return a Decision."""
 
     name = "undecided"
 
@@ -206,7 +204,7 @@ class Undecided:
         (lambda known: ModelAlone(), {"estimator": ["sequence"]}),
     ],
 )
-def test_what_is_of_a_wrong_type_is_refused(policy, options):
+def test_wrong_types_are_refused(policy, options):
     with Memory.open(":memory:") as memory:
         memory.add_many([half("pay")] * 12)
         with pytest.raises(InputError) as caught:
@@ -215,8 +213,8 @@ def test_what_is_of_a_wrong_type_is_refused(policy, options):
 
 
 @pytest.mark.parametrize("memory", [None, "agent.db", 5])
-def test_what_is_no_memory_is_refused(memory):
-    with pytest.raises(InputError, match="what is looked at is a memory"):
+def test_other_object_than_a_memory_is_refused(memory):
+    with pytest.raises(InputError, match="memory must be a Memory"):
         evaluate(memory, JitRL)
 
 
@@ -225,7 +223,7 @@ def half(action, reward=1.0, prior=0.5, propensity=0.5):
     return Episode("checkout", [Step("page:cart", action, reward, logprobs, propensity)])
 
 
-def test_what_cannot_be_weighed_is_left_out_and_counted():
+def test_unusable_episodes_are_left_out_and_counted():
     with Memory.open(":memory:") as memory:
         memory.add_many([half("pay"), half("back", 0.0)] * 10)
         memory.add_many(
@@ -241,7 +239,7 @@ def test_what_cannot_be_weighed_is_left_out_and_counted():
     assert (found.n_episodes, found.estimate.value.mean) == (20, 0.5)
 
 
-def test_a_log_without_propensities_is_refused():
+def test_log_without_propensities_is_refused():
     with Memory.open(":memory:") as memory:
         memory.add_many([half("pay", propensity=None)] * 3)
         with pytest.raises(InputError) as caught:
@@ -250,8 +248,8 @@ def test_a_log_without_propensities_is_refused():
     assert "record" in caught.value.next_step
 
 
-def test_what_is_left_out_does_not_depend_on_what_the_new_policy_would_do():
-    """Keeping only the certain actions that it agrees with would make any policy look like its best episodes."""
+def test_left_out_episodes_do_not_depend_on_the_new_policy():
+    """Using only the certain actions that it agrees with would give any policy the value of its best episodes."""
     sure = {"pay": -0.01, "back": -5.0}
     episodes = [Episode("checkout", [Step("page:cart", a, float(a == "pay"), sure, 1.0)]) for a in ("pay", "back")] * 20
     with Memory.open(":memory:") as memory:
@@ -260,7 +258,7 @@ def test_what_is_left_out_does_not_depend_on_what_the_new_policy_would_do():
             evaluate(memory, lambda known: JitRL(known, selection="argmax", beta=0.0))
 
 
-def test_a_log_full_of_actions_that_memory_added_is_refused():
+def test_log_with_many_actions_added_by_memory_is_refused():
     with Memory.open(":memory:") as memory:
         memory.add_many([half("pay"), half("pay"), half("secret")] * 10)
         with pytest.raises(InputError) as caught:
@@ -269,13 +267,13 @@ def test_a_log_full_of_actions_that_memory_added_is_refused():
     assert "20%" in caught.value.rule
 
 
-def test_a_single_candidate_is_certain_and_weighed():
+def test_single_certain_candidate_is_used():
     with Memory.open(":memory:") as memory:
         memory.add_many([Episode("t", [Step("s", "only", 1.0, {"only": 0.0}, 1.0)])] * 12)
         assert evaluate(memory, JitRL).estimate.value.mean == 1.0
 
 
-def test_only_the_last_episodes_are_weighed():
+def test_last_limits_the_episodes_used():
     with Memory.open(":memory:") as memory:
         memory.add_many([half("pay", 5.0)] * 5 + [half("pay", 1.0), half("back", 0.0)] * 10)
         assert evaluate(memory, lambda known: ModelAlone(), last=20).estimate.value.mean == 0.5
@@ -300,6 +298,6 @@ def test_bad_input_is_refused(options):
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
-def test_an_empty_memory_is_no_estimate():
+def test_empty_memory_is_refused():
     with Memory.open(":memory:") as memory, pytest.raises(NotFoundError):
         evaluate(memory, JitRL)

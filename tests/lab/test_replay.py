@@ -1,4 +1,4 @@
-"""Test before train: each episode is decided on what was known before it, and nothing else."""
+"""The replay: each episode is decided again with a memory of the earlier episodes only."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def cart(action="pay", reward=1.0, prior=HALF, propensity=0.5, **fields):
 
 
 def play(memory, n, prior=HALF, **settings):
-    """Episodes that are really played and recorded."""
+    """Play and record episodes."""
     policy = JitRL(memory, **settings)
     for number in range(n):
         with memory.episode(task="checkout", id=f"e{number}") as episode:
@@ -28,8 +28,8 @@ def play(memory, n, prior=HALF, **settings):
                 episode.record(state, decision, float(decision.action == "pay") * (step == 2))
 
 
-def test_what_was_decided_is_decided_again():
-    """The strongest check there is: the policy that played gives back every propensity that it recorded."""
+def test_replay_of_the_recording_policy_reproduces_its_propensities():
+    """For every step the replayed probability is the recorded propensity."""
     with Memory.open(":memory:", gamma=0.9) as memory:
         play(memory, 25)
         steps = [step for one in replay(memory, JitRL) for step in one.steps]
@@ -40,8 +40,8 @@ def test_what_was_decided_is_decided_again():
 
 
 @pytest.mark.parametrize("settings", [{"backup": 4.0}, {"propensity_floor": 0.05}], ids=str)
-def test_so_it_is_where_memory_reads_priors_or_propensities(settings):
-    """Values through the graph rest on the stored priors, weights on the stored propensities: both are replayed."""
+def test_replay_reproduces_propensities_with_backup_and_propensity_weights(settings):
+    """These settings read the stored priors and propensities, which are replayed as well."""
     uneven = {"pay": math.log(0.2), "back": math.log(0.8)}
     settings |= {"threshold": 0.3}
     with Memory.open(":memory:", gamma=0.9) as memory:
@@ -52,7 +52,7 @@ def test_so_it_is_where_memory_reads_priors_or_propensities(settings):
         assert step.probability == pytest.approx(step.step.propensity, rel=1e-3)
 
 
-def test_an_episode_does_not_know_itself_nor_what_came_later():
+def test_replay_of_an_episode_uses_earlier_episodes_only():
     with Memory.open(":memory:") as memory:
         for _ in range(5):
             memory.add(cart())
@@ -60,7 +60,7 @@ def test_an_episode_does_not_know_itself_nor_what_came_later():
     assert known == [0, 1, 2, 3, 4]
 
 
-def test_last_limits_what_is_decided_and_the_earlier_ones_still_teach():
+def test_last_limits_the_decisions_and_not_the_memory():
     with Memory.open(":memory:") as memory:
         for _ in range(5):
             memory.add(cart())
@@ -69,7 +69,7 @@ def test_last_limits_what_is_decided_and_the_earlier_ones_still_teach():
         assert len(list(replay(memory, JitRL, last=50))) == 5
 
 
-def test_rewards_are_those_that_count():
+def test_rewards_include_active_feedback():
     with Memory.open(":memory:") as memory:
         for number in range(4):
             memory.add(cart(id=f"e{number}"))
@@ -84,7 +84,7 @@ def test_rewards_are_those_that_count():
             assert one.steps[0].reward == expected
 
 
-def test_aborted_and_quarantined_episodes_neither_teach_nor_are_decided():
+def test_aborted_and_quarantined_episodes_are_skipped():
     with Memory.open(":memory:") as memory:
         for number in range(4):
             memory.add(cart(id=f"e{number}"))
@@ -95,7 +95,7 @@ def test_aborted_and_quarantined_episodes_neither_teach_nor_are_decided():
     assert found == [("e0", 0), ("e2", 1), ("e3", 2), ("last", 3)]
 
 
-def test_a_step_without_a_prior_is_not_guessed():
+def test_step_without_a_prior_is_not_decided():
     with Memory.open(":memory:") as memory:
         memory.add(cart(prior=None))
         memory.add(cart(prior={"pay": -0.5, "PAY ": -1.0}))
@@ -104,7 +104,7 @@ def test_a_step_without_a_prior_is_not_guessed():
     assert [(step.decision, step.probability) for step in steps] == [(None, None)] * 2
 
 
-def test_an_action_that_memory_had_added_may_be_added_again():
+def test_stored_action_outside_the_prior_is_admissible():
     with Memory.open(":memory:") as memory:
         for _ in range(3):
             memory.add(cart("secret door"))
@@ -115,7 +115,7 @@ def test_an_action_that_memory_had_added_may_be_added_again():
     assert last.steps[0].probability > 0.0
 
 
-def test_spelling_is_no_other_action():
+def test_spellings_of_one_action_are_equal():
     with Memory.open(":memory:") as memory:
         memory.add(cart("  PAY "))
         [one] = replay(memory, lambda known: ModelAlone())
@@ -123,7 +123,7 @@ def test_spelling_is_no_other_action():
     assert not one.steps[0].memory_only
 
 
-def test_the_likeliest_action_is_certain_under_argmax():
+def test_argmax_gives_the_likeliest_action_probability_one():
     with Memory.open(":memory:") as memory:
         memory.add(cart("pay", prior={"pay": -0.1, "back": -2.4}))
         memory.add(cart("back", prior={"pay": -0.1, "back": -2.4}))
@@ -131,7 +131,7 @@ def test_the_likeliest_action_is_certain_under_argmax():
         assert [one.steps[0].probability for one in argmax] == [1.0, 0.0]
 
 
-def test_nothing_is_written_and_the_encoder_is_the_same():
+def test_replay_writes_nothing_and_uses_the_same_encoder():
     with Memory.open(":memory:", gamma=0.3) as memory:
         play(memory, 4)
         before = memory.verify().hash
@@ -141,7 +141,7 @@ def test_nothing_is_written_and_the_encoder_is_the_same():
         assert memory.verify().hash == before
 
 
-def test_bad_input_is_refused_before_anything_is_decided():
+def test_bad_input_is_refused_before_the_first_decision():
     with Memory.open(":memory:") as memory:
         with pytest.raises(NotFoundError, match="no finished episode"):
             replay(memory, JitRL)

@@ -22,7 +22,7 @@ from seasoned.cli.memory.replay_options import (
 from seasoned.errors import counted
 
 if TYPE_CHECKING:
-    from seasoned.lab.diagnosis.flip_audit import Audit, AuditedGroup, Flip, Outcome
+    from seasoned.lab.diagnosis.flip_audit import AuditedGroup, Flip, FlipAudit, FlipOutcome
 
 __all__ = ["audit"]
 
@@ -70,7 +70,7 @@ def audit(
     _echo_audit(found, shown)
 
 
-def _echo_audit(found: Audit, shown: int) -> None:
+def _echo_audit(found: FlipAudit, shown: int) -> None:
     echo_fields(
         {
             "policy": f"{found.policy}, returns at gamma {found.gamma:g}",
@@ -124,7 +124,7 @@ def _range(group: AuditedGroup) -> str:
 
 
 def _outcome_rows(name: str, group: AuditedGroup) -> list[list[str]]:
-    def row(taken: str, outcome: Outcome) -> list[str]:
+    def row(taken: str, outcome: FlipOutcome) -> list[str]:
         n = str(outcome.n_steps), str(outcome.n_episodes)
         return [name, taken, *n, "-" if outcome.mean is None else as_read(outcome.mean), bounds(outcome.interval)]
 

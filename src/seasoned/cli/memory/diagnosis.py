@@ -27,10 +27,10 @@ from seasoned.policies import PRESETS
 
 if TYPE_CHECKING:
     from seasoned.core import Interval
-    from seasoned.lab.diagnosis.check import Check
+    from seasoned.lab.diagnosis.check_result import CheckResult
     from seasoned.lab.diagnosis.doctor import Diagnosis
     from seasoned.lab.diagnosis.drift import Drift
-    from seasoned.lab.diagnosis.policy_evaluation import Evaluation
+    from seasoned.lab.diagnosis.policy_evaluation import PolicyEvaluation
 
 __all__ = ["audit", "doctor", "drift", "evaluate"]
 
@@ -70,7 +70,7 @@ def doctor(path: str, policy: str, last: int | None, seed: int, namespace: str |
             _echo_check(check)
 
 
-def _echo_check(check: Check) -> None:
+def _echo_check(check: CheckResult) -> None:
     if check.next_step is None:
         echo_paragraph(f"{check.name}: {check.seen}", "  ")
         return
@@ -130,7 +130,7 @@ def evaluate(
 
     make = policy_maker(policy, settings)
 
-    def ask(memory: Memory) -> Evaluation:
+    def ask(memory: Memory) -> PolicyEvaluation:
         return run(
             memory,
             make,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from seasoned.lab.diagnosis.flip_audit import Audit, AuditedGroup
+from seasoned.lab.diagnosis.flip_audit import AuditedGroup, FlipAudit
 
 __all__ = ["RunFlips", "RunGroup", "kept_flips", "run_flips"]
 
@@ -40,7 +40,7 @@ class RunGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunFlips:
-    """What memory flipped in one run; see `seasoned.lab.diagnosis.flip_audit.Audit`.
+    """What memory flipped in one run; see `seasoned.lab.diagnosis.flip_audit.FlipAudit`.
 
     Args:
         ties: decisions where the model had several favourites, and memory chose one of them.
@@ -54,7 +54,7 @@ class RunFlips:
     total: RunGroup
 
 
-def run_flips(found: Audit) -> RunFlips:
+def run_flips(found: FlipAudit) -> RunFlips:
     """Return the counts of one run's audit."""
     return RunFlips(found.ties, dict(found.undecided), tuple(map(_group, found.groups)), _group(found.total))
 

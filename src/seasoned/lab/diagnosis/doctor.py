@@ -1,19 +1,17 @@
-"""A diagnosis of a memory: what users of the method meet, the numbers seen, and what to change."""
+"""The diagnosis of a memory: all checks, with the numbers seen and the advice."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from seasoned.lab.diagnosis.check import Check
+from seasoned.lab.diagnosis.check_result import CheckResult
 from seasoned.lab.diagnosis.decision_checks import DecisionLog, check_flips, check_loops
 from seasoned.lab.diagnosis.drift import task_drifts
-from seasoned.lab.diagnosis.encoded_states import describe
 from seasoned.lab.diagnosis.fit_checks import check_drift, check_transitions
-from seasoned.lab.diagnosis.flip_audit import Auditor
-from seasoned.lab.diagnosis.record_checks import check_feedback, check_priors, check_rewards, check_set_aside
+from seasoned.lab.diagnosis.flip_audit import FlipCounter
+from seasoned.lab.diagnosis.record_checks import check_exclusions, check_feedback, check_priors, check_rewards
 from seasoned.lab.diagnosis.replay import counted_episodes, replay
-from seasoned.lab.diagnosis.similarity_checks import check_likeness
-from seasoned.lab.diagnosis.state_checks import check_recurrence, check_speed
+from seasoned.lab.diagnosis.state_checks import check_distinctness, check_recurrence, check_speed, encode_states
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 
@@ -22,41 +20,41 @@ __all__ = ["Diagnosis", "diagnose"]
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """Every check of a memory, as a policy would use it.
+    """Every check of a memory, under the settings of one policy.
 
     Args:
         policy: the preset.
-        n_episodes: that count.
-        checks: findings first, then what is fine, then what could not be checked.
+        n_episodes: finished episodes that are not quarantined.
+        checks: findings first, then the results that are fine, then the checks with too few records.
     """
 
     policy: str
     n_episodes: int
-    checks: tuple[Check, ...]
+    checks: tuple[CheckResult, ...]
 
     @property
-    def findings(self) -> tuple[Check, ...]:
-        """The checks that found something."""
+    def findings(self) -> tuple[CheckResult, ...]:
+        """The checks whose rule is broken."""
         return tuple(check for check in self.checks if check.verdict == "finding")
 
     @property
     def healthy(self) -> bool:
-        """Whether no check found anything."""
+        """Whether there is no finding."""
         return not self.findings
 
 
 def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None, seed: int = 0) -> Diagnosis:
-    """Check a memory for what users of the method meet.
+    """Check a memory for the usual causes of poor decisions.
 
-    Records (priors, aborted and quarantined episodes, rewards, feedback), states (whether they come back, are told
-    apart, are small, are found quickly), decisions replayed test before train (advantages, abstention, flips, loops),
-    and fit (drift, actions that are gone or lead elsewhere). Every check says the numbers that it saw and its rule; one
-    that found something says what to change; one that saw too little says so. Nothing is written.
+    The checks cover records (priors, aborted and quarantined episodes, rewards, feedback), states (recurrence,
+    distinctness, size, speed of retrieval), decisions replayed test before train (advantages, abstention, flips,
+    loops), and fit (drift, actions that are gone or lead elsewhere). Every result carries its numbers and its rule; a
+    finding adds advice; a check with too few records is marked as not checked. Nothing is written.
 
     Args:
-        memory: what is checked.
+        memory: the memory to check.
         policy: the preset whose settings decide.
-        last: only the decisions of the last so many episodes; the other checks look at all.
+        last: replay the decisions of this many latest episodes only; the other checks use all episodes.
         seed: of the policy's draws and of the permutations.
 
     Raises:
@@ -69,44 +67,47 @@ def diagnose(memory: Memory, *, policy: str = "default", last: int | None = None
         >>> with Memory.open(":memory:") as memory:
         ...     for _ in range(10):
         ...         _ = memory.add(Episode("checkout", [Step("page:pay", "click(confirm)")]))
-        ...     found = diagnose(memory)
-        >>> [check.name for check in found.findings]
+        ...     diagnosis = diagnose(memory)
+        >>> [check.name for check in diagnosis.findings]
         ['priors and propensities', 'rewards']
     """
     episodes = counted_episodes(memory)
-    replayed = replay(memory, lambda known: JitRL.preset(policy, known), last=last, seed=seed, episodes=episodes)
-    auditor, log = Auditor(memory.gamma), DecisionLog()
-    for one in replayed:
-        auditor.see(one)
-        log.see(one)
+    flips, decisions = FlipCounter(memory.gamma), DecisionLog()
+    for episode in replay(memory, lambda known: JitRL.preset(policy, known), last=last, seed=seed, episodes=episodes):
+        flips.add(episode)
+        decisions.add(episode)
     settings = JitRL.preset(policy, memory).settings
     gamma = memory.gamma if settings.gamma is None else settings.gamma
-    gone, silenced = memory.excluded_ids()
+    excluded_episodes, excluded_events = memory.excluded_ids()
     stored = memory.episodes()
-    aborted = sum(episode.ending == "aborted" for episode in stored)
+    n_aborted = sum(episode.ending == "aborted" for episode in stored)
     counted = {str(episode.id) for episode in episodes}
     raw = [episode for episode in stored if str(episode.id) in counted]
-    events = [e for e in memory.events() if e.revoked_at is None and e.id not in silenced and e.episode_id in counted]
-    states = describe(memory.encoder, episodes)
+    events = [
+        event
+        for event in memory.events()
+        if event.revoked_at is None and event.id not in excluded_events and event.episode_id in counted
+    ]
+    states = encode_states(memory.encoder, episodes)
     recurrence = check_recurrence(states, memory.encoder)
     checks = [
         check_priors(episodes),
-        *check_set_aside(len(stored), aborted, len(gone)),
+        *check_exclusions(len(stored), n_aborted, len(excluded_episodes)),
         check_rewards(episodes),
         *check_feedback(raw, events),
         recurrence,
-        check_likeness(states, settings.threshold),
-        log.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
-        log.check_advantages(
+        check_distinctness(states, settings.threshold),
+        decisions.check_abstention(recurs=recurrence.verdict != "finding", threshold=settings.threshold),
+        decisions.check_advantages(
             gamma,
             rewarded=any(step.reward for episode in episodes for step in episode.steps),
             final_rewards=all(not any(s.reward for s in e.steps[:-1]) for e in episodes),
         ),
-        check_flips(auditor.finish()),
+        check_flips(flips.audit()),
         check_loops(states, episodes),
         check_drift(task_drifts(episodes, seed=seed)),
         check_transitions(states, episodes, memory.encoder),
-        log.check_strangers(),
+        decisions.check_offered_actions(),
         *check_speed(memory, states, k=settings.k, threshold=settings.threshold),
     ]
     order = ("finding", "fine", "not checked")

@@ -1,4 +1,4 @@
-"""The decisions that memory flipped, and how they turned out."""
+"""The audit of flipped decisions: where memory changed the likeliest action, and the returns that followed."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from seasoned.lab.diagnosis.replay import PolicyMaker, ReplayedEpisode, replay
 from seasoned.memory import Memory
 from seasoned.types import Decision, normalize_action
 
-__all__ = ["BUCKETS", "Audit", "AuditedGroup", "Auditor", "Flip", "Outcome", "Took", "audit"]
+__all__ = ["BUCKETS", "AuditedGroup", "Favorite", "Flip", "FlipAudit", "FlipCounter", "FlipOutcome", "audit"]
 
-Took = Literal["memory", "base", "other"]
-"""Whose favourite the action was that was taken in fact."""
+Favorite = Literal["memory", "base", "other"]
+"""Whose likeliest action was executed: the one with memory, the model's own, or neither."""
 
 BUCKETS: tuple[tuple[int, int | None], ...] = ((0, 0), (1, 2), (3, 9), (10, 29), (30, 99), (100, None))
-"""Numbers of neighbours (stored steps), from and to."""
+"""Ranges of the number of neighbours (stored steps), both ends included."""
 
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Flip:
-    """A decision whose likeliest action is another one with memory than without.
+    """A decision whose likeliest action with memory differs from the likeliest action without.
 
     Args:
-        episode_id, step: where.
-        base_action: the model's favourite.
-        memory_action: the favourite with memory.
-        taken_action: what was done in fact.
-        took: whose favourite that was.
-        n_neighbors: stored steps that memory knew there.
+        episode_id, step: the place of the decision.
+        base_action: the model's likeliest action.
+        memory_action: the likeliest action with memory.
+        taken_action: the executed action.
+        took: whose likeliest action was executed.
+        n_neighbors: number of stored steps in the evidence.
         advantage: of memory's action over the model's, per unit of beta.
-        kl_nats: what the whole decision spent.
-        return_: what followed in fact, discounted, in reward units.
+        kl_nats: divergence of the whole decision from the model.
+        return_: discounted return after the executed action, in reward units.
     """
 
     episode_id: str
@@ -49,7 +49,7 @@ class Flip:
     base_action: str
     memory_action: str
     taken_action: str
-    took: Took
+    took: Favorite
     n_neighbors: int
     advantage: float
     kl_nats: float
@@ -57,13 +57,13 @@ class Flip:
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """The mean return after some flips: each episode's mean counts once. None where there is no such flip.
+class FlipOutcome:
+    """The mean return after some flips; the mean of each episode counts once.
 
     Args:
-        n_steps, n_episodes: how many flips, in how many episodes.
-        mean: in reward units.
-        interval: of the mean, over episodes; None below two of them.
+        n_steps, n_episodes: number of flips, and of episodes with one.
+        mean: in reward units; None without flips.
+        interval: of the mean, over episodes; None with fewer than two episodes.
     """
 
     n_steps: int
@@ -74,14 +74,14 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class AuditedGroup:
-    """The decisions with so many neighbours.
+    """The decisions whose number of neighbours is in one range.
 
     Args:
-        least, most: number of neighbours; `most` None: no limit.
-        decisions, flips: how many.
-        took_memory, took_base, took_other: of the flips, those where memory's action was taken, the base's, another.
-        after_memory, after_base: how the first two turned out.
-        difference: the first less the second, with an interval; None below two episodes each.
+        least, most: the range of the number of neighbours; `most` None: no upper limit.
+        decisions, flips: numbers of decisions and of flips.
+        took_memory, took_base, took_other: flips with memory's action executed, the model's, or another.
+        after_memory, after_base: returns after the first two.
+        difference: mean after memory's action less mean after the model's; None with fewer than two episodes each.
     """
 
     least: int
@@ -91,23 +91,24 @@ class AuditedGroup:
     took_memory: int
     took_base: int
     took_other: int
-    after_memory: Outcome
-    after_base: Outcome
+    after_memory: FlipOutcome
+    after_base: FlipOutcome
     difference: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
-class Audit:
-    """What memory flipped.
+class FlipAudit:
+    """The flips of one memory, and the returns after them.
 
     Args:
         policy: the policy's name.
         gamma: discount of the returns.
-        n_episodes, n_decisions: that were decided again.
-        undecided: steps that could not be, by reason.
-        ties: decisions where the model had several favourites, and memory chose one of them: no flips.
+        n_episodes, n_decisions: numbers of replayed episodes and decisions.
+        undecided: number of steps that cannot be decided again, by reason.
+        ties: decisions where the model had several likeliest actions and memory chose one of them: no flips.
         flips: in commit order.
-        groups: by number of neighbours, those that occurred; `total` is all of them.
+        groups: one per range of `BUCKETS` with decisions.
+        total: the group of all decisions.
     """
 
     policy: str
@@ -122,44 +123,44 @@ class Audit:
 
 
 @dataclass
-class Auditor:
-    """Looks at replayed episodes, one after the other.
+class FlipCounter:
+    """Counts of decisions and flips over replayed episodes.
 
     Args:
-        gamma: discount of the returns, where the policy has none of its own.
+        gamma: discount of the returns, where the policy has none.
     """
 
     gamma: float
     policy: str = ""
-    episodes: int = 0
+    n_episodes: int = 0
     ties: int = 0
     undecided: Counter[str] = field(default_factory=Counter)
     decisions: Counter[int] = field(default_factory=Counter)
     flips: list[Flip] = field(default_factory=list)
 
-    def see(self, one: ReplayedEpisode) -> None:
-        """Take in one episode."""
-        self.episodes += 1
-        asked = next((s.decision.gamma for s in one.steps if s.decision and s.decision.gamma is not None), None)
-        self.gamma = self.gamma if asked is None else asked
-        returns = one.returns(self.gamma)
-        for index, step in enumerate(one.steps):
+    def add(self, episode: ReplayedEpisode) -> None:
+        """Count the decisions and flips of one episode."""
+        self.n_episodes += 1
+        gamma = next((s.decision.gamma for s in episode.steps if s.decision and s.decision.gamma is not None), None)
+        self.gamma = self.gamma if gamma is None else gamma
+        returns = episode.returns(self.gamma)
+        for index, step in enumerate(episode.steps):
             if step.decision is None:
                 self.undecided[str(step.unusable)] += 1
                 continue
             self.policy = step.decision.policy
             self.decisions[step.decision.n_steps] += 1
-            self._compare(step.decision, step.step.action, str(one.episode.id), index, float(returns[index]))
+            self._compare(step.decision, step.step.action, str(episode.episode.id), index, float(returns[index]))
 
     def _compare(self, decision: Decision, taken: str, episode_id: str, index: int, return_: float) -> None:
-        base, ours = favorite(decision.base_probs), favorite(decision.probs)
+        base, ours = likeliest(decision.base_probs), likeliest(decision.probs)
         if base == ours:
             return
         if decision.base_probs[ours] >= decision.base_probs[base] - _ROUNDING:
             self.ties += 1
             return
         key = normalize_action(taken)
-        took: Took = "other"
+        took: Favorite = "other"
         if key in {normalize_action(ours), normalize_action(base)}:
             took = "memory" if key == normalize_action(ours) else "base"
         advantage = decision.advantages[ours] - decision.advantages[base]
@@ -167,13 +168,13 @@ class Auditor:
             Flip(episode_id, index, base, ours, taken, took, decision.n_steps, advantage, decision.kl_nats, return_)
         )
 
-    def finish(self) -> Audit:
-        """Return what was found so far."""
+    def audit(self) -> FlipAudit:
+        """Return the audit of the episodes added so far."""
         groups = (self._group(least, most) for least, most in BUCKETS)
-        return Audit(
+        return FlipAudit(
             self.policy,
             self.gamma,
-            self.episodes,
+            self.n_episodes,
             sum(self.decisions.values()),
             dict(self.undecided),
             self.ties,
@@ -183,17 +184,17 @@ class Auditor:
         )
 
     def _group(self, least: int, most: int | None) -> AuditedGroup:
-        def inside(n: int) -> bool:
+        def in_range(n: int) -> bool:
             return least <= n <= (math.inf if most is None else most)
 
-        flips = [flip for flip in self.flips if inside(flip.n_neighbors)]
+        flips = [flip for flip in self.flips if in_range(flip.n_neighbors)]
         took = Counter(flip.took for flip in flips)
-        ours, base = (by_episode([f for f in flips if f.took == who]) for who in ("memory", "base"))
+        ours, base = (episode_means([f for f in flips if f.took == favorite]) for favorite in ("memory", "base"))
         comparable = min(len(ours), len(base)) >= 2
         return AuditedGroup(
             least,
             most,
-            sum(count for n, count in self.decisions.items() if inside(n)),
+            sum(count for n, count in self.decisions.items() if in_range(n)),
             len(flips),
             took["memory"],
             took["base"],
@@ -204,36 +205,36 @@ class Auditor:
         )
 
 
-def favorite(probs: Mapping[str, float]) -> str:
-    """Return the likeliest action, the first one of several."""
+def likeliest(probs: Mapping[str, float]) -> str:
+    """Return the likeliest action; of several, the first."""
     return max(probs, key=lambda action: probs[action])
 
 
-def by_episode(flips: Sequence[Flip]) -> list[float]:
-    """Return each episode's mean return over its flips: steps of one episode are no independent runs."""
+def episode_means(flips: Sequence[Flip]) -> list[float]:
+    """Return the mean return over the flips of each episode: steps of one episode are not independent."""
     returns: defaultdict[str, list[float]] = defaultdict(list)
     for flip in flips:
         returns[flip.episode_id].append(flip.return_)
     return [float(np.mean(values)) for values in returns.values()]
 
 
-def _outcome(n_steps: int, means: Sequence[float]) -> Outcome:
+def _outcome(n_steps: int, means: Sequence[float]) -> FlipOutcome:
     mean = float(np.mean(means)) if means else None
-    return Outcome(n_steps, len(means), mean, mean_interval(means) if len(means) >= 2 else None)
+    return FlipOutcome(n_steps, len(means), mean, mean_interval(means) if len(means) >= 2 else None)
 
 
-def audit(memory: Memory, policy: PolicyMaker, *, last: int | None = None, seed: int = 0) -> Audit:
-    """List the decisions that memory would have flipped, and how the stored steps turned out.
+def audit(memory: Memory, policy: PolicyMaker, *, last: int | None = None, seed: int = 0) -> FlipAudit:
+    """List the decisions that memory would have flipped, and compare the returns after the executed actions.
 
-    Every stored step is decided again on what was known before its episode (`replay`). It is flipped if the likeliest
-    action with memory was less likely than the likeliest one without. How it turned out is what followed the action
-    that was taken in fact: memory's, the model's, or another. The two groups of flips differ in their states and their
-    times, not only in the action: `evaluate` weighs by propensities, this only looks.
+    Every stored step is decided again on the episodes before its own (`replay`). It is a flip if the likeliest action
+    with memory was not a likeliest action without. The return is that of the executed action: memory's, the model's,
+    or another. The groups of flips differ in their states and times, not only in the action; this audit is
+    descriptive, while `evaluate` weighs by propensities.
 
     Args:
-        memory: whose episodes.
-        policy: makes the policy over the memory that it may ask.
-        last: only the decisions of the last so many episodes.
+        memory: the memory to audit.
+        policy: makes the policy over the memory that it is given.
+        last: use this many latest episodes only.
         seed: of the policy's draws.
 
     Raises:
@@ -246,19 +247,20 @@ def audit(memory: Memory, policy: PolicyMaker, *, last: int | None = None, seed:
         >>> with Memory.open(":memory:") as memory:
         ...     for action, reward in [("pay", 1.0), ("pay", 1.0), ("back", 0.0), ("back", 0.0), ("pay", 1.0)]:
         ...         _ = memory.add(Episode("checkout", [Step("page:cart", action, reward, prior)]))
-        ...     found = audit(memory, JitRL)
-        >>> [(flip.base_action, flip.memory_action, flip.took, flip.return_) for flip in found.flips]
+        ...     flips = audit(memory, JitRL).flips
+        >>> [(flip.base_action, flip.memory_action, flip.took, flip.return_) for flip in flips]
         [('back', 'pay', 'base', 0.0), ('back', 'pay', 'memory', 1.0)]
     """
     replayed = replay(memory, policy, last=last, seed=seed)
-    auditor = Auditor(memory.gamma)
-    for one in replayed:
-        auditor.see(one)
-    if not auditor.decisions:
-        why = ", ".join(f"{count} by {reason}" for reason, count in auditor.undecided.items())
+    counter = FlipCounter(memory.gamma)
+    for episode in replayed:
+        counter.add(episode)
+    if not counter.decisions:
+        reasons = ", ".join(f"{count} by {reason}" for reason, count in counter.undecided.items())
         raise InputError(
-            f"{auditor.undecided.total()} steps of {auditor.episodes} episodes, none of which can be decided ({why})",
+            f"{counter.undecided.total()} steps of {counter.n_episodes} episodes, none of which can be decided "
+            f"({reasons})",
             "a step is decided again from its stored prior, the model's logprobs",
             "Record decisions, not their texts: episode.record(state, decision, ...).",
         )
-    return auditor.finish()
+    return counter.audit()

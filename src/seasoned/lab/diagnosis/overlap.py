@@ -1,4 +1,4 @@
-"""Whether a log holds what another policy would do: the mean of the importance ratios, and what was never taken."""
+"""Overlap of a log with another policy: the mean importance ratio, and the share of actions that were never taken."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from seasoned.core import Interval
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
 
-__all__ = ["check_support", "mean_ratio", "mean_weight", "untaken_share", "widened"]
+__all__ = ["check_support", "mean_ratio", "mean_weight", "untaken_share", "widen_interval"]
 
-LOWEST, HIGHEST = 0.8, 1.25
-MARGIN = 1.05
-LEVEL = 0.95
+_LOWEST, _HIGHEST = 0.8, 1.25
+_MARGIN = 1.05
+_LEVEL = 0.95
 
 
 def mean_ratio(ratios: Sequence[Sequence[float]]) -> Interval:
     """Return the mean over all steps of `pi_new / propensity`, with its interval over episodes, which are independent.
 
-    Each ratio has mean 1 given what came before, if the log supports the new policy. So `sum_t (ratio[i,t] - 1)` of an
-    episode has mean 0, however long the episode is, and the interval is Student's t for the mean of these sums.
+    Each ratio has mean 1 given the steps before it, if the log supports the new policy. So `sum_t (ratio[i,t] - 1)` of
+    an episode has mean 0, however long the episode is, and the interval is Student's t for the mean of these sums.
 
     Args:
         ratios: one sequence per episode, none of them empty; two episodes or more.
@@ -39,8 +39,8 @@ def mean_ratio(ratios: Sequence[Sequence[float]]) -> Interval:
 def mean_weight(ratios: Sequence[Sequence[float]]) -> Interval:
     """Return the mean over episodes of the product of an episode's ratios, with its interval.
 
-    It has mean 1 as well; what the log lacks at every step adds up in it: it is the share of the new policy's episodes
-    that the log supports.
+    It has mean 1 as well if the log supports the new policy; missing support at several steps multiplies up. It is the
+    share of the new policy's episodes that the log supports.
 
     Args:
         ratios: as for `mean_ratio`.
@@ -55,16 +55,16 @@ def mean_weight(ratios: Sequence[Sequence[float]]) -> Interval:
 def untaken_share(
     ratios: Sequence[Sequence[float]], untaken: Sequence[Sequence[float]], *, whole_episodes: bool
 ) -> float:
-    """Return how much of what the new policy would do is an action that no step of the log took, from 0 to 1.
+    """Return the share of the new policy's decisions or episodes with an action that no step of the log took.
 
-    Of its decisions: the mean of `untaken`. Of its whole episodes, those that come to such an action at some step:
-    `mean_i sum_t w[i,t-1] untaken[i,t]`, with w the product of the ratios up to a step: the chance of a first such
-    action at t is `E[w[t-1] untaken[t]]` over the log.
+    The share is from 0 to 1. For decisions it is the mean of `untaken`. For episodes it is `mean_i sum_t w[i,t-1]
+    untaken[i,t]`, with w the product of the ratios up to a step: the probability of a first such action at t is
+    `E[w[t-1] untaken[t]]` over the log.
 
     Args:
         ratios: as for `mean_ratio`.
         untaken: for the same steps, the new policy's probability of the actions that the log never took.
-        whole_episodes: of episodes, else of decisions.
+        whole_episodes: True: the share of episodes; False: of decisions.
 
     Example:
         >>> untaken_share([[1.0, 1.0]], [[0.1, 0.1]], whole_episodes=False)
@@ -74,41 +74,42 @@ def untaken_share(
     """
     if not whole_episodes:
         return math.fsum(math.fsum(one) for one in untaken) / sum(map(len, untaken))
-    chances = [
+    probabilities = [
         math.fsum(math.prod(ratio[:at]) * here for at, here in enumerate(one))
         for ratio, one in zip(ratios, untaken, strict=True)
     ]
-    return min(1.0, math.fsum(chances) / len(chances))
+    return min(1.0, math.fsum(probabilities) / len(probabilities))
 
 
-def widened(found: Interval, share: float, low: float, high: float) -> Interval:
-    """Return an interval in which a share of the mean may be anything from `low` to `high`: bounds as of Manski (1990).
+def widen_interval(interval: Interval, share: float, low: float, high: float) -> Interval:
+    """Return the interval if a share of the mean has an unknown value from `low` to `high` (Manski 1990, bounds).
 
-    What the log never saw may be as bad as the worst that it saw, or as good as the best; no number of episodes tells.
+    Returns of actions that are not in the log may be as low as its lowest, or as high as its highest; more episodes do
+    not narrow this.
 
     Example:
-        >>> widened(Interval(0.5, 0.4, 0.6, 9, 0.95, "t"), 0.1, low=0.0, high=1.0).high
+        >>> widen_interval(Interval(0.5, 0.4, 0.6, 9, 0.95, "t"), 0.1, low=0.0, high=1.0).high
         0.64
     """
     return dataclasses.replace(
-        found,
-        low=min(found.low, (1.0 - share) * found.low + share * low),
-        high=max(found.high, (1.0 - share) * found.high + share * high),
+        interval,
+        low=min(interval.low, (1.0 - share) * interval.low + share * low),
+        high=max(interval.high, (1.0 - share) * interval.high + share * high),
     )
 
 
 def check_support(ratios: Sequence[Sequence[float]], *, whole_episodes: bool) -> Interval:
-    """Return the mean ratio, or refuse a log that lacks what the new policy would do.
+    """Return the mean ratio, or refuse a log that does not support the new policy.
 
     The mean of the importance weights is the usual diagnostic of support and propensities: its expectation is exactly 1
     where every action of the new policy had a propensity above 0 (the arithmetic mean test of Li, Chen, Kleban and
     Gupta 2015, "Counterfactual estimation and optimization of click metrics in search engines"). Self-normalised
-    estimates hide it, and the effective sample size cannot see it: what is not in the log has no weight there.
+    estimates and the effective sample size do not show missing support: actions that are not in the log have no weight.
 
-    Looked at are the mean ratio and, where the estimate weighs by products of ratios, the mean weight. Refused is a
-    mean outside [0.8, 1.25], or one whose 95 % interval lies wholly below 0.95 or above 1.05. Where weights have heavy
-    tails, a mean near 1 takes many episodes; below that many, the estimate leans to the behaviour, and its interval
-    does not hold the truth as often as it says.
+    Tested are the mean ratio and, where the estimate weighs by products of ratios, the mean weight. A mean outside
+    [0.8, 1.25] is refused, and one whose 95 % interval lies wholly below 0.95 or above 1.05. If weights have heavy
+    tails, the mean approaches 1 only with many episodes; with fewer, the estimate is biased towards the behaviour, and
+    its interval covers the true value less often than its level.
 
     Args:
         ratios: as for `mean_ratio`.
@@ -125,12 +126,12 @@ def check_support(ratios: Sequence[Sequence[float]], *, whole_episodes: bool) ->
     means = {"a mean importance ratio": steps}
     if whole_episodes:
         means["a mean importance weight of whole episodes"] = mean_weight(ratios)
-    for what, seen in means.items():
-        if not LOWEST <= seen.mean <= HIGHEST or seen.high < 2.0 - MARGIN or seen.low > MARGIN:
+    for name, seen in means.items():
+        if not _LOWEST <= seen.mean <= _HIGHEST or seen.high < 2.0 - _MARGIN or seen.low > _MARGIN:
             raise InputError(
-                f"{what} of {seen.mean:.3g} [{seen.low:.3g}, {seen.high:.3g}] over {seen.n} episodes",
-                "it is 1 where the log holds what the policy would do and the propensities are right: the mean is in "
-                f"[{LOWEST:g}, {HIGHEST:g}], and its {LEVEL:.0%} interval meets [{2.0 - MARGIN:.3g}, {MARGIN:g}]",
+                f"{name} of {seen.mean:.3g} [{seen.low:.3g}, {seen.high:.3g}] over {seen.n} episodes",
+                "it is 1 where the log supports the policy and the propensities are right: the mean is in "
+                f"[{_LOWEST:g}, {_HIGHEST:g}], and its {_LEVEL:.0%} interval meets [{2.0 - _MARGIN:.3g}, {_MARGIN:g}]",
                 "Log more exploration (a lower beta; selection='sample', not the argmax), or evaluate a policy nearer "
                 "to the one that played.",
             )
@@ -141,5 +142,5 @@ def _interval(values: Sequence[float]) -> Interval:
     x = np.asarray(values, dtype=np.float64)
     with np.errstate(over="ignore", invalid="ignore"):  # a product that overflows has no mean near 1
         mean = float(x.mean())
-        half = t_quantile(0.5 + LEVEL / 2, len(x) - 1) * float(x.std(ddof=1)) / math.sqrt(len(x))
-    return Interval(mean, mean - half, mean + half, len(x), LEVEL, "t")
+        half = t_quantile(0.5 + _LEVEL / 2, len(x) - 1) * float(x.std(ddof=1)) / math.sqrt(len(x))
+    return Interval(mean, mean - half, mean + half, len(x), _LEVEL, "t")

@@ -1,4 +1,4 @@
-"""What a setting would have earned, estimated from stored episodes, or refused."""
+"""Off-policy evaluation: the value of a policy, estimated from stored episodes of another one."""
 
 from __future__ import annotations
 
@@ -11,40 +11,41 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from seasoned.checks import check_one_of
 from seasoned.core.off_policy import OffPolicyEstimate, one_step_value, sequence_value
-from seasoned.errors import InputError, excerpt
-from seasoned.lab.diagnosis.overlap import check_support, untaken_share, widened
-from seasoned.lab.diagnosis.replay import NO_PRIOR, PolicyMaker, ReplayedEpisode, make_policy, replay
+from seasoned.errors import InputError
+from seasoned.lab.diagnosis.overlap import check_support, untaken_share, widen_interval
+from seasoned.lab.diagnosis.replay import NO_PRIOR, PolicyMaker, ReplayedEpisode, policy_over, replay
 from seasoned.memory import Memory
 from seasoned.protocols import Policy
 from seasoned.types import normalize_action
 
-__all__ = ["MIN_EFFECTIVE", "Estimator", "Evaluation", "evaluate"]
+__all__ = ["MIN_EFFECTIVE", "Estimator", "PolicyEvaluation", "evaluate"]
 
 Estimator = Literal["sequence", "one-step"]
-"""`sequence`: every decision is the new policy's. `one-step`: one decision at a time, then the behaviour goes on."""
+"""`sequence`: every decision is the new policy's. `one-step`: one decision is, and the behaviour policy continues."""
 
 MIN_EFFECTIVE = 10.0
-MAX_ADDED = 0.2
+_MAX_ADDED = 0.2
 
-NO_PROPENSITY = "no stored propensity"
-ADDED = "an action that memory had added"
-CERTAIN = "an action taken for certain among several"
+_NO_PROPENSITY = "no stored propensity"
+_ADDED = "an action that memory had added"
+_CERTAIN = "an action taken for certain among several"
 
 
 @dataclass(frozen=True, slots=True)
-class Evaluation:
-    """An off-policy estimate, and what it rests on.
+class PolicyEvaluation:
+    """An off-policy estimate, with the numbers of used and unused episodes.
 
     Args:
-        policy: whose value it is.
+        policy: the evaluated policy.
         estimator: see `Estimator`.
         gamma: discount of the value.
         estimate: of the episodes used: the value, the behaviour's mean, their difference, the effective sample size.
-        n_episodes, n_steps: that were used.
-        left_out: episodes that could not be used, by reason.
-        mean_ratio: mean of `pi_new / propensity`; near 1, or the estimate had been refused.
-        untaken_share: how much of the policy's episodes (`one-step`: decisions) is an action that no step took.
+        n_episodes, n_steps: numbers of used episodes and steps.
+        left_out: number of unused episodes, by reason.
+        mean_ratio: mean of `pi_new / propensity`; near 1, or the estimate is refused.
+        untaken_share: share of the policy's episodes (`one-step`: decisions) with an action that no step took.
     """
 
     policy: str
@@ -68,30 +69,30 @@ def evaluate(
     min_effective: float = MIN_EFFECTIVE,
     level: float = 0.95,
     seed: int = 0,
-) -> Evaluation:
-    """Estimate what `policy` earns per episode, from episodes that another policy played.
+) -> PolicyEvaluation:
+    """Estimate the value of `policy` per episode, from episodes that another policy played.
 
-    Each stored decision is made again on what was known before it (`replay`), and weighted by `pi_new / propensity`:
-    `seasoned.core.off_policy.sequence_value` (PDWIS), or `one_step_value` (SNIPS). The value is the one of a policy
-    that learns from the *stored* episodes; what it would have learned from its own is in no log. Episodes count as
-    independent, though each was played on what the earlier ones taught.
+    Each stored decision is made again on the episodes before its own (`replay`), and weighted by `pi_new / propensity`:
+    `seasoned.core.off_policy.sequence_value` (PDWIS), or `one_step_value` (SNIPS). The policy learns from the *stored*
+    episodes; the effect of learning from its own episodes cannot be estimated from a log. Episodes count as
+    independent, although each was played with a memory of the earlier ones.
 
-    An episode is left out, and counted, if a step has no prior or propensity; if an action was taken for certain among
-    several (the log then says nothing of the others, whatever the new policy thinks of them); or if its action was
-    added by memory: among which others is not stored. The last are no random part of the log, so that more than a fifth
-    of them is refused.
+    An episode is left out, and counted, if a step has no prior or propensity; if an action was certain among several
+    (the log then has no information about the others); or if its action was added by memory (the other actions that
+    memory added are not stored). The last kind is not a random part of the log, so a log with more than a fifth of them
+    is refused.
 
-    Refused too is a log that lacks what the new policy would do, as the effective sample size cannot see it: the mean
-    of the ratios, and for `sequence` of their products, is 1 unless it does (`overlap`). A little that is
-    lacking is in no such test. Where it is an action that no step of the log took, `untaken_share` says how much, and
-    the intervals are widened by the worst and the best return of the log for that share. An action that was taken
-    elsewhere, but could not be where the new policy would, is not seen.
+    A log that does not support the new policy is refused too. The effective sample size does not show this; the mean of
+    the ratios, and for `sequence` of their products, is 1 only with support (`overlap`). The test cannot detect a small
+    lack of support. Where the new policy takes actions that no step of the log took, `untaken_share` is their share,
+    and the intervals are widened as if these had the lowest, or the highest, return of the log. Not detected is an
+    action that occurs in the log, but never in the states where the new policy would take it.
 
     Args:
-        memory: whose episodes.
-        policy: makes the policy over the memory that it may ask.
+        memory: the memory with the episodes.
+        policy: makes the policy over the memory that it is given.
         estimator: `sequence` or `one-step`.
-        last: only the last so many episodes.
+        last: use this many latest episodes only.
         gamma: discount of the value, in [0, 1]; 1 is the episode's total reward.
         min_effective: refuse an effective sample size below this, at least 2.
         level: confidence of the interval.
@@ -110,19 +111,16 @@ def evaluate(
         ...     for _ in range(10):
         ...         _ = memory.add(Episode("checkout", [Step("page:cart", "pay", 1.0, half, propensity=0.5)]))
         ...         _ = memory.add(Episode("checkout", [Step("page:cart", "back", 0.0, half, propensity=0.5)]))
-        ...     found = evaluate(memory, lambda known: ModelAlone())
-        >>> found.estimate.value.mean, found.estimate.effective
+        ...     estimate = evaluate(memory, lambda known: ModelAlone()).estimate
+        >>> estimate.value.mean, estimate.effective
         (0.5, 20.0)
     """
-    if estimator not in get_args(Estimator):
-        raise InputError(
-            f"estimator = {excerpt(estimator)}", f"it is one of {', '.join(get_args(Estimator))}", "Choose one."
-        )
+    check_one_of("estimator", estimator, get_args(Estimator))
     name = ""
 
-    def named(known: Memory) -> Policy:
+    def make_named(known: Memory) -> Policy:
         nonlocal name
-        made = make_policy(policy, known)
+        made = policy_over(policy, known)
         name = made.name
         return made
 
@@ -130,26 +128,27 @@ def evaluate(
     ratios: list[list[float]] = []
     used: list[ReplayedEpisode] = []
     left_out: Counter[str] = Counter()
-    for one in replay(memory, named, last=last, seed=seed):
-        ratio = _ratios(one)
-        if isinstance(ratio, str):
-            left_out[ratio] += 1
+    for episode in replay(memory, make_named, last=last, seed=seed):
+        weights = _ratios(episode)
+        if isinstance(weights, str):
+            left_out[weights] += 1
             continue
-        rewards.append([step.step.reward for step in one.steps])
-        ratios.append(ratio)
-        used.append(one)
+        rewards.append([step.step.reward for step in episode.steps])
+        ratios.append(weights)
+        used.append(episode)
     if not rewards:
-        why = ", ".join(f"{count} by {reason}" for reason, count in left_out.items())
+        reasons = ", ".join(f"{count} by {reason}" for reason, count in left_out.items())
         raise InputError(
-            f"{sum(left_out.values())} episodes, none of which can be used ({why})",
+            f"{sum(left_out.values())} episodes, none of which can be used ({reasons})",
             "an estimate weighs steps by their stored prior and propensity",
-            "Record decisions, not their texts: episode.record(state, decision, ...); sample, do not take the argmax.",
+            "Record decisions, not their texts: episode.record(state, decision, ...); sample instead of the argmax.",
         )
-    if left_out[ADDED] > MAX_ADDED * (len(rewards) + sum(left_out.values())):
+    if left_out[_ADDED] > _MAX_ADDED * (len(rewards) + sum(left_out.values())):
         raise InputError(
-            f"{left_out[ADDED]} of {len(rewards) + sum(left_out.values())} episodes with {ADDED}",
-            f"at most {MAX_ADDED:.0%} are left out for that: among which others it was taken is not stored",
-            "Evaluate episodes whose actions the model proposed (--last N), or ask it for all admissible actions.",
+            f"{left_out[_ADDED]} of {len(rewards) + sum(left_out.values())} episodes with {_ADDED}",
+            f"at most {_MAX_ADDED:.0%} may be left out for that: the other actions that memory added are not stored",
+            "Evaluate episodes with actions that the model proposed (--last N), or have it propose all admissible "
+            "actions.",
         )
     value = sequence_value if estimator == "sequence" else one_step_value
     estimate = value(rewards, ratios, gamma=gamma, level=level, seed=seed, min_effective=min_effective)
@@ -157,42 +156,42 @@ def evaluate(
     mean_ratio = check_support(ratios, whole_episodes=whole).mean
     share = untaken_share(ratios, _untaken(used), whole_episodes=whole)
     if share > 0.0:
-        earned = np.concatenate([one.returns(gamma)[:1] if whole else one.returns(gamma) for one in used])
+        earned = np.concatenate([each.returns(gamma)[:1] if whole else each.returns(gamma) for each in used])
         low, high = float(earned.min()), float(earned.max())
         estimate = dataclasses.replace(
             estimate,
-            value=widened(estimate.value, share, low, high),
-            difference=widened(estimate.difference, share, low - estimate.behavior, high - estimate.behavior),
+            value=widen_interval(estimate.value, share, low, high),
+            difference=widen_interval(estimate.difference, share, low - estimate.behavior, high - estimate.behavior),
         )
     n_steps = sum(map(len, ratios))
-    return Evaluation(name, estimator, gamma, estimate, len(rewards), n_steps, dict(left_out), mean_ratio, share)
+    return PolicyEvaluation(name, estimator, gamma, estimate, len(rewards), n_steps, dict(left_out), mean_ratio, share)
 
 
 def _untaken(episodes: Sequence[ReplayedEpisode]) -> list[list[float]]:
-    """At each step, the new policy's probability of the actions that no step of these episodes took."""
-    taken = {normalize_action(step.step.action) for one in episodes for step in one.steps}
+    """Return, for each step, the new policy's probability of the actions that no step of these episodes took."""
+    taken = {normalize_action(step.step.action) for episode in episodes for step in episode.steps}
     return [
         [
             math.fsum(p for action, p in step.decision.probs.items() if normalize_action(action) not in taken)
-            for step in one.steps
+            for step in episode.steps
             if step.decision is not None
         ]
-        for one in episodes
+        for episode in episodes
     ]
 
 
-def _ratios(one: ReplayedEpisode) -> list[float] | str:
-    """Each step's `pi_new / propensity`, or why the episode cannot be weighed."""
+def _ratios(episode: ReplayedEpisode) -> list[float] | str:
+    """Return `pi_new / propensity` of each step, or the reason why the episode cannot be weighed."""
     ratios: list[float] = []
-    for step in one.steps:
+    for step in episode.steps:
         if step.probability is None:
             return step.unusable or NO_PRIOR
         propensity = step.step.propensity
         if propensity is None:
-            return NO_PROPENSITY
+            return _NO_PROPENSITY
         if step.memory_only:
-            return ADDED
+            return _ADDED
         if propensity == 1.0 and len(step.step.prior or ()) > 1:
-            return CERTAIN
+            return _CERTAIN
         ratios.append(step.probability / propensity)
     return ratios

@@ -1,4 +1,4 @@
-"""Checks of what was recorded: priors, endings, rewards, feedback."""
+"""Checks of the records: priors, endings, rewards, feedback."""
 
 from __future__ import annotations
 
@@ -9,59 +9,59 @@ from collections.abc import Sequence
 import numpy as np
 
 from seasoned.core import robust_spread
-from seasoned.lab.diagnosis.check import Check, Number, finding_if, not_checked, share
+from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if, not_checked, share
 from seasoned.memory.values.events import Event
 from seasoned.types import Episode
 
-__all__ = ["check_feedback", "check_priors", "check_rewards", "check_set_aside"]
+__all__ = ["check_exclusions", "check_feedback", "check_priors", "check_rewards"]
 
-MAX_UNKNOWN = 0.1
-MAX_SET_ASIDE = 0.2
-MIN_SET_ASIDE = 3
-MIN_EPISODES = 5
-MIN_PAIRS = 10
-MAX_DISAGREEMENT = 0.3
-MIN_WEIGHT = 0.1
+_MAX_UNKNOWN = 0.1
+_MAX_EXCLUDED = 0.2
+_MIN_EXCLUDED = 3
+_MIN_EPISODES = 5
+_MIN_PAIRS = 10
+_MAX_DISAGREEMENT = 0.3
+_MIN_WEIGHT = 0.1
 
 
-def check_priors(episodes: Sequence[Episode]) -> Check:
-    """Whether steps carry what replay and evaluation need: the model's logprobs and the propensity."""
+def check_priors(episodes: Sequence[Episode]) -> CheckResult:
+    """Check that steps have the model's logprobs and the propensity, which replay and evaluation need."""
     steps = [step for episode in episodes for step in episode.steps]
     no_prior = sum(step.prior is None for step in steps)
     no_propensity = sum(step.propensity is None for step in steps)
     return finding_if(
-        max(no_prior, no_propensity) > MAX_UNKNOWN * len(steps),
+        max(no_prior, no_propensity) > _MAX_UNKNOWN * len(steps),
         "priors and propensities",
         f"no prior at {share(no_prior, len(steps), 'steps')}, no propensity at "
         f"{share(no_propensity, len(steps), 'steps')}",
-        rule=f"at most {MAX_UNKNOWN:.0%} of the steps lack either; audit and evaluate leave those out",
+        rule=f"at most {_MAX_UNKNOWN:.0%} of the steps lack either; audit and evaluate skip those",
         next_step="Record the decision itself: episode.record(state, decision, reward). It carries both.",
         numbers={"steps": len(steps), "without_prior": no_prior, "without_propensity": no_propensity},
     )
 
 
-def check_set_aside(n_episodes: int, aborted: int, quarantined: int) -> list[Check]:
-    """Whether much of what is stored is never retrieved."""
+def check_exclusions(n_episodes: int, n_aborted: int, n_quarantined: int) -> list[CheckResult]:
+    """Check that few of the stored episodes are excluded from retrieval."""
     rules = (
         (
             "aborted episodes",
             "aborted",
-            aborted,
-            "Find out what breaks off: seasoned memory list shows them; a time limit ends an episode as truncated.",
+            n_aborted,
+            "Find the cause of the aborts: seasoned memory list shows them; a time limit ends an episode as truncated.",
         ),
         (
             "quarantined episodes",
             "quarantined",
-            quarantined,
-            "See seasoned memory quarantines: lift what was set aside by mistake, prune what is of no use.",
+            n_quarantined,
+            "See seasoned memory quarantines: lift those made by mistake, prune useless episodes.",
         ),
     )
     return [
         finding_if(
-            count >= MIN_SET_ASIDE and count > MAX_SET_ASIDE * n_episodes,
+            count >= _MIN_EXCLUDED and count > _MAX_EXCLUDED * n_episodes,
             name,
             share(count, n_episodes, "episodes"),
-            rule=f"at most {MAX_SET_ASIDE:.0%} of the episodes, or fewer than {MIN_SET_ASIDE}",
+            rule=f"at most {_MAX_EXCLUDED:.0%} of the episodes, or fewer than {_MIN_EXCLUDED}",
             next_step=next_step,
             numbers={"episodes": n_episodes, key: count},
         )
@@ -69,8 +69,8 @@ def check_set_aside(n_episodes: int, aborted: int, quarantined: int) -> list[Che
     ]
 
 
-def check_rewards(episodes: Sequence[Episode]) -> Check:
-    """Whether there is anything to learn: rewards that are not all zero, episodes that did not all earn the same."""
+def check_rewards(episodes: Sequence[Episode]) -> CheckResult:
+    """Check that there is something to learn: some reward is not 0, and episodes earn different totals."""
     name, rule = "rewards", "some reward is not 0, and not all episodes earn the same"
     totals = [math.fsum(step.reward for step in episode.steps) for episode in episodes]
     rewarded = sum(step.reward != 0.0 for episode in episodes for step in episode.steps)
@@ -83,8 +83,8 @@ def check_rewards(episodes: Sequence[Episode]) -> Check:
         "mean_total": float(np.mean(totals)) if totals else None,
         "spread_of_totals": spread,
     }
-    if len(totals) < MIN_EPISODES:
-        return not_checked(name, f"{len(totals)} episodes", f"{rule}; judged from {MIN_EPISODES} on", **numbers)
+    if len(totals) < _MIN_EPISODES:
+        return not_checked(name, f"{len(totals)} episodes", f"{rule} (from {_MIN_EPISODES} episodes on)", **numbers)
     seen = f"{share(rewarded, n_steps, 'steps')} have a reward; "
     seen += f"an episode earns {np.mean(totals):.4g} (mean of {len(totals)})"
     if rewarded:
@@ -93,74 +93,77 @@ def check_rewards(episodes: Sequence[Episode]) -> Check:
         "All rewards are 0, so there is nothing to learn: pass reward= when recording, or give feedback (a judge, a "
         "person): memory.feedback(...)."
         if not rewarded
-        else "Every episode earns the same, so no action looks better than another: reward what differs (fewer steps, "
-        "partial success), or play tasks that sometimes fail."
+        else "Every episode earns the same, so no action looks better than another: reward differences (fewer "
+        "steps, partial success), or play tasks that sometimes fail."
     )
     return finding_if(not rewarded or spread == 0.0, name, seen, rule=rule, next_step=next_step, numbers=numbers)
 
 
-def check_feedback(raw: Sequence[Episode], events: Sequence[Event]) -> list[Check]:
-    """Whether feedback agrees with itself and with the environment, and is heard.
+def check_feedback(raw: Sequence[Episode], events: Sequence[Event]) -> list[CheckResult]:
+    """Check that feedback agrees with itself and with the environment, and has enough weight.
 
     Args:
-        raw: episodes that count, with the environment's rewards alone.
-        events: those that count.
+        raw: the episodes that count, with the environment's rewards only.
+        events: the feedback events that count.
     """
     if not events:
-        return [not_checked("feedback", "no feedback event counts", "sources agree, and are heard")]
+        return [not_checked("feedback", "no feedback event counts", "sources agree, and have weight")]
     by_step: defaultdict[tuple[str, int], dict[str, float]] = defaultdict(dict)
     by_source: defaultdict[str, list[Event]] = defaultdict(list)
     for event in events:
-        voice = event.source if event.author is None else f"{event.source}/{event.author}"
-        by_step[event.episode_id, event.step][voice] = event.reward
+        author = event.source if event.author is None else f"{event.source}/{event.author}"
+        by_step[event.episode_id, event.step][author] = event.reward
         by_source[event.source].append(event)
-    checks = [_contradictions(list(by_step.values())), *(_heard(s, said) for s, said in sorted(by_source.items()))]
-    checks += [_environment(source, said, raw) for source, said in sorted(by_source.items())]
-    return checks
+    sources = sorted(by_source.items())
+    return [
+        _check_contradictions(list(by_step.values())),
+        *(_check_weight(source, given) for source, given in sources),
+        *(_check_agreement(source, given, raw) for source, given in sources),
+    ]
 
 
-def _contradictions(said: Sequence[dict[str, float]]) -> Check:
+def _check_contradictions(rewards: Sequence[dict[str, float]]) -> CheckResult:
     name = "feedback on one step"
-    rule = f"where two speak of one step, at most {MAX_DISAGREEMENT:.0%} differ in sign (from {MIN_PAIRS} such on)"
-    pairs = [[np.sign(reward) for reward in voices.values() if reward] for voices in said]
-    spoken = [signs for signs in pairs if len(signs) >= 2]
-    differ = sum(len(set(signs)) > 1 for signs in spoken)
-    numbers = {"steps": len(spoken), "contradictory": differ}
-    if len(spoken) < MIN_PAIRS:
-        return not_checked(name, f"{len(spoken)} steps with two opinions", rule, **numbers)
+    rule = f"of the steps with two opinions, at most {_MAX_DISAGREEMENT:.0%} differ in sign (from {_MIN_PAIRS} such on)"
+    signs = [[np.sign(reward) for reward in by_author.values() if reward] for by_author in rewards]
+    shared = [opinions for opinions in signs if len(opinions) >= 2]
+    differ = sum(len(set(opinions)) > 1 for opinions in shared)
+    numbers = {"steps": len(shared), "contradictory": differ}
+    if len(shared) < _MIN_PAIRS:
+        return not_checked(name, f"{len(shared)} steps with two opinions", rule, **numbers)
     return finding_if(
-        differ > MAX_DISAGREEMENT * len(spoken),
+        differ > _MAX_DISAGREEMENT * len(shared),
         name,
-        f"opinions contradict one another on {share(differ, len(spoken), 'steps')}",
+        f"opinions contradict one another on {share(differ, len(shared), 'steps')}",
         rule=rule,
-        next_step="Look at some: seasoned memory show. Weigh the less reliable one down (feedback(..., weight=0.3)), "
-        "or set it aside: seasoned memory quarantine --source NAME.",
+        next_step="Read some: seasoned memory show. Lower the weight of the less reliable source (feedback(..., "
+        "weight=0.3)), or quarantine it: seasoned memory quarantine --source NAME.",
         numbers=numbers,
     )
 
 
-def _heard(source: str, said: Sequence[Event]) -> Check:
-    weight = float(np.median([abs(event.weight) for event in said]))
+def _check_weight(source: str, events: Sequence[Event]) -> CheckResult:
+    weight = float(np.median([abs(event.weight) for event in events]))
     return finding_if(
-        weight < MIN_WEIGHT,
+        weight < _MIN_WEIGHT,
         f"weight of {source!r}",
-        f"{len(said)} events with a median weight of {weight:.3g}",
-        rule=f"a source's median weight is at least {MIN_WEIGHT:g}",
-        next_step="Its votes hardly count: judges that are unsure weigh little. Ask a better model or more votes, or "
+        f"{len(events)} events with a median weight of {weight:.3g}",
+        rule=f"a source's median weight is at least {_MIN_WEIGHT:g}",
+        next_step="Its votes hardly count: unsure judges have a low weight. Use a better model or more votes, or "
         "give a higher weight.",
-        numbers={"source": source, "events": len(said), "median_weight": weight},
+        numbers={"source": source, "events": len(events), "median_weight": weight},
     )
 
 
-def _environment(source: str, said: Sequence[Event], raw: Sequence[Episode]) -> Check:
-    """A source against the environment: signs step by step, and correlation episode by episode."""
+def _check_agreement(source: str, events: Sequence[Event], raw: Sequence[Episode]) -> CheckResult:
+    """Compare a source with the environment: signs step by step, and correlation episode by episode."""
     name = f"{source!r} against the environment"
     rule = (
-        f"at most {MAX_DISAGREEMENT:.0%} differ in sign where both reward a step, and episode by episode the two rise "
-        f"together (from {MIN_PAIRS} on)"
+        f"at most {_MAX_DISAGREEMENT:.0%} of the steps that both reward differ in sign, and the correlation over "
+        f"episodes is positive (from {_MIN_PAIRS} on)"
     )
     earned = {str(episode.id): [step.reward for step in episode.steps] for episode in raw}
-    known = [event for event in said if event.episode_id in earned]
+    known = [event for event in events if event.episode_id in earned]
     both = [(event.reward, earned[event.episode_id][event.step]) for event in known]
     both = [(ours, theirs) for ours, theirs in both if ours and theirs]
     differ = sum((ours > 0.0) != (theirs > 0.0) for ours, theirs in both)
@@ -169,7 +172,7 @@ def _environment(source: str, said: Sequence[Event], raw: Sequence[Episode]) -> 
         sums[event.episode_id] += event.reward
     judged = np.array(list(sums.values()))
     true = np.array([math.fsum(earned[episode_id]) for episode_id in sums])
-    varied = len(judged) >= MIN_PAIRS and judged.std() > 0.0 and true.std() > 0.0
+    varied = len(judged) >= _MIN_PAIRS and judged.std() > 0.0 and true.std() > 0.0
     correlation = float(np.corrcoef(judged, true)[0, 1]) if varied else None
     numbers: dict[str, Number] = {
         "source": source,
@@ -178,21 +181,21 @@ def _environment(source: str, said: Sequence[Event], raw: Sequence[Episode]) -> 
         "episodes": len(judged),
         "correlation": correlation,
     }
-    if len(both) < MIN_PAIRS and correlation is None:
-        seen = f"{len(both)} steps that both reward, {len(judged)} episodes that both speak of and that differ"
+    if len(both) < _MIN_PAIRS and correlation is None:
+        seen = f"{len(both)} steps that both reward, {len(judged)} episodes with feedback, too few or all alike"
         return not_checked(name, seen, rule, **numbers)
-    said_so = []
-    if len(both) >= MIN_PAIRS:
-        said_so.append(f"they differ in sign on {share(differ, len(both), 'steps')}")
+    findings = []
+    if len(both) >= _MIN_PAIRS:
+        findings.append(f"they differ in sign on {share(differ, len(both), 'steps')}")
     if correlation is not None:
-        said_so.append(f"correlation {correlation:+.2f} over {len(judged)} episodes")
-    contradicts = len(both) >= MIN_PAIRS and differ > MAX_DISAGREEMENT * len(both)
+        findings.append(f"correlation {correlation:+.2f} over {len(judged)} episodes")
+    contradicts = len(both) >= _MIN_PAIRS and differ > _MAX_DISAGREEMENT * len(both)
     return finding_if(
         contradicts or (correlation is not None and correlation <= 0.0),
         name,
-        "; ".join(said_so),
+        "; ".join(findings),
         rule=rule,
-        next_step="One of the two is wrong. Read what it scored (seasoned memory show); then mend the judge's "
-        f"instructions, or set it aside: seasoned memory quarantine --source {source}.",
+        next_step="One of the two is wrong. Read its feedback (seasoned memory show); then correct the judge's "
+        f"instructions, or quarantine it: seasoned memory quarantine --source {source}.",
         numbers=numbers,
     )
