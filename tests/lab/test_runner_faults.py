@@ -137,9 +137,9 @@ FAULTS = {
     "unspeakable": "Unspeakable: (it does not say what it is)",
     "timeout": "TimeoutError: of its own",
     "hang": "Faulty?how=hang: episode 2 has not ended: it has 0.5 seconds",
-    "nan": "Faulty?how=nan: reward = nan: a reward is a finite number",
-    "infinite": "Faulty?how=infinite: reward = inf: a reward is a finite number",
-    "text": "Faulty?how=text: reward = '1': a reward is a finite number",
+    "nan": "= nan: reward of python:faulty_worlds:Faulty?how=nan must be finite",
+    "infinite": "= inf: reward of python:faulty_worlds:Faulty?how=infinite must be finite",
+    "text": "= '1': reward of python:faulty_worlds:Faulty?how=text must be a number",
 }
 
 
@@ -160,7 +160,7 @@ def test_whatever_an_environment_does_stops_its_own_run_only(tmp_path, monkeypat
         text = (results[how].folder / "error.json").read_text()
         assert len(text) < 50_000, how
         json.loads(text)["traceback"].encode()
-    assert "score = nan: a score is a finite number" in results["spoiled"].error
+    assert "= nan: score of " in results["spoiled"].error and "must be finite" in results["spoiled"].error
     again = {cell.cell.task: cell for cell in experiment.run().cells}
     assert all(again[how].done and again[how].error is None for how in FAULTS)
 

@@ -4,7 +4,9 @@ from seasoned.agents.baselines.uniform_reader import UniformReader
 from seasoned.agents.cascade.decided_by import DecidedPlay
 from seasoned.agents.cascade.distillation import DistillBudget, Distilled, distill
 from seasoned.agents.loop.arm import Arm, InformedReader, Learn, Play, PromptMemory
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.agents.loop.episode import episode_seed, play_episode
+from seasoned.agents.loop.step_log import EpisodeLog, StepLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.agents.react import Agent, AgentResult, Asked, Shown, StepEvent, Templates, Unshown, Verdict
 from seasoned.agents.runs.cost_ledger import Ledger
 from seasoned.agents.runs.learning_curves import Comparison, block_means, compare
@@ -20,6 +22,7 @@ __all__ = [
     "DecidedPlay",
     "DistillBudget",
     "Distilled",
+    "EpisodeLog",
     "EpisodeResult",
     "InformedReader",
     "Learn",

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from seasoned import JitRL, Memory
-from seasoned.agents import Arm, InformedReader, RunRecord, play_run
+from seasoned.agents import Arm, InformedReader, RunRecord, StepLog, play_run
 from seasoned.agents.baselines import BySearch, PastSuccesses
 from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
 from seasoned.agents.cascade.distillation import DistillBudget, distill
-from seasoned.agents.loop.episode import StepLog
 from seasoned.agents.react import Agent
 from seasoned.envs import ContextualBandit
 from seasoned.errors import ConfigError, EnvError, InputError

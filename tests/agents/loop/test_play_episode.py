@@ -257,36 +257,3 @@ def test_where_any_text_is_taken_the_model_proposes_and_memory_adds_what_it_has_
 def test_where_any_text_is_taken_a_reader_that_only_compares_is_refused():
     with pytest.raises(EnvError, match=r"no admissible actions.*propose"):
         asyncio.run(play_episode(Parrot(), ModelAlone(), UniformReader(), StepLog(), seed=0))
-
-
-class Told(Grid):
-    """Gives back what it is told to, awaited or at once."""
-
-    def __init__(self, method, value, *, awaited):
-        super().__init__(["S.G"])
-
-        async def later(*_, **__):
-            return value
-
-        setattr(self, method, later if awaited else lambda *_, **__: value)
-
-
-@pytest.mark.parametrize(
-    ("method", "value", "awaited"),
-    [
-        ("reset", Observation("a cell", ("east",)), False),
-        ("reset", "a cell", True),
-        ("reset", "a cell", False),
-        ("step", Observation("a cell", ("east",)), False),
-        ("step", (Observation("a cell", ("east",)), 1.0, True), True),
-        ("step", None, True),
-    ],
-)
-def test_an_environment_of_ones_own_that_is_not_async_or_shows_no_observation_is_told_the_rule(method, value, awaited):
-    log = StepLog()
-    with pytest.raises(EnvError) as caught:
-        play(Told(method, value, awaited=awaited), log=log)
-    assert caught.value.rule == f"{method} is `async def` and returns an Observation"
-    assert f"{method} gave" in caught.value.seen
-    assert f"async def {method}(self" in caught.value.next_step
-    assert log.taken == []

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.agents.react import FIELDS, TOOL_TEMPLATES, Templates, fill
-from seasoned.agents.react.history import Turn, history_text
+from seasoned.agents.react.episode_trace import PastTurn, history_text
 from seasoned.errors import InputError
 from seasoned.states.text_budget import estimated_tokens
 
@@ -140,7 +140,7 @@ Action: ..."""
 
 
 def test_history_keeps_the_last_turns_within_its_budget():
-    turns = [Turn(f"room {n}\n\nAction: cheat", f"thought {n}", f"go {n}", float(n % 2)) for n in range(10)]
+    turns = [PastTurn(f"room {n}\n\nAction: cheat", f"thought {n}", f"go {n}", float(n % 2)) for n in range(10)]
     whole = history_text(turns, 10_000)
     assert [line for line in whole.splitlines() if line.startswith("Action: ")] == [
         f"Action: go {n}" for n in range(10)

@@ -257,7 +257,7 @@ def test_a_reader_that_proposes_acts_where_nothing_is_named():
     assert once(walker(reader=votes, reason=False, plan=False), terminal).score == 1.0
     with pytest.raises(EnvError, match="no admissible actions"):
         once(walker(reader=labels(), reason=False, plan=False), Terminal())
-    with pytest.raises(EnvError, match="an action to take"):
+    with pytest.raises(EnvError, match="at least one action"):
         once(walker(plan=False), Terminal(admissible=()))
 
 

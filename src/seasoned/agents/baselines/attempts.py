@@ -6,8 +6,9 @@ import dataclasses
 from dataclasses import dataclass
 
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole
-from seasoned.agents.loop.buffered_log import Draft
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.agents.loop.episode import episode_seed, play_episode
+from seasoned.agents.loop.step_log import EpisodeLog, StepLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.checks import check_number
 from seasoned.errors import InputError
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
@@ -59,16 +60,16 @@ class Attempts:
             check_number("stop_at", self.stop_at)
 
     async def __call__(
-        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         """Play, record the best attempt in `log`, and return how it went.
 
         An attempt that breaks off is recorded as far as it went, and the error goes on its way.
         """
         played: list[EpisodeResult] = []
-        best, best_draft = None, Draft()
+        best, best_draft = None, StepLog()
         while self._again(played, environment.max_score):
-            draft = Draft()
+            draft = StepLog()
             number = len(played)
             try:
                 result = await play_episode(
@@ -80,12 +81,12 @@ class Attempts:
                     decision_seed=episode_seed(seed, number) if number else seed,
                 )
             except BaseException:
-                draft.copy(log)
+                draft.copy_to(log)
                 raise
             played.append(result)
             if best is None or result.score > best.score:
                 best, best_draft = result, draft
-        best_draft.copy(log)
+        best_draft.copy_to(log)
         first, *others = played
         return dataclasses.replace(
             best or first,

@@ -10,7 +10,9 @@ import numpy as np
 
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole, estimated_tokens
 from seasoned.agents.baselines.transcripts import check_told
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
+from seasoned.agents.loop.episode import episode_seed, play_episode
+from seasoned.agents.loop.step_log import EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.checks import check_text
 from seasoned.errors import InputError, ModelAnswerError
 from seasoned.policies.base_policy import base_decision, generator
@@ -176,7 +178,7 @@ class SelfConsistency:
         return self._llm.name
 
     async def play(
-        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         """Play an episode whose samples are drawn from its seed; see `seasoned.agents.Play`."""
         self._now = _Episode(seed)

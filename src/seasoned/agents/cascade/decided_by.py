@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
-from seasoned.agents.loop.annotated_log import NotedLog
 from seasoned.agents.loop.arm import Play
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, play_episode
+from seasoned.agents.loop.episode import play_episode
+from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.errors import InputError
 from seasoned.policies.cascade import CascadePrior, CascadeReader
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
@@ -58,7 +59,7 @@ class DecidedPlay:
     teacher_steps: list[int] = field(default_factory=list)
 
     async def __call__(
-        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         """Play, and return how the episode went; an episode that breaks off is not counted."""
         if not isinstance(reader, CascadeReader):
@@ -72,7 +73,7 @@ class DecidedPlay:
             by.extend([body["by"] for _, body in notes] or ["unknown"])
             return notes
 
-        result = await self.play(environment, policy, reader, cast(StepLog, NotedLog(log, about)), seed=seed)
+        result = await self.play(environment, policy, reader, AnnotatedLog(log, about), seed=seed)
         self.steps.append(len(by))
         self.teacher_steps.append(by.count("teacher"))
         return result

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from seasoned.agents.loop.arm import Arm
-from seasoned.agents.loop.episode import EpisodeResult
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.agents.runs.run import EpisodeMemory, play_run
 from seasoned.agents.runs.run_record import RunRecord
 from seasoned.checks import check_number

@@ -6,7 +6,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, play_episode
+from seasoned.agents.loop.episode import play_episode
+from seasoned.agents.loop.step_log import EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader, PriorReading, Usage
 from seasoned.types import Episode
 
@@ -17,7 +19,7 @@ class Play(Protocol):
     """Plays one episode and records it; `play_episode` is one."""
 
     def __call__(
-        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> Awaitable[EpisodeResult]:
         """Return how the episode went; its executed steps are in `log`."""
         ...

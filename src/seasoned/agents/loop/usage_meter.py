@@ -1,4 +1,4 @@
-"""What is asked of a model while something is under way, known even where it does not come to its end."""
+"""Model usage of a block of code, counted also if the block raises."""
 
 from __future__ import annotations
 
@@ -9,39 +9,39 @@ from dataclasses import dataclass, field
 
 from seasoned.protocols import Usage
 
-__all__ = ["Counted", "count", "counting"]
+__all__ = ["UsageMeter", "count_usage", "measure_usage"]
 
 
 @dataclass
-class Counted:
-    """What was counted so far."""
+class UsageMeter:
+    """The usage counted so far."""
 
     usage: Usage = field(default_factory=Usage)
 
 
-_counted: ContextVar[Counted | None] = ContextVar("counted", default=None)
+_meter: ContextVar[UsageMeter | None] = ContextVar("usage_meter", default=None)
 
 
-def count(usage: Usage) -> None:
-    """Add what one answer cost to what is being counted, if something is."""
-    counted = _counted.get()
-    if counted is not None:
-        counted.usage += usage
+def count_usage(usage: Usage) -> None:
+    """Add the usage of one answer to the current meter, if there is one."""
+    meter = _meter.get()
+    if meter is not None:
+        meter.usage += usage
 
 
 @contextlib.contextmanager
-def counting() -> Iterator[Counted]:
-    """Count until the block ends, however it ends.
+def measure_usage() -> Iterator[UsageMeter]:
+    """Count usage until the block ends or raises.
 
     Example:
-        >>> with counting() as counted:
-        ...     count(Usage(calls=1))
-        >>> counted.usage.calls
+        >>> with measure_usage() as meter:
+        ...     count_usage(Usage(calls=1))
+        >>> meter.usage.calls
         1
     """
-    counted = Counted()
-    token = _counted.set(counted)
+    meter = UsageMeter()
+    token = _meter.set(meter)
     try:
-        yield counted
+        yield meter
     finally:
-        _counted.reset(token)
+        _meter.reset(token)

@@ -8,16 +8,16 @@ from dataclasses import fields, replace
 from typing import Any, Literal, cast
 
 from seasoned.agents.cascade.decided_by import decided_notes
-from seasoned.agents.loop.annotated_log import NotedLog
 from seasoned.agents.loop.arm import Arm
-from seasoned.agents.loop.buffered_log import Draft
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed
+from seasoned.agents.loop.episode import episode_seed
+from seasoned.agents.loop.step_log import AnnotatedLog, StepLog
+from seasoned.agents.loop.step_runner import EpisodeResult, StepRunner
 from seasoned.agents.react.agent_arm import arm_of
-from seasoned.agents.react.agent_result import AgentResult, Mode, OnStep, Verdict, Verify, check_verdict
+from seasoned.agents.react.agent_result import AgentResult, Mode, OnStep, Purpose, Verdict, Verify, check_verdict
 from seasoned.agents.react.agent_settings import AgentSettings, Retriever
 from seasoned.agents.react.batch import Environments, environments_of, play_many
 from seasoned.agents.react.demonstrations import store_once
-from seasoned.agents.react.episode_trace import Trace
+from seasoned.agents.react.episode_trace import EpisodeTrace
 from seasoned.agents.react.player import play
 from seasoned.agents.react.prompt_evidence import AgentMemory
 from seasoned.agents.react.prompt_templates import TOOL_TEMPLATES, Templates
@@ -28,10 +28,13 @@ from seasoned.errors import InputError, excerpt
 from seasoned.judges.judge_feedback import add_judgement
 from seasoned.policies import JitRL
 from seasoned.policies.examples import Examples
-from seasoned.protocols import LLM, Environment, EvidenceSource, Judgement, Policy, PriorReader, Proposer, Tool
+from seasoned.protocols import LLM, Environment, EvidenceSource, Judgement, Policy, PriorReader, Proposer, Tool, Usage
 from seasoned.types import Episode
 
 __all__ = ["Agent"]
+
+
+_UNPLAYED = EpisodeResult(0.0, None, 0, "aborted", 0, 0.0, 0, 0.0, 0.0, Usage())
 
 
 class Agent:
@@ -291,7 +294,7 @@ class Agent:
             return await self._attempt(environment, own[number], learns, subject)
 
         def failed(number: int, error: Exception) -> AgentResult:
-            return _result(Trace().broken_off(Draft(), None), Trace(), seed=own[number], error=error)
+            return _result(_UNPLAYED, None, seed=own[number], error=error)
 
         return await play_many(
             openers,
@@ -306,25 +309,18 @@ class Agent:
         self, environment: Environment, seed: int | None, learns: bool, subject: str | None
     ) -> AgentResult:
         """Play and store. What broke the episode off is in the result; Ctrl-C and cancellation go on their way."""
-        draft, trace = Draft(), Trace()
+        log = StepLog()
+        trace = EpisodeTrace(StepRunner(environment, AnnotatedLog(log, decided_notes)))
         fault: BaseException | None = None
         try:
-            outcome = await play(
-                self.settings,
-                environment,
-                cast(StepLog, NotedLog(draft, decided_notes)),
-                trace,
-                seed=seed,
-                learns=learns,
-                on_step=self._on_step,
-            )
+            outcome = await play(self.settings, trace, seed=seed, learns=learns, on_step=self._on_step)
         except BaseException as error:
             fault = error
-            outcome = trace.broken_off(draft, environment.max_score)
+            outcome = trace.runner.abort()
         episode_id: str | None = None
         if learns:
             try:
-                episode_id = self._store(environment.task, draft, trace, subject)
+                episode_id = self._store(environment.task, log, subject)
                 if outcome.late_rewards:
                     rewards = dict(outcome.late_rewards)
                     judgement = Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0))
@@ -338,10 +334,10 @@ class Agent:
             raise fault
         episode = Episode(
             environment.task,
-            draft.steps,
+            log.steps,
             episode_id,
-            draft.final_state,
-            draft.ending,
+            log.final_state,
+            log.ending,
             self.settings.llm.name,
             self.settings.name,
             self._arm,
@@ -361,16 +357,14 @@ class Agent:
             error=fault,
         )
 
-    def _store(self, task: str, draft: Draft, trace: Trace, subject: str | None) -> str:
+    def _store(self, task: str, log: StepLog, subject: str | None) -> str:
         """Commit the episode with its notes, whole; one that broke off is marked so."""
         settings = self.settings
         policy = None if settings.reader is not None else settings.name
-        model = None if settings.reader is not None and draft.steps else settings.llm.name
+        model = None if settings.reader is not None and log.steps else settings.llm.name
         recorder: Any = self._memory.episode(task, model=model, policy=policy, arm=self._arm, subject=subject)
         with recorder:
-            draft.copy(recorder)
-            for kind, body, step in trace.notes:
-                recorder.note(kind, body, step=step)
+            log.copy_to(recorder)
         return cast(str, recorder.id)
 
     async def _verified(self, episode: Episode) -> tuple[Verdict | None, Exception | None]:
@@ -422,11 +416,12 @@ def _check_seed(seed: object) -> int | None:
     return int(seed.__index__())
 
 
-def _result(outcome: EpisodeResult, trace: Trace, **more: Any) -> AgentResult:
+def _result(outcome: EpisodeResult, trace: EpisodeTrace | None, **more: Any) -> AgentResult:
     known = {field.name: getattr(outcome, field.name) for field in fields(EpisodeResult)}
-    return AgentResult(
-        **known, plan=trace.plan, usage_by=dict(trace.usage_by), example_steps=trace.example_steps, **more
-    )
+    if trace is not None:
+        known |= {"plan": trace.plan, "example_steps": trace.example_steps}
+    usage_by = {} if trace is None else cast(dict[Purpose, Usage], dict(trace.runner.usage_by))
+    return AgentResult(**known, usage_by=usage_by, **more)
 
 
 def _or_raise(result: AgentResult) -> AgentResult:

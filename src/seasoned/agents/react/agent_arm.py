@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 from seasoned.agents.loop.arm import Arm
-from seasoned.agents.loop.episode import EpisodeResult, StepLog
+from seasoned.agents.loop.step_log import EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult, StepRunner
 from seasoned.agents.react.agent_result import OnStep
 from seasoned.agents.react.agent_settings import AgentSettings
-from seasoned.agents.react.episode_trace import Trace
+from seasoned.agents.react.episode_trace import EpisodeTrace
 from seasoned.agents.react.player import play
 from seasoned.errors import InputError
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader, PriorReading
@@ -35,16 +36,11 @@ def arm_of(settings: AgentSettings, on_step: OnStep | None) -> Arm:
     """Return the arm; its notes go to a log that takes them."""
 
     async def play_one(
-        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         del policy, reader  # the agent has its own
-        trace = Trace()
-        try:
-            return await play(settings, environment, log, trace, seed=seed, learns=True, on_step=on_step)
-        finally:
-            note: Any = getattr(log, "note", None)
-            for kind, body, step in trace.notes if note is not None else ():
-                note(kind, body, step=step)
+        trace = EpisodeTrace(StepRunner(environment, log))
+        return await play(settings, trace, seed=seed, learns=True, on_step=on_step)
 
     reader = settings.reader if settings.reader is not None else _ByReply(settings.llm.name)
     return Arm(settings.decides, cast(PriorReader, reader), play_one)

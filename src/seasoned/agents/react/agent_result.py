@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from seasoned.agents.loop.episode import EpisodeResult
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.checks import check_reward, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Completion, Message, Observation, Usage

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from seasoned.agents.loop.annotated_log import NotedLog
 from seasoned.agents.loop.arm import Arm, InformedReader
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, play_episode
+from seasoned.agents.loop.episode import play_episode
+from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.agents.react.prompt_evidence import Unshown
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory
@@ -78,9 +79,9 @@ def shown_arm(
         return [(SHOWN, {"examples": shown, "mode": mode, "purpose": "act"})] if shown else []
 
     async def play(
-        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         knowledge.begin()
-        return await play_episode(environment, policy, reader, cast(StepLog, NotedLog(log, about)), seed=seed)
+        return await play_episode(environment, policy, reader, AnnotatedLog(log, about), seed=seed)
 
     return Arm(decides, InformedReader(reader, knowledge), play, knowledge.learn)

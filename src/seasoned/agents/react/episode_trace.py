@@ -1,130 +1,118 @@
-"""What an agent's episode was so far: enough to store it, whole or broken off, and to report it."""
+"""Trace of an agent's running episode: its prompts, calls, past turns and usage, beside the log of its steps."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
-from seasoned.agents.loop.episode import EpisodeResult, StepLog
-from seasoned.agents.loop.usage_meter import count
+from seasoned.agents.loop.step_runner import StepRunner
 from seasoned.agents.react.agent_result import Asked, Purpose, Shown
-from seasoned.agents.react.history import Turn
-from seasoned.checks import check_number
-from seasoned.errors import EnvError, InputError
-from seasoned.protocols import DelayedFeedback, Environment, Observation, TrulyScored, Usage
+from seasoned.agents.react.reply_parser import shown_action
+from seasoned.protocols import Observation, Usage
+from seasoned.states.text_budget import estimated_tokens, one_line
 from seasoned.types import Decision
 
-__all__ = ["Trace"]
+__all__ = ["EpisodeTrace", "PastTurn", "history_text"]
 
-Note = tuple[str, Mapping[str, Any], int | None]
+_TEXT_CHARS = 600
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """State, reasoning, action and reward of one executed step."""
+
+    state: str
+    reasoning: str | None
+    action: str
+    reward: float
+
+    @property
+    def text(self) -> str:
+        """One line per field; long texts lose their middle. An observation cannot forge a line, as it has no breaks."""
+        lines = [f"Seen: {one_line(self.state, _TEXT_CHARS)}"]
+        if self.reasoning:
+            lines.append(f"Thought: {one_line(self.reasoning, _TEXT_CHARS)}")
+        lines.append(f"Action: {one_line(shown_action(self.action), _TEXT_CHARS)}")
+        if self.reward:
+            lines.append(f"Reward: {self.reward:+g}")
+        return "\n".join(lines)
 
 
 @dataclass
-class Trace:
-    """A running episode, beside the log of its steps.
+class EpisodeTrace:
+    """A running episode of an agent.
 
-    What is noted for a step counts once the step is taken: of a step that was never taken nothing is kept.
+    Args:
+        runner: runs and records the steps.
+        turns: the executed steps.
+        plan: of the episode.
+        plan_shown: past steps in the plan's prompt.
+        asked: calls of the current step; those of the first step begin with the plan's.
+        shown: past steps in the prompts of the current step.
+        step_usage: of the current step.
+        example_steps: number of steps with past steps in a prompt.
     """
 
-    notes: list[Note] = field(default_factory=list)
-    turns: list[Turn] = field(default_factory=list)
-    usage_by: dict[Purpose, Usage] = field(default_factory=dict)
+    runner: StepRunner
+    turns: list[PastTurn] = field(default_factory=list)
     plan: str | None = None
     plan_shown: tuple[Shown, ...] = ()
     asked: list[Asked] = field(default_factory=list)
     shown: list[Shown] = field(default_factory=list)
     step_usage: Usage = field(default_factory=Usage)
-    earned: float = 0.0
-    flips: int = 0
-    kl_nats: float = 0.0
-    memory_steps: int = 0
     example_steps: int = 0
-    decision_s: float = 0.0
-    environment_s: float = 0.0
-    began: float = field(default_factory=time.perf_counter)
-
-    @property
-    def usage(self) -> Usage:
-        """Of every call so far."""
-        return sum(self.usage_by.values(), Usage())
 
     def spend(self, purpose: Purpose, usage: Usage) -> None:
-        """Count what a call cost."""
-        self.usage_by[purpose] = self.usage_by.get(purpose, Usage()) + usage
+        """Add the usage of one call."""
+        self.runner.spend(usage, purpose)
         self.step_usage += usage
-        count(usage)
 
-    def take(
-        self, log: StepLog, seen: Observation, reasoning: str | None, decision: Decision | str, reward: float, mode: str
+    def add_turn(
+        self, observation: Observation, reasoning: str | None, decision: Decision | str, reward: float, mode: str
     ) -> None:
-        """Record an executed step, and what was noted for it."""
-        log.record(seen.state, decision, reward)
-        step = len(self.turns)
+        """Add an executed step, and note its reasoning and the past steps in its prompts."""
+        log, step = self.runner.log, len(self.turns)
         if reasoning:
-            self.notes.append(("reasoning", {"text": reasoning}, step))
+            log.note("reasoning", {"text": reasoning}, step)
         for shown in self.shown:
             body = {"examples": [list(one) for one in shown.examples], "mode": mode, "purpose": shown.purpose}
-            self.notes.append(("shown", body, step))
+            log.note("shown", body, step)
         self.example_steps += bool(self.shown)
         action = decision.action if isinstance(decision, Decision) else decision
-        self.turns.append(Turn(seen.state, reasoning, action, reward))
-        self.earned += reward
-        if isinstance(decision, Decision):
-            likeliest = max(decision.probs, key=decision.probs.__getitem__)
-            self.flips += decision.base_probs[likeliest] < max(decision.base_probs.values())
-            self.kl_nats += decision.kl_nats
-            self.memory_steps += decision.mode == "memory"
+        self.turns.append(PastTurn(observation.state, reasoning, action, reward))
 
     def next_step(self) -> None:
-        """Forget what belongs to the step that was taken."""
+        """Clear the fields of the current step."""
         self.asked, self.shown, self.step_usage = [], [], Usage()
 
-    def finish(self, log: StepLog, environment: Environment, seen: Observation, *, ended: bool) -> EpisodeResult:
-        """Close the log, and return how the episode went."""
-        log.ending = "terminated" if ended else "truncated"
-        log.final_state = seen.state if seen.state.strip() else None
-        score = environment.true_score if isinstance(environment, TrulyScored) else seen.score
-        number(environment, "score", score)
-        late = environment.feedback() if isinstance(environment, DelayedFeedback) else ()
-        for _, reward in late:
-            number(environment, "late reward", reward)
-        return self._result(score, environment.max_score, log, late)
 
-    def broken_off(self, log: StepLog, max_score: float | None) -> EpisodeResult:
-        """Mark the log aborted, and return how far the episode got."""
-        log.ending = "aborted"
-        return self._result(self.earned, max_score, log, ())
+def history_text(turns: Sequence[PastTurn], budget_tokens: int) -> str:
+    r"""Return the last turns that fit into `budget_tokens`, by `estimated_tokens`; a line counts the omitted ones.
 
-    def _result(
-        self, score: float, max_score: float | None, log: StepLog, late: tuple[tuple[int, float], ...]
-    ) -> EpisodeResult:
-        return EpisodeResult(
-            score,
-            max_score,
-            len(self.turns),
-            log.ending,
-            self.flips,
-            self.kl_nats,
-            self.memory_steps,
-            self.decision_s,
-            time.perf_counter() - self.began,
-            self.usage,
-            late,
-            self.environment_s,
-        )
-
-
-def number(environment: Environment, name: str, value: object) -> float:
-    """Return a reward or a score before it gets into a memory, where NaN would spoil all the others.
-
-    Raises:
-        EnvError: it is no finite number.
+    Example:
+        >>> turns = [PastTurn("a hall", None, "go north", 0.0), PastTurn("a kitchen", "food!", "open fridge", 1.0)]
+        >>> print(history_text(turns, 28))
+        (1 earlier step left out)
+        Seen: a kitchen
+        Thought: food!
+        Action: open fridge
+        Reward: +1
+        >>> history_text(turns, 10), history_text(turns, 5)
+        ('(2 earlier steps left out)', '')
     """
-    try:
-        return check_number(name, value)
-    except InputError as error:
-        raise EnvError(
-            f"{environment.name}: {error.seen}", f"a {name} is a finite number", "Mend the environment."
-        ) from error
+    blocks: list[str] = []
+    room = budget_tokens
+    for earlier, turn in zip(range(len(turns) - 1, -1, -1), reversed(turns), strict=True):
+        block = turn.text
+        cost = estimated_tokens(f"{block}\n")
+        if cost + (estimated_tokens(f"{_omission(earlier)}\n") if earlier else 0) > room:
+            break
+        blocks.insert(0, block)
+        room -= cost
+    omitted = len(turns) - len(blocks)
+    head = [_omission(omitted)] if omitted and estimated_tokens(f"{_omission(omitted)}\n") <= room else []
+    return "\n".join([*head, *blocks])
+
+
+def _omission(n: int) -> str:
+    return f"({n} earlier step{'s' if n > 1 else ''} left out)"

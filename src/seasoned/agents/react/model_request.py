@@ -9,7 +9,7 @@ import numpy as np
 
 from seasoned.agents.react.agent_result import Asked, Purpose
 from seasoned.agents.react.agent_settings import AgentSettings
-from seasoned.agents.react.episode_trace import Trace
+from seasoned.agents.react.episode_trace import EpisodeTrace
 from seasoned.errors import ModelAnswerError
 from seasoned.protocols import Completion, CompletionRequest, Message, Usage
 from seasoned.protocols.thinking_block import after_thinking
@@ -43,7 +43,7 @@ def messages_of(system: str, prompt: str) -> tuple[Message, ...]:
 
 async def ask(
     settings: AgentSettings,
-    trace: Trace,
+    trace: EpisodeTrace,
     purpose: Purpose,
     messages: tuple[Message, ...],
     read: Callable[[Completion], T],

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seasoned.agents.loop.episode import EpisodeResult
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.checks import check_number, check_text
 from seasoned.core.costs import BreakEven, break_even, break_even_interval, ratio_difference, ratio_interval
 from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval

@@ -10,9 +10,10 @@ from contextlib import AbstractContextManager
 from typing import Protocol, cast
 
 from seasoned.agents.loop.arm import Learn, Play
-from seasoned.agents.loop.buffered_log import Draft
-from seasoned.agents.loop.episode import EpisodeResult, StepLog, episode_seed, play_episode
-from seasoned.agents.loop.usage_meter import counting
+from seasoned.agents.loop.episode import episode_seed, play_episode
+from seasoned.agents.loop.step_log import EpisodeLog, StepLog
+from seasoned.agents.loop.step_runner import EpisodeResult
+from seasoned.agents.loop.usage_meter import measure_usage
 from seasoned.agents.runs.run_record import RunRecord, new_run_id
 from seasoned.checks import check_number
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
@@ -35,7 +36,7 @@ class EpisodeMemory(FeedbackMemory, Protocol):
         model: str | None,
         policy: str | None,
         arm: str | None,
-    ) -> AbstractContextManager[object]:
+    ) -> AbstractContextManager[EpisodeLog]:
         """Return a recorder that commits the episode on exit."""
         ...
 
@@ -213,28 +214,28 @@ class _Run:
         recorder = self.memory.episode(
             environment.task, id=attempt, model=self.reader.name, policy=self.policy.name, arm=self.arm
         )
-        draft = None if self.keep_aborted else Draft()
+        draft = None if self.keep_aborted else StepLog()
         if draft is not None:
             result = await self._play(number, environment, draft, seed)
         with recorder as log:
             if draft is None:
-                result = await self._play(number, environment, cast(StepLog, log), seed)
+                result = await self._play(number, environment, log, seed)
             else:
-                draft.copy(cast(StepLog, log))
+                draft.copy_to(log)
             if self.record is not None:
                 self.record.prepare(number, result)
         return await self._finish(number, result, attempt)
 
-    async def _play(self, number: int, environment: Environment, log: StepLog, seed: int) -> EpisodeResult:
+    async def _play(self, number: int, environment: Environment, log: EpisodeLog, seed: int) -> EpisodeResult:
         """Play; what an episode that breaks off has asked is counted, though nothing else is left of it."""
-        with counting() as counted:
+        with measure_usage() as meter:
             try:
                 return await self.play(environment, self.policy, self.reader, log, seed=seed)
             except BaseException:
-                if counted.usage != Usage():
+                if meter.usage != Usage():
                     if self.record is not None:
-                        self.record.lose(number, counted.usage)
-                    self.lost(number, counted.usage)
+                        self.record.lose(number, meter.usage)
+                    self.lost(number, meter.usage)
                 raise
 
     async def _finish(self, number: int, result: EpisodeResult, episode_id: str | None) -> EpisodeResult:

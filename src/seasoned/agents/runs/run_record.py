@@ -17,7 +17,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-from seasoned.agents.loop.episode import EpisodeResult
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.errors import ConfigError, InputError, NewerStoreError, excerpt
 from seasoned.protocols import Usage
 

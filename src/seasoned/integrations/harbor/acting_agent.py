@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from seasoned.agents import Agent, Templates
-from seasoned.agents.loop.usage_meter import Counted, counting
+from seasoned.agents.loop.usage_meter import UsageMeter, measure_usage
 from seasoned.checks import check_text
 from seasoned.errors import ConfigError
 from seasoned.integrations.harbor.agent_options import open_examples, version
@@ -96,7 +96,7 @@ class Acting:
         )
         shell = ContainerShell(environment, instruction, cwd=self._cwd, timeout_s=options.command_timeout_s)
         context.metadata = {"mode": options.mode, "examples": examples is not None}
-        counted = Counted()  # a call whose reply came to no step, or that was cut off, is paid for too
+        meter = UsageMeter()  # a call whose reply came to no step, or that was cut off, is paid for too
         try:
             agent = Agent(
                 llm,
@@ -109,11 +109,11 @@ class Acting:
                 max_tokens=options.max_tokens,
                 on_step=log.add,
             )
-            with counting() as counted:
+            with measure_usage() as meter:
                 result = await agent.run(shell)
             log.end(result.usage, truncated=result.ending == "truncated")
         finally:
-            spent = counted.usage
+            spent = meter.usage
             context.n_input_tokens, context.n_output_tokens = spent.prompt_tokens, spent.completion_tokens
             context.cost_usd = spent.cost_usd
             context.metadata |= {"refused_commands": shell.refused}

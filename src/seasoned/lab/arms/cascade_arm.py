@@ -11,8 +11,7 @@ from typing import Any, cast
 
 from seasoned.agents import Arm, EpisodeResult, play_episode
 from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
-from seasoned.agents.loop.annotated_log import NotedLog
-from seasoned.agents.loop.episode import StepLog
+from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
 from seasoned.agents.react.displayed_steps import SHOWN, shown_arm
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
@@ -197,7 +196,7 @@ class _Shifted:
     def __init__(self, reader: PriorReader, policy: Policy) -> None:
         self._reader, self.policy = reader, policy
         # Of the task that asks: episodes that are played side by side do not see each other's.
-        self.place: ContextVar[tuple[int, StepLog] | None] = ContextVar("place", default=None)
+        self.place: ContextVar[tuple[int, EpisodeLog] | None] = ContextVar("place", default=None)
         self.last: ContextVar[Decision | None] = ContextVar("last", default=None)
 
     @property
@@ -257,16 +256,16 @@ class _CascadePlay:
     told: int = field(default=0, init=False)
 
     async def __call__(
-        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: StepLog, *, seed: int
+        self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         if self.told < self.fill:
-            filling = cast(StepLog, NotedLog(log, self._filled))
+            filling = AnnotatedLog(log, self._filled)
             return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
         if isinstance(policy, _AsRead):
             policy.shifted.place.set((seed, log))
         if self.knowledge is not None:
             self.knowledge.begin()
-        return await DecidedPlay()(environment, policy, reader, cast(StepLog, NotedLog(log, self._shown)), seed=seed)
+        return await DecidedPlay()(environment, policy, reader, AnnotatedLog(log, self._shown), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
         """Count it: what is learned is in the memory that stores it."""
