@@ -24,7 +24,7 @@ from seasoned.llms.cache.score_cache import CachedScorer
 from seasoned.llms.priors.exact import ExactReader
 from seasoned.llms.wire.candidate_menu import Menu, check_menu
 from seasoned.memory import Memory
-from seasoned.memory.stores.base import is_url, shown
+from seasoned.memory.stores.registry import display_path, is_file
 from seasoned.policies import PRESETS, JitRL, ModelAlone
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader
 from seasoned.states import encoder_from_identity
@@ -133,12 +133,12 @@ async def close_reader(reader: PriorReader | Chooser) -> None:
 
 def known_namespaces(path: str, *, read_only: bool = True) -> dict[str, str]:
     """Return the namespaces of a store, each with its encoder's identity; none where there is no store yet."""
-    if not is_url(path) and not Path(path).exists():
+    if is_file(path) and not Path(path).exists():
         return {}
     try:
         return Memory.namespaces(path, read_only=read_only)
     except NotFoundError:
-        if is_url(path):
+        if not is_file(path):
             return {}
         raise
 
@@ -170,7 +170,7 @@ def open_memory(
             listed = ", ".join(sorted(known)[:_LISTED_NAMESPACES])
             more = ", ..." if len(known) > _LISTED_NAMESPACES else ""
             raise InputError(
-                f"{shown(path)} has {len(known)} namespaces",
+                f"{display_path(path)} has {len(known)} namespaces",
                 "one is opened at a time",
                 f"Name one with --namespace (in Python: namespace=): {listed}{more}.",
             )

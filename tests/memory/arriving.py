@@ -1,29 +1,23 @@
-"""Episodes that are on their way into PostgreSQL: what `add` does, in a transaction that stays open."""
+"""A pending episode of PostgreSQL whose transaction stays open: it gets its number first, and becomes visible late."""
 
 from __future__ import annotations
 
 import contextlib
+import time
+
+from seasoned.canonical_json import canonical_json
+from seasoned.memory.stores.postgres.pending_table import INSERT, insert_values
+from seasoned.memory.values.content_hash import episode_record, line_digest
 
 __all__ = ["arriving"]
 
 
 @contextlib.contextmanager
 def arriving(memory, episode):
-    """Add an episode, and commit that only at the end of the block. The memory is for nothing else meanwhile."""
-    store = memory._store
-
-    class Inside:
-        def __getattr__(self, name):
-            return getattr(store, name)
-
-        def retrying(self, attempt):
-            return attempt()
-
-        def commit(self, sql, parameters):
-            store.execute(sql, parameters)
-            sql = "SELECT count(*) FROM episode WHERE namespace_id = ? AND id = ?"
-            return store.execute(sql, (memory._id, episode.id)).fetchone()[0]
-
-    with store._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
-        type(memory._arrivals)(Inside(), memory._id, memory.encoder, memory._writer).add(episode)
+    """Insert an episode as `add` does, and commit at the end of the block. Use the memory for nothing else inside."""
+    store, line = memory._store, canonical_json(episode_record(episode))
+    digest = line_digest("episode", line)
+    values = insert_values(memory._id, memory.encoder.identity, episode, time.time(), digest, line)
+    with store.transaction(None):
+        assert store.execute(f"{INSERT} RETURNING ordinal", values).fetchall()
         yield

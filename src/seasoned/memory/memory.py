@@ -12,11 +12,12 @@ from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
 from seasoned.memory.parts.recall import Recalling
-from seasoned.memory.pending.inbox import Arrivals, RememberingEncoder
+from seasoned.memory.pending.inbox import CachingEncoder, Inbox
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.stats import MemoryStats, gather_stats
-from seasoned.memory.stores.base import Store, open_store
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.registry import open_store
 from seasoned.memory.values.corruption import EncoderFailedError
 from seasoned.memory.values.text_limits import check_max_text_bytes, check_sizes
 from seasoned.memory.verify import Verification, verify
@@ -59,14 +60,12 @@ class Memory(Recalling):
         self._redact = redact
         self._store = store
         self._id = entered.id
-        if store.derives_later:
-            encoder = RememberingEncoder(encoder)
+        if store.pending is not None:
+            encoder = CachingEncoder(encoder)
         self._reader = Reader(store, entered.id)
         self._writer = Writer(store, entered.id, encoder)
-        self._arrivals = Arrivals(store, entered.id, encoder, self._writer)
-        self._retriever = Retriever(
-            store, entered.id, self._reader, self._writer, self._arrivals, encoder, max_text_bytes
-        )
+        self._inbox = Inbox(store, entered.id, encoder, self._writer)
+        self._retriever = Retriever(store, entered.id, self._reader, self._writer, self._inbox, encoder, max_text_bytes)
 
     @classmethod
     def open(
@@ -155,14 +154,14 @@ class Memory(Recalling):
     def _add_noted(self, episode: Episode, notes: Sequence[Note]) -> str:
         """Store an episode, and what was noted while it was played."""
         named = with_id(self._checked(episode))
-        if self._store.derives_later and self._arrivals.add(named, notes):
+        if self._inbox.add(named, notes):
             return str(named.id)
 
         def change() -> None:  # also for notes that come again: those that are known are left alone
             self._writer.add([(named, None)])
             NoteWriter(self._store, self._id).add_recorded(notes)
 
-        if notes or not self._store.derives_later:
+        if notes or self._store.pending is None:
             self._write(change)
         return str(named.id)
 
@@ -172,11 +171,11 @@ class Memory(Recalling):
         self._write(lambda: self._writer.add([(episode, None) for episode in named]))
         return [str(episode.id) for episode in named]
 
-    def _fold_waiting(self) -> None:
-        self._arrivals.fold_waiting()
+    def _derive_before_read(self) -> None:
+        self._inbox.try_derive()
 
-    def _fold(self) -> None:
-        self._arrivals.fold()
+    def _derive_before_write(self) -> None:
+        self._inbox.derive_all()
 
     def _checked(self, episode: Episode) -> Episode:
         if not isinstance(episode, Episode):
@@ -366,7 +365,7 @@ class Memory(Recalling):
     def close(self) -> None:
         """Close the store. What was added is on disk already; what nobody has derived yet is, if that can be done."""
         try:
-            self._arrivals.close()
+            self._inbox.close()
         finally:
             self._store.close()
 

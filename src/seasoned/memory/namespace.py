@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
-from seasoned.memory.pending.inbox import fold
+from seasoned.memory.pending.inbox import derive_pending
 from seasoned.memory.stores.atomic_file import StoreFile
-from seasoned.memory.stores.base import Store, open_store
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.registry import open_store
 from seasoned.memory.values.encoder_mismatch import told_apart
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
@@ -42,7 +43,11 @@ def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[st
 
 def _list(store: Store) -> dict[str, str]:
     with store.snapshot():
-        return dict(store.execute(f"SELECT name, encoder FROM namespace WHERE {store.own} ORDER BY name").fetchall())
+        return dict(
+            store.execute(
+                f"SELECT name, encoder FROM namespace WHERE {store.tenant_condition} ORDER BY name"
+            ).fetchall()
+        )
 
 
 def names_in_file(path: Path) -> list[str]:
@@ -67,7 +72,7 @@ def enter_namespace(
 
     What the encoder itself raises at a state is passed on; the namespace is then encoded as it was.
     """
-    find = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.own}"
+    find = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.tenant_condition}"
     with store.snapshot():
         row = store.execute(find, (name,)).fetchone()
     if row is None:
@@ -89,8 +94,9 @@ def enter_namespace(
         with store.transaction(row[0]):
             writer = Writer(store, row[0], encoder)
             writer.reindex()
-            store.hold_arrivals(row[0])  # whoever adds now waits, and learns of the new encoder
-            fold(store, row[0], writer)  # what this encoder refuses would keep everybody from reading
+            if store.pending is not None:
+                store.pending.lock(row[0])  # a concurrent `add` waits, and then sees the new encoder
+            derive_pending(store, row[0], writer)  # a state that this encoder refuses would block every reader
     return Namespace(row[0], name, row[2] if gamma is None else gamma)
 
 

@@ -24,7 +24,7 @@ from seasoned.errors import (
 )
 from seasoned.memory.maintenance.backup import backup
 from seasoned.memory.maintenance.diff import diff_stores
-from seasoned.memory.pending.inbox import AGAIN_S, RememberingEncoder
+from seasoned.memory.pending.inbox import RETRY_AFTER_S, CachingEncoder
 from seasoned.memory.stores.postgres.schema import GROUP, POSTGRES_VERSION, TABLES
 from seasoned.memory.stores.postgres.tenants import migrate
 from seasoned.memory.transfer.merge import merge
@@ -415,7 +415,7 @@ def test_long_states_are_not_remembered():
             asked.append(len(state))
             return super().features(state)
 
-    encoder = RememberingEncoder(Counting())
+    encoder = CachingEncoder(Counting())
     for n_characters in (16 * 1024, 16 * 1024 + 1):
         for _ in range(2):
             assert encoder.features("x" * n_characters) == TokenEncoder().features("x" * n_characters)
@@ -468,7 +468,7 @@ def test_a_writer_that_holds_the_namespace_keeps_nobody_waiting_for_long(fresh_u
         assert found(reader) == {"before", "during"}  # though it cannot be folded
         assert {one.id for one in reader.episodes()} == {"before", "during"}
         assert (reader.stats().waiting, reader.verify().waiting) == (1, 1)
-    time.sleep(AGAIN_S)
+    time.sleep(RETRY_AFTER_S)
     assert found(reader) == {"before", "during"}
     assert reader.verify().waiting == 0
 
@@ -570,7 +570,7 @@ def test_a_role_that_may_only_read_reads(crowd):
         assert reader.stats().waiting == 1
         assert crowd.log.read_text().count("permission denied for table namespace") == 1  # it is not tried each time
         tenant("a")  # gives it its rights back
-        reader._arrivals.refused_s = 0.0
+        reader._inbox.permission_retry_s = 0.0
         assert found(reader) == {"folded", "arrived"}
         assert reader.stats().waiting == 0
 
@@ -594,7 +594,7 @@ def test_a_tenant_neither_sees_nor_writes_anothers_arrivals(crowd):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(grab)
     b.add(episode("a", reward=0.0))  # the same id, and another namespace
-    b._arrivals._ns = a._id
+    b._inbox._ns = a._id
     with pytest.raises((StoreError, TypeError)):
         b.add(episode("into a's"))
     assert (found(a), found(a, "page a")) == ({"a"}, {"a"})

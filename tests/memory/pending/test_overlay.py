@@ -149,7 +149,7 @@ class Story:
         self.options = {"namespace": name, "encoder": HashtagBlind(), "gamma": GAMMA}
         self.writer = Memory.open(url, **self.options)
         self.reader = Memory.open(url, **self.options, read_only=True)
-        self.reader._retriever._overlay.tail = 1  # so that there is a base in a short story
+        self.reader._retriever._overlay.max_tail = 1  # so that there is a base in a short story
         self.holder = psycopg.connect(url)
         self.slow = Memory.open(url, **self.options)
         self.writer.evidence("a", k=1, unit="states", threshold=0.0, decay=DECAY)  # makes the view
@@ -325,13 +325,13 @@ def test_nothing_is_derived_twice_while_it_waits(fresh_url):  # noqa: F811
             found(reader)
         assert encoded[1:] == [f"room {number}" for number in range(5)]
         overlay = reader._retriever._overlay
-        n_undone = overlay.n_undone
+        n_rollbacks = overlay.n_rollbacks
         with arriving(slow, episode("late", "late room")):
             for number in range(5, 8):
                 writer.add(episode(f"e{number}", f"room {number}"))
                 found(reader)
             assert [row[1] for row in overlay._tail] == ["e5", "e6", "e7"]  # what can be preceded by another
-        assert (found(reader, "late room"), overlay.n_undone) == (["late"], n_undone + 1)
+        assert (found(reader, "late room"), overlay.n_rollbacks) == (["late"], n_rollbacks + 1)
         assert [state for state in encoded[1:] if "late" not in state] == [f"room {number}" for number in range(8)]
         found(writer)
         assert (found(reader, "room 3"), overlay.store) == (["e3"], None)

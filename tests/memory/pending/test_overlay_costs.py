@@ -15,7 +15,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 from seasoned import Episode, Memory, Step
 from seasoned.cli.main import cli
 from seasoned.errors import NotFoundError, StoreBusyError
-from seasoned.memory.pending.overlay import TAIL
+from seasoned.memory.pending.overlay import MAX_TAIL
 from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL, POSTGRES_VERSION
 from seasoned.types import Backup
 
@@ -71,13 +71,13 @@ def test_a_look_asks_for_what_is_new_only(three):
         slow._store.execute("SELECT pg_current_xact_id()")  # transactions come and go
         found(reader, "nothing like it")
 
-    for more in (10, TAIL):
+    for more in (10, MAX_TAIL):
         for number in range(more):
             writer.add(episode(f"{more} {number}", f"room {more} {number}"))
         look()
         costs.append(traffic(reader, look))
     assert costs[0][1] == costs[1][1] == 1
-    assert abs(costs[1][0] - costs[0][0]) < TAIL  # not a number for each that waits
+    assert abs(costs[1][0] - costs[0][0]) < MAX_TAIL  # not a number for each that waits
     overlay = reader._retriever._overlay
     derived = overlay.n_derived
     for number in range(3):
@@ -88,21 +88,21 @@ def test_a_look_asks_for_what_is_new_only(three):
 
 def test_a_late_arrival_takes_back_what_follows_it_only(three):
     writer, reader, slow = three
-    for number in range(TAIL + 20):
+    for number in range(MAX_TAIL + 20):
         writer.add(episode(f"e{number}", f"room {number}"))
     found(reader)
     overlay = reader._retriever._overlay
     with arriving(slow, episode("late")):
         writer.add(episode("after"))
         assert found(reader) == ["after", "first"]
-    derived, undone = overlay.n_derived, overlay.n_undone
+    derived, undone = overlay.n_derived, overlay.n_rollbacks
     assert found(reader) == ["after", "late", "first"]
-    assert (overlay.n_derived - derived, overlay.n_undone - undone) == (2, 1)
+    assert (overlay.n_derived - derived, overlay.n_rollbacks - undone) == (2, 1)
 
 
 def test_arrivals_that_overtake_each_other_are_derived_a_few_times_each(three):
     writer, reader, slow = three
-    for number in range(TAIL + 1):
+    for number in range(MAX_TAIL + 1):
         writer.add(episode(f"e{number}", f"room {number}"))
     found(reader)
     overlay, pairs = reader._retriever._overlay, 15
@@ -134,18 +134,14 @@ def test_a_graph_reads_what_it_has_not_read_above(three):
     writer, reader, slow = three
 
     def ask():
-        rows = []
-        connection = reader._retriever._overlay.store
-        if connection is not None:
-            connection.connection.set_trace_callback(rows.append)
-        reader.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5, backup=Backup(4.0))
-        if connection is not None:
-            connection.connection.set_trace_callback(None)
-        read = [sql for sql in rows if "AS final" in sql and "step.visit >" in sql]
-        return [len(connection.execute(sql).fetchall()) for sql in read]
+        store = reader._retriever._overlay.store
+        with contextlib.nullcontext([]) if store is None else store.trace() as statements:
+            reader.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5, backup=Backup(4.0))
+        read = [sql for sql in statements if "AS final" in sql and "step.visit >" in sql]
+        return [len(store.execute(sql).fetchall()) for sql in read]
 
     writer.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5)
-    for number in range(TAIL + 20):
+    for number in range(MAX_TAIL + 20):
         writer.add(episode(f"e{number}", f"room {number}"))
     ask()
     for number in range(3):
@@ -170,7 +166,7 @@ def renumbered(postgres, url, shift):  # noqa: F811
 
 
 def look_from_the_first(memory):
-    memory._store.looks.again_s = memory._retriever._overlay.again_s = 0.0
+    memory._store.pending.watermark.full_scan_s = 0.0
 
 
 def test_arrivals_that_a_dump_brings_under_open_connections_are_found_in_a_while(postgres, fresh_url):  # noqa: F811

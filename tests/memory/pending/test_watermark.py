@@ -46,7 +46,7 @@ def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open
             memory.add(episode(f"e{number}", "page", "x" * 1500))  # five a block
         assert len(found(memory)) == 200
         found(memory)
-        lowest = memory._store.looks.begin(memory._store.generation, memory._id)
+        lowest = memory._store.pending.watermark.start(memory._store.generation, memory._id)
         assert blocks_read(owner, memory, FIRST_ARRIVAL) - blocks_read(owner, memory, lowest) > 30
         memory.add(episode("after"))
         assert found(memory)[0] == "after"
@@ -56,8 +56,8 @@ def test_what_a_rolled_back_transaction_folded_is_not_taken_for_folded(fresh_url
     with Memory.open(fresh_url) as memory:
         memory.add(episode("e"))
         with contextlib.suppress(LookupError), memory._store.transaction(memory._id):
-            memory._arrivals.fold()
-            assert memory._store.version(memory._id).waiting is None
+            memory._inbox.derive_all()
+            assert memory._store.version(memory._id).pending is None
             raise LookupError
         assert found(memory) == ["e"]
 

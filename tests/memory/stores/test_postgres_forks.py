@@ -17,7 +17,7 @@ from seasoned.cli.memory.forks import roll_back as rolls_back
 from seasoned.errors import InputError, StoreError
 from seasoned.lab.forks.fork import evaluate, fork, promote, roll_back
 from seasoned.memory.maintenance.backup import backup
-from seasoned.memory.stores.base import shown
+from seasoned.memory.stores.registry import display_path
 
 pytestmark = pytest.mark.slow
 
@@ -72,7 +72,7 @@ def test_the_command_rolls_back_what_the_journal_says_was_promoted(forked, tmp_p
     assert len(Memory.namespaces(url)) == 2  # so that no single one could be meant
     done = CliRunner().invoke(rolls_back, [url, "--journal", str(journal)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert shown(url) in done.output and PASSWORD not in unquote(done.output)
+    assert display_path(url) in done.output and PASSWORD not in unquote(done.output)
     with Memory.open(url, namespace="shop") as memory:
         assert len(memory.search("cart")) == 2
     with pytest.raises(InputError, match=r"recorded in a file.*--journal"):

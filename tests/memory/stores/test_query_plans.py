@@ -47,13 +47,10 @@ def test_no_statement_reads_a_whole_namespace(name):
     with Memory.open(":memory:") as memory:
         memory.add_many([episode(0), episode(1)])
         memory.search("room 1 lamp", k=3)
-        connection = memory._store.connection
-        statements: list[str] = []
-        connection.set_trace_callback(statements.append)
-        OPERATIONS[name](memory)
-        connection.set_trace_callback(None)
+        with memory._store.trace() as statements:
+            OPERATIONS[name](memory)
         plans = {
-            sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()]
+            sql: [row[3] for row in memory._store.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()]
             for sql in statements
             if re.match(r"SELECT|UPDATE|DELETE", sql)
         }

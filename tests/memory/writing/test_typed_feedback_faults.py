@@ -100,7 +100,7 @@ def test_a_database_of_version_3_gets_notes_from_its_owner(request):
         memory.add_many([Episode("t", [Step("s", "a", 1.0)], "old")])
         memory.feedback("old", 1.0, author="ann")
     with Memory.open(url) as memory:
-        memory._arrivals.close = lambda: None  # it leaves what it added to others
+        memory._inbox.close = lambda: None  # it leaves what it added to others
         memory.add(Episode("t", [Step("s", "b", 2.0)], "waits"))
         hash_ = memory.verify().hash
     with running.connect(running.url(database=owner.rsplit("/", 1)[1])) as admin:

@@ -19,7 +19,7 @@ from seasoned.cli.memory.common_options import (
 from seasoned.errors import InputError, StoreError
 from seasoned.memory import Memory
 from seasoned.memory.stores.atomic_file import whole_file
-from seasoned.memory.stores.base import is_url
+from seasoned.memory.stores.registry import is_file
 
 __all__ = ["export"]
 
@@ -50,7 +50,7 @@ def export(path: str, output: str | None, overwrite: bool, namespace: str | None
                 click.echo(line.encode() + b"\n", nl=False)
             return
         target = Path(output)
-        if not is_url(path) and target.exists() and target.samefile(path):
+        if is_file(path) and target.exists() and target.samefile(path):
             raise InputError(f"{output}", "a memory must not be overwritten by its own export", "Name another file.")
         if target.exists() and not target.is_file():
             raise InputError(f"{target} is no file", "the output must be a file", "Leave out -o to write to stdout.")

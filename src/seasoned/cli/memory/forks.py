@@ -138,10 +138,10 @@ def roll_back(path: str, journal: str | None, namespace: str | None, as_json: bo
     """
     from seasoned.lab.forks.fork import roll_back
     from seasoned.lab.forks.promotion_journal import PromotionJournal
-    from seasoned.memory.stores.base import is_url
+    from seasoned.memory.stores.registry import is_file
 
     if namespace is None:
-        live = path if is_url(path) else os.path.realpath(path)
+        live = os.path.realpath(path) if is_file(path) else path
         namespace = PromotionJournal.of(live, journal).namespace(live)
     _echo_promotion(roll_back(path, namespace=namespace, journal=journal), as_json)
 
@@ -152,9 +152,9 @@ def _chosen(path: str, namespace: str | None) -> str:
 
 
 def _echo_promotion(done: Any, as_json: bool) -> None:
-    from seasoned.memory.stores.base import shown
+    from seasoned.memory.stores.registry import display_path
 
-    told = {**dataclasses.asdict(done), "live": shown(done.live)}
+    told = {**dataclasses.asdict(done), "live": display_path(done.live)}
     if as_json:
         echo_json(told)
         return

@@ -10,7 +10,7 @@ from seasoned.cli.format.output import echo_json, echo_text
 from seasoned.cli.memory.common_options import example, json_option, memory_argument
 from seasoned.errors import InputError, excerpt
 from seasoned.memory import Memory
-from seasoned.memory.stores.base import is_url, shown
+from seasoned.memory.stores.registry import display_path, is_file
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 
 __all__ = ["migrate"]
@@ -32,7 +32,7 @@ def migrate(path: str, tenants: tuple[str, ...], passwords: str | None, as_json:
     Doing it again changes nothing, and nothing that is stored changes. A PostgreSQL database is migrated as the role
     that owns the tables, or shall own them; each tenant is a role that sees its own namespaces only.
     """
-    if not is_url(path):
+    if is_file(path):
         if tenants or passwords:
             raise InputError(f"tenants of the file {path}", "a file has none", "Name a postgresql:// database.")
         Memory.namespaces(path, read_only=False)
@@ -46,9 +46,9 @@ def migrate(path: str, tenants: tuple[str, ...], passwords: str | None, as_json:
         report = migrate_database(path, tenants, secrets)
         made, schema = report.made, report.version
     if as_json:
-        echo_json({"path": shown(path), "schema": schema, "tenants": list(tenants), "made": list(made)})
+        echo_json({"path": display_path(path), "schema": schema, "tenants": list(tenants), "made": list(made)})
         return
-    echo_text(f"{shown(path)} has schema {schema}")
+    echo_text(f"{display_path(path)} has schema {schema}")
     for tenant in tenants:
         password = ", with the password given" if tenant in secrets else ", no password given"
         echo_text(f"tenant {tenant}: {'made' if tenant in made else 'there already'}{password}")

@@ -25,7 +25,7 @@ from seasoned.lab.forks.promotion_journal import PromotionJournal
 from seasoned.lab.forks.snapshots import Snapshot, contains, exported_lines, snapshot_of
 from seasoned.memory import Memory
 from seasoned.memory.stores.atomic_file import check_path
-from seasoned.memory.stores.base import is_url
+from seasoned.memory.stores.registry import is_file
 from seasoned.protocols import StateEncoder
 
 __all__ = ["Fork", "ForkComparison", "Promotion", "compare_scores", "evaluate", "fork", "promote", "roll_back"]
@@ -110,14 +110,14 @@ def fork(
     """
     check_path(live)
     check_text("namespace", namespace)
-    if is_url(live):
+    if not is_file(live):
         if candidate is not None:
             raise InputError(f"candidate = {excerpt(str(candidate))}", "a server keeps its forks", "Leave it out.")
         name = f"{namespace}~fork-{uuid.uuid4().hex[:8]}"
         with open_fork(str(live), namespace, encoder) as memory:
             base = namespace_forks.copy(memory, str(live), name)
         return Fork(str(live), str(live), namespace, name, {namespace: base})
-    if candidate is None or is_url(candidate):
+    if candidate is None or not is_file(candidate):
         raise InputError(f"candidate = {candidate!r}", "a file is forked into a file", "Name one.")
     encoder_identity(live, namespace)  # raises before a file is made
     bases = file_forks.copy(live, candidate, encoder)
@@ -263,7 +263,7 @@ def roll_back(
         StoreBusyError, StoreError: as for `promote`.
     """
     check_path(live)
-    path = str(live) if is_url(live) else os.path.realpath(live)
+    path = os.path.realpath(live) if is_file(live) else str(live)
     promotions = PromotionJournal.of(path, journal)
     if not promotions.path.exists():
         raise promotions.no_promotion(path)  # before the lock makes a file
@@ -294,7 +294,7 @@ def _replace(
                 "candidate_namespace": fork.candidate_namespace,
                 "before": before,
                 "after": after,
-                "pending": is_url(fork.live),
+                "pending": not is_file(fork.live),
                 **fields,
             }
         )
@@ -310,12 +310,12 @@ def _replace(
         _end_of(journal, fork.live, id_),
         encoder,
     )
-    return namespace_forks.replace(handover) if is_url(fork.live) else file_forks.replace(handover)
+    return namespace_forks.replace(handover) if not is_file(fork.live) else file_forks.replace(handover)
 
 
 def _end_of(journal: PromotionJournal, live: str, id_: str) -> Callable[[], None]:
     """Return a function that records that a promotion is complete."""
-    return lambda: journal.write({"live": live, "finished": id_, "at": time.time()}) if is_url(live) else None
+    return lambda: journal.write({"live": live, "finished": id_, "at": time.time()}) if not is_file(live) else None
 
 
 def _finish_pending(live: str, journal: PromotionJournal, encoder: StateEncoder | None) -> None:

@@ -10,7 +10,7 @@ from seasoned.checks import suggest
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.lab.forks.snapshots import Snapshot
 from seasoned.memory import Memory
-from seasoned.memory.stores.base import shown
+from seasoned.memory.stores.registry import display_path
 from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
 
@@ -50,7 +50,9 @@ def encoder_identity(path: str | os.PathLike[str], namespace: str) -> str:
     known = Memory.namespaces(path)
     if namespace not in known:
         raise NotFoundError(
-            f"namespace {excerpt(namespace)}", f"no namespace of {shown(path)} has this name", suggest(namespace, known)
+            f"namespace {excerpt(namespace)}",
+            f"no namespace of {display_path(path)} has this name",
+            suggest(namespace, known),
         )
     return known[namespace]
 

@@ -11,7 +11,7 @@ from seasoned.lab.forks.snapshots import Snapshot, added_lines, carry_lines, car
 from seasoned.memory import Memory
 from seasoned.memory.maintenance.replacement import add_copies, rename_namespaces
 from seasoned.memory.retention.copies import Copy
-from seasoned.memory.stores.base import shown
+from seasoned.memory.stores.registry import display_path
 from seasoned.protocols import StateEncoder
 
 __all__ = ["carry_late", "copy", "replace"]
@@ -108,4 +108,4 @@ def _carry_copies(memory: Memory, url: str, namespace: str, *, but: str) -> None
 
 def _copy_path(url: str, name: str) -> str:
     """Return the path under which a namespace is recorded as a copy."""
-    return f"{shown(url)}, namespace {name!r}"
+    return f"{display_path(url)}, namespace {name!r}"

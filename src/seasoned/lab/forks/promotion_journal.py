@@ -12,7 +12,7 @@ from typing import Any
 
 from seasoned.errors import InputError, NotFoundError, StoreBusyError, StoreError
 from seasoned.lab.forks.snapshots import Snapshot, contains
-from seasoned.memory.stores.base import is_url, shown
+from seasoned.memory.stores.registry import display_path, is_file
 
 __all__ = ["PromotionJournal"]
 
@@ -32,7 +32,7 @@ class PromotionJournal:
         """
         if path is not None:
             return cls(Path(path))
-        if is_url(live):
+        if not is_file(live):
             raise InputError("journal = None", "promotions are recorded in a file", "Name it: journal=... (--journal).")
         return cls(Path(f"{live}.promotions.jsonl"))
 
@@ -87,7 +87,7 @@ class PromotionJournal:
             raise self.no_promotion(live)
         if len(known) > 1:
             raise InputError(
-                f"{len(known)} namespaces of {shown(live)} in {self.path}",
+                f"{len(known)} namespaces of {display_path(live)} in {self.path}",
                 f"one namespace is rolled back at a time: {', '.join(sorted(known))}",
                 "Name it: --namespace NAME.",
             )
@@ -118,7 +118,7 @@ class PromotionJournal:
                 if has(before):
                     continue  # intended only
                 raise StoreError(
-                    f"{shown(live)} is not as promotion {entry['id']} left it, nor as it found it",
+                    f"{display_path(live)} is not as promotion {entry['id']} left it, nor as it found it",
                     "a memory that is rolled back may have grown, and must otherwise be as it was promoted",
                     _by_hand(entry),
                 )
@@ -131,14 +131,14 @@ class PromotionJournal:
     def no_promotion(self, live: str) -> NotFoundError:
         """Return the error for a memory without a promotion to roll back."""
         return NotFoundError(
-            f"{shown(live)}: no promotion", "a roll-back needs a memory that was promoted", f"See {self.path}."
+            f"{display_path(live)}: no promotion", "a roll-back needs a memory that was promoted", f"See {self.path}."
         )
 
 
 def _by_hand(entry: Mapping[str, Any]) -> str:
     """Return the next step: erase from the replaced memory, which still has the erased content, then restore it."""
     path = entry["retired_path"]
-    if is_url(entry["live"]):
+    if not is_file(entry["live"]):
         name = entry["retired_namespace"]
         return (
             f"Namespace {name!r} still holds what was erased or revoked since: erase there first "

@@ -25,8 +25,9 @@ from seasoned.errors import (
 from seasoned.memory.memory import Memory
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile, check_path, whole_file
-from seasoned.memory.stores.base import Store, is_url, open_store
+from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION
+from seasoned.memory.stores.registry import is_file, open_store
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 from seasoned.memory.transfer.manifest import list_entries
 from seasoned.memory.transfer.merge import encoder_of, merge, merge_stores
@@ -89,11 +90,11 @@ def backup(
     """
     for path in (source, target):
         check_path(path)
-    if is_url(target):
+    if not is_file(target):
         raise InputError(
             "a postgresql:// target", "a backup must be a file", "To copy into a server: seasoned memory merge."
         )
-    if is_url(source):
+    if not is_file(source):
         with contextlib.closing(open_store(source, create=False, read_only=True)) as store:
             shown = store.path
             if not list_entries(store):
@@ -139,13 +140,13 @@ def restore(
     """
     for path in (source, target):
         check_path(path)
-    if is_url(source):
+    if not is_file(source):
         raise InputError(
             "a postgresql:// source", "a backup must be a file", "To copy from a server: seasoned memory backup."
         )
     place = _existing(source)
     _check_store(place)
-    if is_url(target):
+    if not is_file(target):
         return _restore_to_server(place, str(target), overwrite, encoder)
     _refuse_same(place, target)
     with whole_file(target, overwrite=overwrite, mode=stat.S_IMODE(place.stat().st_mode)) as partial:

@@ -10,7 +10,8 @@ from pathlib import Path
 from seasoned.errors import IntegrityError, UnknownNameError
 from seasoned.memory.memory import Memory
 from seasoned.memory.stores.atomic_file import check_path
-from seasoned.memory.stores.base import Store, is_url, open_store
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.registry import is_file, open_store
 from seasoned.memory.transfer.manifest import Entry, list_entries, read_contents
 from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
@@ -86,7 +87,7 @@ def _state(store: Store) -> tuple[dict[str, Entry], dict[str, tuple[str, int]]]:
 
 
 def _size(path: str | os.PathLike[str], store: Store) -> int | None:
-    if is_url(path):
+    if not is_file(path):
         with store.snapshot():
             return store.size_bytes()
     files = [Path(path), Path(f"{os.fspath(path)}-wal")]

@@ -11,7 +11,8 @@ from typing import Any, TypeVar
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.memory import Memory
 from seasoned.memory.reading.reader import Reader
-from seasoned.memory.stores.base import Store, open_store
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.registry import open_store
 from seasoned.memory.transfer.manifest import Entry, Stored, find_entry, list_entries, read_contents
 from seasoned.memory.values.content_hash import episode_record
 from seasoned.memory.values.events import Event

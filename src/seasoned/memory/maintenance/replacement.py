@@ -12,7 +12,7 @@ from seasoned import sqlite_connection
 from seasoned.errors import StoreBusyError
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile
-from seasoned.memory.stores.base import open_store
+from seasoned.memory.stores.registry import open_store
 from seasoned.memory.transfer.manifest import find_entry, list_entries
 
 __all__ = ["add_copies", "copy_file", "exclusive_file", "rename_namespaces", "replace_content", "single_file"]
@@ -50,7 +50,8 @@ def rename_namespaces(url: str, new_names: Mapping[str, str]) -> None:
             ids = {name: entry.id for name, entry in list_entries(store).items()}
         first = ids[next(iter(new_names))]
         with store.transaction(first):
-            store.hold_arrivals(first)
+            if store.pending is not None:
+                store.pending.lock(first)
             for name, new_name in new_names.items():
                 store.execute("UPDATE namespace SET name = ? WHERE id = ?", (new_name, ids[name]))
 

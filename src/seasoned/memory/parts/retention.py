@@ -65,17 +65,17 @@ class Keeper:
         """Return a text as it would be stored."""
         return text
 
-    def _fold_waiting(self) -> None:
-        """Derive what has arrived, before something is read."""
+    def _derive_before_read(self) -> None:
+        """Derive the pending episodes before a read."""
 
-    def _fold(self) -> None:
-        """Derive what has arrived, inside a transaction, before something is written."""
+    def _derive_before_write(self) -> None:
+        """Derive the pending episodes inside the transaction of a write."""
 
     def _read(self, ask: Callable[[], Answer]) -> Answer:
         """Ask inside one snapshot."""
 
         def attempt() -> Answer:
-            self._fold_waiting()
+            self._derive_before_read()
             with self._store.snapshot(), naming_damage(self._store.path):
                 return ask()
 
@@ -89,7 +89,7 @@ class Keeper:
 
         def attempt() -> Answer:
             with contextlib.suppress(_TakenBack), self._store.transaction(self._id):
-                self._fold()
+                self._derive_before_write()
                 answer = change()
                 if dry_run:
                     raise _TakenBack
@@ -230,7 +230,8 @@ class Keeper:
             return self._read(lambda: self._plan_erasure(subject, "TRUE"))
 
         tried: list[Erasure] = []
-        self._store.look_anew(self._id)  # whatever waits is folded first
+        if self._store.pending is not None:
+            self._store.pending.rescan(self._id)  # every pending episode is derived first
 
         def change() -> Erasure:
             try:

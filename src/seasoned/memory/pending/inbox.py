@@ -1,12 +1,13 @@
-"""Episodes that are committed as they came, and derived by whoever looks next: to commit one takes one statement.
+"""The inbox of a namespace: an added episode is committed as pending in one statement, and derived later.
 
-To number an episode's texts and to add up its evidence takes several round trips, and the namespace's row, so that
-writers take turns. An *arrival* needs neither: it is a row of `episode` whose `ordinal` is negative, and whose `line`
-holds the episode as canonical JSON. Whoever next reads or writes the namespace *folds* what has arrived, in its order;
-who cannot lays it over what is stored (see `overlay`).
+To intern an episode's texts and to add up its evidence takes several round trips, and the lock of the namespace, so
+that writers take turns. A *pending* episode needs neither: it is a row of `episode` whose `ordinal` is negative, and
+whose `line` holds the episode as canonical JSON. The next reader or writer of the namespace derives the pending
+episodes, in their order. A read-only reader merges them in memory (see `overlay`).
 
-An arrival's number is that of its transaction. So a snapshot tells below which number nothing becomes visible later.
-Ids are unique in `episode`, arrivals included, so that one id never has two contents, however many write at once.
+The number of a pending episode is that of its transaction. So a snapshot tells below which number no episode becomes
+visible later. Ids are unique in `episode`, pending ones included, so that one id never has two contents, however many
+processes write at once.
 """
 
 from __future__ import annotations
@@ -28,8 +29,7 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.memory.reading.reader import check_same_encoder
-from seasoned.memory.stores.base import Store, Version
-from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL
+from seasoned.memory.stores.base import PendingTable, Store, Version
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS
 from seasoned.memory.values.content_hash import episode_from_line, episode_record, line_digest
 from seasoned.memory.writing.episode_writer import Writer
@@ -37,65 +37,55 @@ from seasoned.memory.writing.note_records import note_row
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Note
 
-__all__ = ["AGAIN_S", "AGAIN_WAIT_S", "FOLD_WAIT_S", "REFUSED_S", "Arrivals", "RememberingEncoder", "fold"]
+__all__ = [
+    "DERIVE_WAIT_S",
+    "PERMISSION_RETRY_S",
+    "RETRY_AFTER_S",
+    "RETRY_WAIT_S",
+    "CachingEncoder",
+    "Inbox",
+    "derive_pending",
+]
 
-FOLD_WAIT_S = 0.2
-"""How long a reader waits for a writer that holds the namespace, before it derives for itself what has arrived."""
+DERIVE_WAIT_S = 0.2
+"""How long a reader waits for the namespace's lock before it merges the pending episodes in memory."""
 
-AGAIN_WAIT_S = 0.001
-"""How long it waits for the same writer when it tries again: who waited once in vain is in a long import's way."""
+RETRY_WAIT_S = 0.001
+"""How long it waits when it tries again: the lock's holder is probably a long import."""
 
-AGAIN_S = 0.25
-"""How long it leaves that writer alone before it tries again."""
+RETRY_AFTER_S = 0.25
+"""How long it merges in memory before it tries again."""
 
-REFUSED_S = 60.0
-"""For how long a connection that may not fold is not asked again: rights are granted, and standbys take over."""
+PERMISSION_RETRY_S = 60.0
+"""For how long a connection without the right to derive does not try again: rights are granted, standbys take over."""
 
 _BATCH = 250
-_A_TRANSACTION = 500
-_TRIES = 5
-_REMEMBERED_STATES = 512
-_REMEMBERED_CHARACTERS = 16 * 1024  # a state with more is encoded again: together they would fill the memory
-
-# One row, if the namespace is still encoded as we think, and if nobody has this id. The lock keeps nobody waiting but
-# who encodes the namespace anew; what was waited for is looked at again.
-_ARRIVE = (
-    "INSERT INTO episode (namespace_id, ordinal, id, task, ending, steps, model, policy, arm, subject, created_at, "
-    f"digest, line) SELECT id, pg_current_xact_id()::text::bigint + ({FIRST_ARRIVAL}), "
-    "?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ? "
-    "FROM (SELECT id FROM namespace WHERE id = ? AND encoder = ? FOR KEY SHARE) AS held ON CONFLICT DO NOTHING"
-)
+_MAX_IN_TRANSACTION = 500
+_MAX_ATTEMPTS = 5
+_CACHED_STATES = 512
+_MAX_CACHED_CHARACTERS = 16 * 1024  # a longer state is encoded again: together they would fill the memory
 
 
-def _fold(store: Store, namespace_id: int, writer: Writer, ordinals: list[int]) -> None:
-    for start in range(0, len(ordinals), _BATCH):
-        rows = store.execute_in(
-            "DELETE FROM episode WHERE namespace_id = ? AND ordinal IN {values} "
-            "RETURNING ordinal, id, created_at, digest, line",
-            (namespace_id,),
-            ordinals[start : start + _BATCH],
-        )
-        writer.add(
-            [
-                (episode_from_line(store.path, id_, line, content), created_at)
-                for _, id_, created_at, content, line in sorted(rows)
-            ]
-        )
+def _derive(store: Store, table: PendingTable, namespace_id: int, writer: Writer, numbers: Sequence[int]) -> None:
+    for start in range(0, len(numbers), _BATCH):
+        rows = table.take(namespace_id, numbers[start : start + _BATCH])
+        writer.add([(episode_from_line(store.path, row.id, row.line, row.digest), row.created_at) for row in rows])
         store.execute_in(
             "UPDATE namespace SET notes = notes + (SELECT count(*) FROM note WHERE namespace_id = namespace.id "
             f"AND episode_id IN {{values}}) WHERE id = {namespace_id}",
             (),
-            [row[1] for row in rows],
+            [row.id for row in rows],
         )
 
 
-def fold(store: Store, namespace_id: int, writer: Writer) -> None:
-    """Number and derive what has arrived in a namespace; inside a transaction of it."""
-    _fold(store, namespace_id, writer, store.waiting(namespace_id))
+def derive_pending(store: Store, namespace_id: int, writer: Writer) -> None:
+    """Derive the pending episodes of a namespace; inside a transaction of it."""
+    if store.pending is not None:
+        _derive(store, store.pending, namespace_id, writer, store.pending.numbers(namespace_id))
 
 
-class RememberingEncoder:
-    """An encoder that remembers the last states: one that was looked up, or arrived, is not soon encoded again.
+class CachingEncoder:
+    """An encoder with a cache of the last states: a state that was searched for, or added, is encoded once.
 
     It holds at most 512 states, none of more than 16,384 characters.
     """
@@ -103,38 +93,41 @@ class RememberingEncoder:
     def __init__(self, encoder: StateEncoder) -> None:
         self.identity = encoder.identity
         self._encode = encoder.features
-        self._remembered = functools.lru_cache(_REMEMBERED_STATES)(encoder.features)
+        self._cached = functools.lru_cache(_CACHED_STATES)(encoder.features)
 
     def features(self, state: str) -> frozenset[str]:
-        """Return what the encoder makes of a state."""
-        return self._remembered(state) if len(state) <= _REMEMBERED_CHARACTERS else self._encode(state)
+        """Return the features of a state."""
+        return self._cached(state) if len(state) <= _MAX_CACHED_CHARACTERS else self._encode(state)
 
 
-class Arrivals:
-    """What arrives in one namespace of a store that derives later."""
+class Inbox:
+    """The pending episodes of one namespace; empty for a store without a pending table."""
 
     def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder, writer: Writer) -> None:
         self._store = store
         self._ns = namespace_id
         self._encoder = encoder
         self._writer = writer
-        self._left = False
-        self._wait_s = FOLD_WAIT_S
-        self.refused_s = REFUSED_S
+        self._has_own = False
+        self._wait_s = DERIVE_WAIT_S
+        self.permission_retry_s = PERMISSION_RETRY_S
         self._refused: tuple[int, float] | None = None
-        self._again_at = 0.0
+        self._retry_at = 0.0
 
     def add(self, episode: Episode, notes: Sequence[Note] = ()) -> bool:
-        """Commit a named episode, to be derived later, and what was noted meanwhile.
+        """Commit a named episode as pending, with the notes of its recording.
 
         Returns:
-            Whether it was added. If not, nothing was written: it is stored already, or an id of its notes is taken.
+            Whether it was added. If not, nothing was written: it is stored already, or the id of a note is taken.
 
         Raises:
             InputError: it breaks a rule, or its encoder refuses a state; nothing was written.
             EpisodeConflictError: its id is stored with other contents.
-            EncoderMismatchError: the namespace was encoded anew.
+            EncoderMismatchError: the namespace has another encoder now.
         """
+        table = self._store.pending
+        if table is None:
+            return False
         if len(episode.steps) > MAX_STEPS:
             raise InputError(f"{len(episode.steps)} steps", f"an episode has at most {MAX_STEPS}", "Split it.")
         self._store.check_key("episode id", str(episode.id))
@@ -142,61 +135,39 @@ class Arrivals:
             if text is not None:
                 self._encoder.features(text)  # it may refuse
         line = canonical_json(episode_record(episode))
-        content = line_digest("episode", line)
-        row = (
-            episode.id,
-            episode.task,
-            episode.ending,
-            len(episode.steps),
-            episode.model,
-            episode.policy,
-            episode.arm,
-            episode.subject,
-            time.time(),
-            content,
-            line,
-            self._ns,
-            self._encoder.identity,
-        )
+        digest = line_digest("episode", line)
+        created_at = time.time()
         for note in notes:
             self._store.check_key("note id", note.id)
-        said = [note_row(self._ns, note) for note in notes]
-        new = self._store.retrying(lambda: self._commit(str(episode.id), content, row, said))
-        self._left = True
-        return new
+        note_rows: list[tuple[Any, ...]] = [note_row(self._ns, note) for note in notes]
 
-    def _commit(self, episode_id: str, content: bytes, row: tuple[Any, ...], said: Sequence[tuple[Any, ...]]) -> bool:
-        for _ in range(_TRIES):
-            try:
-                if self._arrived(row, said):
-                    return True
-            except IntegrityError:  # an id of a note is taken: whoever holds the namespace finds another
-                return False
-            if self._is_stored(episode_id, content):
-                return False
-            self._again_at = 0.0
-            self.fold_waiting()  # a dump that was restored may hold this transaction's number
-        raise StoreBusyError(
-            f"episode {excerpt(episode_id)}", "others take it away as often as it is added", "Try again."
-        )
+        def commit() -> bool:
+            for _ in range(_MAX_ATTEMPTS):
+                try:
+                    if table.insert(self._ns, self._encoder.identity, episode, created_at, digest, line, note_rows):
+                        return True
+                except IntegrityError:  # the id of a note is taken: the writer of the namespace finds another
+                    return False
+                if self._is_stored(str(episode.id), digest):
+                    return False
+                self._retry_at = 0.0
+                self.try_derive()  # a restored dump may hold the number of this transaction
+            raise StoreBusyError(
+                f"episode {excerpt(episode.id)}", "others take it away as often as it is added", "Try again."
+            )
 
-    def _arrived(self, row: tuple[Any, ...], said: Sequence[tuple[Any, ...]]) -> bool:
-        if not said:
-            return bool(self._store.commit(_ARRIVE, row))
-        with self._store.transaction(None):  # nobody else is kept waiting
-            arrived = bool(self._store.execute(f"{_ARRIVE} RETURNING ordinal", row).fetchall())
-            if arrived:
-                self._store.insert("note", said)
-        return arrived
+        added = self._store.retrying(commit)
+        self._has_own = True
+        return added
 
-    def _is_stored(self, episode_id: str, content: bytes) -> bool:
+    def _is_stored(self, episode_id: str, digest: bytes) -> bool:
         with self._store.snapshot():
             [encoder] = self._store.execute("SELECT encoder FROM namespace WHERE id = ?", (self._ns,)).fetchone()
             known = self._store.execute(
                 "SELECT digest FROM episode WHERE namespace_id = ? AND id = ?", (self._ns, episode_id)
             ).fetchone()
         check_same_encoder(encoder, self._encoder.identity)
-        if known is not None and known[0] != content:
+        if known is not None and known[0] != digest:
             raise EpisodeConflictError(
                 f"episode {excerpt(episode_id)} is stored with other content",
                 "one id names one episode",
@@ -204,57 +175,59 @@ class Arrivals:
             )
         return known is not None
 
-    def fold(self) -> None:
-        """Fold what has arrived, inside a transaction, before anything is written."""
-        fold(self._store, self._ns, self._writer)
+    def derive_all(self) -> None:
+        """Derive the pending episodes, inside a transaction, before anything is written."""
+        derive_pending(self._store, self._ns, self._writer)
 
-    def can_fold(self) -> bool:
-        """Whether there can be arrivals, and they can be folded from here, now."""
-        if not self._store.derives_later or self._store.read_only or self._store.in_transaction():
+    def can_derive(self) -> bool:
+        """Whether this connection may derive pending episodes now."""
+        if self._store.pending is None or self._store.read_only or self._store.in_transaction():
             return False
-        return time.monotonic() >= self._again_at
+        return time.monotonic() >= self._retry_at
 
     def was_refused(self, version: Version) -> bool:
-        """Whether this connection was told lately that it may not fold."""
+        """Whether this connection lacked the right to derive, less than `permission_retry_s` ago."""
         generation, since = self._refused or (None, 0.0)
-        return version.generation == generation and time.monotonic() - since < self.refused_s
+        return version.generation == generation and time.monotonic() - since < self.permission_retry_s
 
-    def fold_waiting(self) -> bool:
-        """Fold what has arrived, before something is read; return whether all of it could be.
+    def try_derive(self) -> bool:
+        """Derive the pending episodes before a read; return whether none is left.
 
-        Where that cannot be, it goes on waiting: the role may not write, the server is a standby, or a writer holds the
-        namespace for longer than `FOLD_WAIT_S`.
+        They stay pending where the role may not write, the server is a standby, or another writer holds the namespace
+        for longer than `DERIVE_WAIT_S`.
         """
-        if not self.can_fold():
+        table = self._store.pending
+        if table is None or not self.can_derive():
             return False
         version = self._store.version(self._ns)
-        if version.waiting is None:
+        if version.pending is None:
             return True
         if self.was_refused(version):
             return False
         with self._store.lock:
             with self._store.snapshot():
-                ordinals = self._store.waiting(self._ns)
+                numbers = table.numbers(self._ns)
             try:
-                for start in range(0, len(ordinals), _A_TRANSACTION):
+                for start in range(0, len(numbers), _MAX_IN_TRANSACTION):
                     with self._store.transaction(self._ns, wait_s=self._wait_s):
-                        _fold(self._store, self._ns, self._writer, ordinals[start : start + _A_TRANSACTION])
+                        part = numbers[start : start + _MAX_IN_TRANSACTION]
+                        _derive(self._store, table, self._ns, self._writer, part)
             except StoreBusyError:
-                self._wait_s, self._again_at = AGAIN_WAIT_S, time.monotonic() + AGAIN_S
+                self._wait_s, self._retry_at = RETRY_WAIT_S, time.monotonic() + RETRY_AFTER_S
                 return False
             except StoreError as error:
-                if not isinstance(error, ReadOnlyStoreError) and not self._store.lacks_rights(error):
+                if not isinstance(error, ReadOnlyStoreError) and not table.is_permission_error(error):
                     raise
                 self._refused = version.generation, time.monotonic()
                 return False
-            self._left, self._wait_s = False, FOLD_WAIT_S
+            self._has_own, self._wait_s = False, DERIVE_WAIT_S
             return True
 
     def close(self) -> None:
-        """Fold what this memory left, if that can be done without ado; what cannot be waits for the next reader."""
-        if self._left:
-            self._left, self._again_at = False, 0.0
+        """Derive the episodes that this memory added, where that succeeds at once; others stay pending."""
+        if self._has_own:
+            self._has_own, self._retry_at = False, 0.0
             try:
-                self.fold_waiting()
+                self.try_derive()
             except SeasonedError:
                 return

@@ -1,4 +1,4 @@
-"""Reading in layers: what is stored, and over it what was derived from arrivals."""
+"""A reader that merges the stored rows with those of the overlay, and the index over the overlay's layers."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import Outside
 from seasoned.types import Experience
 
-__all__ = ["LayerIndex", "Layered", "Ranked", "nearest"]
+__all__ = ["LayerIndex", "MergedReader", "Ranked", "nearest"]
 
 Ranked = list[tuple[int, float]]
 """(set id, similarity), best first."""
 
 
-class Layered(Reader):
-    """Reads a namespace as it will be when what has arrived is folded.
+class MergedReader(Reader):
+    """Reads a namespace as if its pending episodes were derived.
 
     Args:
-        store: what is stored, and
-        namespace_id: where.
-        over: reads what was derived from the arrivals.
-        last: the last ordinal that is stored.
+        store: the stored rows.
+        namespace_id: the id of the namespace in both stores.
+        over: a reader of the rows derived from the pending episodes.
+        last: the last stored ordinal.
     """
 
     def __init__(self, store: Store, namespace_id: int, over: Reader, last: int) -> None:
@@ -68,7 +68,7 @@ class Layered(Reader):
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
-        return self.over.spread(view_id)  # the whole distribution is copied
+        return self.over.spread(view_id)  # the shadow store has a copy of the whole distribution
 
     def last_ordinal(self) -> int:
         """Return the number of the last episode."""
@@ -76,19 +76,19 @@ class Layered(Reader):
 
 
 class LayerIndex:
-    """Finds the feature sets that were visited after `visit`, with the tokens numbered above `token`."""
+    """An index over the feature sets visited after `visit`, and over the tokens numbered above `token`."""
 
     def __init__(self, token: int, visit: int) -> None:
         self.token, self.visit = token, visit
         self.token_of: dict[str, int] = {}
         self.index = JaccardIndex()
 
-    def above(self) -> LayerIndex:
-        """Return one of what comes after."""
+    def next_layer(self) -> LayerIndex:
+        """Return an empty index for the layer above."""
         return LayerIndex(self.token, self.visit)
 
-    def follow(self, reader: Reader) -> None:
-        """Take in what is new."""
+    def catch_up(self, reader: Reader) -> None:
+        """Add the new tokens and feature sets."""
         for token_id, text in reader.tokens_after(self.token):
             self.token_of[text] = token_id
             self.token = max(self.token, token_id)
@@ -99,31 +99,31 @@ class LayerIndex:
 
 def nearest(
     layers: Sequence[LayerIndex],
-    below: Ranked,
+    stored: Ranked,
     features: frozenset[str],
     tokens: Sequence[int],
     *,
     k: int,
     threshold: float,
 ) -> Ranked:
-    """Return the k most similar distinct states, given those among the stored ones.
+    """Return the k most similar distinct states.
 
     Args:
-        layers: indexes of what lies above, the lowest first.
-        below: what the index of what is stored answers.
-        features: of the state that is asked for.
-        tokens: the numbers of those that are stored.
-        k: see `JaccardIndex.search`, and
-        threshold: likewise.
+        layers: the indexes of the overlay, the lowest layer first.
+        stored: the ranking by the index of the stored states.
+        features: the features of the query.
+        tokens: the token numbers of the stored features among them.
+        k: see `JaccardIndex.search`.
+        threshold: see `JaccardIndex.search`.
     """
     known = [layer.token_of[feature] for layer in layers for feature in features if feature in layer.token_of]
-    asked = [*tokens, *known]
-    # The last layer first: its visits are later. A state that it has, but does not name, has k before it.
+    query = [*tokens, *known]
+    # The last layer first: its visits are later. A state that it holds and does not return has k states before it.
     best: dict[int, float] = {}
     for layer in reversed(layers):
         if len(layer.index):
-            for set_id, near in layer.index.search(asked, n_features=len(features), k=k, threshold=threshold):
+            for set_id, near in layer.index.search(query, n_features=len(features), k=k, threshold=threshold):
                 best.setdefault(set_id, near)
-    for set_id, near in below:
+    for set_id, near in stored:
         best.setdefault(set_id, near)
     return sorted(best.items(), key=lambda pair: -pair[1])[:k]

@@ -1,95 +1,91 @@
-"""A store in RAM for what is derived from arrivals: it copies the stored rows that they touch."""
+"""A store in RAM for rows derived from pending episodes; it copies the stored rows that the writer looks up."""
 
 from __future__ import annotations
 
-import contextlib
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
-from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.base import Store, TableKey
 from seasoned.memory.stores.sqlite import SqliteStore
 from seasoned.memory.stores.sqlite_schema import COLUMNS, COUNTERS
 
-__all__ = ["Copies"]
+__all__ = ["ShadowStore"]
 
 _NAMESPACE = ("id", "name", "encoder", "gamma", "created_at", *COUNTERS)
-_COPIED = ("token", "feature_set", "state", "action", "prior", "evidence", "note")
-_LOOKUP = re.compile(rf"SELECT .+? FROM ({'|'.join(_COPIED)})(?: INDEXED BY \w+)? WHERE (.+?)(?: GROUP BY .+)?")
 
 
-class Copies(SqliteStore):
-    """A store in RAM of one namespace. A writer that looks a row up in it finds the stored one, unless it changed it.
+class ShadowStore(SqliteStore):
+    """A copy-on-read store of one namespace: `lookup` returns the stored row, unless it was changed here.
 
-    To be made, and written to, inside a snapshot of the store below. What is written lies in up to three layers:
-    committed, since `begin`, and since `mark`; the upper ones can be taken back.
+    Create it, and write to it, inside a snapshot of the stored one. Its rows lie in up to three layers: committed,
+    written since `begin`, and written since `savepoint`; the upper two can be rolled back.
+
+    Args:
+        stored: the store below.
+        namespace_id: which namespace.
     """
 
-    def __init__(self, below: Store, namespace_id: int) -> None:
+    def __init__(self, stored: Store, namespace_id: int) -> None:
         super().__init__(":memory:", create=True, read_only=False, synchronous="OFF")
-        self.execute("PRAGMA foreign_keys = OFF")  # what a copied row refers to may not be here
-        self._below = below
-        self._copying = False
+        self.execute("PRAGMA foreign_keys = OFF")  # a copied row may refer to one that was not copied
+        self._stored = stored
         with self.transaction(None):
             names = ", ".join(_NAMESPACE)
-            row = below.execute(f"SELECT {names} FROM namespace WHERE id = ?", (namespace_id,)).fetchone()
+            row = stored.execute(f"SELECT {names} FROM namespace WHERE id = ?", (namespace_id,)).fetchone()
             self.execute(f"INSERT INTO namespace ({names}) VALUES ({', '.join('?' * len(_NAMESPACE))})", tuple(row))
             for table in ("view", "distribution", "quarantine"):
-                self._copy(table, "namespace_id = ?", below.execute, (namespace_id,))
+                sql = f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE namespace_id = ?"
+                self.insert(table, stored.execute(sql, (namespace_id,)).fetchall())
 
-    def _copy(self, table: str, which: str, ask: Any, *arguments: Any) -> None:
-        rows = ask(f"SELECT {', '.join(COLUMNS[table])} FROM {table} WHERE {which}", *arguments)
-        self._write("INSERT OR IGNORE", table, list(rows))
-
-    @contextlib.contextmanager
-    def copying(self) -> Iterator[None]:
-        """Copy whatever is looked up."""
-        self._copying = True
-        try:
-            yield
-        finally:
-            self._copying = False
-
-    def begin(self) -> None:
-        """Begin what `undo` takes back."""
-        self.execute("BEGIN")
-
-    def keep(self) -> None:
-        """Commit what was written since `begin`, if that was called."""
-        if self.in_transaction():
-            self.execute("COMMIT")
-
-    def undo(self) -> None:
-        """Take back what was written since `begin`."""
-        self.execute("ROLLBACK")
-        self.looked_up.clear()
-
-    def mark(self) -> None:
-        """Begin what `undo_marked` takes back."""
-        self.execute("SAVEPOINT marked")
-
-    def unmark(self) -> None:
-        """Keep what was written since `mark` as long as what was written before."""
-        self.execute("RELEASE marked")
-
-    def undo_marked(self) -> None:
-        """Take back what was written since `mark`."""
-        self.execute("ROLLBACK TO marked")
-        self.execute("RELEASE marked")
-        self.looked_up.clear()
-
-    def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
-        """Run a statement; what it looks up is copied first, if that was said."""
-        found = _LOOKUP.fullmatch(sql) if self._copying else None
-        if found:
-            self._copy(found[1], found[2], self._below.execute_in, parameters, values)
-        return super().execute_in(sql, parameters, values)
+    def lookup(
+        self, key: TableKey, columns: str, equal: tuple[Any, ...], values: Sequence[Any], *, group_by: str = ""
+    ) -> list[Any]:
+        """Copy the stored rows that a key selects, and return columns of them; a row that is here stays."""
+        rows = self._stored.execute_in(key.select(", ".join(COLUMNS[key.table])), equal, values)
+        self._write("INSERT OR IGNORE", key.table, rows)
+        return super().lookup(key, columns, equal, values, group_by=group_by)
 
     def update(
         self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
     ) -> None:
-        """Change columns of rows, which are copied first."""
-        if table in _COPIED:
-            which = f"{keys[0]} = ? AND {keys[1]} IN {{values}}"
-            self._copy(table, which, self._below.execute_in, rows[0][-2:-1], [row[-1] for row in rows])
+        """Change columns of rows. Rows of other tables than `namespace` are copied first."""
+        if table != "namespace" and rows:
+            *equal, among = keys
+            first = len(columns)
+            self.lookup(
+                TableKey(table, tuple(equal), among),
+                ", ".join(keys),
+                tuple(rows[0][first : first + len(equal)]),
+                [row[-1] for row in rows],
+            )
         super().update(table, columns, keys, rows)
+
+    # ------------------------------------------------------------------------------------------ layers
+
+    def begin(self) -> None:
+        """Begin the layer that `roll_back` discards."""
+        self.execute("BEGIN")
+
+    def commit(self) -> None:
+        """Commit the rows written since `begin`, if that was called."""
+        if self.in_transaction():
+            self.execute("COMMIT")
+
+    def roll_back(self) -> None:
+        """Discard the rows written since `begin`."""
+        self.execute("ROLLBACK")
+        self.interned.clear()
+
+    def savepoint(self) -> None:
+        """Begin the layer that `roll_back_to_savepoint` discards."""
+        self.execute("SAVEPOINT tail")
+
+    def release_savepoint(self) -> None:
+        """Merge the rows written since `savepoint` into the layer below."""
+        self.execute("RELEASE tail")
+
+    def roll_back_to_savepoint(self) -> None:
+        """Discard the rows written since `savepoint`."""
+        self.execute("ROLLBACK TO tail")
+        self.execute("RELEASE tail")
+        self.interned.clear()

@@ -281,7 +281,7 @@ class Reader:
             asked |= {"ordinal >= ?": ordinals.start, "ordinal < ?": ordinals.stop}
         given = {sql: value for sql, value in asked.items() if value is not None}
         most = sys.maxsize if last is None else min(last, sys.maxsize)
-        waiting = self._waiting(given, most) if self._store.derives_later else []
+        pending = self._pending_rows(given, most) if self._store.pending is not None else []
         rows = self._rows(
             "SELECT ordinal, created_at, episode.digest, episode.id, task, state.text, ending, model, policy, arm, "
             "subject "
@@ -290,7 +290,7 @@ class Reader:
             "ORDER BY ordinal DESC LIMIT ?",
             self._ns,
             *given.values(),
-            most - len(waiting),
+            most - len(pending),
         )
         for ordinal, created_at, content, name, about, *fields in reversed(rows):
             taken = self._rows(
@@ -313,10 +313,10 @@ class Reader:
                     "Run `seasoned memory verify`, and restore a backup.",
                 )
             yield ordinal, created_at, content, episode
-        for ordinal, created_at, content, name, line in waiting:
+        for ordinal, created_at, content, name, line in pending:
             yield ordinal, created_at, content, episode_from_line(self._store.path, name, line, content)
 
-    def _waiting(self, given: dict[str, object], most: int) -> list[Any]:
+    def _pending_rows(self, given: dict[str, object], most: int) -> list[Any]:
         """Return (ordinal, created_at, digest, id, line) of the last that have arrived, of those that fit."""
         rows = self._rows(
             "SELECT ordinal, created_at, digest, id, line FROM episode "
@@ -327,11 +327,11 @@ class Reader:
         )
         return rows[::-1]
 
-    def arrivals(self) -> list[tuple[float, Episode]]:
+    def pending_episodes(self) -> list[tuple[float, Episode]]:
         """Return (created_at, episode) of what has arrived, in its order."""
-        if not self._store.derives_later:
+        if self._store.pending is None:
             return []
-        rows = self._waiting({}, sys.maxsize)
+        rows = self._pending_rows({}, sys.maxsize)
         return [(row[1], episode_from_line(self._store.path, row[3], row[4], row[2])) for row in rows]
 
     def events(self, episode_id: str | None = None) -> Iterator[tuple[bytes, Event]]:

@@ -98,7 +98,7 @@ class Thoughts:
         self._aside = None
         row = self._store.execute("SELECT notes FROM namespace WHERE id = ?", (self._ns,)).fetchone()
         before, self._n_noted = self._n_noted, row[0]
-        if before is not None and not self._store.derives_later:
+        if before is not None and self._store.pending is None:
             n_new = sum(held.take(self._since(kind, held.since)) for kind, held in self._kinds.items())
             if n_new == row[0] - before:
                 return

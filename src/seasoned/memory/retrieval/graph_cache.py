@@ -139,7 +139,7 @@ class _Followed:
     def fresh(self, overlay: Overlay) -> ValueGraph:
         version = self._store.version(self._ns)
         budget = _LATER_BUDGET
-        if (version.mark, overlay.n_changes) != self._version:
+        if (version.mark, overlay.revision) != self._version:
             budget = SETTLE_BUDGET
             events, before, now = self._read_marks()
             if (version.generation, *before) != self._marks:
@@ -149,7 +149,7 @@ class _Followed:
                 self._begin()
                 budget = _FIRST_BUDGET
                 self._follow(events, overlay)
-            self._version, self._marks = (version.mark, overlay.n_changes), (version.generation, *now)
+            self._version, self._marks = (version.mark, overlay.revision), (version.generation, *now)
         self._graph.settle(budget)
         return self._graph
 
@@ -200,7 +200,7 @@ class _Followed:
             )
         sql = _ROWS.format(index="", bits=STEP_BITS, which="step.visit > ?")
         stored = self._rows(sql, before)
-        undone = 0 if stored else overlay.gone_since(self._n_undone)
+        undone = 0 if stored else overlay.first_visit_rolled_back(self._n_undone)
         n_kept = len(self._above) if undone is None else bisect_left(self._above, undone, key=lambda row: row[0])
         last = self._above[n_kept - 1][0] if n_kept else before
         new = [*stored, *([] if over is None else over.execute(sql, (self._ns, last)).fetchall())]
@@ -230,7 +230,7 @@ class _Followed:
         kept.update(of_new)
         self._above[n_kept:], self._priors_above = new[len(stored) :], kept
         self._set_at[n_set:] = [(end, touched)] if touched else []
-        self._visit, self._event, self._n_undone = stored[-1][0] if stored else before, events, overlay.n_undone
+        self._visit, self._event, self._n_undone = stored[-1][0] if stored else before, events, overlay.n_rollbacks
         return True
 
     def _last_priors(self, rows: Iterable[Any]) -> dict[int, int]:

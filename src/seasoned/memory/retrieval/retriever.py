@@ -11,7 +11,7 @@ from seasoned.checks import check_number, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, ReadOnlyStoreError
 from seasoned.memory.index.jaccard import JaccardIndex, check_nearest
-from seasoned.memory.pending.inbox import Arrivals
+from seasoned.memory.pending.inbox import Inbox
 from seasoned.memory.pending.overlay import Overlay
 from seasoned.memory.reading.evidence_sums import summed_up, weighed
 from seasoned.memory.reading.propensity_weights import check_floor, effective_sums, propensity_rows
@@ -47,7 +47,7 @@ class Retriever:
         namespace_id: int,
         reader: Reader,
         writer: Writer,
-        arrivals: Arrivals,
+        inbox: Inbox,
         encoder: StateEncoder,
         max_text_bytes: int,
     ) -> None:
@@ -55,7 +55,7 @@ class Retriever:
         self._ns = namespace_id
         self._reader = reader
         self._writer = writer
-        self._arrivals = arrivals
+        self._inbox = inbox
         self._encoder = encoder
         self._max_text_bytes = max_text_bytes
         self._index = JaccardIndex()
@@ -88,29 +88,29 @@ class Retriever:
     @contextlib.contextmanager
     def _viewing(self, gamma: float, decay: float) -> Iterator[int]:
         with self._store.lock:
-            foldable, folded = self._arrivals.can_fold(), False
+            derivable, derived = self._inbox.can_derive(), False
             while True:
                 with naming_damage(self._store.path):
                     view_id = self._view_id(gamma, decay)
                     with self._store.snapshot():
                         version = self._store.version(self._ns)
                         known = version.generation == self._seen_generation
-                        foldable = foldable and not self._arrivals.was_refused(version)
-                        if known and (version.waiting is None or not foldable):
-                            self._refresh(version._replace(waiting=None) if folded else version)
+                        derivable = derivable and not self._inbox.was_refused(version)
+                        if known and (version.pending is None or not derivable):
+                            self._refresh(version._replace(pending=None) if derived else version)
                             yield view_id
                             return
                 if not known:
                     self._forget(version.generation)
-                    folded = False
+                    derived = False
                     continue
-                folded = self._arrivals.fold_waiting()  # calls the encoder: what that raises is no damage
-                foldable = False  # what cannot be folded is laid over; what came in meanwhile is for the next time
+                derived = self._inbox.try_derive()  # calls the encoder: an error of it is no damage
+                derivable = False  # the overlay merges the rest; episodes added meanwhile are for the next query
 
     def _forget(self, generation: int) -> None:
         """Forget everything that was read: the server behind this connection may never have had it."""
         self._views.clear()
-        self._overlay.clear()
+        self._overlay.reset()
         self._seen_epoch = self._seen_version = None
         self._seen_generation = generation
 
@@ -135,10 +135,10 @@ class Retriever:
         """Bring the index, and what lies above it, up to this commit, the store's last; costs what is new."""
         if version.mark != self._seen_version:
             self._follow(version)
-        self._overlay.follow(version)
-        if self._overlay.n_changes != self._n_changes:
+        self._overlay.catch_up(version)
+        if self._overlay.revision != self._n_changes:
             self._spreads.clear()
-            self._n_changes = self._overlay.n_changes
+            self._n_changes = self._overlay.revision
 
     def _follow(self, version: Version) -> None:
         self._reader.check_encoder(self._encoder.identity)

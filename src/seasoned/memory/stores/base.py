@@ -1,83 +1,189 @@
-"""What the memory engine asks of a database. SQLite and PostgreSQL answer alike."""
+"""The protocol between the memory engine and a database, and its value types. SQLite and PostgreSQL implement it."""
 
 from __future__ import annotations
 
 import contextlib
-import os
-import re
 import threading
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from seasoned.errors import InputError
+from seasoned.types import Episode
 
-__all__ = ["Cursor", "LookedUp", "Store", "Version", "is_url", "open_store", "shown"]
+__all__ = ["Cursor", "InternedIds", "PendingBounds", "PendingEpisode", "PendingTable", "Store", "TableKey", "Version"]
 
 _T = TypeVar("_T")
 
-LookedUp = dict[int, dict[str, dict[Any, Any]]]
-"""By namespace and table, the numbers of what is stored."""
+InternedIds = dict[int, dict[str, dict[Any, Any]]]
+"""Cached ids of stored rows, by namespace and table."""
 
 
 class Cursor(Protocol):
-    """Rows, as the database's driver gives them."""
+    """Rows, as the database's driver returns them."""
 
     def fetchone(self) -> Any:
         """Return the next row, or None."""
         ...
 
     def fetchmany(self, size: int, /) -> list[Any]:
-        """Return the next rows, at most so many."""
+        """Return the next rows, at most `size`."""
         ...
 
     def fetchall(self) -> list[Any]:
-        """Return the rows that are left."""
+        """Return the remaining rows."""
         ...
 
     def __iter__(self) -> Iterator[Any]: ...
 
 
+class PendingBounds(NamedTuple):
+    """The pending episodes of a namespace, as one database snapshot shows them.
+
+    Attributes:
+        first: the lowest visible number.
+        low_watermark: every transaction with a lower number has ended, so no lower number becomes visible later.
+        high_watermark: every number that is assigned later is at least this one.
+        in_progress: the numbers below `high_watermark` whose transactions are still open; None: not known, and any
+            number from `low_watermark` on may become visible.
+    """
+
+    first: int
+    low_watermark: int
+    high_watermark: int
+    in_progress: tuple[int, ...] | None
+
+
 class Version(NamedTuple):
-    """How far a namespace is: a mark that changes with every commit to it, but not with what arrives in it.
+    """The version of a namespace in one snapshot.
 
-    `waiting` is the lowest number of what has arrived there, if anything has. What becomes visible later has a number
-    that is at least `reached`, or one of `late`; where it is not known which those are (None), one from `settled` on.
-
-    `generation` counts the connections. The server behind a new one may lack commits that an old one has shown, and
-    have others of the same numbers: what was read before is then read anew. It is part of the mark, too.
+    Attributes:
+        mark: changes with every commit to the derived tables of the namespace; inserting a pending episode leaves it.
+        generation: number of the connection. The server behind a new connection may lack commits that an older
+            connection has shown, and may have others under the same numbers; rows that were read before must be read
+            again. It is part of `mark`, too.
+        pending: the bounds of the pending episodes; None if there is none.
     """
 
     mark: Hashable
-    waiting: int | None = None
     generation: int = 0
-    settled: int = 0
-    reached: int = 0
-    late: tuple[int, ...] | None = ()
+    pending: PendingBounds | None = None
+
+
+class PendingEpisode(NamedTuple):
+    """A committed episode that is not derived yet: its number, and the episode as canonical JSON with its digest."""
+
+    number: int
+    id: str
+    created_at: float
+    digest: bytes
+    line: str
+
+
+class TableKey(NamedTuple):
+    """The columns by which rows of a table are looked up: `equal` to one value each, `among` one of many values."""
+
+    table: str
+    equal: tuple[str, ...]
+    among: str
+    hint: str | None = None
+
+    @property
+    def condition(self) -> str:
+        """The SQL condition on the table, with marks for the equal values and `IN {values}`."""
+        return " AND ".join([*(f"{name} = ?" for name in self.equal), f"{self.among} IN {{values}}"])
+
+    def select(self, columns: str, group_by: str = "") -> str:
+        """Return the SELECT statement. Without statistics SQLite prefers the primary key, unless `hint` names one."""
+        indexed = "" if self.hint is None else f" INDEXED BY {self.hint}"
+        group = f" GROUP BY {group_by}" if group_by else ""
+        return f"SELECT {columns} FROM {self.table}{indexed} WHERE {self.condition}{group}"
+
+
+class PendingTable(Protocol):
+    """The pending episodes of a store. Their numbers are negative, and grow in the order of their transactions.
+
+    Attributes:
+        first_number: no pending episode has a lower number.
+        full_scan_s: how often, in seconds, a scan begins at `first_number` again. Numbers below the low watermark come
+            only from outside, with a restored dump or a replica's subscription.
+    """
+
+    first_number: int
+
+    @property
+    def full_scan_s(self) -> float:
+        """The interval of full scans, in seconds."""
+        ...
+
+    def insert(
+        self,
+        namespace_id: int,
+        encoder: str,
+        episode: Episode,
+        created_at: float,
+        digest: bytes,
+        line: str,
+        notes: Sequence[tuple[Any, ...]],
+    ) -> bool:
+        """Commit a pending episode, and rows of its notes, in a transaction of their own.
+
+        Returns:
+            Whether it was inserted. If not, nothing was written: the id is taken, or the namespace does not have this
+            encoder any more.
+        """
+        ...
+
+    def numbers(self, namespace_id: int, since: int | None = None) -> list[int]:
+        """Return the pending numbers upwards, from `since` or from the low watermark; inside a transaction."""
+        ...
+
+    def read(self, namespace_id: int, since: int | None, numbers: Sequence[int] = ()) -> list[PendingEpisode]:
+        """Return the pending episodes from the number `since` on (None: none of these), and those with `numbers`."""
+        ...
+
+    def take(self, namespace_id: int, numbers: Sequence[int]) -> list[PendingEpisode]:
+        """Delete pending episodes, and return them in the order of their numbers; inside a transaction."""
+        ...
+
+    def lock(self, namespace_id: int) -> None:
+        """Wait for open inserts, and block new ones until this transaction of the namespace ends."""
+        ...
+
+    def rescan(self, namespace_id: int) -> None:
+        """Begin the next scan at `first_number`."""
+        ...
+
+    def is_permission_error(self, error: Exception) -> bool:
+        """Whether an error says that the role lacks a right."""
+        ...
 
 
 class Store(Protocol):
-    """One connection to one store. Its SQL is what SQLite 3.35 and PostgreSQL 14 both understand, with `?` marks.
+    """One connection to one store. Its SQL is the common subset of SQLite 3.35 and PostgreSQL 14, with `?` marks.
 
     Attributes:
-        path: what messages call it; a URL without its password.
+        path: the name in messages; a URL without its password.
         read_only: every write is refused.
-        derives_later: an added episode is committed as it came, and derived by whoever looks next; see `arrivals`.
-        own: an SQL condition on the table `namespace`: the caller's own ones.
+        pending: the table of pending episodes. None: an added episode is derived in the transaction that adds it.
+        tenant_condition: an SQL condition on the table `namespace` that selects the caller's own namespaces.
         lock: held while the connection is in use.
     """
 
     path: str
     read_only: bool
-    derives_later: bool
-    own: str
+    tenant_condition: str
     lock: threading.RLock
 
     @property
-    def looked_up(self) -> LookedUp:
-        """What was read or written and cannot have changed since. To be used inside a transaction of the namespace.
+    def pending(self) -> PendingTable | None:
+        """The table of pending episodes; None where `add` derives at once."""
+        ...
 
-        The store forgets a namespace's when its epoch moved, and everything when a transaction failed: what that one
-        numbered is numbered anew.
+    @property
+    def interned(self) -> InternedIds:
+        """Ids that were read or written and cannot have changed since. Use it inside a transaction of the namespace.
+
+        The store drops a namespace's ids when its epoch moved, and all ids when a transaction failed: those that it
+        assigned are assigned again.
         """
         ...
 
@@ -86,7 +192,7 @@ class Store(Protocol):
         ...
 
     def check_key(self, name: str, value: str) -> None:
-        """Refuse a text that this database cannot keep as a key. Raises: InputError."""
+        """Refuse a text that this database cannot store as a key. Raises: InputError."""
         ...
 
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
@@ -97,8 +203,17 @@ class Store(Protocol):
         """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
         ...
 
+    def lookup(
+        self, key: TableKey, columns: str, equal: tuple[Any, ...], values: Sequence[Any], *, group_by: str = ""
+    ) -> list[Any]:
+        """Return columns of the rows that a key selects: `equal` values, and any of `values`.
+
+        The writer of episodes reads stored rows through this method, so that a store can copy them when they are read.
+        """
+        ...
+
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write new rows, in the column order of `schema.COLUMNS`."""
+        """Write new rows, in the column order of `sqlite_schema.COLUMNS`."""
         ...
 
     def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -108,36 +223,16 @@ class Store(Protocol):
     def update(
         self, table: str, columns: tuple[str, ...], keys: tuple[str, ...], rows: Sequence[tuple[Any, ...]]
     ) -> None:
-        """Change columns of rows: each row holds their new values, then those of its keys."""
+        """Change columns of rows: each row holds the new values, then those of its keys."""
         ...
 
     def transaction(
         self, namespace_id: int | None, *, wait_s: float | None = None
     ) -> contextlib.AbstractContextManager[None]:
-        """All of it or nothing. The writers of one namespace take turns, so that its numbers are in commit order.
+        """Commit everything or nothing. The writers of one namespace take turns: its numbers are in commit order.
 
-        `wait_s`: for how long to wait for another writer; None for as long as the store does.
+        `wait_s`: how long to wait for another writer; None: as long as the store does.
         """
-        ...
-
-    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
-        """Run one statement in a transaction of its own, and return how many rows it changed."""
-        ...
-
-    def waiting(self, namespace_id: int) -> list[int]:
-        """Return the numbers of what has arrived, upwards; inside a transaction or a snapshot."""
-        ...
-
-    def look_anew(self, namespace_id: int) -> None:
-        """Have the next look for arrivals rely on nothing that former looks have found."""
-        ...
-
-    def hold_arrivals(self, namespace_id: int) -> None:
-        """Wait for what is just arriving, and let nothing more arrive until this transaction of the namespace ends."""
-        ...
-
-    def lacks_rights(self, error: Exception) -> bool:
-        """Whether an error says that this user may not do what was asked."""
         ...
 
     def snapshot(self) -> contextlib.AbstractContextManager[None]:
@@ -149,64 +244,29 @@ class Store(Protocol):
         ...
 
     def version(self, namespace_id: int) -> Version:
-        """Its mark changes whenever a commit changes what is derived, by whomever. Its cost does not grow."""
+        """Return the version of a namespace. Its cost does not grow with what is stored."""
         ...
 
     def retrying(self, attempt: Callable[[], _T]) -> _T:
-        """Run what may be run again, and do so where the connection was lost and a retry can help."""
+        """Run an attempt that may be repeated, and repeat it where the connection was lost and a retry can help."""
+        ...
+
+    def trace(self) -> contextlib.AbstractContextManager[list[str]]:
+        """Record the statements that are executed inside the context. For tests of query plans and of costs."""
         ...
 
     def problems(self) -> list[str]:
-        """Return what the database itself finds wrong with the store."""
+        """Return the errors that the database itself finds in the store."""
         ...
 
     def size_bytes(self) -> int | None:
-        """Return how large the store is, where it can be known."""
+        """Return the size of the store, where it can be known."""
         ...
 
     def compact(self) -> None:
-        """Give free space back, and leave no trace of what was deleted where the database can do so."""
+        """Give free space back, and leave no trace of deleted rows where the database can do so."""
         ...
 
     def close(self) -> None:
         """Close for good."""
         ...
-
-
-def is_url(path: str | os.PathLike[str]) -> bool:
-    """Whether this names a PostgreSQL database rather than a file."""
-    return str(path).startswith(("postgresql://", "postgres://"))
-
-
-def shown(path: str | os.PathLike[str]) -> str:
-    """Return how a store is called in messages: a URL without its password.
-
-    Example:
-        >>> shown("postgresql://ann:secret@db/agents")
-        'postgresql://ann:***@db/agents'
-    """
-    if not is_url(path):
-        return str(path)
-    masked = re.sub(r"^(postgres(?:ql)?://[^/@:]*:).*@", r"\1***@", str(path))
-    return re.sub(r"([?&](?:ssl)?password=)[^&]*", r"\1***", masked)
-
-
-def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -> Store:
-    """Open a file or a PostgreSQL database.
-
-    Raises:
-        InputError, NotFoundError, ForeignStoreError, NewerStoreError, StoreError: see `Memory.open`.
-    """
-    if is_url(path):
-        from seasoned.memory.stores.postgres.store import PostgresStore
-
-        return PostgresStore(str(path), create=create, read_only=read_only)
-    if re.match(r"[a-z][a-z0-9+.-]*://", str(path)):
-        raise InputError(
-            f"a URL that begins with {str(path).partition('//')[0]}//",
-            "a store must be a file or postgresql://...",
-            "Name one of these.",
-        )
-    from seasoned.memory.stores.sqlite import SqliteStore
-
-    return SqliteStore(path, create=create, read_only=read_only)

@@ -22,7 +22,7 @@ from seasoned.errors import (
     StoreError,
     excerpt,
 )
-from seasoned.memory.stores.base import LookedUp, Version
+from seasoned.memory.stores.base import InternedIds, TableKey, Version
 from seasoned.memory.stores.sqlite_schema import APPLICATION_ID, COLUMNS, MIGRATIONS, SCHEMA_VERSION
 from seasoned.memory.values.content_hash import text_digest
 
@@ -68,8 +68,8 @@ class SqliteStore(sqlite_connection.Connection):
         synchronous: SQLite's setting; FULL means that what was committed survives a power cut.
     """
 
-    own = "TRUE"
-    derives_later = False
+    tenant_condition = "TRUE"
+    pending = None
 
     def __init__(
         self, path: str | os.PathLike[str], *, create: bool, read_only: bool, synchronous: str = "FULL"
@@ -79,7 +79,7 @@ class SqliteStore(sqlite_connection.Connection):
         super().__init__(str(os.fspath(path)))
         self.read_only = read_only
         self.writes = 0
-        self.looked_up: LookedUp = {}
+        self.interned: InternedIds = {}
         self._epochs: dict[int, int] = {}
         self._synchronous = synchronous
         self._frozen: tuple[int, ...] | None = None
@@ -100,7 +100,7 @@ class SqliteStore(sqlite_connection.Connection):
     def _open(self) -> sqlite3.Connection:
         # A file that vanished since is missed, not made anew.
         mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
-        self.looked_up.clear()  # another file may lie there now
+        self.interned.clear()  # another file may lie there now
         self._frozen = None
         if self.file is not None and self.read_only and _is_closed_for_us(Path(self.file)):
             mode += "&immutable=1"  # SQLite would want to make a file beside it
@@ -187,8 +187,25 @@ class SqliteStore(sqlite_connection.Connection):
             rows += self.connection.execute(sql.replace("{values}", marks), (*parameters, *chunk)).fetchall()
         return rows
 
+    def lookup(
+        self, key: TableKey, columns: str, equal: tuple[Any, ...], values: Sequence[Any], *, group_by: str = ""
+    ) -> list[Any]:
+        """Return columns of the rows that a key selects: `equal` values, and any of `values`."""
+        return self.execute_in(key.select(columns, group_by), equal, values)
+
+    @contextlib.contextmanager
+    def trace(self) -> Iterator[list[str]]:
+        """Record the statements that are executed inside the context, with their values."""
+        statements: list[str] = []
+        connection = self.connection
+        connection.set_trace_callback(statements.append)
+        try:
+            yield statements
+        finally:
+            connection.set_trace_callback(None)
+
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write new rows, in the column order of `schema.COLUMNS`."""
+        """Write new rows, in the column order of `sqlite_schema.COLUMNS`."""
         self._write("INSERT", table, rows)
 
     def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -227,7 +244,7 @@ class SqliteStore(sqlite_connection.Connection):
                 self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
                 self.execute("COMMIT")
             except BaseException:
-                self.looked_up.clear()  # it may name what was rolled back
+                self.interned.clear()  # it may name what was rolled back
                 if self.in_transaction():
                     self.execute("ROLLBACK")
                 raise
@@ -239,27 +256,8 @@ class SqliteStore(sqlite_connection.Connection):
         ).fetchall()
         for (epoch,) in row:
             if self._epochs.get(namespace_id) != epoch:
-                self.looked_up.pop(namespace_id, None)
+                self.interned.pop(namespace_id, None)
             self._epochs[namespace_id] = epoch
-
-    def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
-        """Run one statement in a transaction of its own, and return how many rows it changed."""
-        with self.transaction(None):
-            return int(self.execute(sql, parameters).rowcount)
-
-    def waiting(self, namespace_id: int) -> list[int]:
-        """Nothing waits: what is added to a file is derived at once."""
-        return []
-
-    def look_anew(self, namespace_id: int) -> None:
-        """Nothing arrives."""
-
-    def hold_arrivals(self, namespace_id: int) -> None:
-        """Nobody else writes during a transaction."""
-
-    def lacks_rights(self, error: Exception) -> bool:
-        """Whether an error says that this user may not do what was asked: a file has no such rights."""
-        return False
 
     @contextlib.contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -290,7 +288,8 @@ class SqliteStore(sqlite_connection.Connection):
     def version(self, namespace_id: int) -> Version:
         """Changes whenever anything was committed, by this connection or by any other. Costs microseconds."""
         data_version = self.execute("PRAGMA data_version").fetchone()[0]
-        return Version((data_version, self.writes, self.generation))  # SQLite counts per connection
+        # SQLite counts the commits of others per connection.
+        return Version((data_version, self.writes, self.generation), self.generation)
 
     def retrying(self, attempt: Callable[[], _T]) -> _T:
         """Run it: a file is there or it is not."""

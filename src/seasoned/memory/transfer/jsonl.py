@@ -82,7 +82,7 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
             counted = {"episodes": reader.count("episode"), "feedback": len(events)}
             noted = noted_ids(store, reader.namespace_id)
             return _Opening(
-                reader.epoch(), reader.last_ordinal(), counted, reader.arrivals(), events, quarantines, noted
+                reader.epoch(), reader.last_ordinal(), counted, reader.pending_episodes(), events, quarantines, noted
             )
 
     def check_unchanged() -> None:

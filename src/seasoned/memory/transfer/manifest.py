@@ -70,7 +70,7 @@ class Contents:
 
 def list_entries(store: Store) -> dict[str, Entry]:
     """Return the caller's namespaces of a store by name, inside the caller's snapshot or transaction."""
-    rows = store.execute(f"SELECT name, id, encoder, gamma FROM namespace WHERE {store.own} ORDER BY name")
+    rows = store.execute(f"SELECT name, id, encoder, gamma FROM namespace WHERE {store.tenant_condition} ORDER BY name")
     return {name: Entry(*rest) for name, *rest in rows.fetchall()}
 
 

@@ -19,7 +19,8 @@ from seasoned.errors import (
     excerpt,
 )
 from seasoned.memory.stores.atomic_file import check_path, whole_file
-from seasoned.memory.stores.base import Store, is_url, open_store, shown
+from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.registry import display_path, is_file, open_store
 from seasoned.memory.transfer.manifest import Contents, Entry, list_entries, read_contents
 from seasoned.memory.transfer.namespace_merge import Absorber, Merged
 from seasoned.memory.values.encoder_mismatch import told_apart
@@ -98,13 +99,13 @@ def merge(
         check_path(path)
     for source in sources:
         if _same(source, target):
-            raise InputError(shown(source), "a store must not be merged into itself", "Name another source.")
+            raise InputError(display_path(source), "a store must not be merged into itself", "Name another source.")
     with contextlib.ExitStack() as open_:
         opened = [
             open_.enter_context(contextlib.closing(open_store(source, create=False, read_only=True)))
             for source in sources
         ]
-        if is_url(target) or Path(target).exists():
+        if not is_file(target) or Path(target).exists():
             return merge_stores(target, opened, namespace, encoder)
         # Refused, if at all, before a file is begun.
         _check(_plans(None, opened, namespace, encoder), None)
@@ -124,7 +125,7 @@ def merge_stores(
 
 
 def _same(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
-    if is_url(a) or is_url(b):
+    if not is_file(a) or not is_file(b):
         return str(a) == str(b)
     return os.path.realpath(a) == os.path.realpath(b)
 

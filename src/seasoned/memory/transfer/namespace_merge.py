@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 
-from seasoned.memory.pending.inbox import fold
+from seasoned.memory.pending.inbox import derive_pending
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -54,7 +54,7 @@ class Absorber:
 
     def add(self, source: Store, source_id: int, done: Merged) -> Merged:
         """Add what a source has and the target lacks; return the sums."""
-        fold(self._target, self._ns, self._writer)
+        derive_pending(self._target, self._ns, self._writer)
         ours, theirs = read_contents(self._target, self._ns), read_contents(source, source_id)
         reader = Reader(source, source_id)
         missing = [one.ordinal for id_, one in theirs.episodes.items() if id_ not in ours.episodes]

@@ -209,7 +209,7 @@ class Writer:
             [(b"old %d" % set_id, None, self._ns, set_id) for set_id in old_sets],
         )
         self._store.execute("DELETE FROM token WHERE namespace_id = ?", (self._ns,))
-        self._store.looked_up.clear()
+        self._store.interned.clear()
         removed = json.loads(self._rows("SELECT removed FROM namespace WHERE id = ?")[0][0])
         removed["feature_sets"] = removed.get("feature_sets", 0) + len(old_sets)
         removed.pop("tokens", None)

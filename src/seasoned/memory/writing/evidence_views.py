@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from seasoned.core import discounted_returns
-from seasoned.memory.stores.base import Cursor, Store
+from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 
 __all__ = ["Deriver", "Evidences", "Group", "Moves", "PlacedSteps", "View", "histogram_bin", "summed"]
@@ -35,6 +35,7 @@ Evidences = dict[View, dict[Group, Sums]]
 Moves = defaultdict[int, Counter[float]]
 """By view, by how much each count in the distribution of means changes."""
 
+_EVIDENCE_BY_SET = TableKey("evidence", ("namespace_id", "view_id"), "set_id")
 _BATCH = 20_000
 _ASKED = 64
 
@@ -146,12 +147,8 @@ class Deriver:
         self._count(view_id, moved)
 
     def _evidence(self, view_id: int, set_ids: Iterable[int]) -> dict[Group, Sums]:
-        rows = self._store.execute_in(
-            "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
-            "WHERE namespace_id = ? AND view_id = ? AND set_id IN {values}",
-            (self._ns, view_id),
-            sorted(set_ids),
-        )
+        columns = "set_id, key_id, count, weight, total, squares, ordinal"
+        rows = self._store.lookup(_EVIDENCE_BY_SET, columns, (self._ns, view_id), sorted(set_ids))
         return {(row[0], row[1]): tuple(row[2:]) for row in rows}
 
     def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> Counter[float]:

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
-from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.base import Store, TableKey
 from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.values.selection import Selection
 from seasoned.types import FEEDBACK_KINDS
@@ -21,6 +21,7 @@ PROVENANCE = ("task", "model", "policy", "arm", "subject")
 FEEDBACK = f"kind IN ({', '.join(repr(kind) for kind in sorted(FEEDBACK_KINDS))})"
 """An SQL condition on `note`: that it keeps feedback."""
 
+_NOTE_BY_ID = TableKey("note", ("namespace_id",), "id")
 _ANSWER = re.compile(r".+-\d+", re.DOTALL)
 _OF_AN_EPISODE = '{"episode":'
 
@@ -99,8 +100,9 @@ class Suspects:
         asked = {id_ for id_ in answers if may_be_answer(id_)}
         if not asked:
             return set()
-        rows = self._store.execute_in(
-            "SELECT id, kind, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND id IN {values}",
+        rows = self._store.lookup(
+            _NOTE_BY_ID,
+            "id, kind, body, source, created_at, revoked_at",
             (self._ns,),
             sorted({id_.rpartition("-")[0] for id_ in asked}),
         )

@@ -172,7 +172,8 @@ class FeedbackWriter:
                 f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
             )
         if row[0] < 0:
-            self._store.look_anew(self._ns)
+            if self._store.pending is not None:
+                self._store.pending.rescan(self._ns)
             raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
         if not row[1]:
             raise NotFoundError(

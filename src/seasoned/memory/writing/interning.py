@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from seasoned.memory.reading.reader import check_same_encoder
-from seasoned.memory.stores.base import Cursor, Store
+from seasoned.memory.stores.base import Cursor, Store, TableKey
 from seasoned.memory.stores.sqlite_schema import COUNTERS
 from seasoned.memory.values.content_hash import text_digest
 from seasoned.protocols import StateEncoder
@@ -24,6 +24,7 @@ StateKeys = tuple[dict[str, bytes], dict[bytes, tuple[int, int]]]
 
 _Kept = TypeVar("_Kept", bound="dict[Any, Any]")
 
+_ACTION_BY_KEY = TableKey("action", ("namespace_id",), "key_digest")
 _MAX_KEPT = 50_000
 _MAX_KEPT_TOKENS = 500_000
 
@@ -153,11 +154,12 @@ class Interner:
         known = self._known("action", "id, key_id", digests)
         new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in known}
         first = dict(
-            self._store.execute_in(
-                "SELECT key_digest, min(id) FROM action WHERE namespace_id = ? AND key_digest IN {values} "
-                "GROUP BY key_digest",
+            self._store.lookup(
+                _ACTION_BY_KEY,
+                "key_digest, min(id)",
                 (self._ns,),
                 list(dict.fromkeys(new.values())),
+                group_by="key_digest",
             )
         )
         for digest, key in new.items():
@@ -184,19 +186,14 @@ class Interner:
 
     def _found(self, table: str, columns: str, keys: list[bytes]) -> dict[bytes, Any]:
         """Return the columns of the rows of a table that have one of these digests, by digest."""
-        rows = self._store.execute_in(
-            # Without statistics SQLite prefers the primary key, and reads every row of the namespace.
-            f"SELECT digest, {columns} FROM {table} INDEXED BY {table}_by_digest "
-            "WHERE namespace_id = ? AND digest IN {values}",
-            (self._ns,),
-            keys,
-        )
-        return {key: tuple(ids) for key, *ids in rows}
+        key = TableKey(table, ("namespace_id",), "digest", f"{table}_by_digest")
+        rows = self._store.lookup(key, f"digest, {columns}", (self._ns,), keys)
+        return {digest: tuple(ids) for digest, *ids in rows}
 
     def _kept(self, table: str, kind: type[_Kept], limit: int) -> _Kept:
         """Return what the store keeps of a table; beyond the limit all of it is forgotten."""
-        looked_up = self._store.looked_up.setdefault(self._ns, {})
-        kept = looked_up.get(table)
+        interned = self._store.interned.setdefault(self._ns, {})
+        kept = interned.get(table)
         if not isinstance(kept, kind) or len(kept) > limit:
-            kept = looked_up[table] = kind()
+            kept = interned[table] = kind()
         return kept

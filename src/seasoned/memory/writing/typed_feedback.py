@@ -184,7 +184,8 @@ class TypedFeedbackWriter:
         check_place(episode_id, 0 if step is None else step, row[1] if row else None)
         ordinal, n_steps, task, subject = row
         if ordinal < 0:
-            self._store.look_anew(self._ns)
+            if self._store.pending is not None:
+                self._store.pending.rescan(self._ns)
             raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
         at = n_steps - 1 if step is None else step
         state, action = self._row(

@@ -1,10 +1,9 @@
 """The PostgreSQL schema, declared once: tables, policies, partitions and writing statements are made from it.
 
-Version 2 is the first that PostgreSQL ever had; from 3 on, `episode` holds arrivals (see `arrivals`), from 4 on there
-are notes. Every key begins
-with the namespace, so that Citus or native partitions can spread the rows. The table `tenant` numbers the roles; the
-upper bits of a namespace's id are its tenant's number: a row tells whose it is. No content (text, bytes, real numbers)
-enters the planner's statistics, which roles share.
+Version 2 is the first PostgreSQL schema; from 3 on, `episode` holds pending episodes (see `pending_table`), and from 4
+on there are notes. Every key begins with the namespace, so that Citus or native partitions can spread the rows. The
+table `tenant` numbers the roles; the upper bits of a namespace's id are its tenant's number, so that each row shows its
+tenant. No content (text, bytes, real numbers) enters the planner's statistics, which roles share.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ TENANT_BITS = 40
 """How far a tenant's number is shifted in the ids of its namespaces."""
 
 FIRST_ARRIVAL = -(2**43)
-"""An arrival's `ordinal` is the number of the transaction that added it, counted from here."""
+"""A pending episode's `ordinal` is the number of the transaction that added it, counted from here."""
 
 _TEXT = 'text COLLATE "C"'
 _TYPES = {"integer": "bigint", "real": "double precision", "blob": "bytea", "text": _TEXT, "truth": "boolean"}
@@ -159,7 +158,7 @@ def _columns(table: str, kinds: str, **rules: str) -> tuple[Column, ...]:
 
 _ENDING = "NOT NULL CHECK (ending IN ('terminated', 'truncated', 'aborted'))"
 _LINE = Column("line", "text", "CHECK ((line IS NULL) = (ordinal >= 0))")
-# Arrivals of former versions were numbered by it; transactions number them now.
+# Former versions numbered pending episodes by it; the number of the transaction does now.
 _ARRIVAL_NUMBER = f"CREATE SEQUENCE {SCHEMA}.arrival_number MINVALUE {-(2**42)} MAXVALUE -1"
 
 _NOTE = Table(

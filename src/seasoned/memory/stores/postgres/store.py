@@ -10,10 +10,11 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError, excerpt
-from seasoned.memory.stores.base import Cursor, LookedUp, Version
+from seasoned.memory.stores.base import Cursor, InternedIds, PendingBounds, TableKey, Version
 from seasoned.memory.stores.postgres.connection import RETRY_S, PostgresConnection
+from seasoned.memory.stores.postgres.pending_table import PostgresPendingTable
 from seasoned.memory.stores.postgres.schema import KEY_LIMIT_BYTES, TABLES, Column
-from seasoned.memory.stores.postgres.watermark import VERSION, Looks, numbers_of
+from seasoned.memory.stores.postgres.watermark import VERSION, parse_snapshot
 from seasoned.memory.stores.postgres.wire import translate
 from seasoned.memory.stores.sqlite_schema import COLUMNS
 
@@ -61,20 +62,20 @@ class PostgresStore(PostgresConnection):
         StoreError: the server cannot be reached, or the role lacks rights.
     """
 
-    own = "tenant = current_user"
-    derives_later = True
+    tenant_condition = "tenant = current_user"
 
     def __init__(self, url: str, *, create: bool, read_only: bool, retry_s: float = RETRY_S) -> None:
         super().__init__(url, read_only=read_only, retry_s=retry_s)
         from seasoned.memory.stores.postgres.migration import ensure_tenant, prepare_schema, warn_of_superuser
 
         self._planned = 0.0
-        self._pending: list[tuple[str, str, tuple[Any, ...]]] = []
-        self._looked_up: LookedUp = {}
-        self._looked_up_at = 0
+        self._unsent: list[tuple[str, str, tuple[Any, ...]]] = []
+        self._interned: InternedIds = {}
+        self._interned_generation = 0
         self._epochs: dict[int, int | None] = {}
         self._epoch_asked: tuple[int, Cursor] | None = None
-        self.looks = Looks()
+        self._traces: list[list[str]] = []
+        self.pending = PostgresPendingTable(self)
         with self.lock, self._errors():
             connection = self._connection()
             prepare_schema(connection, self.path, create=create and not read_only, migrate=not read_only)
@@ -83,20 +84,20 @@ class PostgresStore(PostgresConnection):
             warn_of_superuser(connection, self.path)
 
     @property
-    def looked_up(self) -> LookedUp:
-        """What was read or written and cannot have changed: kept until the namespace's epoch moves."""
+    def interned(self) -> InternedIds:
+        """Ids that were read or written and cannot have changed: cached until the namespace's epoch moves."""
         if self._epoch_asked is not None:
             namespace_id, answer = self._epoch_asked
             self._epoch_asked = None
             row = answer.fetchone()
             epoch = None if row is None else row[0]
             if self._epochs.get(namespace_id) != epoch:
-                self._looked_up.pop(namespace_id, None)
+                self._interned.pop(namespace_id, None)
             self._epochs[namespace_id] = epoch
-        if self._looked_up_at != self.generation:
-            self._looked_up.clear()  # this server may lack what the one before committed last
-            self._looked_up_at = self.generation
-        return self._looked_up
+        if self._interned_generation != self.generation:
+            self._interned.clear()  # this server may lack what the one before committed last
+            self._interned_generation = self.generation
+        return self._interned
 
     # ------------------------------------------------------------------------------------------ statements
 
@@ -106,7 +107,7 @@ class PostgresStore(PostgresConnection):
 
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
         """Run one statement. Inside a transaction its errors may come later, at the latest with the commit."""
-        if self._pending and not self._reads_elsewhere(sql):
+        if self._unsent and not self._reads_elsewhere(sql):
             self._flush()
         return self._send(sql, parameters)
 
@@ -115,23 +116,25 @@ class PostgresStore(PostgresConnection):
         if time.monotonic() - self._planned > _REPLAN_S:
             connection.execute("DISCARD PLANS")
             self._planned = time.monotonic()
+        for statements in self._traces:
+            statements.append(sql)
         return connection.execute(translate(sql), parameters, binary=True)
 
     def _reads_elsewhere(self, sql: str) -> bool:
         """Whether a statement only reads, and none of the tables that are about to be written."""
-        return sql.startswith("SELECT") and not any(re.search(rf"\b{table}\b", sql) for table, _, _ in self._pending)
+        return sql.startswith("SELECT") and not any(re.search(rf"\b{table}\b", sql) for table, _, _ in self._unsent)
 
     def _write_soon(self, table: str, sql: str, parameters: tuple[Any, ...]) -> None:
         """Put a write off until somebody could see it, so that all go in one statement: each costs 0.1 ms here."""
         if any(
             table == other and not (sql.startswith("INSERT") and before.startswith("UPDATE"))
-            for other, before, _ in self._pending
+            for other, before, _ in self._unsent
         ):
             self._flush()  # one statement changes a row once
-        self._pending.append((table, sql, parameters))
+        self._unsent.append((table, sql, parameters))
 
     def _flush(self) -> None:
-        pending, self._pending = self._pending, []
+        pending, self._unsent = self._unsent, []
         if len(pending) == 1:
             self._send(*pending[0][1:])
         elif pending:
@@ -158,10 +161,16 @@ class PostgresStore(PostgresConnection):
     def _array(self, values: Sequence[Any]) -> Any:
         kinds = {int: "integer", float: "real"}
         kind = kinds.get(type(values[0]))
-        return list(values) if kind is None else self._wire.Numbers(kind, values)
+        return list(values) if kind is None else self._wire.PackedNumbers(kind, values)
+
+    def lookup(
+        self, key: TableKey, columns: str, equal: tuple[Any, ...], values: Sequence[Any], *, group_by: str = ""
+    ) -> list[Any]:
+        """Return columns of the rows that a key selects: `equal` values, and any of `values`."""
+        return self.execute_in(key.select(columns, group_by), equal, values)
 
     def insert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
-        """Write new rows, in the column order of `schema.COLUMNS`."""
+        """Write new rows, in the column order of `sqlite_schema.COLUMNS`."""
         self._write(table, rows, "")
 
     def upsert(self, table: str, rows: Sequence[tuple[Any, ...]]) -> None:
@@ -208,7 +217,9 @@ class PostgresStore(PostgresConnection):
                 for value in values:
                     check_key(f"{table} id", value)
             numbers = column.kind in ("integer", "real", "truth")
-            arrays.append(self._wire.Numbers(column.kind, values) if numbers and None not in values else list(values))
+            arrays.append(
+                self._wire.PackedNumbers(column.kind, values) if numbers and None not in values else list(values)
+            )
             if column.kind == "real" and type(arrays[-1]) is list:
                 arrays[-1] = [None if value is None else float(value) for value in values]
         return tuple(arrays)
@@ -233,7 +244,7 @@ class PostgresStore(PostgresConnection):
                         self._epoch_asked = namespace_id, self.execute(take, (namespace_id,))
                     yield
             except BaseException:
-                self._looked_up.clear()  # it may name what was rolled back
+                self._interned.clear()  # it may name what was rolled back
                 raise
             finally:
                 self._epoch_asked = None
@@ -244,8 +255,18 @@ class PostgresStore(PostgresConnection):
         if self._inside is not None:
             raise StoreError(f"{self.path}: a write inside another", "one ends before the next", "End it first.")
 
+    @contextlib.contextmanager
+    def trace(self) -> Iterator[list[str]]:
+        """Record the statements that are executed inside the context."""
+        statements: list[str] = []
+        self._traces.append(statements)
+        try:
+            yield statements
+        finally:
+            self._traces = [one for one in self._traces if one is not statements]
+
     def commit(self, sql: str, parameters: tuple[Any, ...]) -> int:
-        """Run one statement that commits by itself, in one round trip, and return how many rows it changed."""
+        """Run one statement that commits by itself, in one round trip, and return the number of changed rows."""
         from psycopg.pq import TransactionStatus
 
         from seasoned.memory.stores.postgres.error_translation import is_lost
@@ -253,6 +274,8 @@ class PostgresStore(PostgresConnection):
         with self.lock, self._errors():
             self._check_writable()
             connection = self._connection()
+            for statements in self._traces:
+                statements.append(sql)
             try:
                 n_rows = connection.execute(translate(sql), parameters, binary=True, prepare=True).rowcount
             except BaseException as error:
@@ -263,26 +286,6 @@ class PostgresStore(PostgresConnection):
                 raise
             self._wrote = True
             return n_rows
-
-    def waiting(self, namespace_id: int) -> list[int]:
-        """Return the numbers of what has arrived, upwards."""
-        rows = self.execute(
-            "SELECT ordinal FROM episode WHERE namespace_id = ? AND ordinal >= ? AND ordinal < 0 ORDER BY ordinal",
-            (namespace_id, self.looks.begin(self.generation, namespace_id)),
-        )
-        return [row[0] for row in rows.fetchall()]
-
-    def look_anew(self, namespace_id: int) -> None:
-        """Have the next look for arrivals begin at the first number."""
-        self.looks.forget(self.generation, namespace_id)
-
-    def hold_arrivals(self, namespace_id: int) -> None:
-        """Wait for what is just arriving, and let nothing more arrive until this transaction of the namespace ends."""
-        self.execute("SELECT id FROM namespace WHERE id = ? FOR UPDATE", (namespace_id,)).fetchall()
-
-    def lacks_rights(self, error: Exception) -> bool:
-        """Whether an error says that this role may not do what was asked."""
-        return getattr(error.__cause__, "sqlstate", None) == "42501"
 
     def _unknown_outcome(self, error: BaseException) -> StoreError:
         from seasoned.memory.stores.postgres.error_translation import UNKNOWN_OUTCOME
@@ -326,7 +329,7 @@ class PostgresStore(PostgresConnection):
                     )
                 self._wrote |= kind == "transaction"
             except BaseException as error:
-                self._pending.clear()
+                self._unsent.clear()
                 self._undo(connection)
                 if committing and kind == "transaction" and is_lost(error):
                     raise self._unknown_outcome(error) from error
@@ -356,16 +359,17 @@ class PostgresStore(PostgresConnection):
         with self.lock, self._errors():
             self._connection()  # a lost one is replaced, and then nothing is known any more
             generation = self.generation
-            begun = self.looks.begin(generation, namespace_id)
-            row = self.execute(VERSION, (namespace_id, begun, namespace_id)).fetchone()
+            watermark = self.pending.watermark
+            start = watermark.start(generation, namespace_id)
+            row = self.execute(VERSION, (namespace_id, start, namespace_id)).fetchone()
             if row is None:
-                return Version(None, generation=generation)
-            revision, epoch, waiting, snapshot, standby = row
-            numbers = numbers_of(snapshot, standby=standby)
-            if self._inside != "transaction":  # which may be rolled back, with what it folded
-                self.looks.ended(generation, namespace_id, begun, waiting, numbers.settled)
-        mark = generation, revision, epoch
-        return Version(mark, waiting, generation, numbers.settled, numbers.reached, numbers.late)
+                return Version(None, generation)
+            revision, epoch, first, snapshot, standby = row
+            bounds = parse_snapshot(snapshot, standby=standby)
+            if self._inside != "transaction":  # it may be rolled back, with the episodes that it derived
+                watermark.advance(generation, namespace_id, start, first, bounds.low)
+        pending = None if first is None else PendingBounds(first, bounds.low, bounds.high, bounds.in_progress)
+        return Version((generation, revision, epoch), generation, pending)
 
     # ------------------------------------------------------------------------------------------ the whole
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from psycopg.abc import Buffer
     from psycopg.adapt import Dumper, Loader, PyFormat
 
-__all__ = ["Numbers", "connect", "escape", "parse_url", "safe_url", "translate", "unescape"]
+__all__ = ["PackedNumbers", "connect", "escape", "parse_url", "safe_url", "translate", "unescape"]
 
 CONNECT_TIMEOUT_S = 10
 LOCK_TIMEOUT_S = 30
@@ -82,7 +82,7 @@ def unescape(text: str) -> str:
     return _ESCAPED.sub(lambda found: "\0" if found[1] == "0" else found[1], text)
 
 
-class Numbers:
+class PackedNumbers:
     """Many numbers or truth values without None, as one array of PostgreSQL: packed at once, not one by one."""
 
     def __init__(self, kind: str, values: Sequence[Any]) -> None:
@@ -122,15 +122,15 @@ def _types() -> tuple[tuple[tuple[type, type[Dumper]], ...], tuple[tuple[str, ty
     class _NumbersDumper(Dumper):
         format = Format.BINARY
 
-        def upgrade(self, obj: Numbers, format: PyFormat) -> Dumper:  # noqa: A002
-            dumper = type(self)(Numbers)
+        def upgrade(self, obj: PackedNumbers, format: PyFormat) -> Dumper:  # noqa: A002
+            dumper = type(self)(PackedNumbers)
             dumper.oid = _ARRAY_OF[_PACKED[obj.kind][0]]
             return dumper
 
-        def get_key(self, obj: Numbers, format: PyFormat) -> Any:  # noqa: A002
+        def get_key(self, obj: PackedNumbers, format: PyFormat) -> Any:  # noqa: A002
             return (type(obj), obj.kind)
 
-        def dump(self, obj: Numbers) -> Buffer | None:
+        def dump(self, obj: PackedNumbers) -> Buffer | None:
             oid, dtype = _PACKED[obj.kind]
             packed = np.empty(len(obj.values), dtype=[("size", ">i4"), ("value", dtype)])
             packed["value"] = obj.values
@@ -146,7 +146,7 @@ def _types() -> tuple[tuple[tuple[type, type[Dumper]], ...], tuple[tuple[str, ty
             (bytes, BytesBinaryDumper),
             (str, _TextDumper),
             (list, ListBinaryDumper),
-            (Numbers, _NumbersDumper),
+            (PackedNumbers, _NumbersDumper),
         ),
         (("text", _TextLoader), ("bytea", ByteaBinaryLoader), ("numeric", _WholeLoader)),
     )

@@ -1,0 +1,72 @@
+"""The registry of store kinds: the scheme of a URL selects the class; a path without a scheme is an SQLite file.
+
+To add a store, write one class with the members of `seasoned.memory.stores.base.Store`, and register it here under the
+schemes of its URLs. `docs/how-to/add-a-store.md` walks through it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from seasoned.errors import InputError
+from seasoned.memory.stores.base import Store
+from seasoned.registry import Registry
+
+__all__ = ["STORES", "display_path", "is_file", "open_store"]
+
+_FILE = "file"
+
+STORES = Registry(
+    "store",
+    {
+        _FILE: "seasoned.memory.stores.sqlite:SqliteStore",
+        "postgres": "seasoned.memory.stores.postgres.store:PostgresStore",
+        "postgresql": "seasoned.memory.stores.postgres.store:PostgresStore",
+    },
+)
+"""Store classes by URL scheme. Each is called with the path or URL, `create=` and `read_only=`."""
+
+
+def _scheme(path: str | os.PathLike[str]) -> str:
+    found = re.match(r"([a-z][a-z0-9+.-]*)://", str(path))
+    return found[1] if found else _FILE
+
+
+def is_file(path: str | os.PathLike[str]) -> bool:
+    """Whether this names an SQLite file (or ":memory:") rather than a database on a server.
+
+    Example:
+        >>> is_file("agent.db"), is_file("postgresql://db/agents")
+        (True, False)
+    """
+    scheme = _scheme(path)
+    return scheme == _FILE or scheme not in STORES.names()
+
+
+def display_path(path: str | os.PathLike[str]) -> str:
+    """Return the name of a store in messages: a URL without its password.
+
+    Example:
+        >>> display_path("postgresql://ann:secret@db/agents")
+        'postgresql://ann:***@db/agents'
+    """
+    if is_file(path):
+        return str(path)
+    masked = re.sub(r"^([a-z][a-z0-9+.-]*://[^/@:]*:).*@", r"\1***@", str(path))
+    return re.sub(r"([?&](?:ssl)?password=)[^&]*", r"\1***", masked)
+
+
+def open_store(path: str | os.PathLike[str], *, create: bool, read_only: bool) -> Store:
+    """Open a file or a database.
+
+    Raises:
+        InputError, NotFoundError, ForeignStoreError, NewerStoreError, StoreError: see `Memory.open`.
+    """
+    scheme = _scheme(path)
+    if scheme not in STORES.names() or str(path).startswith(f"{_FILE}://"):
+        raise InputError(
+            f"a URL that begins with {scheme}://", "a store must be a file or postgresql://...", "Name one of these."
+        )
+    store: Store = STORES.load(scheme)(path if scheme == _FILE else str(path), create=create, read_only=read_only)
+    return store

@@ -1,0 +1,43 @@
+"""The registry of stores: a URL scheme selects the class."""
+
+from __future__ import annotations
+
+import pytest
+
+from seasoned import Memory
+from seasoned.errors import InputError
+from seasoned.memory.stores.registry import STORES, display_path, is_file, open_store
+from seasoned.memory.stores.sqlite import SqliteStore
+
+
+class TemporaryStore(SqliteStore):
+    """A store of another kind."""
+
+    def __init__(self, url, *, create, read_only):
+        super().__init__(url.removeprefix("temporary://"), create=create, read_only=read_only)
+
+
+@pytest.fixture
+def temporary():
+    STORES.register("temporary", f"{__name__}:TemporaryStore")
+    yield
+    STORES._paths.pop("temporary")
+
+
+def test_a_registered_scheme_opens_its_class(temporary, tmp_path):
+    url = f"temporary://{tmp_path}/m.db"
+    assert not is_file(url)
+    with Memory.open(url) as memory:
+        assert (type(memory._store).__name__, len(memory)) == ("TemporaryStore", 0)
+
+
+def test_an_unknown_scheme_is_refused():
+    for url in ("mysql://db/agents", "file://agent.db"):
+        with pytest.raises(InputError, match=r"a file or postgresql://"):
+            open_store(url, create=True, read_only=False)
+
+
+def test_passwords_are_masked_in_urls_of_every_registered_scheme(temporary):
+    assert display_path("temporary://ann:secret@db/agents") == "temporary://ann:***@db/agents"
+    assert display_path("postgres://ann@db/agents?password=secret&x=1") == "postgres://ann@db/agents?password=***&x=1"
+    assert display_path("a:b@c.db") == "a:b@c.db"
