@@ -1,13 +1,13 @@
-"""Every error that seasoned raises on purpose, as one tree.
+"""The tree of errors that seasoned raises on purpose.
 
-Each is raised with three sentences: the value that was seen, the rule that it broke, and the next step.
+The message of each has three parts: the value seen, the rule that it breaks, and the next step.
 
     SeasonedError
     ├── InputError (ValueError)        a value that the caller passed breaks a rule; nothing was written
-    ├── NotFoundError (LookupError)    the episode, step or event named does not exist
+    ├── NotFoundError (LookupError)    the named episode, step, event or file does not exist
     ├── ConfigError                    a setting, a name or an installation is wrong
-    │   ├── UnknownNameError           a name that no registry knows ("did you mean ...")
-    │   └── MissingExtraError          an optional part is not installed (says the install line)
+    │   ├── UnknownNameError           a name that no registry has ("did you mean ...")
+    │   └── MissingExtraError          an optional part is not installed; the message has the install command
     ├── StoreError                     the memory's file or server
     │   ├── ForeignStoreError          the file is not a seasoned store
     │   ├── NewerStoreError            the store was written by a newer seasoned
@@ -16,13 +16,14 @@ Each is raised with three sentences: the value that was seen, the rule that it b
     │   ├── ReadOnlyStoreError         the store cannot be written
     │   ├── EncoderMismatchError       the namespace was encoded by another encoder
     │   ├── EpisodeConflictError       this episode id is already stored with other content
-    │   └── IntegrityError             what is stored disagrees with itself
+    │   └── IntegrityError             the stored data contradict themselves
     ├── ModelError                     the language model or its endpoint
     │   ├── ModelUnavailableError      down, refused, or failing after all retries
     │   ├── ModelTimeoutError          did not answer in time
-    │   ├── RateLimitError             told us to slow down until the retries ran out
-    │   └── ModelAnswerError           answered, but with something that cannot be used
-    └── EnvError                       the environment failed, or was used out of turn
+    │   ├── RateLimitError             refused the rate of requests until the retries ran out
+    │   └── ModelAnswerError           returned an answer that cannot be used
+    │       └── NoLogprobsError        returned a usable answer without the requested logprobs
+    └── EnvError                       the environment failed, or was called in the wrong order
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ __all__ = [
     "ModelTimeoutError",
     "ModelUnavailableError",
     "NewerStoreError",
+    "NoLogprobsError",
     "NotFoundError",
     "RateLimitError",
     "ReadOnlyStoreError",
@@ -55,7 +57,7 @@ __all__ = [
 
 
 class SeasonedError(Exception):
-    """The root: what was seen, the rule, and what to do next.
+    """The root of the tree: the value seen, the rule, and the next step.
 
     Example:
         >>> print(SeasonedError("k = 0", "k is at least 1", "Ask for one neighbour or more."))
@@ -77,7 +79,7 @@ class InputError(SeasonedError, ValueError):
 
 
 class NotFoundError(SeasonedError, LookupError):
-    """The episode, step, event or file named does not exist."""
+    """The named episode, step, event or file does not exist."""
 
 
 class ConfigError(SeasonedError):
@@ -85,11 +87,11 @@ class ConfigError(SeasonedError):
 
 
 class UnknownNameError(ConfigError, LookupError):
-    """A name that no registry knows."""
+    """A name that no registry has."""
 
 
 class MissingExtraError(ConfigError, ImportError):
-    """An optional part is not installed; the message carries the install line."""
+    """An optional part is not installed; the message has the install command."""
 
 
 class StoreError(SeasonedError):
@@ -125,7 +127,7 @@ class EpisodeConflictError(StoreError):
 
 
 class IntegrityError(StoreError):
-    """What is stored disagrees with itself."""
+    """The stored data contradict themselves."""
 
 
 class ModelError(SeasonedError):
@@ -133,7 +135,7 @@ class ModelError(SeasonedError):
 
 
 class ModelUnavailableError(ModelError):
-    """The endpoint is down, refuses, or failed after all retries."""
+    """The endpoint is down, refuses requests, or failed after all retries."""
 
 
 class ModelTimeoutError(ModelError):
@@ -141,29 +143,33 @@ class ModelTimeoutError(ModelError):
 
 
 class RateLimitError(ModelError):
-    """The endpoint told us to slow down until the retries ran out."""
+    """The endpoint refused the rate of requests until the retries ran out."""
 
 
 class ModelAnswerError(ModelError):
-    """The endpoint answered with something that cannot be used."""
+    """The endpoint returned an answer that cannot be used."""
+
+
+class NoLogprobsError(ModelAnswerError):
+    """The endpoint returned a usable answer without the requested logprobs."""
 
 
 class EnvError(SeasonedError):
-    """The environment failed, or was used out of turn."""
+    """The environment failed, or was called in the wrong order."""
 
 
-def counted(n: int, what: str) -> str:
-    """A number and what it counts.
+def counted(n: int, noun: str) -> str:
+    """Return a number with its noun, in the plural where it should be.
 
     Example:
         >>> counted(1, "step"), counted(2, "step")
         ('1 step', '2 steps')
     """
-    return f"{n} {what}" if n == 1 else f"{n} {what}s"
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
 def excerpt(value: object, limit_chars: int = 80) -> str:
-    """A value as an error message shows it: its repr, cut to `limit_chars` characters.
+    """Return the repr of a value, cut to `limit_chars` characters, for an error message.
 
     Example:
         >>> excerpt("x" * 200, 10)

@@ -14,8 +14,7 @@ from seasoned.llms.cache.vector_cache import CachedEmbedder
 from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
 from seasoned.llms.embeddings.endpoint_embedder import EndpointEmbedder
 from seasoned.llms.embeddings.local_embedder import LocalEmbedder
-from seasoned.protocols import Usage
-from seasoned.protocols.models import Embedder
+from seasoned.protocols import Embedder, Usage
 from seasoned.testing.embedders import check_embedder
 
 TEXTS = ["page cart total", "page pay", "page cart total", "a red lamp"]

@@ -1,14 +1,16 @@
-"""What the parts are to each other. Environment and model calls are async; everything else is synchronous."""
+"""The protocols between parts. Environment and model calls are async; everything else is synchronous."""
 
-from seasoned.protocols.components import Admissible, EvidenceSource, Judge, Judgement, ModelJudge, Policy, StateEncoder
+from seasoned.protocols.embedders import Embedder
+from seasoned.protocols.encoders import StateEncoder
 from seasoned.protocols.environments import DelayedFeedback, Environment, Observation, TrulyScored
+from seasoned.protocols.judges import Judge, Judgement, ModelJudge
+from seasoned.protocols.memory import EvidenceSource
 from seasoned.protocols.models import (
     LLM,
     Capabilities,
     Chooser,
     Completion,
     CompletionRequest,
-    Embedder,
     Message,
     ModelChoice,
     PriorReader,
@@ -21,6 +23,7 @@ from seasoned.protocols.models import (
     Usage,
     check_model,
 )
+from seasoned.protocols.policies import Admissible, Policy
 
 __all__ = [
     "LLM",

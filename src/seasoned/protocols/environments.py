@@ -1,4 +1,4 @@
-"""What an agent acts in."""
+"""Environments: the protocol, the observation, and the protocols of delayed rewards and of true scores."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ __all__ = ["DelayedFeedback", "Environment", "Observation", "TrulyScored"]
 
 @dataclass(frozen=True, slots=True)
 class Observation:
-    """What an environment shows after `reset` or `step`.
+    """The result of `reset` or `step`.
 
     Args:
-        state: what the agent sees, as text.
-        admissible: the actions that are possible now, or None where the environment cannot say.
-        reward: what the last action earned; 0 after reset.
+        state: the observation, as text.
+        admissible: the actions that are possible now, or None if the environment does not know them.
+        reward: of the last action; 0 after reset.
         terminated: the task is over (won, lost, done).
-        truncated: a limit cut it off.
+        truncated: a limit ended the episode.
         score: the episode's score so far, in the environment's points.
     """
 
@@ -31,21 +31,21 @@ class Observation:
 
 @runtime_checkable
 class Environment(Protocol):
-    """A task that can be played again and again."""
+    """A task that can be played repeatedly."""
 
     @property
     def name(self) -> str:
-        """The specification that makes it again, such as `textworld:cooking?seed=3`."""
+        """The specification that makes the same environment, such as `textworld:cooking?seed=3`."""
         ...
 
     @property
     def task(self) -> str:
-        """What is attempted, in words; shown to the model and stored with each episode."""
+        """The task in words; shown to the model and stored with each episode."""
         ...
 
     @property
     def max_score(self) -> float | None:
-        """The best possible score, where it is known."""
+        """The best possible score, or None if it is unknown."""
         ...
 
     async def reset(self, *, seed: int | None = None) -> Observation:
@@ -57,29 +57,28 @@ class Environment(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Release what it holds."""
+        """Release processes, files and connections."""
         ...
 
 
 @runtime_checkable
 class DelayedFeedback(Protocol):
-    """What an environment has, beside the `Environment` protocol, whose rewards arrive after later steps."""
+    """An addition to `Environment` for environments whose rewards arrive after later steps."""
 
     def feedback(self) -> tuple[tuple[int, float], ...]:
-        """Return, by step, what to add to its recorded reward so that each reward counts where it was earned.
+        """Return (step, correction) pairs: add each correction to the step's recorded reward to credit the right step.
 
-        The recorded reward of a step is that of its observation; the corrections add up to 0. Call it after the
-        episode, or in the middle for what has arrived by then: a later call's value for a step replaces an earlier
-        one's.
+        The recorded reward of a step is the reward of its observation. The corrections add up to 0. Call it after the
+        episode, or during it for the rewards so far: a later call's correction of a step replaces an earlier one's.
         """
         ...
 
 
 @runtime_checkable
 class TrulyScored(Protocol):
-    """What an environment has, beside the `Environment` protocol, whose rewards are not the truth: for reports."""
+    """An addition to `Environment` for environments whose rewards differ from the true score; for reports."""
 
     @property
     def true_score(self) -> float:
-        """What the episode so far is worth, which the agent that plays it is never told."""
+        """The true score of the episode so far; the agent never sees it."""
         ...

@@ -1,13 +1,10 @@
-"""Language models, and what is asked of them."""
+"""Language models: requests, completions and usage, and the protocols of models and of readers of their policies."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, Protocol, runtime_checkable
-
-import numpy as np
-import numpy.typing as npt
 
 from seasoned.checks import check_instance
 from seasoned.types import Prior
@@ -18,7 +15,6 @@ __all__ = [
     "Chooser",
     "Completion",
     "CompletionRequest",
-    "Embedder",
     "Message",
     "ModelChoice",
     "PriorReader",
@@ -52,7 +48,7 @@ class Tool:
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call as the model wrote it: `arguments` is its text, which need not be valid JSON; `id` need not be unique."""
+    """A tool call as the model wrote it: the text `arguments` may be invalid JSON, and `id` may repeat."""
 
     id: str
     name: str
@@ -66,7 +62,7 @@ class CompletionRequest:
     Args:
         messages: the conversation.
         max_tokens: at most this many new tokens.
-        temperature: 0 is greedy; above it nothing else shapes sampling, as far as the endpoint lets it be switched off.
+        temperature: 0 is greedy; above 0, other sampling settings (top-p and such) are off where the endpoint allows.
         top_logprobs: how many alternatives to return per token; 0 for none.
         logit_bias: token id to added logit (nats).
         seed: for sampling, where the endpoint honours it.
@@ -94,16 +90,16 @@ class TokenLogprob:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What calls cost. Usages add up with `+`.
+    """The cost of model calls. Usages add up with `+`.
 
-    An answer from the cache costs nothing now: it counts in `cached_calls`, and what it cost when it was asked in
-    `cached_tokens` and `cached_usd`. So a comparison by what the calls *take* is the same with a cache and without.
+    An answer from the cache costs nothing now. It counts in `cached_calls`, and its original cost in `cached_tokens`
+    and `cached_usd`, so that a comparison of total costs does not depend on the cache.
 
     Args:
-        calls, prompt_tokens, completion_tokens, latency_s: asked now.
-        cost_usd: asked now; None when the price is unknown, never 0 for unknown.
-        cached_calls, cached_tokens: answered from the cache; prompt and new tokens together.
-        cached_usd: what those cost when they were asked; None when the price is unknown.
+        calls, prompt_tokens, completion_tokens, latency_s: of requests sent to the endpoint.
+        cost_usd: of requests sent to the endpoint; None when the price is unknown, never 0 for unknown.
+        cached_calls, cached_tokens: of answers from the cache; prompt and new tokens together.
+        cached_usd: the original cost of answers from the cache; None when the price is unknown.
     """
 
     calls: int = 0
@@ -117,7 +113,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Prompt and new tokens of every call, those from the cache included."""
+        """Prompt and new tokens of every call, cached answers included."""
         return self.prompt_tokens + self.completion_tokens + self.cached_tokens
 
     def __add__(self, other: Usage) -> Usage:
@@ -151,11 +147,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Capabilities:
-    """What an endpoint was found to be able to do, by asking it. None: it was not asked, or the answer did not tell.
+    """The abilities of an endpoint, found by probing it. None: not probed, or the probe gave no result.
 
     Args:
         logprobs: it returns token logprobs.
-        max_top_logprobs: how many alternatives a token it returns at most, as far as was probed.
+        max_top_logprobs: the largest number of alternatives per token that a probe got.
         logit_bias: it honours `logit_bias`.
         biased_logprobs: the logprobs that it returns include the bias.
         samples: it answers at temperature 1.
@@ -178,7 +174,7 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class PriorReading:
-    """A model's policy over named candidates, and what reading it cost."""
+    """A model's policy over named candidates, and the cost of reading it."""
 
     prior: Prior
     usage: Usage
@@ -186,7 +182,7 @@ class PriorReading:
 
 @runtime_checkable
 class PriorReader(Protocol):
-    """Asks a model for its own policy over named candidates."""
+    """Reads a model's own policy over named candidates."""
 
     @property
     def name(self) -> str:
@@ -200,7 +196,7 @@ class PriorReader(Protocol):
 
 @runtime_checkable
 class Proposer(Protocol):
-    """Asks a model for actions of its own, where none are named."""
+    """Asks a model for actions, where no candidates are named."""
 
     @property
     def name(self) -> str:
@@ -208,20 +204,20 @@ class Proposer(Protocol):
         ...
 
     async def propose(self, state: str, task: str) -> PriorReading:
-        """Return the model's policy over the actions that it named itself."""
+        """Return the model's policy over the actions that it proposed."""
         ...
 
 
 @dataclass(frozen=True)
 class ModelChoice:
-    """An action that was chosen inside the server.
+    """An action that was sampled inside the server.
 
     Args:
-        action: the candidate whose letter was drawn.
-        usage: what it cost.
+        action: the candidate whose letter was sampled.
+        usage: the cost of the call.
         shifts: nats added to each candidate.
         prior: the model's policy before the shift, where the endpoint returned logprobs; else None.
-        probs: the policy that `action` was drawn from, where the prior is known; else None.
+        probs: the policy that `action` was sampled from, where the prior is known; else None.
     """
 
     action: str
@@ -233,7 +229,7 @@ class ModelChoice:
 
 @runtime_checkable
 class Chooser(Protocol):
-    """Has the model choose among named candidates, its policy shifted inside the server."""
+    """Samples one of named candidates inside the server, from the model's policy shifted by a logit bias."""
 
     @property
     def name(self) -> str:
@@ -243,7 +239,7 @@ class Chooser(Protocol):
     async def choose(
         self, state: str, task: str, candidates: Sequence[str], shifts: Mapping[str, float], seed: int | None = None
     ) -> ModelChoice:
-        """Return a candidate drawn from softmax(log prior + shifts), shifts in nats."""
+        """Return a candidate sampled from softmax(log prior + shifts), shifts in nats."""
         ...
 
 
@@ -253,11 +249,11 @@ class LLM(Protocol):
 
     @property
     def name(self) -> str:
-        """Identifies the model and where it runs; part of the answer cache's key."""
+        """The model and its address; part of the completion cache's key."""
         ...
 
     async def capabilities(self) -> Capabilities:
-        """Return what the endpoint can do; probed once."""
+        """Return the abilities of the endpoint; probed once."""
         ...
 
     async def complete(self, request: CompletionRequest) -> Completion:
@@ -265,7 +261,7 @@ class LLM(Protocol):
         ...
 
     async def aclose(self) -> None:
-        """Release what it holds."""
+        """Release connections and memory."""
         ...
 
 
@@ -285,31 +281,8 @@ def check_model(llm: object) -> LLM:
 
 @runtime_checkable
 class TokenIds(Protocol):
-    """A model that can say how it spells a text in tokens; what `logit_bias` needs."""
+    """A model that returns the token ids of a text, which `logit_bias` needs."""
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
-        """Return the ids of the tokens that spell `text`, without any that begin or end a text."""
-        ...
-
-
-@runtime_checkable
-class Embedder(Protocol):
-    """Turns texts into vectors whose cosine is the likeness of what they mean.
-
-    Synchronous, unlike other calls to a model: retrieval is, and a text that was embedded once is read from a file.
-    Where a loop must not wait, call it in a thread: `asyncio.to_thread(embedder.embed, texts)`.
-    """
-
-    @property
-    def identity(self) -> str:
-        """Names the model and everything that changes a vector, not where it runs; stored with the vectors."""
-        ...
-
-    @property
-    def dimensions(self) -> int:
-        """The length of a vector; finding it out may take a call."""
-        ...
-
-    def embed(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """Return one unit vector a text, in their order: shape (n, dimensions), finite; safe from any thread."""
+        """Return the token ids of `text`, without the tokens that begin or end a text."""
         ...

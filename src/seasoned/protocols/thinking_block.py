@@ -1,4 +1,4 @@
-"""What a model thought aloud in its answer, and what it answered."""
+"""The `<think>` block at the beginning of a model's answer."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _OPEN = re.compile(r"\s*+<think(?:ing)?>", re.IGNORECASE)
 
 
 def after_thinking(text: str) -> str:
-    r"""Return what follows the `<think>` or `<thinking>` blocks that a text begins with; the text, if it has none.
+    r"""Return `text` without the `<think>` or `<thinking>` blocks at its beginning.
 
-    Behind a block that is not closed nothing follows. Where a prompt ends with `<think>`, a text begins inside the
-    block: its `</think>` then stands at the beginning of a line.
+    If a block is not closed, the result is empty. If the prompt ended with `<think>`, the text begins inside the block,
+    and its `</think>` is at the beginning of a line.
 
     Example:
         >>> after_thinking("<think>\nAction: stop\nNo.\n</think>\nAction: go"), after_thinking("<think>I would like to")

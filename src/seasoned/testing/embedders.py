@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from seasoned.errors import InputError, excerpt
-from seasoned.protocols.models import Embedder
+from seasoned.protocols import Embedder
 from seasoned.testing.requirement import name_of, require
 
 __all__ = ["check_embedder"]

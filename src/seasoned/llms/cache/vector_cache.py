@@ -13,8 +13,7 @@ import numpy.typing as npt
 from seasoned.checks import check_instance
 from seasoned.errors import EncoderMismatchError, ModelAnswerError
 from seasoned.llms.embeddings.batched_embedder import Vectors, check_text_list
-from seasoned.protocols import Usage
-from seasoned.protocols.models import Embedder
+from seasoned.protocols import Embedder, Usage
 from seasoned.sqlite_cache import CacheFile, CacheFormat, Codec, SqliteCache, SqlValue
 
 __all__ = ["CachedEmbedder"]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
-from seasoned.errors import ModelAnswerError, ModelError, RateLimitError
-from seasoned.llms.wire.chat_completions import NoLogprobsError
+from seasoned.errors import ModelAnswerError, ModelError, NoLogprobsError, RateLimitError
 from seasoned.protocols import LLM, Capabilities, Completion, CompletionRequest, Message, Usage
 
 __all__ = ["probe", "probed_capabilities"]

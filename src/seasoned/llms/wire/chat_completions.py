@@ -10,14 +10,10 @@ from typing import Any
 
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number, check_text
-from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.errors import InputError, ModelAnswerError, NoLogprobsError, excerpt
 from seasoned.protocols import Completion, CompletionRequest, Message, TokenLogprob, Tool, ToolCall, Usage
 
-__all__ = ["NoLogprobsError", "check_request", "read_completion", "request_digest", "request_json"]
-
-
-class NoLogprobsError(ModelAnswerError):
-    """A good answer, without the logprobs that were asked for."""
+__all__ = ["check_request", "read_completion", "request_digest", "request_json"]
 
 
 def check_request(request: CompletionRequest) -> None:

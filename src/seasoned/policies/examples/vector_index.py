@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from seasoned.core.cosine_index import CosineIndex
 from seasoned.errors import EncoderMismatchError, InputError, excerpt
-from seasoned.protocols.models import Embedder
+from seasoned.protocols import Embedder
 
 __all__ = ["Vector", "VectorIndex"]
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol
 from seasoned.errors import InputError
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.vector_index import Vector, VectorIndex
-from seasoned.protocols.models import Embedder
+from seasoned.protocols import Embedder
 from seasoned.types import Episode, Evidence
 from seasoned.types.recall import KEYS, Moment, Recall
 
