@@ -1,11 +1,9 @@
 """A coding agent learns which patches survive real tests, and which of those its reviewer will merge.
 
-Small functions have bugs; issues about them come back in similar words. The model knows four one-line patches for each:
-one that fails, one that misses an edge case, one that passes but that the reviewer turns down, and one that is fine.
-Every patch is really tested: a Python process of its own, in a throw-away directory, under the limits of `Shell`. Tests
-say the same of the same patch, so each runs once. Their outcome is stored as feedback from "tests"; three issues later
-the reviewer speaks of what passed. What is counted is whether a patch passes and is merged.
-The model is a script that prefers its first ideas, the wrong ones: an assumption, and so is how much (HABITS).
+Small functions have bugs, and issues about them recur in similar words. For each function the model knows four patches:
+one fails, one misses an edge case, one passes but the reviewer rejects it, and one is merged. A Python process under the
+limits of `Shell` runs the tests of each patch once. Their outcome is stored as feedback from "tests"; three issues later
+the reviewer comments on the patches that passed. The model is a script that prefers the wrong patches (HABITS).
 
 Run: python examples/coding_agent.py [--seed 0] [--seeds 10] [--issues 60]
 """
@@ -34,8 +32,8 @@ TASK = "Patch the function."
 REVIEW_DELAY = 3  # issues
 HABITS = (1.5, 1.0, 0.5, 0.0)  # how much the model likes its first, second, third and fourth idea, in nats
 
-# For each function: an issue, its tests, and four bodies in the order in which they come to the model's mind: wrong;
-# wrong at an edge; passing, but turned down (it sorts the caller's list, is quadratic, runs what a file says); fine.
+# For each function: an issue, its tests, and four bodies in the model's order of preference: wrong, wrong in an edge
+# case, passing but rejected (it sorts the caller's list, is quadratic, evaluates the contents of a file), correct.
 BUGS = {
     "median(values)": (
         "issue {a}: median of {b} readings is off, an even number of them gives an entry, the report wants the middle",
@@ -60,12 +58,8 @@ BUGS = {
     "number(text)": (
         "issue {a}: importer stops at line {b}, number cannot read a field with a comma or blanks around it",
         ("number('12') == 12", "number(' 7 ') == 7", "number('1,250') == 1250", "number('-3') == -3"),
-        (
-            "return int(text) if text.isdigit() else 0",
-            "return int(text.strip())",
-            "return eval(text.replace(',', '').strip())",
-            "return int(text.replace(',', ''))",
-        ),
+        ("return int(text) if text.isdigit() else 0", "return int(text.strip())")
+        + ("return eval(text.replace(',', '').strip())", "return int(text.replace(',', ''))"),
     ),
 }
 IDEAS = {patch: place for _, _, patches in BUGS.values() for place, patch in enumerate(patches)}
@@ -80,7 +74,7 @@ print(passed)
 
 
 def habitual_model(request: CompletionRequest) -> dict[str, float]:
-    """Answer with a logprob for each letter of the menu, by habit: the ideas that come first are liked best."""
+    """Return a logprob for each letter of the menu; the first patches get the highest."""
     menu = re.findall(r"^([A-Z])\) (.+)$", request.messages[-1].content, re.MULTILINE)
     logits = {letter: HABITS[IDEAS[patch]] for letter, patch in menu}
     total = np.logaddexp.reduce(list(logits.values()))
@@ -119,7 +113,7 @@ def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm
                 continue
             episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"issue-{number:03d}", arm=arm))
             memory.feedback(episode_id, outcome, source="tests")
-            if passes:  # what fails is not looked at
+            if passes:  # nobody reviews a failing patch
                 reviews.append((number + REVIEW_DELAY, episode_id, Review("approved" if fine else "changes_requested")))
         words, _, patches = BUGS["median(values)"]
         state = words.format(a=1234, b=8)
@@ -141,7 +135,7 @@ def main() -> None:
         runs = {arm: [sprint(test, s, options.issues, arm=arm) for s in seeds] for arm in ("alone", "tests", "review")}
     merged = {arm: np.array([outcomes for outcomes, _ in of_arm], dtype=float) for arm, of_arm in runs.items()}
     print(f"merged patches, {len(seeds)} runs from seed {options.seed}, the same issues in every column")
-    print(f"`review` hears the tests too; tested in processes of their own: {test.cache_info().currsize} patches")
+    print(f"`review` uses the tests too; {test.cache_info().currsize} patches were tested in their own processes")
     print("issues   alone   tests   review   review - alone, paired by run")
     for block in np.array_split(np.arange(options.issues), 4):
         alone, tests, review = (merged[arm][:, block].mean(axis=1) for arm in runs)
