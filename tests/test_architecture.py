@@ -435,7 +435,7 @@ def sql_of(source):
     [
         ('"SELECT 1"', True),
         ('f"UPDATE {table} SET a = ?"', True),
-        ('"UPDATE namespace "\n"SET name = ?"', True),
+        ('("UPDATE namespace " "SET name = ?")', True),
         ('f"INSERT OR IGNORE INTO {table} VALUES (?)"', True),
         ('"BEGIN IMMEDIATE"', True),
         ('"PRAGMA user_version"', True),

@@ -69,7 +69,7 @@ def test_every_weighing_is_recorded(memory):
     assert [event.superseded_by for event in events] == [events[1].id, events[2].id, None]
     assert all(event.id.startswith(first) and event.author == "tiny" and event.reward == 1.0 for event in events)
     assert len({event.created_at for event in events}) == 1  # it was said once
-    assert -1 == events[0].weighed_us < events[1].weighed_us < events[2].weighed_us
+    assert -1 == events[0].reweighted_at_us < events[1].reweighted_at_us < events[2].reweighted_at_us
 
 
 def test_what_comes_later_has_its_own_weight_until_it_is_weighed(memory):

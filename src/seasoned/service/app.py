@@ -17,8 +17,8 @@ from seasoned.service.auth import LOOPBACK_HOSTS, Gate, check_token, log
 from seasoned.service.json_documents import parse_json
 from seasoned.service.memory_pool import Opened
 from seasoned.service.responses import Answer, problem, unexpected
-from seasoned.service.routes import ROUTES, Call, Route
-from seasoned.service.schemas import responses_of
+from seasoned.service.route import Call, Route
+from seasoned.service.routes import ROUTES
 
 if TYPE_CHECKING:
     from fastapi import FastAPI
@@ -120,7 +120,7 @@ def make_app(
             summary=route.summary,
             status_code=route.status,
             response_model=None,
-            responses=responses_of(route),
+            responses=route.responses(),
             openapi_extra=route.openapi(secured=token is not None),
         )
     for url, (name, kind) in _PAGE.items():

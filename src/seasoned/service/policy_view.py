@@ -10,6 +10,7 @@ import numpy as np
 from seasoned.core import modulate
 from seasoned.errors import InputError
 from seasoned.memory import Memory
+from seasoned.memory.values.derived_ids import feedback_of_answer
 from seasoned.types import Choice, Decision, Edit, Feedback, OwnAnswer, normalize_action
 
 __all__ = ["answer_key", "policy_document"]
@@ -86,7 +87,7 @@ def _heard(decision: Decision, memory: Memory) -> dict[str, int] | None:
     if decision.n_steps > len(decision.neighbors):
         return None
     places = [near.experience.episode_id for near in decision.neighbors]
-    ids = {episode_id.rpartition("-")[0] for episode_id in places}  # what an answer made has its id, and a number
+    ids = {feedback_of_answer(episode_id) for episode_id in places}
     made_by = {
         made: record
         for id_ in filter(str.strip, ids)

@@ -3,65 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, excerpt
-from seasoned.memory import Memory
 from seasoned.service.answer_form import Candidate, Reply
 from seasoned.service.feedback_json import feedback_from, read_record, record_document
 from seasoned.service.json_documents import build_from, check_fields, episode_document, episode_from
-from seasoned.service.memory_pool import Opened
 from seasoned.service.policy_view import answer_key, policy_document
 from seasoned.service.questions import Question, Questions
+from seasoned.service.route import Call, Route
 from seasoned.service.schemas import ANSWER, EPISODE, FEEDBACK, QUESTION, SEARCH
 
-__all__ = ["ROUTES", "Call", "Route"]
+__all__ = ["ROUTES"]
 
 MAX_NEIGHBORS = 1000
 MAX_LISTED = 1000
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Call:
-    """One request: what is in its path, its query and its body."""
-
-    opened: Opened
-    path: Mapping[str, str]
-    query: Mapping[str, str]
-    body: Mapping[str, Any]
-
-    @property
-    def memory(self) -> Memory:
-        """The memory that the request is about."""
-        return self.opened.memory(self.query.get("namespace"))
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class Route:
-    """An address, what it does, and what it takes."""
-
-    method: str
-    path: str
-    handler: Callable[[Call], Any]
-    summary: str
-    body: Mapping[str, Any] | None = None
-    status: int = 200
-    query: tuple[str, ...] = ("namespace",)
-
-    def openapi(self, *, secured: bool) -> dict[str, Any]:
-        """Return what OpenAPI is told beside the summary: parameters, the body's schema, whether a token is needed."""
-        names = [part.strip("{}").removesuffix(":path") for part in self.path.split("/") if part.startswith("{")]
-        text = {"type": "string"}
-        parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
-        parameters += [{"name": name, "in": "query", "required": False, "schema": text} for name in self.query]
-        document: dict[str, Any] = {"parameters": parameters}
-        if self.body is not None:
-            document["requestBody"] = {"required": True, "content": {"application/json": {"schema": self.body}}}
-        if secured and self.path.startswith("/v1/"):
-            document["security"] = [{"token": []}]
-        return document
 
 
 def health(call: Call) -> Any:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-if TYPE_CHECKING:
-    from seasoned.service.routes import Route
-
-__all__ = ["ANSWER", "EPISODE", "FEEDBACK", "PROBLEM", "QUESTION", "SEARCH", "responses_of"]
+__all__ = ["ANSWER", "EPISODE", "FEEDBACK", "PROBLEM", "PROBLEMS", "QUESTION", "SEARCH"]
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 _NUMBER: dict[str, Any] = {"type": "number"}
@@ -117,7 +114,7 @@ PROBLEM = _object(
     next={"type": "string", "description": "What to do."},
 )
 
-_PROBLEMS = {
+PROBLEMS = {
     400: "The request breaks a rule; nothing was written.",
     401: "No token, or a wrong one.",
     403: "Another site's page sent it, or the memory is read-only.",
@@ -127,12 +124,4 @@ _PROBLEMS = {
     415: "The body is not JSON.",
     503: "The store is busy; try again.",
 }
-
-
-def responses_of(route: Route) -> dict[int | str, dict[str, Any]]:
-    """Return what a route answers when something is wrong, for OpenAPI."""
-    if not route.path.startswith("/v1/"):
-        return {}
-    wrong = set(_PROBLEMS) if route.body is not None else set(_PROBLEMS) - {409, 413, 415}
-    content = {"application/json": {"schema": PROBLEM}}
-    return {status: {"description": _PROBLEMS[status], "content": content} for status in sorted(wrong)}
+"""Descriptions of the error responses, by status."""

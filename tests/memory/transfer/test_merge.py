@@ -290,7 +290,9 @@ def _history(draw, said):
         history.append(event if draw(st.integers(0, 3)) else revoked(event, 10.0 + draw(st.integers(0, 2))))
         if draw(st.integers(0, 2)) == 0:  # what stands is weighed, and may be revoked after that
             standing = [old for old in history if old.revoked_at is None]
-            weighed = [old.weighed(2.0, draw(st.integers(20, 22)) + max(0, old.weighed_us)) for old in standing]
+            weighed = [
+                old.reweighted(2.0, draw(st.integers(20, 22)) + max(0, old.reweighted_at_us)) for old in standing
+            ]
             by = {old.id: new for old, new in zip(standing, weighed, strict=True)}
             history = [superseded(old, by[old.id]) if old.id in by else old for old in history]
             history += [

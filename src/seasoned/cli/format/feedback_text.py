@@ -10,7 +10,8 @@ from seasoned.checks import check_text
 from seasoned.cli.format.output import number
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
-from seasoned.memory.values.events import Event, first_id
+from seasoned.memory.values.derived_ids import original_event_id
+from seasoned.memory.values.events import Event
 from seasoned.types import Note
 
 __all__ = ["REWARD", "bare_rewards", "find_said", "in_words", "reward_in_words"]
@@ -39,7 +40,7 @@ def find_said(memory: Memory, id_or_prefix: str) -> str:
         if id_or_prefix == event.id:
             return event.id
         if event.kind is None:
-            (standing if event.revoked_at is None else revoked).add(first_id(event.id))
+            (standing if event.revoked_at is None else revoked).add(original_event_id(event.id))
     revoked -= standing  # weighed anew, it stands
     if id_or_prefix in standing | revoked:
         return id_or_prefix

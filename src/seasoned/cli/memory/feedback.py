@@ -24,7 +24,8 @@ from seasoned.cli.memory.common_options import (
 )
 from seasoned.errors import InputError
 from seasoned.memory import Memory
-from seasoned.memory.values.events import Event, first_id
+from seasoned.memory.values.derived_ids import original_event_id
+from seasoned.memory.values.events import Event
 from seasoned.types import (
     Choice,
     Correction,
@@ -218,7 +219,7 @@ def notes(
         return
     said: list[tuple[Note | Event, str, str, str]]
     said = [(note, note.kind, in_words(note), note.id) for note in found]
-    said += [(event, REWARD, reward_in_words(event), first_id(event.id)) for event in rewards]
+    said += [(event, REWARD, reward_in_words(event), original_event_id(event.id)) for event in rewards]
     rows = [
         [
             about.episode_id,

@@ -18,7 +18,8 @@ from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import naming_damage
-from seasoned.memory.values.events import ALTERNATIVE, feedback_id
+from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
+from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.exclusions import answers_on
 from seasoned.memory.writing.quarantine import QuarantineWriter
@@ -316,7 +317,7 @@ class Keeper:
             f"WHERE feedback.namespace_id = ? AND author = ? AND arm = ? AND {which}",
             (self._id, author, ALTERNATIVE),
         ).fetchall()
-        made = {row[1:] for row in rows if feedback_id(row[0]) == row[2].rpartition("-")[0]}
+        made = {row[1:] for row in rows if feedback_of_event(row[0]) == feedback_of_answer(row[2])}
         return [row for row in made if row[1] not in known]
 
     def _answers_on(self, ids: set[str], which: str) -> list[tuple[int, str, str, int]]:

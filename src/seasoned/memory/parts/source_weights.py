@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory.parts.retention import Keeper
-from seasoned.memory.values.events import Event, first_id
+from seasoned.memory.values.derived_ids import original_event_id
+from seasoned.memory.values.events import Event
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 
 __all__ = ["Source", "Sources"]
@@ -88,7 +89,7 @@ class Sources(Keeper):
                 weight = word[0].weight * factor
                 check_reward("reward * weight", event.reward * weight)
                 if weight != event.weight:  # each weighing has a time of its own, however coarse the clock
-                    changed.append(word[0].weighed(weight, max(now_us, word[-1].weighed_us + 1)))
+                    changed.append(word[0].reweighted(weight, max(now_us, word[-1].reweighted_at_us + 1)))
             FeedbackWriter(self._store, self._id).add_many(changed)
             counts.append(len(changed))
 
@@ -128,7 +129,7 @@ Word = tuple[str, str, int, str, str | None, float]
 
 
 def _word(event: Event) -> Word:
-    return first_id(event.id), event.episode_id, event.step, event.source, event.author, event.reward
+    return original_event_id(event.id), event.episode_id, event.step, event.source, event.author, event.reward
 
 
 def _words(events: Iterable[Event]) -> dict[Word, list[Event]]:

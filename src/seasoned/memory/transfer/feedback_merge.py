@@ -7,7 +7,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from seasoned.memory.values.events import Event, first_id
+from seasoned.memory.values.derived_ids import original_event_id
+from seasoned.memory.values.events import Event
 
 __all__ = ["reconcile"]
 
@@ -62,14 +63,14 @@ def _ends(views: Mapping[str, list[Event]]) -> dict[str, float]:
     ends: dict[str, float] = {}
     for event in itertools.chain.from_iterable(views.values()):
         if event.revoked_at is not None and event.superseded_by is None:
-            word = first_id(event.id)
+            word = original_event_id(event.id)
             ends[word] = min(event.revoked_at, ends.get(word, event.revoked_at))
     return ends
 
 
 def _ended(event: Event, ends: Mapping[str, float]) -> Event:
     """Return the event, revoked if it is not superseded and what it says was revoked in any weighing."""
-    at = ends.get(first_id(event.id))
+    at = ends.get(original_event_id(event.id))
     return event if at is None or event.superseded_by is not None else replace(event, revoked_at=at)
 
 

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Collection, Iterable
 from typing import Any
 
 from seasoned.memory.stores.base import Store, TableKey
+from seasoned.memory.values.derived_ids import feedback_of_answer, may_be_answer
 from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.values.selection import Selection
 from seasoned.types import FEEDBACK_KINDS
 
-__all__ = ["FEEDBACK", "PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on", "may_be_answer"]
+__all__ = ["FEEDBACK", "PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on"]
 
 PROVENANCE = ("task", "model", "policy", "arm", "subject")
 """What a selection can name of an episode beside its id."""
@@ -22,7 +22,6 @@ FEEDBACK = f"kind IN ({', '.join(repr(kind) for kind in sorted(FEEDBACK_KINDS))}
 """An SQL condition on `note`: that it keeps feedback."""
 
 _NOTE_BY_ID = TableKey("note", ("namespace_id",), "id")
-_ANSWER = re.compile(r".+-\d+", re.DOTALL)
 _OF_AN_EPISODE = '{"episode":'
 
 
@@ -35,15 +34,10 @@ def active_selections(store: Store, namespace_id: int, *, of_events: bool = Fals
     return [Selection.from_text(text) for (text,) in rows.fetchall()]
 
 
-def may_be_answer(episode_id: str) -> bool:
-    """Whether an episode could be one that feedback has made, by its id: `ID-0`, `ID-1`, ..."""
-    return _ANSWER.fullmatch(episode_id) is not None
-
-
 def alternatives_in(note_id: str, body: str) -> list[str]:
     """Return the episodes that feedback made, by the body of its note as it is stored."""
     made = json.loads(body).get("alternatives")
-    return [id_ for id_ in made if isinstance(id_, str) and id_.rpartition("-")[0] == note_id] if made else []
+    return [id_ for id_ in made if isinstance(id_, str) and feedback_of_answer(id_) == note_id] if made else []
 
 
 def answers_on(store: Store, namespace_id: int) -> dict[str, list[str]]:
@@ -104,7 +98,7 @@ class Suspects:
             _NOTE_BY_ID,
             "id, kind, body, source, created_at, revoked_at",
             (self._ns,),
-            sorted({id_.rpartition("-")[0] for id_ in asked}),
+            sorted({feedback_of_answer(id_) for id_ in asked}),
         )
         found: set[str] = set()
         for note_id, kind, body, source, created_at, revoked_at in rows:

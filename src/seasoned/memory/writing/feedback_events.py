@@ -9,7 +9,8 @@ from typing import Any
 from seasoned.errors import EpisodeConflictError, NotFoundError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.events import Event, first_id
+from seasoned.memory.values.derived_ids import original_event_id
+from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import active_selections
@@ -61,7 +62,9 @@ class FeedbackWriter:
 
     def _settled(self, event: Event, visit: int, seq: int, suspects: Sequence[Selection]) -> tuple[Any, ...]:
         """Return a new event as it is written, and let what it supersedes end."""
-        if event.revoked_at is None and first_id(event.id) != event.id:  # what was revoked is not weighed into a say
+        if (
+            event.revoked_at is None and original_event_id(event.id) != event.id
+        ):  # what was revoked is not weighed into a say
             ended = self._word(
                 event.id, visit, event.source, event.author, "revoked_at IS NOT NULL AND superseded_by IS NULL"
             )
@@ -143,14 +146,14 @@ class FeedbackWriter:
             (self._ns,),
             event_ids,
         )
-        words = {(first_id(id_), *said) for id_, *said in rows}
+        words = {(original_event_id(id_), *said) for id_, *said in rows}
         near = self._store.execute_in(
             "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_visit "
             "WHERE namespace_id = ? AND revoked_at IS NULL AND visit IN {values}",
             (self._ns,),
             sorted({visit for _, visit, _, _ in rows}),
         )
-        standing = [row for row in near if (first_id(row[0]), *row[1:]) in words]
+        standing = [row for row in near if (original_event_id(row[0]), *row[1:]) in words]
         self._store.update(
             "feedback",
             ("revoked_at", "live"),
@@ -196,7 +199,7 @@ class FeedbackWriter:
             f"WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? AND {which}",
             (self._ns, visit, source, author or ""),
         ).fetchall()
-        return [(id_, at) for id_, at in rows if first_id(id_) == first_id(event_id)]
+        return [(id_, at) for id_, at in rows if original_event_id(id_) == original_event_id(event_id)]
 
     def _row(self, sql: str, *parameters: object) -> Any:
         return self._store.execute(sql, (self._ns, *parameters)).fetchone()

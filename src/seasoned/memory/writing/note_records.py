@@ -12,8 +12,9 @@ from seasoned.checks import check_reward
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.values.content_hash import digest
+from seasoned.memory.values.derived_ids import may_be_answer
 from seasoned.memory.values.text_limits import check_size
-from seasoned.memory.writing.exclusions import PROVENANCE, Suspects, may_be_answer
+from seasoned.memory.writing.exclusions import PROVENANCE, Suspects
 from seasoned.types import FEEDBACK_KINDS, Note, check_body, feedback_from_record, feedback_record
 
 __all__ = [

@@ -16,6 +16,7 @@ from seasoned.core.feedback_reward import choice_rewards, score_reward, success_
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
+from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import ALTERNATIVE, Event
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.memory.writing.exclusions import active_selections
@@ -142,23 +143,22 @@ def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
 
 def _event_ids(note: Note) -> list[str]:
     """Return the ids that its events may have."""
-    return [f"{note.id}.{n}" for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
+    return [event_id(note.id, n) for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
 
 
 def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[FeedbackRecord]:
     """Return the feedback that these notes keep, with the rewards that it gave, revoked or not."""
-    note_of = {event_id: note.id for note in notes for event_id in _event_ids(note)}
+    note_of = {id_: note.id for note in notes for id_ in _event_ids(note)}
     found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
-    for event_id, episode_id, visit, reward in store.execute_in(
+    for id_, episode_id, visit, reward in store.execute_in(
         "SELECT feedback.id, episode.id, visit, reward FROM feedback INDEXED BY feedback_by_id "
         f"JOIN episode ON episode.namespace_id = feedback.namespace_id AND ordinal = visit >> {STEP_BITS} "
         "WHERE feedback.namespace_id = ? AND feedback.id IN {values}",
         (namespace_id,),
         list(note_of),
     ):
-        number = int(event_id.rpartition(".")[2])
-        reward_ = StepReward(event_id, episode_id, visit & (MAX_STEPS - 1), reward)
-        found[note_of[event_id]].append((number, reward_))
+        reward_ = StepReward(id_, episode_id, visit & (MAX_STEPS - 1), reward)
+        found[note_of[id_]].append((event_number(id_), reward_))
     return [record_of(note, (reward for _, reward in sorted(found[note.id]))) for note in notes]
 
 
@@ -215,7 +215,7 @@ class TypedFeedbackWriter:
         if moment is None:
             raise InputError("no episode, no state", "feedback is about something", "Name the episode.")
         own, others = rewards_of(request.feedback, moment.action, edited)
-        made = [f"{request.id}-{n}" for n in range(len(others))]
+        made = [answer_id(request.id, n) for n in range(len(others))]
         episode_id = made[0] if request.episode_id is None else request.episode_id
         note = self._note(request, episode_id, made)
         rivals = self._rivals(note)
@@ -223,7 +223,7 @@ class TypedFeedbackWriter:
         self._notes.add([note])
         places = [] if own is None else [(episode_id, at, own)]
         places += [(id_, 0, reward) for id_, (_, reward) in zip(made, others, strict=True)]
-        rewards = [StepReward(f"{note.id}.{n}", *place) for n, place in enumerate(places)]
+        rewards = [StepReward(event_id(note.id, n), *place) for n, place in enumerate(places)]
         self._feedback.add_many(
             [
                 Event(

@@ -1,0 +1,62 @@
+"""Routes: an address with its handler, and the request that a handler receives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from seasoned.memory import Memory
+from seasoned.service.memory_pool import Opened
+from seasoned.service.schemas import PROBLEM, PROBLEMS
+
+__all__ = ["Call", "Route"]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One request: what is in its path, its query and its body."""
+
+    opened: Opened
+    path: Mapping[str, str]
+    query: Mapping[str, str]
+    body: Mapping[str, Any]
+
+    @property
+    def memory(self) -> Memory:
+        """The memory that the request is about."""
+        return self.opened.memory(self.query.get("namespace"))
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An address, what it does, and what it takes."""
+
+    method: str
+    path: str
+    handler: Callable[[Call], Any]
+    summary: str
+    body: Mapping[str, Any] | None = None
+    status: int = 200
+    query: tuple[str, ...] = ("namespace",)
+
+    def openapi(self, *, secured: bool) -> dict[str, Any]:
+        """Return what OpenAPI is told beside the summary: parameters, the body's schema, whether a token is needed."""
+        names = [part.strip("{}").removesuffix(":path") for part in self.path.split("/") if part.startswith("{")]
+        text = {"type": "string"}
+        parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]
+        parameters += [{"name": name, "in": "query", "required": False, "schema": text} for name in self.query]
+        document: dict[str, Any] = {"parameters": parameters}
+        if self.body is not None:
+            document["requestBody"] = {"required": True, "content": {"application/json": {"schema": self.body}}}
+        if secured and self.path.startswith("/v1/"):
+            document["security"] = [{"token": []}]
+        return document
+
+    def responses(self) -> dict[int | str, dict[str, Any]]:
+        """Return the error responses, for OpenAPI."""
+        if not self.path.startswith("/v1/"):
+            return {}
+        statuses = set(PROBLEMS) if self.body is not None else set(PROBLEMS) - {409, 413, 415}
+        content = {"application/json": {"schema": PROBLEM}}
+        return {status: {"description": PROBLEMS[status], "content": content} for status in sorted(statuses)}
