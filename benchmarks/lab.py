@@ -24,7 +24,7 @@ RESULTS = Path(__file__).parent / "results" / "lab.json"
 
 
 def episodes_of(results):
-    return [episode for cell in results.cells for episode in cell.episodes]
+    return [episode for cell in results.runs for episode in cell.episodes]
 
 
 def main():

@@ -58,10 +58,10 @@ def test_list_names_every_suite_with_its_size():
 
 
 def test_the_same_command_again_plays_nothing_and_another_is_refused(folder):
-    before = load_results(folder).cells
+    before = load_results(folder).runs
     said = run("run", "quick", "--out", folder, "--seeds", 2, "--episodes", 3, "--audit", "none")
     assert "0 episodes to play" in " ".join(said.split())
-    assert load_results(folder).cells == before
+    assert load_results(folder).runs == before
     with pytest.raises(Exception, match="another experiment"):
         run("run", "quick", "--out", folder, "--seeds", 3)
 
@@ -72,12 +72,12 @@ def test_a_budget_stops_it_and_resume_goes_on(tmp_path):
     assert "3 of 3 runs are not finished" in " ".join(said.split())
     said = run("resume", home, "--audit", "none")
     assert "3 of 3 runs finished" in said
-    assert all(cell.done for cell in load_results(home).cells)
+    assert all(cell.done for cell in load_results(home).runs)
 
 
 def test_arms_and_tasks_can_be_narrowed_and_the_reference_stays(tmp_path):
     run("run", "quick", "--out", tmp_path / "x", "--arms", "alone, default", "--seeds", 1, "--episodes", 1)
-    assert {cell.cell.arm for cell in load_results(tmp_path / "x").cells} == {"alone", "default"}
+    assert {cell.key.arm for cell in load_results(tmp_path / "x").runs} == {"alone", "default"}
     with pytest.raises(InputError, match=r"--arms plcebo.*Did you mean 'placebo'"):
         run("run", "quick", "--out", tmp_path / "y", "--arms", "alone,plcebo")
     with pytest.raises(InputError, match="reference 'alone'"):

@@ -29,7 +29,7 @@ def suite(**changes):
 def outcome(folder):
     """What an experiment found, without what a clock or a random id gave."""
     found = {}
-    for cell in load_results(folder).cells:
+    for cell in load_results(folder).runs:
         with Memory.open(cell.folder / "memory.db", create=False) as memory:
             stored = [
                 (episode.task, episode.ending, [(step.state, step.action, step.reward) for step in episode.steps])
@@ -37,7 +37,7 @@ def outcome(folder):
                 if episode.ending != "aborted"
             ]
         played = (cell.episodes, *cell.transfer.values())
-        found[str(cell.cell)] = (
+        found[str(cell.key)] = (
             [[(r.score, r.steps, r.flips, r.kl_nats, r.ending, r.usage.tokens) for r in each] for each in played],
             stored,
             cell.done,

@@ -377,11 +377,11 @@ def test_a_suite_names_a_teacher(spec, tmp_path):
     bench = Workbench(tmp_path / "lab", tmp_path / "answers.db")
     try:
         bench.check_arms()
-        for cell in suite.cells():
+        for cell in suite.runs():
             assert bench.play(cell, lambda *_: None)
     finally:
         bench.close()
-    played = {str(each.cell): each for each in load_results(tmp_path / "lab").cells}
+    played = {str(each.key): each for each in load_results(tmp_path / "lab").runs}
     assert all(cell.done for cell in played.values())
     first = played["corridor/cascade/0"].episodes[0]
     assert (first.score, first.usage.cost_usd) == (1.0, 2.0)

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from seasoned.agents import EpisodeResult
 from seasoned.core import mean_interval
 from seasoned.errors import InputError
-from seasoned.lab.analysis.arm_comparison import claims, sign_flip_p_value, wins
-from seasoned.lab.analysis.experiment_comparison import compare_reports
-from seasoned.lab.analysis.measures import estimate, last_quarter, measure, pass_powers, score_range
-from seasoned.lab.results.run_results import CellResults, Results
-from seasoned.lab.suites.suite import ArmSpec, Cell, Suite, Task
+from seasoned.lab.analysis.arm_comparison import compare_all_arms, compare_with_reference, sign_flip_p_value
+from seasoned.lab.analysis.experiment_comparison import compare_experiments
+from seasoned.lab.analysis.measures import last_quarter, measure, pass_powers, run_mean, score_range
+from seasoned.lab.results.run_results import ExperimentResults, RunResult
+from seasoned.lab.suites.suite import ArmSpec, RunKey, Suite, Task
 from seasoned.protocols import Usage
 
 TASK = Task("maze", ("grid:S.G",), 4)
@@ -37,11 +37,11 @@ def results(scores, *, tasks=None, done=True, reference="alone"):
     arms = tuple(ArmSpec(name, name) for name in dict.fromkeys(arm for _, arm in scores))
     seeds = tuple(range(max(len(rows) for rows in scores.values())))
     cells = tuple(
-        CellResults(Cell(task, arm, seed), Path(), tuple(map(played, row)), {}, None, done)
+        RunResult(RunKey(task, arm, seed), Path(), tuple(map(played, row)), {}, None, done)
         for (task, arm), rows in scores.items()
         for seed, row in enumerate(rows)
     )
-    return Results(Suite("s", "s", seeds, tasks, arms, reference=reference), cells, {}, Path("folder"))
+    return ExperimentResults(Suite("s", "s", seeds, tasks, arms, reference=reference), cells, {}, Path("folder"))
 
 
 # ------------------------------------------------------------------------------------------------ one run
@@ -96,29 +96,29 @@ def test_the_last_quarter_is_rounded_up(n, size):
 
 
 def test_a_mean_has_its_n_and_its_interval():
-    assert estimate([]) is None
-    one, some = estimate([2.0]), estimate([1.0, 2.0, 4.0])
+    assert run_mean([]) is None
+    one, some = run_mean([2.0]), run_mean([1.0, 2.0, 4.0])
     assert (one.n, one.interval, one.to_json()["n"], one.to_json()["low"]) == (1, None, 1, None)
     assert some.interval == mean_interval([1.0, 2.0, 4.0])
     assert some.to_json()["values"] == [1.0, 2.0, 4.0]
 
 
 def test_the_interval_of_a_share_stays_a_share():
-    wide = estimate([0.0, 1.0], share=True)
+    wide = run_mean([0.0, 1.0], share=True)
     assert (wide.interval.low, wide.interval.high) == (0.0, 1.0)
-    assert estimate([0.0, 1.0]).interval.high > 1.0
+    assert run_mean([0.0, 1.0]).interval.high > 1.0
 
 
 def test_the_interval_of_a_score_ends_at_the_best_possible_one():
-    assert estimate([0.5, 2.0], at_most=2.0).interval.high == 2.0
-    assert estimate([0.5, 2.0], at_most=2.0).interval.low == estimate([0.5, 2.0]).interval.low
-    assert estimate([0.5, 3.0], at_most=2.0) == estimate([0.5, 3.0])  # the maximum is not what it says
+    assert run_mean([0.5, 2.0], at_most=2.0).interval.high == 2.0
+    assert run_mean([0.5, 2.0], at_most=2.0).interval.low == run_mean([0.5, 2.0]).interval.low
+    assert run_mean([0.5, 3.0], at_most=2.0) == run_mean([0.5, 3.0])  # the maximum is not what it says
 
 
 def test_the_interval_of_what_cannot_be_negative_ends_at_zero():
-    assert estimate([0.0, 1.0], at_least=0.0).interval.low == 0.0
-    assert estimate([0.0, 1.0], at_least=0.0).interval.high == estimate([0.0, 1.0]).interval.high
-    assert estimate([-1.0, 1.0], at_least=0.0) == estimate([-1.0, 1.0])  # the least is not what it says
+    assert run_mean([0.0, 1.0], at_least=0.0).interval.low == 0.0
+    assert run_mean([0.0, 1.0], at_least=0.0).interval.high == run_mean([0.0, 1.0]).interval.high
+    assert run_mean([-1.0, 1.0], at_least=0.0) == run_mean([-1.0, 1.0])  # the least is not what it says
 
 
 @pytest.mark.parametrize(
@@ -137,10 +137,10 @@ def test_between_which_ends_scores_lie(scores, best, ends):
 def test_a_gain_is_no_greater_than_the_best_score_where_no_score_is_below_zero():
     for lowest, bounded in ((0.0, True), (-0.1, False)):
         found = results({("maze", "alone"): [[lowest]] * 2, ("maze", "ours"): [[2.0], [0.5]]})
-        interval = claims(found)[0].tasks[0].gain.interval
+        interval = compare_with_reference(found)[0].tasks[0].gain.interval
         assert (interval.high == 2.0) is bounded
         assert (interval.high > 2.0) is not bounded
-        difference = wins(found)[0].difference.interval
+        difference = compare_all_arms(found)[0].difference.interval
         assert (difference.high == 2.0) is bounded
 
 
@@ -182,7 +182,7 @@ def test_a_p_value_needs_finite_differences(wrong):
 def test_gain_is_paired_by_seed_on_the_same_episodes():
     """The short arm is compared over the two episodes that both played."""
     found = results({("maze", "alone"): [[0, 0, 9, 9], [1, 1, 9, 9]], ("maze", "short"): [[1, 1], [1, 3]]})
-    (claim,) = claims(found)
+    (claim,) = compare_with_reference(found)
     assert claim.gain.values == (1.0, 1.0)
     assert (claim.unit, claim.verdict) == ("points", "too few runs")
 
@@ -195,7 +195,7 @@ def test_over_tasks_a_seed_counts_once_each_task_by_its_maximum():
         ("b", "ours"): [[3, 3]] * 6,
     }
     tasks = (Task("a", ("e",), 2, max_score=2.0), Task("b", ("e",), 2, max_score=4.0))
-    (claim,) = claims(results(scores, tasks=tasks))
+    (claim,) = compare_with_reference(results(scores, tasks=tasks))
     assert claim.gain.values == ((0.5 + 0.75) / 2,) * 6
     assert (claim.p, claim.adjusted, claim.verdict) == (2.0**-5, 2.0**-5, "better")
     # At one task the adjustment is for two: 2^-5 * 2 is above 5 %, and six runs could not have shown more.
@@ -205,24 +205,24 @@ def test_over_tasks_a_seed_counts_once_each_task_by_its_maximum():
 
 def test_verdicts_allow_for_the_number_of_arms():
     rows = {("maze", "alone"): [[0]] * 6} | {("maze", f"arm{i}"): [[1]] * 6 for i in range(2)}
-    assert {claim.verdict for claim in claims(results(rows))} == {"too few runs"}
+    assert {claim.verdict for claim in compare_with_reference(results(rows))} == {"too few runs"}
     rows = {key: values * 2 for key, values in rows.items()}
-    assert {claim.verdict for claim in claims(results(rows))} == {"better"}
+    assert {claim.verdict for claim in compare_with_reference(results(rows))} == {"better"}
     worse = {("maze", "alone"): [[1]] * 6, ("maze", "arm"): [[0]] * 6}
-    assert claims(results(worse))[0].verdict == "worse"
+    assert compare_with_reference(results(worse))[0].verdict == "worse"
     mixed = {("maze", "alone"): [[1]] * 6, ("maze", "arm"): [[0]] * 3 + [[2]] * 3}
-    assert claims(results(mixed))[0].verdict == "no difference shown"
+    assert compare_with_reference(results(mixed))[0].verdict == "no difference shown"
 
 
 def test_the_same_pairs_never_have_two_verdicts():
     """One task: the table says what the answer says, whatever else is compared beside it."""
     rng = np.random.default_rng(5)
     rows = {("maze", arm): rng.normal(i, 1.0, (9, 1)).tolist() for i, arm in enumerate(("alone", "b", "c", "d"))}
-    found = claims(results(rows))
+    found = compare_with_reference(results(rows))
     assert {claim.verdict for claim in found} > {"better"}
     assert [(c.verdict, c.adjusted) for c in found] == [(c.tasks[0].verdict, c.tasks[0].adjusted) for c in found]
     rows |= {("cave", arm): rng.normal(0.0, 1.0, (9, 1)).tolist() for arm in ("alone", "b", "c")}
-    (only,) = [claim for claim in claims(results(rows)) if len(claim.tasks) == 1]
+    (only,) = [claim for claim in compare_with_reference(results(rows)) if len(claim.tasks) == 1]
     assert (only.verdict, only.adjusted) == (only.tasks[0].verdict, only.tasks[0].adjusted)
 
 
@@ -238,7 +238,7 @@ def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
             for t in range(tasks)
             for arm in range(arms + 1)
         }
-        found = claims(results(rows))
+        found = compare_with_reference(results(rows))
         answers += any(claim.verdict in {"better", "worse"} for claim in found)
         tables += any(each.verdict in {"better", "worse"} for claim in found for each in claim.tasks)
     at_most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / pages)
@@ -250,21 +250,21 @@ def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
 def test_tasks_without_a_known_maximum_do_not_add_up():
     cells = results({(t, a): [[1.0]] * 2 for t in "xy" for a in ("alone", "ours")})
     unknown = tuple(
-        CellResults(c.cell, c.folder, tuple(played(1.0, None) for _ in c.episodes), {}, None, True) for c in cells.cells
+        RunResult(c.key, c.folder, tuple(played(1.0, None) for _ in c.episodes), {}, None, True) for c in cells.runs
     )
-    (claim,) = claims(Results(cells.suite, unknown, {}, Path()))
+    (claim,) = compare_with_reference(ExperimentResults(cells.suite, unknown, {}, Path()))
     assert claim.gain is None
     assert "best possible score of x is unknown" in claim.why
     assert [each.gain.n for each in claim.tasks] == [2, 2]
 
 
 def test_unfinished_runs_do_not_count():
-    (claim,) = claims(results({("maze", "alone"): [[1]] * 3, ("maze", "ours"): [[2]] * 3}, done=False))
+    (claim,) = compare_with_reference(results({("maze", "alone"): [[1]] * 3, ("maze", "ours"): [[2]] * 3}, done=False))
     assert (claim.gain, claim.verdict) == (None, "no pair")
 
 
 def test_wins_by_hand():
-    found = wins(results({("maze", "alone"): [[1], [1], [1]], ("maze", "ours"): [[2], [1], [0]]}))
+    found = compare_all_arms(results({("maze", "alone"): [[1], [1], [1]], ("maze", "ours"): [[2], [1], [0]]}))
     assert {(w.arm, w.other): (w.won, w.tied, w.lost) for w in found} == {
         ("alone", "ours"): (1, 1, 1),
         ("ours", "alone"): (1, 1, 1),
@@ -281,9 +281,9 @@ ROWS = st.integers(2, 12).flatmap(
 @given(ROWS)
 def test_an_arm_differs_from_itself_by_0_without_doubt(rows):
     found = results({("maze", "alone"): rows, ("maze", "same"): rows})
-    (claim,) = claims(found)
+    (claim,) = compare_with_reference(found)
     assert (claim.gain.mean, claim.gain.interval.low, claim.gain.interval.high, claim.p) == (0.0, 0.0, 0.0, 1.0)
-    for change in compare_reports(found, found).changes:
+    for change in compare_experiments(found, found).changes:
         assert (change.difference.mean, change.difference.interval.low, change.difference.interval.high) == (0, 0, 0)
         assert change.verdict in {"no difference shown", "too few runs"}
 
@@ -294,7 +294,7 @@ def test_an_arm_differs_from_itself_by_0_without_doubt(rows):
 def test_two_experiments_are_paired_by_task_arm_and_seed():
     first = results({("maze", "alone"): [[1], [1]], ("maze", "ours"): [[1], [2]]})
     second = results({("maze", "ours"): [[2], [2], [9]], ("maze", "new"): [[1]]}, reference="ours")
-    found = compare_reports(first, second)
+    found = compare_experiments(first, second)
     assert [(c.task, c.arm, c.difference.values) for c in found.changes] == [("maze", "ours", (1.0, 0.0))]
     assert len(found.unpaired) == 2
     assert "over 1 episode:" in str(found).replace("\n  ", " ")
@@ -308,6 +308,6 @@ def test_what_cannot_be_paired_is_refused():
     first = results({("maze", "alone"): [[1]]})
     elsewhere = results({("maze", "alone"): [[1]]}, tasks=(Task("maze", ("grid:S..G",), 4),))
     with pytest.raises(InputError, match="environments differ"):
-        compare_reports(first, elsewhere)
+        compare_experiments(first, elsewhere)
     with pytest.raises(InputError, match="finished run in both"):
-        compare_reports(first, results({("maze", "alone"): [[1]]}, done=False))
+        compare_experiments(first, results({("maze", "alone"): [[1]]}, done=False))

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 from seasoned.agents import EpisodeResult
-from seasoned.lab.analysis.findings import find
-from seasoned.lab.analysis.phrases import worst_sentence
-from seasoned.lab.report.html_page import render
-from seasoned.lab.report.sections import wins_table
-from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.analysis.findings import analyze
+from seasoned.lab.analysis.phrases import worst_case_sentence
+from seasoned.lab.report.html_page import render_page
+from seasoned.lab.report.sections import wins_section
+from seasoned.lab.results.run_results import ExperimentResults, RunResult
 from seasoned.lab.suites.suite_toml import read_suite
 from seasoned.protocols import Usage
 
@@ -28,22 +28,22 @@ def experiment(arms=("alone", "default"), *, failed=(), **known):
         }
     )
     episode = EpisodeResult(1.0, 1.0, 2, "terminated", 0, 0.0, 0, 0.0, 1.0, Usage())
-    cells = [CellResults(cell, Path("nowhere"), (episode,) * 2, {}, None, True, **known) for cell in suite.cells()]
+    cells = [RunResult(cell, Path("nowhere"), (episode,) * 2, {}, None, True, **known) for cell in suite.runs()]
     for i, cell in enumerate(cells):
-        if cell.cell.arm in failed:
+        if cell.key.arm in failed:
             cells[i] = dataclasses.replace(cell, episodes=(), error="it broke", done=False)
-    return Results(suite, tuple(cells), {}, Path("nowhere"))
+    return ExperimentResults(suite, tuple(cells), {}, Path("nowhere"))
 
 
 def page(results):
-    return render(find(results, "none"), {})
+    return render_page(analyze(results, "none"), {})
 
 
 def test_an_arm_that_never_played_is_not_given_the_worst_score():
-    found = find(experiment(failed=("default",)), "none")
+    found = analyze(experiment(failed=("default",)), "none")
     (worst,) = found.worst
-    assert worst_sentence(worst) == "default was not played: 2 runs failed before an episode ended."
-    assert "default was not played" in render(found, {})
+    assert worst_case_sentence(worst) == "default was not played: 2 runs failed before an episode ended."
+    assert "default was not played" in render_page(found, {})
 
 
 def test_what_was_asked_in_vain_is_said_and_in_no_other_number():
@@ -61,7 +61,7 @@ def test_code_that_changed_is_warned_of(hashes, changed):
 @pytest.mark.parametrize(("n", "tables"), [(5, 1), (6, 2), (9, 2), (11, 3)])
 def test_many_arms_are_compared_in_several_tables(n, tables):
     names = [f"arm{i}" for i in range(n - 1)]
-    text = wins_table(find(experiment(("alone", *names)), "none"))
+    text = wins_section(analyze(experiment(("alone", *names)), "none"))
     assert text.count("<table>") == tables
     assert text.count("0-2-0") == n * (n - 1), "every pair, in one of them"
 

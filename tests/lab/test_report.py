@@ -15,13 +15,13 @@ from seasoned import JitRL, Memory, ModelAlone
 from seasoned.agents import EpisodeResult, RunRecord, UniformReader, play_run
 from seasoned.envs import open_env
 from seasoned.errors import InputError
-from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, claims
-from seasoned.lab.analysis.findings import find, role
-from seasoned.lab.analysis.measures import estimate
-from seasoned.lab.analysis.phrases import bounds, mean_text, number, sentence
-from seasoned.lab.report.html_page import render
+from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, compare_with_reference
+from seasoned.lab.analysis.findings import analyze, arm_role
+from seasoned.lab.analysis.measures import run_mean
+from seasoned.lab.analysis.phrases import claim_sentence, interval_text, mean_text, number_text
+from seasoned.lab.report.html_page import render_page
 from seasoned.lab.report.report import write_report
-from seasoned.lab.results.run_results import CellResults, Results, cell_folder, load_results, write_lab_file
+from seasoned.lab.results.run_results import ExperimentResults, RunResult, load_results, run_folder, write_lab_file
 from seasoned.lab.suites.suite import ArmSpec
 from seasoned.lab.suites.suite_toml import read_suite
 from seasoned.protocols import Usage
@@ -57,14 +57,14 @@ def played(score, cost_usd=0.0):
 def experiment(of, score, *, error=None):
     """An experiment whose scores are `score(arm, seed, episode)`; with `error`, the last run broke off."""
     cells = []
-    for cell in of.cells():
+    for cell in of.runs():
         episodes = tuple(played(score(cell.arm, cell.seed, e), None if cell.task == "two" else 0.1) for e in range(4))
         transfer = {each.split: (played(score(cell.arm, cell.seed, 9)),) for each in of.task(cell.task).transfer}
-        cells.append(CellResults(cell, Path("nowhere"), episodes, transfer, None, True))
+        cells.append(RunResult(cell, Path("nowhere"), episodes, transfer, None, True))
     if error is not None:
         cells[-1] = dataclasses.replace(cells[-1], episodes=cells[-1].episodes[:2], error=error, done=False)
     record = {"began_at": 0.0, "revision": "abc<def", "sessions": [{"at": 0.0, "seconds": 3.0, "stopped": "tokens"}]}
-    return Results(of, tuple(cells), record, Path("nowhere"))
+    return ExperimentResults(of, tuple(cells), record, Path("nowhere"))
 
 
 def learns(arm, seed, episode):
@@ -228,14 +228,14 @@ SAYINGS = [
 @pytest.mark.parametrize(("arm", "score", "seeds", "said"), SAYINGS, ids=[said for *_, said in SAYINGS])
 def test_the_answer_in_a_sentence(arm, score, seeds, said):
     found = one_task(score, seeds)
-    claim = next(claim for claim in claims(found) if claim.arm == arm)
-    assert said in sentence(claim, "alone", role(found.suite.arm(arm), found.suite))
+    claim = next(claim for claim in compare_with_reference(found) if claim.arm == arm)
+    assert said in claim_sentence(claim, "alone", arm_role(found.suite.arm(arm), found.suite))
 
 
 def test_a_page_without_any_finished_run_is_still_a_page(tmp_path):
     nothing = one_task(learns)
-    empty = [dataclasses.replace(cell, episodes=(), done=False) for cell in nothing.cells]
-    written = write_report(dataclasses.replace(nothing, cells=tuple(empty), record={}), tmp_path)
+    empty = [dataclasses.replace(cell, episodes=(), done=False) for cell in nothing.runs]
+    written = write_report(dataclasses.replace(nothing, runs=tuple(empty), record={}), tmp_path)
     page = parsed(written.html.read_text(encoding="utf-8"))
     assert "No run has finished." in "".join(page.text)
     assert written.pictures == {}
@@ -243,15 +243,15 @@ def test_a_page_without_any_finished_run_is_still_a_page(tmp_path):
 
 
 def test_a_page_without_pictures_says_why():
-    page = parsed(render(find(one_task(learns), "none"), {}, "Run: pip install 'seasoned[plot]'"))
+    page = parsed(render_page(analyze(one_task(learns), "none"), {}, "Run: pip install 'seasoned[plot]'"))
     assert "pip install 'seasoned[plot]'" in "".join(page.text)
 
 
 def test_roles():
     of = suite(arms=("alone", "seed", "default", "placebo"))
-    assert [role(arm, of) for arm in of.arms] == ["reference", "other", "ours", "placebo"]
+    assert [arm_role(arm, of) for arm in of.arms] == ["reference", "other", "ours", "placebo"]
     renamed = dataclasses.replace(of, arms=(ArmSpec("alone", "alone"), ArmSpec("beta-2", "jitrl")))
-    assert role(renamed.arms[1], renamed) == "ours"
+    assert arm_role(renamed.arms[1], renamed) == "ours"
 
 
 @pytest.mark.parametrize(
@@ -268,13 +268,13 @@ def test_roles():
     ],
 )
 def test_numbers_have_three_figures_or_so(value, scale, text):
-    assert number(value, scale) == text
+    assert number_text(value, scale) == text
 
 
 def test_one_run_has_no_interval():
     found = one_task(learns, seeds=1)
-    gain = claims(found)[0].gain
-    assert bounds(gain) == "n = 1, no interval"
+    gain = compare_with_reference(found)[0].gain
+    assert interval_text(gain) == "n = 1, no interval"
     assert mean_text(gain, signed=True) == "+0.450"
 
 
@@ -300,8 +300,8 @@ def test_an_experiment_that_was_really_played(tmp_path):
             "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
         }
     )
-    for cell in played_suite.cells():
-        home = cell_folder(tmp_path, cell)
+    for cell in played_suite.runs():
+        home = run_folder(tmp_path, cell)
         record = RunRecord(home, {"cell": str(cell)})
         with Memory.open(home / "memory.db") as memory:
             policy = ModelAlone() if cell.arm == "alone" else JitRL(memory)
@@ -324,10 +324,10 @@ def test_an_experiment_that_was_really_played(tmp_path):
 
 @pytest.mark.parametrize(("alone_on", "said"), [(0, "on none of them by itself"), (1, "on 1 of them by itself")])
 def test_a_verdict_over_tasks_is_told_from_those_at_each_of_them(alone_on, said):
-    gain = estimate([0.1, 0.2, 0.3])
+    gain = run_mean([0.1, 0.2, 0.3])
     verdicts = ["better"] * alone_on + ["no difference shown"] * (2 - alone_on)
     tasks = tuple(TaskClaim(f"t{i}", gain, 0.1, 0.2, each) for i, each in enumerate(verdicts))
     claim = Claim(
         arm="ours", gain=gain, unit="of the maximum", p=0.01, adjusted=0.02, verdict="better", tasks=tasks, why=None
     )
-    assert f"ours beats alone over 2 tasks, {said}: +0.2" in sentence(claim, "alone", "ours")
+    assert f"ours beats alone over 2 tasks, {said}: +0.2" in claim_sentence(claim, "alone", "ours")

@@ -15,13 +15,13 @@ from seasoned import JitRL, Memory
 from seasoned.agents import EpisodeResult, UniformReader, play_run
 from seasoned.envs import open_env
 from seasoned.errors import InputError
-from seasoned.lab.analysis.arm_caveats import note, selects
+from seasoned.lab.analysis.arm_caveats import action_selection, arm_caveats
 from seasoned.lab.analysis.arm_flips import audit_arms
-from seasoned.lab.analysis.findings import find
+from seasoned.lab.analysis.findings import analyze
 from seasoned.lab.analysis.missing_runs import worst_cases
-from seasoned.lab.report.html_page import render
+from seasoned.lab.report.html_page import render_page
 from seasoned.lab.report.report import write_report
-from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.results.run_results import ExperimentResults, RunResult
 from seasoned.lab.results.unusable_answers import unusable_answers
 from seasoned.lab.suites.suite import ArmSpec, Suite, Task
 from seasoned.lab.suites.suite_toml import read_suite
@@ -47,11 +47,11 @@ def suite(*arms, seeds=3, episodes=16, tasks=("maze",)):
 def experiment(of, score=lambda cell: 1.0, *, failed=(), folder=Path("nowhere"), record=None):
     """Every run with the same score in every episode; `failed` are arms whose last seed broke off after an episode."""
     cells = []
-    for cell in of.cells():
+    for cell in of.runs():
         broke = cell.arm in failed and cell.seed == of.seeds[-1]
         episodes = tuple(played(score(cell)) for _ in range(1 if broke else of.episodes(cell)))
-        cells.append(CellResults(cell, folder / str(cell), episodes, {}, "boom" if broke else None, not broke))
-    return Results(of, tuple(cells), record or {}, folder)
+        cells.append(RunResult(cell, folder / str(cell), episodes, {}, "boom" if broke else None, not broke))
+    return ExperimentResults(of, tuple(cells), record or {}, folder)
 
 
 class Reader(html.parser.HTMLParser):
@@ -74,7 +74,7 @@ class Reader(html.parser.HTMLParser):
 
 
 def page_of(found):
-    return Reader(render(found, {}))
+    return Reader(render_page(found, {}))
 
 
 # ------------------------------------------------------------------------------------------------ what an arm is
@@ -95,7 +95,7 @@ PICKS = [
 
 @pytest.mark.parametrize(("arm", "how"), PICKS, ids=str)
 def test_how_an_arm_picks_its_actions(arm, how):
-    assert selects(arm) == how
+    assert action_selection(arm) == how
 
 
 def test_a_greedy_arm_against_a_reference_that_samples_says_so():
@@ -105,20 +105,20 @@ def test_a_greedy_arm_against_a_reference_that_samples_says_so():
         {"name": "default", "kind": "jitrl"},
     ]
     of = suite(*arms)
-    by_arm = {arm.name: note(arm, of).remarks for arm in of.arms}
+    by_arm = {arm.name: arm_caveats(arm, of).remarks for arm in of.arms}
     assert by_arm["alone"] == by_arm["default"] == ()
     (said,) = by_arm["released"]
     assert said == "part of the difference can be decoding: released takes the likeliest action, alone samples"
     of = suite(*arms, {"name": "top", "kind": "alone", "settings": {"selection": "argmax"}})
-    assert "compare it with top" in note(of.arm("released"), of).remarks[0]
-    assert note(of.arm("top"), of).remarks[0].startswith("any difference is decoding")
-    assert note(of.arm("released"), dataclasses.replace(of, reference="top")).remarks == ()
+    assert "compare it with top" in arm_caveats(of.arm("released"), of).remarks[0]
+    assert arm_caveats(of.arm("top"), of).remarks[0].startswith("any difference is decoding")
+    assert arm_caveats(of.arm("released"), dataclasses.replace(of, reference="top")).remarks == ()
 
 
 def test_arms_whose_attempts_the_score_chooses_are_marked_wherever_they_stand():
     of = suite({"name": "alone"}, {"name": "again", "kind": "retries"}, {"name": "best-of-n"}, {"name": "vote"})
-    assert [arm.name for arm in of.arms if note(arm, of).score_chooses] == ["again", "best-of-n"]
-    text = " ".join(page_of(find(experiment(of), "none")).text)
+    assert [arm.name for arm in of.arms if arm_caveats(arm, of).score_chooses] == ["again", "best-of-n"]
+    text = " ".join(page_of(analyze(experiment(of), "none")).text)
     # The answer, the table of arms (twice), and both tables of the task, for each of the two.
     assert len(re.findall("pper bound: the score chooses", text)) == 2 * 5
 
@@ -140,7 +140,7 @@ def test_arms_that_play_less_are_marked_and_have_no_share_of_more_episodes(tmp_p
     assert cells[7:] == ["–", "–"]
     assert "over 4 episodes where others play 16" in page
     other = suite({"name": "alone", "episodes": 4}, {"name": "long", "kind": "placebo"})  # nor the first row's powers
-    assert "pass^4" in page_of(find(experiment(other), "none")).text
+    assert "pass^4" in page_of(analyze(experiment(other), "none")).text
 
 
 # ------------------------------------------------------------------------------------------------ what is missing
@@ -163,10 +163,10 @@ def test_what_an_arm_learned_less_for_is_marked_in_its_splits_too():
         }
     )
     found = experiment(transfer)
-    cells = tuple(dataclasses.replace(cell, transfer={"new slots": (played(1.0),)}) for cell in found.cells)
-    said = find(dataclasses.replace(found, cells=cells), "none")
+    cells = tuple(dataclasses.replace(cell, transfer={"new slots": (played(1.0),)}) for cell in found.runs)
+    said = analyze(dataclasses.replace(found, runs=cells), "none")
     assert [(row.arm, row.episodes, row.learned) for row in said.splits][:2] == [("alone", 2, 6), ("short", 2, 5)]
-    page = render(said, {})
+    page = render_page(said, {})
     assert page[page.index('id="splits"') :].count("†") == 2 + 2  # a score and its footnote, at either split
 
 
@@ -176,7 +176,7 @@ def test_failed_runs_are_counted_as_the_worst_beside_the_gain():
     (worst,) = worst_cases(found)
     assert (worst.arm, worst.task, worst.runs) == ("ours", None, 1)
     assert worst.gain.values == (1.0, 1.0, -1.0)  # 0 against 1 in the run that failed
-    text = " ".join(page_of(find(found, "none")).text)
+    text = " ".join(page_of(analyze(found, "none")).text)
     assert "Had the failed run of ours scored the worst possible (0, or the least seen): +0.33 [" in text
     below = experiment(of, lambda cell: -3.0 if cell.arm == "alone" else 1.0, failed=("ours",))
     assert worst_cases(below)[0].gain.values == (4.0, 4.0, 0.0)  # the least seen is -3
@@ -189,8 +189,8 @@ def test_over_tasks_the_worst_is_by_the_maximum_and_what_cannot_be_paired_is_lef
     assert (worst.runs, worst.gain.values) == (2, (0.0, 0.0, -0.5))
     assert worst_cases(experiment(of, failed=("ours", "alone"))) == ()
     assert worst_cases(experiment(of)) == ()
-    unended = tuple(dataclasses.replace(cell, error=None) for cell in found.cells)
-    assert worst_cases(dataclasses.replace(found, cells=unended)) == ()
+    unended = tuple(dataclasses.replace(cell, error=None) for cell in found.runs)
+    assert worst_cases(dataclasses.replace(found, runs=unended)) == ()
 
 
 def test_unusable_answers_are_counted_and_shown(tmp_path):
@@ -199,13 +199,13 @@ def test_unusable_answers_are_counted_and_shown(tmp_path):
     for cell, lines in zip(found.of("maze", "reflexion"), (["episode 1: <nothing>"], ["a", "b"]), strict=True):
         cell.folder.mkdir(parents=True)
         (cell.folder / "faults.json").write_text(json.dumps(lines))
-    said = find(found, "none")
+    said = analyze(found, "none")
     assert [row.unusable for row in said.tasks[0].rows] == [None, ("episode 1: <nothing>", "a", "b"), ()]
     text = "".join(page_of(said).text)
     assert "3 unusable answers of the model to reflexion at maze" in text
     assert "episode 1: <nothing>" in text
     (found.of("maze", "reflexion")[0].folder / "faults.json").write_text('{"no": "list"}')
-    said = find(found, "none")
+    said = analyze(found, "none")
     assert said.tasks[0].rows[1].unusable is None
     assert "faults.json" in said.unread[0]
     with pytest.raises(InputError) as caught:
@@ -228,18 +228,18 @@ def stored(tmp_path_factory):
         cell.folder.mkdir(parents=True)
         with Memory.open(cell.folder / "memory.db") as memory:
             environment = open_env("grid:S..G")
-            run = play_run(environment, JitRL(memory), UniformReader(), memory=memory, episodes=4, seed=cell.cell.seed)
+            run = play_run(environment, JitRL(memory), UniformReader(), memory=memory, episodes=4, seed=cell.key.seed)
             asyncio.run(run)
     return found
 
 
 def test_a_damaged_memory_is_said_and_refuses_nothing(stored, tmp_path):
     for cell, content in zip(stored.of("maze", "default"), (b"junk" * 500, None), strict=True):
-        home = tmp_path / str(cell.cell)
+        home = tmp_path / str(cell.key)
         home.mkdir(parents=True)
         (home / "memory.db").write_bytes(content or (cell.folder / "memory.db").read_bytes())
-    cells = tuple(dataclasses.replace(cell, folder=tmp_path / str(cell.cell)) for cell in stored.cells)
-    written = write_report(dataclasses.replace(stored, cells=cells), tmp_path / "report")
+    cells = tuple(dataclasses.replace(cell, folder=tmp_path / str(cell.key)) for cell in stored.runs)
+    written = write_report(dataclasses.replace(stored, runs=cells), tmp_path / "report")
     (flips,) = written.findings.flips
     assert flips.runs == 1
     assert written.findings.unread[0].startswith("maze, default, seed 0: ")
@@ -252,8 +252,8 @@ def test_damaged_runs_and_texts_that_are_no_characters_are_reported(tmp_path):
     of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, episodes=4)
     found = experiment(of)
     error = "InputError: episodes.jsonl: \udc80 is no UTF-8"
-    damaged = dataclasses.replace(found.cells[-1], episodes=(), error=error, done=False)
-    written = write_report(dataclasses.replace(found, cells=(*found.cells[:-1], damaged)), tmp_path)
+    damaged = dataclasses.replace(found.runs[-1], episodes=(), error=error, done=False)
+    written = write_report(dataclasses.replace(found, runs=(*found.runs[:-1], damaged)), tmp_path)
     assert "\\udc80 is no UTF-8" in written.html.read_text(encoding="utf-8")
     assert json.loads(written.data.read_text(encoding="utf-8"))["troubles"][0]["error"] == error
     written.summary.encode("utf-8")
@@ -314,7 +314,8 @@ def test_only_what_holds_after_adjustment_has_a_mark():
     """Three runs that all gain: their interval leaves zero out, and three runs show nothing."""
     arms = ({"name": "alone"}, {"name": "default", "kind": "jitrl"})
     few, enough = (
-        render(find(experiment(suite(*arms, seeds=n), lambda c: float(c.arm == "default")), "none"), {}) for n in (3, 7)
+        render_page(analyze(experiment(suite(*arms, seeds=n), lambda c: float(c.arm == "default")), "none"), {})
+        for n in (3, 7)
     )
     assert 'class="up"' not in few
     assert enough.count('class="up"') == 1
@@ -322,4 +323,4 @@ def test_only_what_holds_after_adjustment_has_a_mark():
 
 def test_a_suite_built_by_hand_with_one_arm_is_a_page():
     of = Suite("s", "s", (0, 1), (Task("maze", ("grid:S.G",), 2),), (ArmSpec("alone", "alone"),))
-    assert "arms compared" in "".join(page_of(find(experiment(of), "none")).text)
+    assert "arms compared" in "".join(page_of(analyze(experiment(of), "none")).text)

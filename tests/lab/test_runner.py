@@ -15,12 +15,12 @@ from small_experiments import GRID, HERE, outcome, suite
 
 from seasoned.errors import ConfigError, InputError, NewerStoreError, NotFoundError, StoreError
 from seasoned.lab.analysis.arm_flips import audit_arms
-from seasoned.lab.analysis.findings import find
+from seasoned.lab.analysis.findings import analyze
 from seasoned.lab.report.report import write_report
-from seasoned.lab.results.run_results import load_results, planned
+from seasoned.lab.results.run_results import load_results, planned_episodes
 from seasoned.lab.runner.experiment import Experiment
 from seasoned.lab.runner.learning_run import Workbench
-from seasoned.lab.suites.suite import Budget
+from seasoned.lab.suites.suite import ExperimentBudget
 from seasoned.memory import Memory
 from seasoned.states.encoder_names import ENCODERS
 
@@ -29,8 +29,8 @@ from seasoned.states.encoder_names import ENCODERS
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
     results = Experiment.begin(folder, suite()).run()
-    assert all(cell.done and cell.error is None for cell in results.cells)
-    assert len(results.cells) == 8
+    assert all(cell.done and cell.error is None for cell in results.runs)
+    assert len(results.runs) == 8
     return outcome(folder)
 
 
@@ -75,7 +75,7 @@ def test_kill_9_anywhere_and_resume_end_as_if_nothing_had_been(unbroken, tmp_pat
         time.sleep(rng.random() * 0.01)
         process.kill()
         kills += process.wait() == -signal.SIGKILL
-        if (folder / "lab.json").exists() and all(cell.done for cell in load_results(folder).cells):
+        if (folder / "lab.json").exists() and all(cell.done for cell in load_results(folder).runs):
             break
     assert kills >= 3
     assert outcome(folder) == {name: found for name, found in unbroken.items() if name.endswith("/0")}
@@ -88,12 +88,12 @@ def test_a_run_that_crashes_stops_no_other_and_is_tried_again(tmp_path, monkeypa
     tasks = [{"name": "bad", "env": faulty, "episodes": 4}, {"name": "good", "env": GRID, "episodes": 2}]
     experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=1))
     results = experiment.run()
-    errors = {str(cell.cell): cell.error for cell in results.cells}
+    errors = {str(cell.key): cell.error for cell in results.runs}
     assert errors["good/alone/0"] is errors["good/default/0"] is None
     assert errors["bad/alone/0"] == errors["bad/default/0"] == "ZeroDivisionError: <script>alert(1)</script>"
-    assert [cell.done for cell in results.cells] == [False, False, True, True]
+    assert [cell.done for cell in results.runs] == [False, False, True, True]
     again = experiment.run()
-    assert all(cell.done and cell.error is None for cell in again.cells)
+    assert all(cell.done and cell.error is None for cell in again.runs)
 
 
 @pytest.mark.parametrize(
@@ -107,20 +107,20 @@ def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, workers, times, d
     tasks = [{"name": "bad", "env": faulty, "episodes": 4}, {"name": "good", "env": GRID, "episodes": 2}]
     arms = [{"name": "alone"}]
     experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, arms=arms, seeds=1))
-    bad, good = experiment.run(workers=workers).cells
+    bad, good = experiment.run(workers=workers).runs
     assert (good.done, good.error) == (True, None)
     assert bad.done is done
     assert done or bad.error.startswith("bad/alone/0: its process ended (exit code 9)")
     if workers == times == 1:
-        assert all(cell.done for cell in experiment.run().cells), "it is tried again"
+        assert all(cell.done for cell in experiment.run().runs), "it is tried again"
 
 
 def test_a_spent_budget_stops_after_the_episode_in_flight_and_resume_goes_on(unbroken, tmp_path):
     experiment = Experiment.begin(tmp_path, suite())
     told = []
-    results = experiment.run(budget=Budget(seconds=1e-9), progress=told.append)
+    results = experiment.run(budget=ExperimentBudget(seconds=1e-9), progress=told.append)
     assert told == []
-    assert not any(cell.done for cell in results.cells)
+    assert not any(cell.done for cell in results.runs)
     assert results.record["sessions"][0]["stopped"].startswith("seconds")
     experiment.run()
     assert outcome(tmp_path) == unbroken
@@ -137,7 +137,7 @@ def test_a_borrowed_budget_needs_the_run_that_it_is_of(tmp_path, monkeypatch):
     with pytest.raises(InputError, match=r"arm tries, budget_of = 'alone'.*without a model no tokens are spent"):
         Experiment.begin(tmp_path / "lab", asked).run()
     results = Experiment.begin(tmp_path / "lab", dataclasses.replace(asked, model="local")).run()
-    cells = {cell.cell.arm: cell for cell in results.cells}
+    cells = {cell.key.arm: cell for cell in results.runs}
     assert cells["alone"].error.startswith("the world: it ended")
     assert "bad/alone/0 has 0 of 2 episodes" in cells["tries"].error
     assert cells["alone"].episodes == ()
@@ -175,11 +175,11 @@ def test_a_suite_that_could_not_be_played_can_be_corrected(tmp_path):
     with pytest.raises(InputError, match=r"task grid: environment 'gird:S.G'.*Did you mean 'grid'"):
         Experiment.begin(tmp_path, suite(tasks=tasks, seeds=1)).run()
     right = Experiment.begin(tmp_path, suite(tasks=[{**tasks[0], "env": "grid:S.G"}], seeds=1)).run()
-    assert all(cell.done and cell.error is None for cell in right.cells)
+    assert all(cell.done and cell.error is None for cell in right.runs)
 
 
 def test_a_folder_is_of_one_experiment(tmp_path):
-    Experiment.begin(tmp_path / "lab", suite(seeds=2)).run(budget=Budget(seconds=1e-9))
+    Experiment.begin(tmp_path / "lab", suite(seeds=2)).run(budget=ExperimentBudget(seconds=1e-9))
     tasks = [{"name": "grid", "env": GRID, "episodes": 1}]
     Experiment.begin(tmp_path / "lab", suite(tasks=tasks)).run()
     with pytest.raises(ConfigError, match=r"another experiment.*seeds differ"):
@@ -243,10 +243,10 @@ def test_what_opens_no_more_is_the_trouble_of_its_own_runs(tmp_path, monkeypatch
         {"name": "grid", "env": GRID, "episodes": 2},
     ]
     experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1))
-    record = experiment.run().cells[0].folder / "episodes.jsonl"
+    record = experiment.run().runs[0].folder / "episodes.jsonl"
     record.write_text(record.read_text().splitlines(keepends=True)[0])
     (tmp_path / "vanishing_world.py").unlink()
-    gone, grid = experiment.run().cells
+    gone, grid = experiment.run().runs
     assert (gone.done, len(gone.episodes)) == (False, 1)
     assert "vanishing_world" in gone.error
     assert grid.done
@@ -258,13 +258,13 @@ def test_code_that_changed_between_two_parts_of_a_run_is_known(tmp_path, monkeyp
     code.write_text("from seasoned.envs import Grid\nmake = lambda: Grid(['S.G'])\n")
     tasks = [{"name": "mine", "env": "python:changing_world:make", "episodes": 2}]
     experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, arms=[{"name": "alone"}], seeds=2))
-    before = experiment.run().cells
+    before = experiment.run().runs
     assert len({each.code for each in before}) == 1
     assert [[module for module, _ in each.code] for each in before] == [["changing_world"]] * 2
     record = before[1].folder / "episodes.jsonl"
     record.write_text(record.read_text().splitlines(keepends=True)[0])
     code.write_text(code.read_text() + "# mended\n")
-    after = experiment.run().cells
+    after = experiment.run().runs
     assert after[0].code == before[0].code
     assert after[1].done and after[1].code > before[1].code
 
@@ -272,7 +272,7 @@ def test_code_that_changed_between_two_parts_of_a_run_is_known(tmp_path, monkeyp
 def test_dollars_need_a_price(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(model="openai:some-model"))
     with pytest.raises(InputError, match=r"budget of 2.*prices"):
-        experiment.run(budget=Budget(usd=2.0))
+        experiment.run(budget=ExperimentBudget(usd=2.0))
 
 
 def test_a_session_is_in_the_record_while_it_runs_and_the_first_command_stays(tmp_path):
@@ -295,7 +295,9 @@ def test_a_session_is_in_the_record_while_it_runs_and_the_first_command_stays(tm
 def test_what_is_left_counts_the_transfers(tmp_path, unbroken):
     experiment = Experiment.begin(tmp_path, suite())
     assert (
-        load_results(tmp_path).left == sum(planned(experiment.suite, cell) for cell in experiment.suite.cells()) == 24
+        load_results(tmp_path).left
+        == sum(planned_episodes(experiment.suite, cell) for cell in experiment.suite.runs())
+        == 24
     )
     told = []
 
@@ -328,7 +330,7 @@ def test_a_begin_that_was_killed_or_is_not_alone_does_no_harm(tmp_path):
 
 def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_path):
     filling = suite(fill_episodes=4, tasks=[{"name": "grid", "env": GRID, "episodes": 2}])
-    cells = Experiment.begin(tmp_path / "whole", filling).run().cells
+    cells = Experiment.begin(tmp_path / "whole", filling).run().runs
     assert [len(cell.episodes) for cell in cells] == [2, 2, 2, 2]
     whole = outcome(tmp_path / "whole")
     filled = {name: stored[:4] for name, (_, stored, _, _) in whole.items()}
@@ -336,14 +338,14 @@ def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_p
     assert filled["grid/alone/0"] == filled["grid/default/0"] != filled["grid/alone/1"]
     bare = Experiment.begin(tmp_path / "bare", dataclasses.replace(filling, fill_episodes=0)).run()
     first = {
-        (name, str(cell.cell)): cell.episodes[0]
-        for name, each in (("whole", cells), ("bare", bare.cells))
+        (name, str(cell.key)): cell.episodes[0]
+        for name, each in (("whole", cells), ("bare", bare.runs))
         for cell in each
     }
     assert first["whole", "grid/alone/0"].score == first["bare", "grid/alone/0"].score
     assert first["whole", "grid/default/0"].memory_steps > 0 == first["bare", "grid/default/0"].memory_steps
     [flips], _ = audit_arms(load_results(tmp_path / "whole"), lambda arm: True)
-    decided = [episode.steps for cell in cells if cell.cell.arm == "default" for episode in cell.episodes]
+    decided = [episode.steps for cell in cells if cell.key.arm == "default" for episode in cell.episodes]
     assert flips.total.decisions == sum(decided), "what was drawn at random was nobody's decision"
 
     def breaks_off(*_):
@@ -364,12 +366,12 @@ def test_states_that_never_come_back_need_an_encoder_and_the_report_says_so(tmp_
     for name, changes in (("words", {}), ("masked", {"encoder": "masked"})):
         experiment = Experiment.begin(tmp_path / name, suite(tasks=tasks, arms=arms, seeds=1, **changes))
         bench = Workbench(experiment.folder, tmp_path / "answers.db")
-        assert all(bench.play(cell, lambda *_: None) for cell in experiment.suite.cells())
+        assert all(bench.play(cell, lambda *_: None) for cell in experiment.suite.runs())
         bench.close()
         home = tmp_path / name / "runs" / "desk" / "default" / "0"
         assert Memory.namespaces(home / "memory.db") == {"default": ENCODERS[name].identity}
         record[name] = json.loads((home / "run.json").read_text())["settings"]
-        found[name] = find(load_results(tmp_path / name))
+        found[name] = analyze(load_results(tmp_path / name))
         assert found[name].unread == (), "its memory is audited with the encoder that made it"
         assert found[name].flips[0].total.decisions > 0
     assert set(record["masked"]) - set(record["words"]) == {"encoder"}, "a run from before there was a choice goes on"

@@ -15,10 +15,10 @@ import faulty_worlds
 import pytest
 from small_experiments import GRID, HERE, outcome, suite
 
-from seasoned.lab.results.run_results import cell_folder, load_results
+from seasoned.lab.results.run_results import load_results, run_folder
 from seasoned.lab.runner.child_processes import open_processes
 from seasoned.lab.runner.experiment import Experiment
-from seasoned.lab.runner.file_lock import alone
+from seasoned.lab.runner.file_lock import hold_lock
 from seasoned.lab.runner.schedule import Schedule
 from seasoned.lab.runner.workers import Job
 
@@ -88,8 +88,8 @@ def test_workers_end_with_their_experiment_and_resume_ends_as_if_nothing_had_bee
     finally:
         sys.path.remove(str(HERE))
     assert outcome(folder) == outcome(tmp_path / "unbroken")
-    for cell in asked.cells():
-        lines = (cell_folder(folder, cell) / "episodes.jsonl").read_text().splitlines()
+    for cell in asked.runs():
+        lines = (run_folder(folder, cell) / "episodes.jsonl").read_text().splitlines()
         assert [json.loads(line)["episode"] for line in lines] == list(range(4))
 
 
@@ -106,12 +106,12 @@ def test_a_worker_that_does_not_end_when_it_is_interrupted_is_killed(tmp_path, m
 
 def test_a_run_that_another_process_plays_is_waited_for(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
-    home = cell_folder(tmp_path, experiment.suite.cells()[0])
+    home = run_folder(tmp_path, experiment.suite.runs()[0])
     home.mkdir(parents=True)
     held, ended = threading.Event(), []
 
     def other():
-        with alone(home / "lock", "test"):
+        with hold_lock(home / "lock", "test"):
             held.set()
             time.sleep(0.5)
             ended.append(time.monotonic())
@@ -123,7 +123,7 @@ def test_a_run_that_another_process_plays_is_waited_for(tmp_path):
     results = experiment.run(progress=lambda line: first.append(time.monotonic()))
     thread.join()
     assert first[0] >= ended[0]
-    assert all(cell.done for cell in results.cells)
+    assert all(cell.done for cell in results.runs)
 
 
 FAULTS = {
@@ -151,7 +151,7 @@ def test_whatever_an_environment_does_stops_its_own_run_only(tmp_path, monkeypat
     tasks.append({"name": "good", "env": GRID, "episodes": 1})
     asked = suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1, budget={"episode_seconds": 0.5})
     experiment = Experiment.begin(tmp_path / "lab", asked)
-    results = {cell.cell.task: cell for cell in experiment.run().cells}
+    results = {cell.key.task: cell for cell in experiment.run().runs}
     assert results["good"].done
     assert results["close"].done, "all of it was played"
     for how, said in FAULTS.items():
@@ -161,7 +161,7 @@ def test_whatever_an_environment_does_stops_its_own_run_only(tmp_path, monkeypat
         assert len(text) < 50_000, how
         json.loads(text)["traceback"].encode()
     assert "= nan: score of " in results["spoiled"].error and "must be finite" in results["spoiled"].error
-    again = {cell.cell.task: cell for cell in experiment.run().cells}
+    again = {cell.key.task: cell for cell in experiment.run().runs}
     assert all(again[how].done and again[how].error is None for how in FAULTS)
 
 
@@ -173,13 +173,13 @@ def test_what_keeps_its_thread_busy_ends_with_its_process(tmp_path, monkeypatch)
     ]
     asked = suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1, budget={"episode_seconds": 0.5})
     experiment = Experiment.begin(tmp_path / "lab", asked)
-    busy, good = experiment.run().cells
+    busy, good = experiment.run().runs
     assert good.done
     assert len(busy.episodes) == 2
     assert "an episode has not ended, and could not be interrupted: faulty_worlds.py, line" in busy.error
     assert "in _fail: it has 0.5 seconds" in busy.error
     assert "faulty_worlds.py" in json.loads((busy.folder / "error.json").read_text())["traceback"]
-    busy, _ = experiment.run().cells
+    busy, _ = experiment.run().runs
     assert busy.done and busy.error is None
 
 
@@ -197,17 +197,17 @@ def test_what_is_damaged_is_the_trouble_of_one_run(tmp_path, name, content, said
         tmp_path, suite(seeds=3, arms=[{"name": "alone"}], tasks=[{"name": "grid", "env": "grid:S.G", "episodes": 2}])
     )
     experiment.run()
-    _, broken, last = (cell_folder(tmp_path, cell) for cell in experiment.suite.cells())
+    _, broken, last = (run_folder(tmp_path, cell) for cell in experiment.suite.runs())
     record = (
         broken / "episodes.jsonl"
     ).read_bytes()  # as a kill in the second run leaves it: one episode, and no third run
     (broken / "episodes.jsonl").write_bytes(record[: record.index(b"\n") + 1])
     shutil.rmtree(last)
     (broken / name).write_bytes(content)
-    cells = load_results(tmp_path).cells
+    cells = load_results(tmp_path).runs
     assert [cell.done for cell in cells] == [True, False, False]
     assert said is None or said in cells[1].error
-    cells = experiment.run().cells
+    cells = experiment.run().runs
     mended = name == "error.json"  # the run goes on, and needs it no more
     assert [cell.done for cell in cells] == [True, mended, True]
     assert [cell.error is None for cell in cells] == [True, mended, True]
@@ -215,13 +215,13 @@ def test_what_is_damaged_is_the_trouble_of_one_run(tmp_path, name, content, said
 
 def test_a_note_that_a_power_cut_emptied_is_not_known(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
-    before = experiment.run().cells[0]
+    before = experiment.run().runs[0]
     file = before.folder / "episodes.jsonl"
     lines = file.read_text().splitlines(keepends=True)
     for content in ("", '{"episode": 2, "sc', "[" * 100_000):
         file.write_text("".join(lines[:2]))
         (before.folder / "prepared.json").write_text(content)
-        after = experiment.run().cells[0]
+        after = experiment.run().runs[0]
         assert after.done and after.error is None
         assert [episode.score for episode in after.episodes] == [episode.score for episode in before.episodes]
         assert after.episodes[2].usage.cost_usd is None
@@ -229,13 +229,13 @@ def test_a_note_that_a_power_cut_emptied_is_not_known(tmp_path):
 
 def test_records_of_an_earlier_version_are_read_and_of_a_later_one_refused(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
-    before = experiment.run().cells[0]
+    before = experiment.run().runs[0]
     file = before.folder / "episodes.jsonl"
     lines = [json.loads(line) for line in file.read_text().splitlines()]
 
     def rewritten(change):
         file.write_text("".join(json.dumps(change(line)) + "\n" for line in lines))
-        return load_results(tmp_path).cells[0]
+        return load_results(tmp_path).runs[0]
 
     earlier = rewritten(lambda line: {k: v for k, v in line.items() if k not in ("late_rewards", "environment_s")})
     assert [episode.score for episode in earlier.episodes] == [episode.score for episode in before.episodes]
@@ -251,7 +251,7 @@ def test_records_of_an_earlier_version_are_read_and_of_a_later_one_refused(tmp_p
 def test_a_pool_that_broke_between_two_runs_loses_none(tmp_path):
     """The one worker is gone before the run is handed to it."""
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
-    cells = experiment.suite.cells()
+    cells = experiment.suite.runs()
     job = Job(str(tmp_path), str(tmp_path / "answers.db"))
     schedule = Schedule(tmp_path, experiment.suite, job, lambda *told: None)
 
@@ -275,7 +275,7 @@ def test_workers_find_a_folder_that_was_named_from_here(tmp_path, monkeypatch):
         {"name": "b", "env": GRID, "episodes": 2},
     ]
     results = Experiment.begin(Path("lab"), suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1)).run(workers=2)
-    assert [(cell.done, cell.error) for cell in results.cells] == [(True, None)] * 2
+    assert [(cell.done, cell.error) for cell in results.runs] == [(True, None)] * 2
 
 
 @pytest.mark.slow
@@ -292,4 +292,4 @@ def test_a_program_need_not_guard_what_it_does(tmp_path, workers):
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "once\n"), done.stderr
-    assert all(cell.done for cell in load_results(tmp_path / "lab").cells)
+    assert all(cell.done for cell in load_results(tmp_path / "lab").runs)

@@ -27,9 +27,7 @@ def suite(**changes):
 
 
 def scores(folder):
-    return {
-        str(c.cell): ([(e.score, e.steps) for e in c.episodes], c.done, c.error) for c in load_results(folder).cells
-    }
+    return {str(c.key): ([(e.score, e.steps) for e in c.episodes], c.done, c.error) for c in load_results(folder).runs}
 
 
 def test_a_missing_ray_prints_its_install_line(tmp_path):

@@ -6,12 +6,12 @@ import pytest
 from small_experiments import suite
 
 from seasoned.errors import UnknownNameError
-from seasoned.lab.analysis.findings import find
-from seasoned.lab.report.html_page import render
+from seasoned.lab.analysis.findings import analyze
+from seasoned.lab.report.html_page import render_page
 from seasoned.lab.results.run_results import load_results, write_lab_file
 from seasoned.lab.runner.experiment import Experiment
-from seasoned.lab.runner.file_lock import LOCK, alone
-from seasoned.lab.runner.sessions import INTERRUPTED, KILLED, RUNNING, ended
+from seasoned.lab.runner.file_lock import LOCK, hold_lock
+from seasoned.lab.runner.sessions import INTERRUPTED, KILLED, RUNNING, session_endings
 
 
 @pytest.fixture
@@ -37,20 +37,20 @@ def test_an_interrupted_session_says_so_on_the_page(experiment):
     (session,) = load_results(experiment.folder).record["sessions"]
     assert session["stopped"] == INTERRUPTED
     assert session["seconds"] > 0
-    page = render(find(load_results(experiment.folder), "none"), {})
+    page = render_page(analyze(load_results(experiment.folder), "none"), {})
     assert "The last session did not come to its end: interrupted." in page
     assert "budget stopped" not in page
 
 
 def test_a_killed_session_ran_until_the_last_thing_that_it_wrote(experiment):
     begin_session(experiment, 100.0, 101.0, 106.0)
-    found = find(load_results(experiment.folder), "none")
+    found = analyze(load_results(experiment.folder), "none")
     (session,) = found.record["sessions"]
     assert (session["seconds"], session["at_least"], session["stopped"]) == (6.0, True, KILLED)
-    page = render(found, {})
+    page = render_page(found, {})
     assert f"<td>6 or more</td><td>{KILLED}</td>" in page
-    with alone(experiment.folder / LOCK, "it runs"):
-        (session,) = ended(load_results(experiment.folder).record["sessions"], experiment.folder)
+    with hold_lock(experiment.folder / LOCK, "it runs"):
+        (session,) = session_endings(load_results(experiment.folder).record["sessions"], experiment.folder)
     assert session["stopped"] == RUNNING
     record = experiment.run().record  # which takes away what the killed one told
     assert [(s["stopped"], s["seconds"] == 6.0) for s in record["sessions"]] == [(KILLED, True), (None, False)]
@@ -58,7 +58,7 @@ def test_a_killed_session_ran_until_the_last_thing_that_it_wrote(experiment):
 
 def test_a_killed_session_that_wrote_nothing_ran_for_an_unknown_time(experiment):
     begin_session(experiment, 100.0)
-    page = render(find(load_results(experiment.folder), "none"), {})
+    page = render_page(analyze(load_results(experiment.folder), "none"), {})
     assert f'<td class="unknown">unknown</td><td>{KILLED}</td>' in page
 
 
@@ -76,6 +76,6 @@ def test_what_is_refused_begins_nothing_and_can_be_discarded(tmp_path):
 def test_what_was_played_or_was_there_before_is_not_discarded(experiment):
     experiment.run()
     experiment.discard()
-    assert all(cell.done for cell in load_results(experiment.folder).cells)
+    assert all(cell.done for cell in load_results(experiment.folder).runs)
     Experiment.find(experiment.folder).discard()
     assert experiment.folder.exists()

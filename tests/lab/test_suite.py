@@ -5,8 +5,8 @@ import json
 import pytest
 
 from seasoned.errors import InputError, NotFoundError
-from seasoned.lab.suites.env_rotation import env_order, expand
-from seasoned.lab.suites.suite import Cell
+from seasoned.lab.suites.env_rotation import env_order, expand_variables
+from seasoned.lab.suites.suite import RunKey
 from seasoned.lab.suites.suite_toml import load_suite, read_suite, suite_names
 
 GRID = "grid:S.G?max_steps=10"
@@ -42,11 +42,11 @@ def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
             ],
         )
     )
-    cells = suite.cells()
+    cells = suite.runs()
     assert len(cells) == len(set(cells)) == 2 * (2 + 3)
-    assert cells.index(Cell("b", "default", 0)) < cells.index(Cell("b", "tries", 0))
-    assert Cell("a", "default", 0) not in cells
-    assert [suite.episodes(Cell("b", arm, 0)) for arm in ("tries", "alone", "default")] == [2, 2, 1]
+    assert cells.index(RunKey("b", "default", 0)) < cells.index(RunKey("b", "tries", 0))
+    assert RunKey("a", "default", 0) not in cells
+    assert [suite.episodes(RunKey("b", arm, 0)) for arm in ("tries", "alone", "default")] == [2, 2, 1]
 
 
 @pytest.mark.parametrize(
@@ -127,6 +127,6 @@ def test_a_variable_in_a_specification(monkeypatch):
     from seasoned.errors import ConfigError
 
     monkeypatch.setenv("STORIES", "/there")
-    assert expand("jericho:$STORIES/a.z5?max_steps=3") == "jericho:/there/a.z5?max_steps=3"
+    assert expand_variables("jericho:$STORIES/a.z5?max_steps=3") == "jericho:/there/a.z5?max_steps=3"
     with pytest.raises(ConfigError, match=r"\$NOT_SET_ANYWHERE.*not set.*export"):
-        expand("jericho:$NOT_SET_ANYWHERE/a.z5")
+        expand_variables("jericho:$NOT_SET_ANYWHERE/a.z5")

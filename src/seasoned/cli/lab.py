@@ -17,13 +17,13 @@ from seasoned.cli.exit_codes import exit_code
 from seasoned.cli.format import run_display
 from seasoned.cli.format.output import printable
 from seasoned.errors import InputError, SeasonedError
-from seasoned.lab.analysis.experiment_comparison import compare_reports
-from seasoned.lab.analysis.findings import Audited
+from seasoned.lab.analysis.experiment_comparison import compare_experiments
+from seasoned.lab.analysis.findings import AuditedArms
 from seasoned.lab.analysis.phrases import WIDTH, plural
 from seasoned.lab.report.report import write_report
-from seasoned.lab.results.run_results import Results, load_results, planned
+from seasoned.lab.results.run_results import ExperimentResults, load_results, planned_episodes
 from seasoned.lab.runner.experiment import Experiment
-from seasoned.lab.suites.suite import Budget, Suite
+from seasoned.lab.suites.suite import ExperimentBudget, Suite
 from seasoned.lab.suites.suite_toml import load_suite, read_suite, suite_names
 from seasoned.registry import load_extra
 
@@ -49,7 +49,7 @@ def list_suites() -> None:
         suite = load_suite(name)
         screen.print(f"{name}: {suite.about}")
         sizes = [(len(suite.tasks), "task"), (len(suite.arms), "arm"), (len(suite.seeds), "seed")]
-        episodes = sum(planned(suite, cell) for cell in suite.cells())
+        episodes = sum(planned_episodes(suite, run) for run in suite.runs())
         said = ", ".join(plural(n, what) for n, what in sizes)
         screen.print(f"  {said}; {plural(episodes, 'episode')}, model {suite.model}")
 
@@ -69,7 +69,7 @@ _AUDIT = click.option(
     "audited",
     default="ours",
     show_default=True,
-    type=click.Choice(get_args(Audited)),
+    type=click.Choice(get_args(AuditedArms)),
     help="Whose changed actions are looked into, by deciding every stored step again.",
 )
 _RUNNING = (
@@ -138,7 +138,7 @@ def resume(folder: Path, **running: Any) -> None:
 @click.argument("folder", type=_FOLDER)
 @click.option("--out", type=_FOLDER, help="Folder of the report.  [default: FOLDER]")
 @_AUDIT
-def report(folder: Path, out: Path | None, audited: Audited) -> None:
+def report(folder: Path, out: Path | None, audited: AuditedArms) -> None:
     """Write the report of the experiment in FOLDER, which may still be running."""
     _report(load_results(folder), out or folder, audited)
 
@@ -149,7 +149,7 @@ def report(folder: Path, out: Path | None, audited: Audited) -> None:
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def compare(one: Path, other: Path, as_json: bool) -> None:
     """Compare two experiments, OTHER less ONE, paired where task, arm and seed agree."""
-    found = compare_reports(load_results(one), load_results(other))
+    found = compare_experiments(load_results(one), load_results(other))
     if as_json:
         click.echo(json.dumps(found.to_json()))
     else:
@@ -166,11 +166,11 @@ def _run(
     max_usd: float | None,
     max_seconds: float | None,
     max_episode_seconds: float | None,
-    audited: Audited,
+    audited: AuditedArms,
 ) -> None:
     screen = _screen()
     suite = experiment.suite.budget
-    budget = Budget(
+    budget = ExperimentBudget(
         max_calls or suite.calls,
         max_tokens or suite.tokens,
         max_usd or suite.usd,
@@ -185,7 +185,7 @@ def _run(
         def begins() -> None:
             screen.print(
                 f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
-                f"{plural(len(before.cells), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
+                f"{plural(len(before.runs), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
             )
             advance.append(shown.enter_context(run_display.progress(screen, before.left)))
 
@@ -207,22 +207,22 @@ def _run(
             screen.print(f"interrupted, {plural(left, 'episode')} left; go on with: {again}")
             raise click.exceptions.Exit(exit_code(interrupt)) from interrupt  # the last line is the one to copy
     failed: dict[str, list[str]] = {}
-    for each in results.cells:
+    for each in results.runs:
         if each.error:
-            failed.setdefault(each.error, []).append(str(each.cell))
-    for error, cells in failed.items():
-        more = f" and {len(cells) - 1} more" if len(cells) > 1 else ""
-        screen.print(f"failed: {cells[0]}{more}: {printable(error)}")
-    unfinished = sum(not each.done for each in results.cells)
+            failed.setdefault(each.error, []).append(str(each.key))
+    for error, runs in failed.items():
+        more = f" and {len(runs) - 1} more" if len(runs) > 1 else ""
+        screen.print(f"failed: {runs[0]}{more}: {printable(error)}")
+    unfinished = sum(not each.done for each in results.runs)
     if unfinished:
         are = "is" if unfinished == 1 else "are"
-        screen.print(f"{unfinished} of {plural(len(results.cells), 'run')} {are} not finished; go on with: {again}")
+        screen.print(f"{unfinished} of {plural(len(results.runs), 'run')} {are} not finished; go on with: {again}")
     _report(results, experiment.folder, audited)
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _report(results: Results, out: Path, audited: Audited) -> None:
+def _report(results: ExperimentResults, out: Path, audited: AuditedArms) -> None:
     screen = _screen()
     written = write_report(
         results,

@@ -8,14 +8,14 @@ from typing import Literal
 
 from seasoned.errors import SeasonedError
 from seasoned.lab.arms.preset_settings import preset_settings
-from seasoned.lab.results.run_results import MEMORY, Results
+from seasoned.lab.results.run_results import MEMORY, ExperimentResults
 from seasoned.lab.suites.suite import ArmSpec, Suite
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import preset
 
-__all__ = ["SCORE_CHOOSES", "ArmNote", "Selects", "note", "selects", "silence"]
+__all__ = ["SCORE_CHOOSES", "ActionSelection", "ArmCaveats", "action_selection", "arm_caveats", "unused_memory_remark"]
 
-Selects = Literal["samples", "greedy", "majority"]
+ActionSelection = Literal["samples", "greedy", "majority"]
 """How an arm picks an action: from its policy by chance, the likeliest one, or the most frequent of several answers."""
 
 SCORE_CHOOSES = frozenset({"retries", "best-of-n"})
@@ -42,7 +42,7 @@ _HOW = {"samples": "samples", "greedy": "takes the likeliest action", "majority"
 
 
 @dataclass(frozen=True, slots=True)
-class ArmNote:
+class ArmCaveats:
     """What qualifies an arm.
 
     Args:
@@ -55,19 +55,19 @@ class ArmNote:
 
     arm: str
     kind: str
-    selects: Selects | None
+    selects: ActionSelection | None
     score_chooses: bool
     episodes: int
     remarks: tuple[str, ...]
 
 
-def selects(arm: ArmSpec) -> Selects | None:
+def action_selection(arm: ArmSpec) -> ActionSelection | None:
     """Return how an arm picks its actions, by its kind and settings; None where that is not known.
 
     Example:
-        >>> selects(ArmSpec("released", "jitrl", {"preset": "released-games"}))
+        >>> action_selection(ArmSpec("released", "jitrl", {"preset": "released-games"}))
         'greedy'
-        >>> selects(ArmSpec("alone", "alone")), selects(ArmSpec("vote", "self-consistency"))
+        >>> action_selection(ArmSpec("alone", "alone")), action_selection(ArmSpec("vote", "self-consistency"))
         ('samples', 'majority')
     """
     if arm.kind == "self-consistency":
@@ -85,25 +85,25 @@ def selects(arm: ArmSpec) -> Selects | None:
         selection = preset(name, **overrides).selection
     else:
         return None
-    known: dict[object, Selects] = {"sample": "samples", "argmax": "greedy"}
+    known: dict[object, ActionSelection] = {"sample": "samples", "argmax": "greedy"}
     return known.get(selection)
 
 
-def note(arm: ArmSpec, suite: Suite) -> ArmNote:
+def arm_caveats(arm: ArmSpec, suite: Suite) -> ArmCaveats:
     """Return what qualifies an arm of a suite."""
     played = [task for task in suite.tasks if not arm.tasks or task.name in arm.tasks]
     episodes = [task.episodes if arm.episodes is None else min(arm.episodes, task.episodes) for task in played]
-    how, score_chooses = selects(arm), arm.kind in SCORE_CHOOSES
+    how, score_chooses = action_selection(arm), arm.kind in SCORE_CHOOSES
     remarks = ["upper bound: the score chooses"] if score_chooses else []
     if filled := arm.settings.get("fill_episodes") if arm.kind == "cascade" else None:
         remarks.append(f"the teacher plays the first {filled} episodes, which count in its score and its price")
     remarks += [] if (decoding := _decoding(arm, suite)) is None else [decoding]
-    return ArmNote(arm.name, arm.kind, how, score_chooses, max(episodes, default=0), tuple(remarks))
+    return ArmCaveats(arm.name, arm.kind, how, score_chooses, max(episodes, default=0), tuple(remarks))
 
 
-def silence(arm: ArmSpec, results: Results) -> str | None:
+def unused_memory_remark(arm: ArmSpec, results: ExperimentResults) -> str | None:
     """Return a sentence, without the full stop, on an arm whose memory had no say in any decision; else None."""
-    done = [each for each in results.cells if each.cell.arm == arm.name and each.done]
+    done = [each for each in results.runs if each.key.arm == arm.name and each.done]
     steps = sum(episode.steps for each in done for episode in each.episodes)
     if arm.kind not in _SHIFTED or not steps:
         return None
@@ -118,10 +118,12 @@ def _decoding(arm: ArmSpec, suite: Suite) -> str | None:
     reference = next((each for each in suite.arms if each.name == suite.reference), None)
     if reference is None or reference.name == arm.name:
         return None
-    ours, theirs = selects(arm), selects(reference)
+    ours, theirs = action_selection(arm), action_selection(reference)
     if ours is None or theirs is None or ours == theirs:
         return None
-    alike = [each.name for each in suite.arms if each.kind == "alone" and selects(each) == ours and each != arm]
+    alike = [
+        each.name for each in suite.arms if each.kind == "alone" and action_selection(each) == ours and each != arm
+    ]
     where = f"; compare it with {alike[0]}, which picks alike, under Wins" if alike else ""
     alone = arm.kind == "alone" and reference.kind == "alone"
     part = "any difference is" if alone else "part of the difference can be"

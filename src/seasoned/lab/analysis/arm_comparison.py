@@ -15,21 +15,21 @@ import numpy.typing as npt
 from seasoned.core.arrays import as_floats
 from seasoned.core.statistics import holm
 from seasoned.errors import InputError
-from seasoned.lab.analysis.measures import Estimate, estimate, normalized_scores, score_range
-from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.analysis.measures import RunMean, normalized_scores, run_mean, score_range
+from seasoned.lab.results.run_results import ExperimentResults, RunResult
 from seasoned.lab.suites.suite import Task
 
 __all__ = [
     "Claim",
     "TaskClaim",
     "Win",
-    "claims",
+    "compare_all_arms",
+    "compare_with_reference",
+    "gain_verdict",
     "overall_gain",
     "paired_scores",
     "runs_needed",
     "sign_flip_p_value",
-    "verdict",
-    "wins",
 ]
 
 LEVEL = 0.05
@@ -54,7 +54,7 @@ class TaskClaim:
     """
 
     task: str
-    gain: Estimate | None
+    gain: RunMean | None
     p: float | None
     adjusted: float | None
     verdict: str
@@ -79,7 +79,7 @@ class Claim:
     """
 
     arm: str
-    gain: Estimate | None
+    gain: RunMean | None
     unit: str
     p: float | None
     adjusted: float | None
@@ -108,7 +108,7 @@ class Win:
     tasks_won: int
     tasks_tied: int
     tasks_lost: int
-    difference: Estimate | None
+    difference: RunMean | None
     unit: str
 
 
@@ -147,7 +147,7 @@ def _every_sign(n: int) -> npt.NDArray[np.float64]:
     return np.array(list(itertools.product((1.0, -1.0), repeat=n)))
 
 
-def verdict(gain: Estimate | None, adjusted: float | None, m: int) -> str:
+def gain_verdict(gain: RunMean | None, adjusted: float | None, m: int) -> str:
     """Return what a paired difference shows at 5 %.
 
     Args:
@@ -172,14 +172,14 @@ def runs_needed(m: int) -> int:
     return 1 + math.ceil(math.log2(max(m, 1) / LEVEL))
 
 
-def paired_scores(ours: CellResults, theirs: CellResults) -> tuple[float, float]:
+def paired_scores(ours: RunResult, theirs: RunResult) -> tuple[float, float]:
     """Return the average scores of two runs over the episodes that both played: the same instances, by their seeds."""
     n = min(len(ours.episodes), len(theirs.episodes))
-    one, other = ([episode.score for episode in cell.episodes[:n]] for cell in (ours, theirs))
+    one, other = ([episode.score for episode in run.episodes[:n]] for run in (ours, theirs))
     return math.fsum(one) / n, math.fsum(other) / n
 
 
-def claims(results: Results) -> tuple[Claim, ...]:
+def compare_with_reference(results: ExperimentResults) -> tuple[Claim, ...]:
     """Compare every arm with the suite's reference arm.
 
     *Gain* is stateful minus stateless on the same instances, as Continual Learning Bench (arXiv 2606.05661) defines
@@ -194,13 +194,13 @@ def claims(results: Results) -> tuple[Claim, ...]:
     return tuple(_judged(each, overall, at_tasks) for each in raw)
 
 
-def wins(results: Results) -> tuple[Win, ...]:
+def compare_all_arms(results: ExperimentResults) -> tuple[Win, ...]:
     """Compare every arm with every other, each pair once in either direction."""
     names, ends = [arm.name for arm in results.suite.arms], _ends(results)
     return tuple(_win(results, arm, other, ends) for arm, other in itertools.permutations(names, 2))
 
 
-def _claim(results: Results, arm: str, ends: _Ends) -> Claim:
+def _claim(results: ExperimentResults, arm: str, ends: _Ends) -> Claim:
     reference = results.suite.reference
     tasks = _shared_tasks(results, arm, reference)
     found = [
@@ -211,7 +211,7 @@ def _claim(results: Results, arm: str, ends: _Ends) -> Claim:
     return Claim(arm, gain, unit, _p(gain), None, "no pair", by_task, why)
 
 
-def _p(gain: Estimate | None) -> float | None:
+def _p(gain: RunMean | None) -> float | None:
     return None if gain is None else sign_flip_p_value(gain.values)
 
 
@@ -229,14 +229,16 @@ def _judged(claim: Claim, overall: Mapping[_Where, float], at_tasks: Mapping[_Wh
         whole = by_task[0] = max(whole, by_task[0])
         m = m_tasks = max(m, m_tasks)
     tasks = (
-        dataclasses.replace(each, adjusted=adjusted, verdict=verdict(each.gain, adjusted, m_tasks))
+        dataclasses.replace(each, adjusted=adjusted, verdict=gain_verdict(each.gain, adjusted, m_tasks))
         for each, adjusted in zip(claim.tasks, by_task, strict=True)
     )
-    judged = verdict(claim.gain, whole, m)
+    judged = gain_verdict(claim.gain, whole, m)
     return dataclasses.replace(claim, adjusted=whole, verdict=judged, tasks=tuple(tasks), needed=runs_needed(m))
 
 
-def overall_gain(results: Results, arm: str, task: str | None = None) -> tuple[Estimate | None, str, str | None]:
+def overall_gain(
+    results: ExperimentResults, arm: str, task: str | None = None
+) -> tuple[RunMean | None, str, str | None]:
     """Return an arm's gain over the reference arm, its unit, and why there is none, if there is none.
 
     Args:
@@ -249,29 +251,29 @@ def overall_gain(results: Results, arm: str, task: str | None = None) -> tuple[E
     return _overall(results, tasks, arm, reference, _ends(results))
 
 
-def _shared_tasks(results: Results, arm: str, other: str) -> list[Task]:
-    played = {(cell.cell.task, cell.cell.arm) for cell in results.cells}
+def _shared_tasks(results: ExperimentResults, arm: str, other: str) -> list[Task]:
+    played = {(run.key.task, run.key.arm) for run in results.runs}
     return [task for task in results.suite.tasks if {(task.name, arm), (task.name, other)} <= played]
 
 
-def _pairs(results: Results, task: Task, arm: str, other: str) -> dict[int, tuple[CellResults, CellResults]]:
-    theirs = {cell.cell.seed: cell for cell in results.of(task.name, other)}
-    ours = {cell.cell.seed: cell for cell in results.of(task.name, arm)}
+def _pairs(results: ExperimentResults, task: Task, arm: str, other: str) -> dict[int, tuple[RunResult, RunResult]]:
+    theirs = {run.key.seed: run for run in results.of(task.name, other)}
+    ours = {run.key.seed: run for run in results.of(task.name, arm)}
     return {seed: (ours[seed], theirs[seed]) for seed in sorted(ours.keys() & theirs.keys())}
 
 
-def _differences(results: Results, task: Task, arm: str, other: str) -> dict[int, float]:
+def _differences(results: ExperimentResults, task: Task, arm: str, other: str) -> dict[int, float]:
     """By seed, the arm's average score less the other's, in points."""
     scores = {seed: paired_scores(*pair) for seed, pair in _pairs(results, task, arm, other).items()}
     return {seed: ours - theirs for seed, (ours, theirs) in scores.items()}
 
 
-def _normalized(results: Results, task: Task, arm: str, other: str) -> dict[int, float] | None:
+def _normalized(results: ExperimentResults, task: Task, arm: str, other: str) -> dict[int, float] | None:
     """The same, each episode's score divided by its best possible one."""
     found = {}
     for seed, (ours, theirs) in _pairs(results, task, arm, other).items():
         n = min(len(ours.episodes), len(theirs.episodes))
-        one, two = (normalized_scores(cell.episodes[:n], task) for cell in (ours, theirs))
+        one, two = (normalized_scores(run.episodes[:n], task) for run in (ours, theirs))
         if one is None or two is None:
             return None
         found[seed] = math.fsum(one) / n - math.fsum(two) / n
@@ -279,8 +281,8 @@ def _normalized(results: Results, task: Task, arm: str, other: str) -> dict[int,
 
 
 def _overall(
-    results: Results, tasks: Sequence[Task], arm: str, other: str, ends: _Ends
-) -> tuple[Estimate | None, str, str | None]:
+    results: ExperimentResults, tasks: Sequence[Task], arm: str, other: str, ends: _Ends
+) -> tuple[RunMean | None, str, str | None]:
     """By seed the mean over tasks: a seed is one independent unit, however many tasks it plays."""
     if len(tasks) == 1:
         values = list(_differences(results, tasks[0], arm, other).values())
@@ -300,25 +302,25 @@ _Ends = Mapping[str, float | None]
 """By task, the best score, where no score is below 0 or above it; None: no such ends."""
 
 
-def _ends(results: Results) -> _Ends:
+def _ends(results: ExperimentResults) -> _Ends:
     found: dict[str, float | None] = {}
     for task in results.suite.tasks:
-        played = [episode for cell in results.cells if cell.cell.task == task.name for episode in cell.episodes]
+        played = [episode for run in results.runs if run.key.task == task.name for episode in run.episodes]
         least, most = score_range(played, task)
         known = least is not None and most is not None and most > 0.0
         found[task.name] = most if known and all(episode.score <= (most or 0.0) for episode in played) else None
     return found
 
 
-def _gain(ends: _Ends, tasks: Sequence[Task], values: Sequence[float], *, of_best: bool = False) -> Estimate | None:
+def _gain(ends: _Ends, tasks: Sequence[Task], values: Sequence[float], *, of_best: bool = False) -> RunMean | None:
     """A difference of two scores is no greater than the best one."""
     best = [ends[task.name] for task in tasks]
     known = [each for each in best if each is not None]
     end = None if not known or len(known) < len(best) else 1.0 if of_best else max(known)
-    return estimate(values, at_least=None if end is None else -end, at_most=end)
+    return run_mean(values, at_least=None if end is None else -end, at_most=end)
 
 
-def _win(results: Results, arm: str, other: str, ends: _Ends) -> Win:
+def _win(results: ExperimentResults, arm: str, other: str, ends: _Ends) -> Win:
     tasks = _shared_tasks(results, arm, other)
     runs = [list(_differences(results, task, arm, other).values()) for task in tasks]
     every = [difference for each in runs for difference in each]

@@ -9,19 +9,19 @@ from dataclasses import dataclass
 
 from seasoned.build import open_memory
 from seasoned.errors import InputError, SeasonedError
-from seasoned.lab.analysis.flip_cache import RunFlips, RunGroup, kept_flips, run_flips
-from seasoned.lab.analysis.measures import Estimate, estimate
+from seasoned.lab.analysis.flip_cache import RunFlipGroup, RunFlips, cached_flips, flip_counts
+from seasoned.lab.analysis.measures import RunMean, run_mean
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.lab.diagnosis.flip_audit import audit
 from seasoned.lab.diagnosis.replay import PolicyMaker
-from seasoned.lab.results.run_results import MEMORY, CellResults, Results
+from seasoned.lab.results.run_results import MEMORY, ExperimentResults, RunResult
 from seasoned.lab.suites.suite import ArmSpec
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.policies.presets import preset
 from seasoned.protocols import Policy
 
-__all__ = ["ArmFlips", "FlipGroup", "audit_arms", "pool_flips", "stored_policy"]
+__all__ = ["ArmFlips", "FlipGroup", "arm_policy", "audit_arms", "pool_flips"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class FlipGroup:
     flips: int
     took_memory: int
     took_base: int
-    share: Estimate | None
-    helped: Estimate | None
+    share: RunMean | None
+    helped: RunMean | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,11 +67,11 @@ class ArmFlips:
     total: FlipGroup
 
 
-def stored_policy(arm: ArmSpec) -> PolicyMaker | None:
+def arm_policy(arm: ArmSpec) -> PolicyMaker | None:
     """Return what makes the policy of an arm of the kind `jitrl`; None for another kind.
 
     Example:
-        >>> stored_policy(ArmSpec("alone", "alone")) is None
+        >>> arm_policy(ArmSpec("alone", "alone")) is None
         True
     """
     if arm.kind != "jitrl":
@@ -85,7 +85,7 @@ def stored_policy(arm: ArmSpec) -> PolicyMaker | None:
 
 
 def audit_arms(
-    results: Results,
+    results: ExperimentResults,
     wanted: Callable[[ArmSpec], bool],
     progress: Callable[[str], None] = lambda line: None,
     *,
@@ -109,42 +109,42 @@ def audit_arms(
     began = time.monotonic()
     for task in results.suite.tasks:
         for arm in results.suite.arms:
-            policy = stored_policy(arm) if wanted(arm) else None
+            policy = arm_policy(arm) if wanted(arm) else None
             if policy is None:
                 continue
             runs, left_out = [], []
-            for cell in results.of(task.name, arm.name):
+            for run in results.of(task.name, arm.name):
                 if time.monotonic() - began > patience_s:
-                    progress(f"deciding again what was stored: {cell.cell}")
+                    progress(f"deciding again what was stored: {run.key}")
                 try:
-                    runs.append(_flips(cell, arm, policy))
+                    runs.append(_flips(run, arm, policy))
                 except SeasonedError as error:  # this run has no say: said, not guessed, and the others go on
-                    left_out.append(f"seed {cell.cell.seed}: {error.seen}")
+                    left_out.append(f"seed {run.key.seed}: {error.seen}")
             unread += [f"{task.name}, {arm.name}, {why}" for why in left_out]
             if runs:
                 found.append(pool_flips(task.name, arm.name, runs, left_out))
     return tuple(found), tuple(unread)
 
 
-def _flips(cell: CellResults, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
-    path = cell.folder / MEMORY
+def _flips(run: RunResult, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
+    path = run.folder / MEMORY
     if not path.exists():
         raise InputError(f"no {MEMORY}", "a run's flips are counted from its memory", "Play it again.")
 
     def make() -> RunFlips:
         with open_memory(str(path), read_only=True) as memory:
-            own = len(cell.episodes)  # what the memory was filled with before them was nobody's decision
-            return run_flips(audit(memory, policy, last=own, seed=cell.cell.seed))
+            own = len(run.episodes)  # what the memory was filled with before them was nobody's decision
+            return flip_counts(audit(memory, policy, last=own, seed=run.key.seed))
 
     name, overrides = preset_settings(arm.settings)
     key = {
-        "episodes": len(cell.episodes),
-        "seed": cell.cell.seed,
+        "episodes": len(run.episodes),
+        "seed": run.key.seed,
         "policy": repr(preset(name, **overrides)),
         "version": importlib.metadata.version("seasoned"),
         "memory_bytes": path.stat().st_size,
     }
-    return kept_flips(cell.folder, key, make)
+    return cached_flips(run.folder, key, make)
 
 
 def pool_flips(task: str, arm: str, runs: Sequence[RunFlips], left_out: Sequence[str] = ()) -> ArmFlips:
@@ -180,7 +180,7 @@ def pool_flips(task: str, arm: str, runs: Sequence[RunFlips], left_out: Sequence
     )
 
 
-def _pooled(groups: Sequence[RunGroup]) -> FlipGroup:
+def _pooled(groups: Sequence[RunFlipGroup]) -> FlipGroup:
     helped = [
         group.after_memory - group.after_base
         for group in groups
@@ -193,6 +193,6 @@ def _pooled(groups: Sequence[RunGroup]) -> FlipGroup:
         sum(group.flips for group in groups),
         sum(group.took_memory for group in groups),
         sum(group.took_base for group in groups),
-        estimate([group.flips / group.decisions for group in groups if group.decisions], share=True),
-        estimate(helped),
+        run_mean([group.flips / group.decisions for group in groups if group.decisions], share=True),
+        run_mean(helped),
     )

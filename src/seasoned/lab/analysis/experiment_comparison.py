@@ -8,12 +8,12 @@ from typing import Any
 
 from seasoned.core.statistics import holm
 from seasoned.errors import InputError
-from seasoned.lab.analysis.arm_comparison import paired_scores, sign_flip_p_value, verdict
-from seasoned.lab.analysis.measures import Estimate, estimate
-from seasoned.lab.analysis.phrases import WIDTH, bounds, mean_text, plural, wrapped
-from seasoned.lab.results.run_results import Results
+from seasoned.lab.analysis.arm_comparison import gain_verdict, paired_scores, sign_flip_p_value
+from seasoned.lab.analysis.measures import RunMean, run_mean
+from seasoned.lab.analysis.phrases import WIDTH, interval_text, mean_text, plural, wrap_lines
+from seasoned.lab.results.run_results import ExperimentResults
 
-__all__ = ["ArmChange", "ExperimentComparison", "compare_reports"]
+__all__ = ["ArmChange", "ExperimentComparison", "compare_experiments"]
 
 _ALWAYS_DIFFER = {"sessions", "began_at"}
 
@@ -33,7 +33,7 @@ class ArmChange:
 
     task: str
     arm: str
-    difference: Estimate
+    difference: RunMean
     p: float
     adjusted: float
     verdict: str
@@ -89,7 +89,7 @@ class ExperimentComparison:
         lines = ["average score, the second less the first, in points, paired by seed:"]
         lines += [
             f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} "
-            f"{bounds(each.difference, signed=True)}, n\xa0=\xa0{each.difference.n}, {each.over}: {each.verdict}"
+            f"{interval_text(each.difference, signed=True)}, n\xa0=\xa0{each.difference.n}, {each.over}: {each.verdict}"
             if each.difference.interval is not None
             else f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} (n\xa0=\xa01, no interval), "
             f"{each.over}"
@@ -97,10 +97,10 @@ class ExperimentComparison:
         ]
         lines += ["what differs:", *self.differs] if self.differs else ["the suites and their records do not differ"]
         lines += ["not paired:", *self.unpaired] if self.unpaired else []
-        return wrapped(lines, width)
+        return wrap_lines(lines, width)
 
 
-def compare_reports(a: Results, b: Results) -> ExperimentComparison:
+def compare_experiments(a: ExperimentResults, b: ExperimentResults) -> ExperimentComparison:
     """Return the second experiment less the first, run by run where task, environments, arm and seed agree.
 
     Arms are paired by name: what an arm of that name is may differ, and is then listed. A task whose environments
@@ -112,11 +112,11 @@ def compare_reports(a: Results, b: Results) -> ExperimentComparison:
     Raises:
         InputError: no run of one can be paired with a run of the other.
     """
-    raw: list[tuple[str, str, Estimate, list[int], int]] = []
+    raw: list[tuple[str, str, RunMean, list[int], int]] = []
     unpaired: list[str] = []
-    for task, arm in dict.fromkeys((cell.cell.task, cell.cell.arm) for each in (a, b) for cell in each.cells):
+    for task, arm in dict.fromkeys((run.key.task, run.key.arm) for each in (a, b) for run in each.runs):
         differences, compared, longest, why = _differences(a, b, task, arm)
-        found = estimate(differences)
+        found = run_mean(differences)
         if found is None:
             unpaired.append(f"{task}, {arm}: {why}")
         else:
@@ -129,19 +129,21 @@ def compare_reports(a: Results, b: Results) -> ExperimentComparison:
         )
     p = [sign_flip_p_value(found.values) for _, _, found, _, _ in raw]
     changes = tuple(
-        ArmChange(task, arm, found, each, adjusted, verdict(found, adjusted, len(raw)), (min(n), max(n)), longest)
+        ArmChange(task, arm, found, each, adjusted, gain_verdict(found, adjusted, len(raw)), (min(n), max(n)), longest)
         for (task, arm, found, n, longest), each, adjusted in zip(raw, p, holm(p).tolist(), strict=True)
     )
     return ExperimentComparison(changes, tuple(_differs(a, b)), tuple(unpaired))
 
 
-def _differences(a: Results, b: Results, task: str, arm: str) -> tuple[list[float], list[int], int, str]:
+def _differences(
+    a: ExperimentResults, b: ExperimentResults, task: str, arm: str
+) -> tuple[list[float], list[int], int, str]:
     """Return by seed the difference and over how many episodes; the most of any run; and why there is none."""
     envs = [next((t.env for t in each.suite.tasks if t.name == task), None) for each in (a, b)]
     if envs[0] != envs[1]:
         return [], [], 0, "its environments differ, or one suite lacks it"
-    first = {cell.cell.seed: cell for cell in a.of(task, arm)}
-    second = {cell.cell.seed: cell for cell in b.of(task, arm)}
+    first = {run.key.seed: run for run in a.of(task, arm)}
+    second = {run.key.seed: run for run in b.of(task, arm)}
     shared = sorted(first.keys() & second.keys())
     pairs = [paired_scores(second[seed], first[seed]) for seed in shared]
     played = [(len(first[seed].episodes), len(second[seed].episodes)) for seed in shared]
@@ -149,7 +151,7 @@ def _differences(a: Results, b: Results, task: str, arm: str) -> tuple[list[floa
     return [ours - theirs for ours, theirs in pairs], compared, longest, "no seed has a finished run in both"
 
 
-def _differs(a: Results, b: Results) -> Iterator[str]:
+def _differs(a: ExperimentResults, b: ExperimentResults) -> Iterator[str]:
     yield from _unlike("suite", _by_name(a.suite.to_json()), _by_name(b.suite.to_json()))
     records = [{k: v for k, v in each.record.items() if k not in _ALWAYS_DIFFER} for each in (a, b)]
     yield from _unlike("record", *records)

@@ -12,29 +12,29 @@ import numpy as np
 
 from seasoned.agents import EpisodeResult
 from seasoned.errors import InputError, excerpt
-from seasoned.lab.analysis.arm_caveats import ArmNote, note, silence
-from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, Win, claims, wins
+from seasoned.lab.analysis.arm_caveats import ArmCaveats, arm_caveats, unused_memory_remark
+from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, Win, compare_all_arms, compare_with_reference
 from seasoned.lab.analysis.arm_flips import ArmFlips, audit_arms
 from seasoned.lab.analysis.measures import (
     AT_LEAST_0,
     SHARES,
-    Estimate,
+    RunMean,
     curve_block,
-    estimate,
     last_quarter,
     measure,
+    run_mean,
     score_range,
 )
 from seasoned.lab.analysis.missing_runs import WorstCase, worst_cases
-from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.results.run_results import ExperimentResults, RunResult
 from seasoned.lab.results.unusable_answers import unusable_answers
-from seasoned.lab.runner.sessions import ended
+from seasoned.lab.runner.sessions import session_endings
 from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, Suite, Task
 from seasoned.protocols import Usage
 
-__all__ = ["ArmRow", "Audited", "Curve", "Findings", "SplitRow", "TaskFindings", "Trouble", "find", "role"]
+__all__ = ["ArmRow", "AuditedArms", "Curve", "Findings", "SplitRow", "TaskFindings", "Trouble", "analyze", "arm_role"]
 
-Audited = Literal["none", "ours", "all"]
+AuditedArms = Literal["none", "ours", "all"]
 """Whose memories are replayed: some milliseconds a stored step."""
 
 _BAND_RESAMPLES = 2000
@@ -52,7 +52,7 @@ class Curve:
 
     block: int
     ends: tuple[int, ...]
-    points: tuple[Estimate, ...]
+    points: tuple[RunMean, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +77,7 @@ class ArmRow:
     failed: int
     episodes: int
     unusable: tuple[str, ...] | None
-    measures: Mapping[str, Estimate | None]
+    measures: Mapping[str, RunMean | None]
     claim: TaskClaim | None
     curve: Curve | None
 
@@ -110,8 +110,8 @@ class SplitRow:
     arm: str
     episodes: int
     learned: int
-    score: Estimate
-    gain: Estimate | None
+    score: RunMean
+    gain: RunMean | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +146,7 @@ class Findings:
     """
 
     suite: Suite
-    notes: tuple[ArmNote, ...]
+    notes: tuple[ArmCaveats, ...]
     claims: tuple[Claim, ...]
     worst: tuple[WorstCase, ...]
     tasks: tuple[TaskFindings, ...]
@@ -163,7 +163,7 @@ class Findings:
     done: int
     again: str
 
-    def note(self, arm: str) -> ArmNote:
+    def caveats_of(self, arm: str) -> ArmCaveats:
         """Return what qualifies an arm."""
         return next(each for each in self.notes if each.arm == arm)
 
@@ -173,7 +173,7 @@ class Findings:
         return data
 
 
-def role(arm: ArmSpec, suite: Suite) -> str:
+def arm_role(arm: ArmSpec, suite: Suite) -> str:
     """Return what an arm is there for: `reference`, `placebo`, `ours` (the arm to be judged first) or `other`.
 
     Ours is the arm called `default`, else the first one of the kind `jitrl`.
@@ -187,7 +187,9 @@ def role(arm: ArmSpec, suite: Suite) -> str:
     return "ours" if arm.name == ours else "other"
 
 
-def find(results: Results, audited: Audited = "ours", progress: Callable[[str], None] = lambda line: None) -> Findings:
+def analyze(
+    results: ExperimentResults, audited: AuditedArms = "ours", progress: Callable[[str], None] = lambda line: None
+) -> Findings:
     """Measure and compare whatever is finished.
 
     Args:
@@ -198,10 +200,10 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
     Raises:
         InputError: `audited` is none of its values.
     """
-    if audited not in get_args(Audited):
+    if audited not in get_args(AuditedArms):
         raise InputError(f"audited = {excerpt(audited)}", "it is 'none', 'ours' or 'all'", "Leave it out.")
-    suite, found = results.suite, claims(results)
-    sessions = ended(results.record.get("sessions") or [], results.folder)
+    suite, found = results.suite, compare_with_reference(results)
+    sessions = session_endings(results.record.get("sessions") or [], results.folder)
     flips, unread = audit_arms(results, lambda arm: _is_audited(arm, suite, audited), progress)
     unusable, damaged = _unusable(results)
     again = ["seasoned", "lab", "report", str(results.folder), *(() if audited == "ours" else ("--audit", audited))]
@@ -211,40 +213,40 @@ def find(results: Results, audited: Audited = "ours", progress: Callable[[str], 
         found,
         worst_cases(results),
         tuple(_task(results, task, found, unusable) for task in suite.tasks),
-        wins(results),
+        compare_all_arms(results),
         tuple(row for task in suite.tasks for row in _splits(results, task)),
         flips,
-        tuple(_trouble(suite, cell) for cell in results.cells if not cell.done or cell.error),
+        tuple(_trouble(suite, run) for run in results.runs if not run.done or run.error),
         (*unread, *damaged),
         _changed(results),
-        sum((cell.lost for cell in results.cells), Usage()),
+        sum((run.lost for run in results.runs), Usage()),
         sessions[-1].get("stopped") if sessions else None,
         {**results.record, "sessions": sessions},
-        len(results.cells),
-        sum(cell.done for cell in results.cells),
+        len(results.runs),
+        sum(run.done for run in results.runs),
         shlex.join(again),
     )
 
 
-def _note(arm: ArmSpec, results: Results) -> ArmNote:
-    known, silent = note(arm, results.suite), silence(arm, results)
+def _note(arm: ArmSpec, results: ExperimentResults) -> ArmCaveats:
+    known, silent = arm_caveats(arm, results.suite), unused_memory_remark(arm, results)
     return known if silent is None else dataclasses.replace(known, remarks=(*known.remarks, silent))
 
 
-def _changed(results: Results) -> tuple[str, ...]:
-    known = {pair for cell in results.cells if cell.episodes for pair in cell.code}
+def _changed(results: ExperimentResults) -> tuple[str, ...]:
+    known = {pair for run in results.runs if run.episodes for pair in run.code}
     modules = [module for module, _ in known]
     return tuple(sorted({module for module in modules if modules.count(module) > 1}))
 
 
-def _is_audited(arm: ArmSpec, suite: Suite, audited: Audited) -> bool:
-    return audited == "all" or (audited == "ours" and role(arm, suite) == "ours")
+def _is_audited(arm: ArmSpec, suite: Suite, audited: AuditedArms) -> bool:
+    return audited == "all" or (audited == "ours" and arm_role(arm, suite) == "ours")
 
 
 _Unusable = Mapping[tuple[str, str], tuple[str, ...] | None]
 
 
-def _unusable(results: Results) -> tuple[_Unusable, list[str]]:
+def _unusable(results: ExperimentResults) -> tuple[_Unusable, list[str]]:
     """By task and arm, the answers that could not be used; and what could not be read of them."""
     found: dict[tuple[str, str], tuple[str, ...] | None] = {}
     damaged: list[str] = []
@@ -258,22 +260,22 @@ def _unusable(results: Results) -> tuple[_Unusable, list[str]]:
     return found, damaged
 
 
-def _task(results: Results, task: Task, found: Sequence[Claim], unusable: _Unusable) -> TaskFindings:
-    played = [e for cell in results.cells if cell.cell.task == task.name for e in cell.episodes]
+def _task(results: ExperimentResults, task: Task, found: Sequence[Claim], unusable: _Unusable) -> TaskFindings:
+    played = [e for run in results.runs if run.key.task == task.name for e in run.episodes]
     ends = score_range(played, task)
     by_arm = {(claim.arm, each.task): each for claim in found for each in claim.tasks}
     rows = []
     for arm in results.suite.arms:
-        asked = [cell for cell in results.cells if (cell.cell.task, cell.cell.arm) == (task.name, arm.name)]
+        asked = [run for run in results.runs if (run.key.task, run.key.arm) == (task.name, arm.name)]
         if asked:
             done = results.of(task.name, arm.name)
-            failed = sum(cell.error is not None for cell in asked)
+            failed = sum(run.error is not None for run in asked)
             row = ArmRow(
                 arm.name,
                 len(asked),
                 len(done),
                 failed,
-                results.suite.episodes(asked[0].cell),
+                results.suite.episodes(asked[0].key),
                 unusable[task.name, arm.name],
                 _measures(done, task, ends),
                 by_arm.get((arm.name, task.name)),
@@ -286,30 +288,30 @@ def _task(results: Results, task: Task, found: Sequence[Claim], unusable: _Unusa
 _Ends = tuple[float | None, float | None]
 
 
-def _measures(cells: Sequence[CellResults], task: Task, ends: _Ends) -> dict[str, Estimate | None]:
-    runs = [measure(cell.episodes, task) for cell in cells]
-    found: dict[str, Estimate | None] = {}
-    for name in runs[0] if runs else ():
-        values = [run[name] for run in runs]
+def _measures(runs: Sequence[RunResult], task: Task, ends: _Ends) -> dict[str, RunMean | None]:
+    measured = [measure(run.episodes, task) for run in runs]
+    found: dict[str, RunMean | None] = {}
+    for name in measured[0] if measured else ():
+        values = [each[name] for each in measured]
         known = [value for value in values if value is not None]
         least, most = ends if name in ("average", "final") else (0.0 if name in AT_LEAST_0 else None, None)
         most = 1.0 if name == "area" else most
         share = name.startswith(SHARES)
-        estimated = estimate(known, share=share, at_least=least, at_most=most)
+        estimated = run_mean(known, share=share, at_least=least, at_most=most)
         found[name] = estimated if len(known) == len(values) else None
     return found
 
 
-def _curve(cells: Sequence[CellResults], ends: _Ends) -> Curve | None:
-    if not cells:
+def _curve(runs: Sequence[RunResult], ends: _Ends) -> Curve | None:
+    if not runs:
         return None
-    n = min(len(cell.episodes) for cell in cells)
+    n = min(len(run.episodes) for run in runs)
     block = curve_block(n)
-    scores = np.array([[episode.score for episode in cell.episodes[:n]] for cell in cells])
+    scores = np.array([[episode.score for episode in run.episodes[:n]] for run in runs])
     starts = range(0, n, block)
     least, most = ends
     points = [
-        estimate(
+        run_mean(
             scores[:, s : s + block].mean(axis=1).tolist(), resamples=_BAND_RESAMPLES, at_least=least, at_most=most
         )
         for s in starts
@@ -317,47 +319,47 @@ def _curve(cells: Sequence[CellResults], ends: _Ends) -> Curve | None:
     return Curve(block, tuple(min(s + block, n) for s in starts), tuple(p for p in points if p is not None))
 
 
-def _splits(results: Results, task: Task) -> list[SplitRow]:
+def _splits(results: ExperimentResults, task: Task) -> list[SplitRow]:
     """The end of learning as `same task`, then what was asked in the end."""
     names = list(dict.fromkeys(transfer.split for transfer in task.transfer))
     if not names:
         return []
     rows = []
     for split in (SAME_TASK, *names):
-        reference = {cell.cell.seed: cell for cell in results.of(task.name, results.suite.reference)}
+        reference = {run.key.seed: run for run in results.of(task.name, results.suite.reference)}
         for arm in results.suite.arms:
-            cells = results.of(task.name, arm.name)
+            runs = results.of(task.name, arm.name)
             same = task if split == SAME_TASK else None
-            least, most = score_range((episode for cell in cells for episode in _of(cell, split)), same)
-            score = estimate([_score(cell, split) for cell in cells], at_least=least, at_most=most)
+            least, most = score_range((episode for run in runs for episode in _of(run, split)), same)
+            score = run_mean([_score(run, split) for run in runs], at_least=least, at_most=most)
             if score is None:
                 continue
-            pairs = [(cell, reference[cell.cell.seed]) for cell in cells if cell.cell.seed in reference]
+            pairs = [(run, reference[run.key.seed]) for run in runs if run.key.seed in reference]
             # An arm with fewer learning episodes ends elsewhere: those are other instances.
             alike = [(one, two) for one, two in pairs if split != SAME_TASK or len(one.episodes) == len(two.episodes)]
             other = arm.name != results.suite.reference
-            gain = estimate([_score(one, split) - _score(two, split) for one, two in alike if other])
+            gain = run_mean([_score(one, split) - _score(two, split) for one, two in alike if other])
             rows.append(
-                SplitRow(split, task.name, arm.name, len(_of(cells[0], split)), len(cells[0].episodes), score, gain)
+                SplitRow(split, task.name, arm.name, len(_of(runs[0], split)), len(runs[0].episodes), score, gain)
             )
     return rows
 
 
-def _of(cell: CellResults, split: str) -> Sequence[EpisodeResult]:
-    return last_quarter(cell.episodes) if split == SAME_TASK else cell.transfer[split]
+def _of(run: RunResult, split: str) -> Sequence[EpisodeResult]:
+    return last_quarter(run.episodes) if split == SAME_TASK else run.transfer[split]
 
 
-def _score(cell: CellResults, split: str) -> float:
-    return float(np.mean([episode.score for episode in _of(cell, split)]))
+def _score(run: RunResult, split: str) -> float:
+    return float(np.mean([episode.score for episode in _of(run, split)]))
 
 
-def _trouble(suite: Suite, each: CellResults) -> Trouble:
-    cell = each.cell
-    return Trouble(cell.task, cell.arm, cell.seed, len(each.episodes), suite.episodes(cell), each.error)
+def _trouble(suite: Suite, each: RunResult) -> Trouble:
+    run = each.key
+    return Trouble(run.task, run.arm, run.seed, len(each.episodes), suite.episodes(run), each.error)
 
 
 def _json(value: object) -> Any:
-    if isinstance(value, Estimate):
+    if isinstance(value, RunMean):
         return value.to_json()
     if isinstance(value, Suite):
         return value.to_json()

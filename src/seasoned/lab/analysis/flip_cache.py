@@ -12,14 +12,14 @@ from typing import Any
 
 from seasoned.lab.diagnosis.flip_audit import AuditedGroup, FlipAudit
 
-__all__ = ["RunFlips", "RunGroup", "kept_flips", "run_flips"]
+__all__ = ["RunFlipGroup", "RunFlips", "cached_flips", "flip_counts"]
 
 _FILE = "flips.json"
 _FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
-class RunGroup:
+class RunFlipGroup:
     """One run's decisions with so many neighbours; see `seasoned.lab.diagnosis.flip_audit.AuditedGroup`.
 
     Args:
@@ -50,16 +50,16 @@ class RunFlips:
 
     ties: int
     undecided: Mapping[str, int]
-    groups: tuple[RunGroup, ...]
-    total: RunGroup
+    groups: tuple[RunFlipGroup, ...]
+    total: RunFlipGroup
 
 
-def run_flips(found: FlipAudit) -> RunFlips:
+def flip_counts(found: FlipAudit) -> RunFlips:
     """Return the counts of one run's audit."""
     return RunFlips(found.ties, dict(found.undecided), tuple(map(_group, found.groups)), _group(found.total))
 
 
-def kept_flips(folder: Path, key: Mapping[str, Any], make: Callable[[], RunFlips]) -> RunFlips:
+def cached_flips(folder: Path, key: Mapping[str, Any], make: Callable[[], RunFlips]) -> RunFlips:
     """Return a run's flips from its folder; made and kept there where they are not.
 
     What is kept counts only under the same `key`. A folder that cannot be written keeps nothing: it is made again.
@@ -74,8 +74,8 @@ def kept_flips(folder: Path, key: Mapping[str, Any], make: Callable[[], RunFlips
     with contextlib.suppress(OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
         kept = json.loads(file.read_text(encoding="utf-8"))
         if kept.pop("key") == key:
-            groups = tuple(RunGroup(**group) for group in kept.pop("groups"))
-            return RunFlips(groups=groups, total=RunGroup(**kept.pop("total")), **kept)
+            groups = tuple(RunFlipGroup(**group) for group in kept.pop("groups"))
+            return RunFlips(groups=groups, total=RunFlipGroup(**kept.pop("total")), **kept)
     found = make()
     with contextlib.suppress(OSError):
         draft = file.with_name(f"{_FILE}.tmp")
@@ -84,8 +84,8 @@ def kept_flips(folder: Path, key: Mapping[str, Any], make: Callable[[], RunFlips
     return found
 
 
-def _group(found: AuditedGroup) -> RunGroup:
-    return RunGroup(
+def _group(found: AuditedGroup) -> RunFlipGroup:
+    return RunFlipGroup(
         found.least,
         found.most,
         found.decisions,

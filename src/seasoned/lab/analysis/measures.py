@@ -17,14 +17,14 @@ from seasoned.lab.suites.suite import Task
 from seasoned.protocols import Usage
 
 __all__ = [
-    "Estimate",
+    "RunMean",
     "curve_block",
-    "estimate",
     "last_quarter",
     "measure",
     "normalized_scores",
     "pass_powers",
     "passed",
+    "run_mean",
     "score_range",
 ]
 
@@ -39,7 +39,7 @@ _MOST_POINTS = 25
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class RunMean:
     """A mean over independent runs.
 
     Args:
@@ -74,14 +74,14 @@ class Estimate:
         }
 
 
-def estimate(
+def run_mean(
     values: Sequence[float],
     *,
     resamples: int = 20_000,
     share: bool = False,
     at_least: float | None = None,
     at_most: float | None = None,
-) -> Estimate | None:
+) -> RunMean | None:
     """Return the mean of independent runs with its 95 % interval; None where there is no run.
 
     The interval is `seasoned.core.mean_interval`'s: Student's t below 10 runs, a bootstrap from 10 on.
@@ -94,7 +94,7 @@ def estimate(
             An interval holds the true mean as often with such an end as without, since that is not beyond it either.
 
     Example:
-        >>> estimate([]) is None, estimate([2.0]).interval is None, estimate([1.0, 2.0, 3.0]).n
+        >>> run_mean([]) is None, run_mean([2.0]).interval is None, run_mean([1.0, 2.0, 3.0]).n
         (True, True, 3)
     """
     if not values:
@@ -106,7 +106,7 @@ def estimate(
         found = dataclasses.replace(found, low=max(at_least, found.low))
     if at_most is not None and found is not None and max(values) <= at_most:
         found = dataclasses.replace(found, high=min(at_most, found.high))
-    return Estimate(tuple(float(value) for value in values), found)
+    return RunMean(tuple(float(value) for value in values), found)
 
 
 def score_range(episodes: Iterable[EpisodeResult], task: Task | None) -> tuple[float | None, float | None]:

@@ -6,8 +6,8 @@ import dataclasses
 from dataclasses import dataclass
 
 from seasoned.lab.analysis.arm_comparison import overall_gain
-from seasoned.lab.analysis.measures import Estimate
-from seasoned.lab.results.run_results import CellResults, Results
+from seasoned.lab.analysis.measures import RunMean
+from seasoned.lab.results.run_results import ExperimentResults, RunResult
 
 __all__ = ["WorstCase", "worst_cases"]
 
@@ -31,11 +31,11 @@ class WorstCase:
     arm: str
     task: str | None
     runs: int
-    gain: Estimate | None
+    gain: RunMean | None
     unit: str
 
 
-def worst_cases(results: Results) -> tuple[WorstCase, ...]:
+def worst_cases(results: ExperimentResults) -> tuple[WorstCase, ...]:
     """Return the worst case of every arm with a failed run: over its tasks, or one by one where they do not add up."""
     found: list[WorstCase] = []
     for arm in results.suite.arms:
@@ -44,33 +44,33 @@ def worst_cases(results: Results) -> tuple[WorstCase, ...]:
     return tuple(found)
 
 
-def _of_arm(results: Results, arm: str) -> list[WorstCase]:
+def _of_arm(results: ExperimentResults, arm: str) -> list[WorstCase]:
     reference = results.suite.reference
     counted = {}
-    for cell in results.cells:
-        if cell.cell.arm == arm and cell.error is not None and not cell.done:
-            beside = next((c for c in results.of(cell.cell.task, reference) if c.cell.seed == cell.cell.seed), None)
+    for run in results.runs:
+        if run.key.arm == arm and run.error is not None and not run.done:
+            beside = next((c for c in results.of(run.key.task, reference) if c.key.seed == run.key.seed), None)
             if beside is not None and beside.episodes:
-                counted[cell.cell] = _worst(results, cell, beside)
+                counted[run.key] = _worst(results, run, beside)
     if not counted:
         return []
-    if not any(cell.episodes for cell in results.cells if cell.cell.arm == arm):
+    if not any(run.episodes for run in results.runs if run.key.arm == arm):
         return [WorstCase(arm, None, len(counted), None, "")]
-    filled = dataclasses.replace(results, cells=tuple(counted.get(each.cell, each) for each in results.cells))
+    filled = dataclasses.replace(results, runs=tuple(counted.get(each.key, each) for each in results.runs))
     gain, unit, _ = overall_gain(filled, arm)
     if gain is not None:
         return [WorstCase(arm, None, len(counted), gain, unit)]
     worst = []
-    for task in dict.fromkeys(cell.task for cell in counted):
+    for task in dict.fromkeys(run.task for run in counted):
         gain, unit, _ = overall_gain(filled, arm, task)
         if gain is not None:
-            worst.append(WorstCase(arm, task, sum(cell.task == task for cell in counted), gain, unit))
+            worst.append(WorstCase(arm, task, sum(run.task == task for run in counted), gain, unit))
     return worst
 
 
-def _worst(results: Results, cell: CellResults, beside: CellResults) -> CellResults:
+def _worst(results: ExperimentResults, run: RunResult, beside: RunResult) -> RunResult:
     """The failed run as if it had ended: the instances of the reference's run, each at the lowest score."""
-    seen = (e.score for each in results.cells if each.cell.task == cell.cell.task for e in each.episodes)
+    seen = (e.score for each in results.runs if each.key.task == run.key.task for e in each.episodes)
     lowest = min(0.0, *seen)
-    played = beside.episodes[: results.suite.episodes(cell.cell)]
-    return dataclasses.replace(cell, episodes=tuple(dataclasses.replace(e, score=lowest) for e in played), done=True)
+    played = beside.episodes[: results.suite.episodes(run.key)]
+    return dataclasses.replace(run, episodes=tuple(dataclasses.replace(e, score=lowest) for e in played), done=True)

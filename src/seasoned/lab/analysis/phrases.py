@@ -7,21 +7,21 @@ import textwrap
 from collections.abc import Iterable, Sequence
 
 from seasoned.lab.analysis.arm_comparison import Claim
-from seasoned.lab.analysis.measures import Estimate
+from seasoned.lab.analysis.measures import RunMean
 from seasoned.lab.analysis.missing_runs import WorstCase
 
 __all__ = [
     "MARKS",
     "WIDTH",
-    "badge",
-    "bounds",
-    "changed_sentence",
+    "changed_code_sentence",
+    "claim_sentence",
+    "interval_text",
     "mean_text",
-    "number",
+    "number_text",
     "plural",
-    "sentence",
-    "worst_sentence",
-    "wrapped",
+    "verdict_badge",
+    "worst_case_sentence",
+    "wrap_lines",
 ]
 
 WIDTH = 80
@@ -31,7 +31,7 @@ MARKS = {"better": "▲", "worse": "▼", "no difference shown": "=", "too few r
 """A sign for each verdict, so that it reads without colour."""
 
 
-def badge(claim: Claim, role: str) -> tuple[str, str]:
+def verdict_badge(claim: Claim, role: str) -> tuple[str, str]:
     """Return a claim's verdict as a kind (`better`, `worse`, `alarm`, `no`, `too`) and in a few words with a sign."""
     if role == "placebo" and claim.verdict == "better":
         return "alarm", "! something is wrong"
@@ -39,11 +39,11 @@ def badge(claim: Claim, role: str) -> tuple[str, str]:
     return claim.verdict.split()[0], f"{MARKS[claim.verdict]} {words}"
 
 
-def number(value: float, scale: float | None = None, *, signed: bool = False) -> str:
+def number_text(value: float, scale: float | None = None, *, signed: bool = False) -> str:
     """Return a number with as many decimals as a number of size `scale` needs for three figures or so.
 
     Example:
-        >>> number(0.25), number(12345.6), number(1.5, 20.0, signed=True)
+        >>> number_text(0.25), number_text(12345.6), number_text(1.5, 20.0, signed=True)
         ('0.250', '12,346', '+1.5')
     """
     size = abs(value if scale is None else scale)
@@ -52,15 +52,15 @@ def number(value: float, scale: float | None = None, *, signed: bool = False) ->
     return text if float(text.replace(",", "")) else f"{0.0:.{decimals}f}"  # no -0.000
 
 
-def wrapped(lines: Iterable[str], width: int | None, indent: str = "  ") -> str:
+def wrap_lines(lines: Iterable[str], width: int | None, indent: str = "  ") -> str:
     r"""Return lines that are `width` columns wide at most, going on indented; None: as they are.
 
     A no-break space keeps together what it joins, and comes out as a blank.
 
     Example:
-        >>> wrapped(["a bee,", "n\xa0=\xa03: a cat"], 8)
+        >>> wrap_lines(["a bee,", "n\xa0=\xa03: a cat"], 8)
         'a bee,\nn = 3: a\n  cat'
-        >>> wrapped(["a bee, n\xa0=\xa03"], None)
+        >>> wrap_lines(["a bee, n\xa0=\xa03"], None)
         'a bee, n = 3'
     """
     found: list[str] = []
@@ -83,31 +83,31 @@ def plural(n: int, what: str) -> str:
     return f"{n:,} {what}{'s' * (n != 1)}"
 
 
-def mean_text(found: Estimate, *, signed: bool = False) -> str:
+def mean_text(found: RunMean, *, signed: bool = False) -> str:
     """Return the mean."""
-    return number(found.mean, _scale(found), signed=signed)
+    return number_text(found.mean, _scale(found), signed=signed)
 
 
-def bounds(found: Estimate, *, signed: bool = False) -> str:
+def interval_text(found: RunMean, *, signed: bool = False) -> str:
     """Return the 95 % interval; for one run, that it has none.
 
     Example:
-        >>> from seasoned.lab.analysis.measures import estimate
-        >>> bounds(estimate([0.5]))
+        >>> from seasoned.lab.analysis.measures import run_mean
+        >>> interval_text(run_mean([0.5]))
         'n = 1, no interval'
     """
     if found.interval is None:
         return "n = 1, no interval"
-    low, high = (number(x, _scale(found), signed=signed) for x in (found.interval.low, found.interval.high))
+    low, high = (number_text(x, _scale(found), signed=signed) for x in (found.interval.low, found.interval.high))
     return f"[{low}, {high}]"
 
 
-def _scale(found: Estimate) -> float:
+def _scale(found: RunMean) -> float:
     ends = [] if found.interval is None else [found.interval.low, found.interval.high]
     return max(map(abs, [found.mean, *ends]))
 
 
-def sentence(claim: Claim, reference: str, role: str) -> str:
+def claim_sentence(claim: Claim, reference: str, role: str) -> str:
     """Return what an experiment says of an arm, in a sentence with its numbers.
 
     Args:
@@ -118,7 +118,7 @@ def sentence(claim: Claim, reference: str, role: str) -> str:
     return f"{_said(claim, reference, role)}: {_numbers(claim)}."
 
 
-def worst_sentence(worst: WorstCase) -> str:
+def worst_case_sentence(worst: WorstCase) -> str:
     """Return what would be left of a gain if failed runs had gone as badly as can be, in a sentence."""
     gain = worst.gain
     if gain is None:
@@ -126,18 +126,18 @@ def worst_sentence(worst: WorstCase) -> str:
     runs = "the failed run" if worst.runs == 1 else f"the {worst.runs} failed runs"
     where = "" if worst.task is None else f" at {worst.task}"
     paired = f"n = {gain.n} paired runs" if gain.interval is not None else "n = 1, no interval"
-    interval = f"{bounds(gain, signed=True)} " if gain.interval is not None else ""
+    interval = f"{interval_text(gain, signed=True)} " if gain.interval is not None else ""
     return (
         f"Had {runs} of {worst.arm}{where} scored the worst possible (0, or the least seen): "
         f"{mean_text(gain, signed=True)} {interval}{worst.unit}, {paired}."
     )
 
 
-def changed_sentence(modules: Sequence[str]) -> str:
+def changed_code_sentence(modules: Sequence[str]) -> str:
     """Return a warning that runs were played by different code.
 
     Example:
-        >>> changed_sentence(["my_shop"])
+        >>> changed_code_sentence(["my_shop"])
         'The code of my_shop changed while this was played: not all episodes are of one environment.'
     """
     return f"The code of {', '.join(modules)} changed while this was played: not all episodes are of one environment."
@@ -182,4 +182,4 @@ def _numbers(claim: Claim) -> str:
     mean = mean_text(claim.gain, signed=True)
     if claim.gain.interval is None:
         return f"{mean} {claim.unit} (n = 1, no interval)"
-    return f"{mean} {bounds(claim.gain, signed=True)} {claim.unit}, n = {claim.gain.n} paired runs"
+    return f"{mean} {interval_text(claim.gain, signed=True)} {claim.unit}, n = {claim.gain.n} paired runs"

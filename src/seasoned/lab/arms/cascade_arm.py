@@ -121,9 +121,9 @@ def check_fill(suite: Suite) -> None:
     Raises:
         InputError: `fill_episodes` is the number of episodes of a run, or more; or the suite fills memories as well.
     """
-    for cell in suite.cells():
-        arm = suite.arm(cell.arm)
-        fill, episodes = arm.settings.get("fill_episodes", 0), suite.episodes(cell)
+    for run in suite.runs():
+        arm = suite.arm(run.arm)
+        fill, episodes = arm.settings.get("fill_episodes", 0), suite.episodes(run)
         if arm.kind == "cascade" and fill and suite.fill_episodes:
             raise InputError(
                 f"arm {arm.name}: fill_episodes = {fill}, and the suite's fill_episodes = {suite.fill_episodes}",
@@ -132,7 +132,7 @@ def check_fill(suite: Suite) -> None:
             )
         if arm.kind == "cascade" and isinstance(fill, int) and fill >= episodes:
             raise InputError(
-                f"arm {arm.name}: fill_episodes = {fill}, with {episodes} episodes of {cell.task}",
+                f"arm {arm.name}: fill_episodes = {fill}, with {episodes} episodes of {run.task}",
                 "the student must have an episode to play: fill_episodes must be less than the episodes of a run",
                 "Fill fewer, or play more episodes.",
             )

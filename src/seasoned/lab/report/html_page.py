@@ -9,14 +9,27 @@ from html import escape
 from pathlib import Path
 
 from seasoned.lab.analysis.arm_comparison import Claim
-from seasoned.lab.analysis.findings import Findings, TaskFindings, role
-from seasoned.lab.analysis.phrases import badge, changed_sentence, mean_text, plural, sentence, worst_sentence
-from seasoned.lab.report.arm_tables import arms, task_tables
-from seasoned.lab.report.html_parts import SECTIONS, glyph, heading, scale, source
-from seasoned.lab.report.sections import flips, provenance, splits, troubles, wins_table
+from seasoned.lab.analysis.findings import Findings, TaskFindings, arm_role
+from seasoned.lab.analysis.phrases import (
+    changed_code_sentence,
+    claim_sentence,
+    mean_text,
+    plural,
+    verdict_badge,
+    worst_case_sentence,
+)
+from seasoned.lab.report.arm_tables import arms_section, task_section
+from seasoned.lab.report.html_parts import SECTIONS, bar_scale, interval_bar, redraw_line, section_heading
+from seasoned.lab.report.sections import (
+    flips_section,
+    provenance_section,
+    splits_section,
+    troubles_section,
+    wins_section,
+)
 from seasoned.lab.report.style import STYLE
 
-__all__ = ["render"]
+__all__ = ["render_page"]
 
 _INTERVAL = 'class="interval"'
 _CURVES_NOTE = (
@@ -25,7 +38,7 @@ _CURVES_NOTE = (
 )
 
 
-def render(found: Findings, pictures: Mapping[str, Path], no_pictures: str | None = None) -> str:
+def render_page(found: Findings, pictures: Mapping[str, Path], no_pictures: str | None = None) -> str:
     """Return the page.
 
     Args:
@@ -36,15 +49,15 @@ def render(found: Findings, pictures: Mapping[str, Path], no_pictures: str | Non
     body = "".join(
         [
             _answer(found),
-            arms(found),
+            arms_section(found),
             _curves(found, pictures, no_pictures),
-            heading("tasks"),
-            *(task_tables(found, task) for task in found.tasks),
-            wins_table(found),
-            flips(found),
-            splits(found),
-            troubles(found),
-            provenance(found),
+            section_heading("tasks"),
+            *(task_section(found, task) for task in found.tasks),
+            wins_section(found),
+            flips_section(found),
+            splits_section(found),
+            troubles_section(found),
+            provenance_section(found),
         ]
     )
     note = _intervals_note(found, body.count(_INTERVAL))
@@ -70,7 +83,7 @@ def _head(found: Findings) -> str:
             '<a href="#troubles">what is missing</a>.</p>'
         )
     if found.changed_code:
-        warning += f'<p class="warning">{escape(changed_sentence(found.changed_code))}</p>'
+        warning += f'<p class="warning">{escape(changed_code_sentence(found.changed_code))}</p>'
     nav = "\n".join(f'<a href="#{key}">{escape(name)}</a>' for key, name in SECTIONS.items())
     return (
         f'<header><h1>{escape(suite.name)}</h1><p class="about">{escape(suite.about)}</p>'
@@ -86,38 +99,38 @@ def _answer(found: Findings) -> str:
     ends += [end for g in gains if g.interval is not None for end in (g.interval.low, g.interval.high)]
     items = []
     for claim in sorted(found.claims, key=lambda claim: _order(found, claim.arm)):
-        part = role(found.suite.arm(claim.arm), found.suite)
-        kind, words = badge(claim, part)
+        part = arm_role(found.suite.arm(claim.arm), found.suite)
+        kind, words = verdict_badge(claim, part)
         picture = ""
         if claim.gain is not None and claim.unit == drawn:
-            picture = glyph(claim.arm, claim.gain, min(ends), max(ends), kind)
+            picture = interval_bar(claim.arm, claim.gain, min(ends), max(ends), kind)
         counts = f" {_INTERVAL}" if claim.gain is not None and claim.gain.interval is not None else ""
         items.append(
             f'<li class="{part}"><span><span class="verdict {kind}">{words}</span></span>'
-            f"<div><p{counts}>{escape(sentence(claim, found.suite.reference, part))}</p>"
+            f"<div><p{counts}>{escape(claim_sentence(claim, found.suite.reference, part))}</p>"
             f"{_qualified(found, claim)}</div>"
             f"<div>{picture}</div></li>"
         )
     if drawn is not None:
-        items.append(f'<li class="scale"><div>{scale(min(ends), max(ends), drawn)}</div></li>')
+        items.append(f'<li class="scale"><div>{bar_scale(min(ends), max(ends), drawn)}</div></li>')
     listed = f'<ul class="answer">{"".join(items)}</ul><!-- intervals -->\n'
-    return f'{heading("answer")}{listed}<p class="source">{source(found.again)}</p>\n'
+    return f'{section_heading("answer")}{listed}<p class="source">{redraw_line(found.again)}</p>\n'
 
 
 def _qualified(found: Findings, claim: Claim) -> str:
     """What a reader has to know beside a verdict."""
-    said = (f"{each[0].upper()}{each[1:]}." for each in found.note(claim.arm).remarks)
+    said = (f"{each[0].upper()}{each[1:]}." for each in found.caveats_of(claim.arm).remarks)
     remarks = "".join(f'<p class="note">{escape(each)}</p>' for each in said)
     for worst in found.worst:
         if worst.arm == claim.arm:
             counts = f" {_INTERVAL}" if worst.gain is not None and worst.gain.interval is not None else ""
-            remarks += f'<p class="note"><span{counts}>{escape(worst_sentence(worst))}</span></p>'
+            remarks += f'<p class="note"><span{counts}>{escape(worst_case_sentence(worst))}</span></p>'
     return remarks
 
 
 def _order(found: Findings, arm: str) -> int:
     """Ours first, the placebo next, the rest as the suite has them."""
-    return {"ours": 0, "placebo": 1}.get(role(found.suite.arm(arm), found.suite), 2)
+    return {"ours": 0, "placebo": 1}.get(arm_role(found.suite.arm(arm), found.suite), 2)
 
 
 def _intervals_note(found: Findings, n: int) -> str:
@@ -136,7 +149,7 @@ def _intervals_note(found: Findings, n: int) -> str:
 
 
 def _curves(found: Findings, pictures: Mapping[str, Path], no_pictures: str | None) -> str:
-    parts = [heading("curves"), f'<p class="note">{_CURVES_NOTE}</p>']
+    parts = [section_heading("curves"), f'<p class="note">{_CURVES_NOTE}</p>']
     if no_pictures is not None:
         parts.append(f'<p class="warning">No pictures: {escape(no_pictures)}</p>')
     elif not any(name.startswith("curves ") for name in pictures):
@@ -148,7 +161,7 @@ def _curves(found: Findings, pictures: Mapping[str, Path], no_pictures: str | No
                 data = base64.b64encode(path.read_bytes()).decode("ascii")
                 text = escape(f"{what}, {task.task}. {_ends(task)}")
                 image = f'<img src="data:image/png;base64,{data}" alt="{text}">'
-                parts.append(f"<figure>{image}<figcaption>{source(found.again)}</figcaption></figure>")
+                parts.append(f"<figure>{image}<figcaption>{redraw_line(found.again)}</figcaption></figure>")
     return "".join(parts)
 
 

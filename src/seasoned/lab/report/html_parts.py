@@ -5,10 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from html import escape
 
-from seasoned.lab.analysis.measures import Estimate
-from seasoned.lab.analysis.phrases import bounds, mean_text, number
+from seasoned.lab.analysis.measures import RunMean
+from seasoned.lab.analysis.phrases import interval_text, mean_text, number_text
 
-__all__ = ["SECTIONS", "cell", "glyph", "heading", "row_head", "scale", "source", "table"]
+__all__ = [
+    "SECTIONS",
+    "bar_scale",
+    "html_table",
+    "interval_bar",
+    "mean_cell",
+    "redraw_line",
+    "row_head",
+    "section_heading",
+]
 
 SECTIONS = {
     "answer": "The answer",
@@ -27,8 +36,8 @@ _LEAST_APART = 0.22  # of a scale, between what is written at two places of it
 _TEXTS = {"task", "why", "what it is", "picks", "remarks", "command"}  # columns of texts, not numbers
 
 
-def cell(
-    found: Estimate | None, n: int | None, *, signed: bool = False, note: str = "", mark: str = "", side: str = ""
+def mean_cell(
+    found: RunMean | None, n: int | None, *, signed: bool = False, note: str = "", mark: str = "", side: str = ""
 ) -> str:
     """Return a table cell with a mean, its interval, and its n where that is not the row's `n`.
 
@@ -41,7 +50,7 @@ def cell(
         side: `up` or `down` for a bar at the left, which is for differences that an adjusted test shows.
 
     Example:
-        >>> cell(None, 3)
+        >>> mean_cell(None, 3)
         '<td class="unknown">unknown</td>'
     """
     if found is None:
@@ -52,15 +61,15 @@ def cell(
     extra = f"<small>{escape(note)}</small>" if note else ""
     return (
         f"<td{shown}>{mean_text(found, signed=signed)}{escape(mark)}"
-        f"<small{kind}>{bounds(found, signed=signed)}{count}</small>{extra}</td>"
+        f"<small{kind}>{interval_text(found, signed=signed)}{count}</small>{extra}</td>"
     )
 
 
-def heading(section: str) -> str:
+def section_heading(section: str) -> str:
     """Return the heading of a section, which a link can lead to.
 
     Example:
-        >>> heading("wins")
+        >>> section_heading("wins")
         '<h2 id="wins">Wins</h2>'
     """
     return f'<h2 id="{section}">{escape(SECTIONS[section])}</h2>'
@@ -71,12 +80,12 @@ def row_head(name: str, *notes: str) -> str:
     return f'<th scope="row">{escape(name)}{"".join(f"<small>{escape(each)}</small>" for each in notes)}</th>'
 
 
-def source(again: str) -> str:
+def redraw_line(again: str) -> str:
     """Return the line below a table or a picture: the command that draws it again."""
     return f"Draw it again: <code>{escape(again)}</code>"
 
 
-def table(
+def html_table(
     caption: str, columns: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]], again: str, *, note: str = ""
 ) -> str:
     """Return a table that scrolls by itself where it is too wide.
@@ -95,11 +104,11 @@ def table(
     return (
         f'<div class="scroll"><table><caption>{escape(caption)}</caption>'
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>\n"
-        f'{below}<p class="source">{source(again)}</p>\n'
+        f'{below}<p class="source">{redraw_line(again)}</p>\n'
     )
 
 
-def glyph(name: str, found: Estimate, low: float, high: float, kind: str) -> str:
+def interval_bar(name: str, found: RunMean, low: float, high: float, kind: str) -> str:
     """Return an interval as a bar with a dot, on a scale from `low` to `high` that has a line at zero.
 
     Args:
@@ -119,13 +128,13 @@ def glyph(name: str, found: Estimate, low: float, high: float, kind: str) -> str
     filled = "currentColor" if kind in {"better", "worse", "alarm"} else "var(--paper)"
     return (
         f'<svg class="glyph {kind}" role="img" '
-        f'aria-label="gain of {escape(name)}: {mean_text(found, signed=True)} {bounds(found, signed=True)}">'
+        f'aria-label="gain of {escape(name)}: {mean_text(found, signed=True)} {interval_text(found, signed=True)}">'
         f'<line x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="100%" stroke="var(--soft)" stroke-dasharray="2 2"/>{bar}'
         f'<circle cx="{x(found.mean)}" cy="50%" r="5" fill="{filled}" stroke="currentColor" stroke-width="2"/></svg>'
     )
 
 
-def scale(low: float, high: float, unit: str) -> str:
+def bar_scale(low: float, high: float, unit: str) -> str:
     """Return what the bars are drawn on: its ends, its zero, and what is counted.
 
     Args:
@@ -133,19 +142,21 @@ def scale(low: float, high: float, unit: str) -> str:
         unit: of the gains.
 
     Example:
-        >>> drawn = scale(-0.25, 0.5, "of the maximum")
+        >>> drawn = bar_scale(-0.25, 0.5, "of the maximum")
         >>> [text in drawn for text in ("-0.250", ">0<", "+0.500", "of the maximum")]
         [True, True, True, True]
     """
     most = max(-low, high)
     ends = [(low, "start"), (high, "end")]
     marks = [(0.0, "0", "middle")] + [
-        (end, number(end, most, signed=True), anchor) for end, anchor in ends if abs(end) > _LEAST_APART * (high - low)
+        (end, number_text(end, most, signed=True), anchor)
+        for end, anchor in ends
+        if abs(end) > _LEAST_APART * (high - low)
     ]
     texts = "".join(
         f'<text x="{_place(at, low, high)}" y="75%" text-anchor="{anchor}">{text}</text>' for at, text, anchor in marks
     )
-    said = f"scale of the gains: {number(low, most, signed=True)} to {number(high, most, signed=True)}"
+    said = f"scale of the gains: {number_text(low, most, signed=True)} to {number_text(high, most, signed=True)}"
     return f'<svg class="glyph scale" role="img" aria-label="{said}">{texts}</svg><small>gain, {escape(unit)}</small>'
 
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, role
-from seasoned.lab.analysis.measures import Estimate
-from seasoned.lab.analysis.phrases import bounds, mean_text
+from seasoned.lab.analysis.findings import ArmRow, Findings, TaskFindings, arm_role
+from seasoned.lab.analysis.measures import RunMean
+from seasoned.lab.analysis.phrases import interval_text, mean_text
 from seasoned.registry import load_extra
 
 __all__ = ["draw_pictures"]
@@ -93,8 +93,8 @@ def _gains(pyplot: Any, found: Findings) -> Any:
                 [gain.interval.low, gain.interval.high], [y, y], color=colour, linewidth=2.2, solid_capstyle="butt"
             )
         axes.plot([gain.mean], [y], "o", color=colour, markerfacecolor=colour if clear else "white", markersize=7)
-        text = f"{mean_text(gain, signed=True)}  {bounds(gain, signed=True)}  n = {gain.n}"
-        text = text if gain.interval is not None else f"{mean_text(gain, signed=True)}  {bounds(gain)}"
+        text = f"{mean_text(gain, signed=True)}  {interval_text(gain, signed=True)}  n = {gain.n}"
+        text = text if gain.interval is not None else f"{mean_text(gain, signed=True)}  {interval_text(gain)}"
         axes.annotate(text, (1.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=9, color=_SOFT)
     axes.set_yticks(range(len(shown)), [claim.arm for claim, _ in shown])
     axes.tick_params(axis="y", length=0, labelcolor=_INK)
@@ -153,14 +153,14 @@ def _looks(found: Findings) -> dict[str, tuple[str, Any]]:
     looks: dict[str, tuple[str, Any]] = {}
     others = 0
     for arm in found.suite.arms:
-        known = ours.get(role(arm, found.suite))
+        known = ours.get(arm_role(arm, found.suite))
         looks[arm.name] = known or (_OTHERS[others % len(_OTHERS)], _DASHES[others % len(_DASHES)])
         others += known is None
     return looks
 
 
 def _role(found: Findings, row: ArmRow) -> str:
-    return role(found.suite.arm(row.arm), found.suite)
+    return arm_role(found.suite.arm(row.arm), found.suite)
 
 
 def _readable(found: Findings, rows: Sequence[ArmRow]) -> list[ArmRow]:
@@ -177,7 +177,7 @@ def _readable(found: Findings, rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 def _line(axes: Any, row: ArmRow, colour: str, dash: Any, width: float, *, band: float | None) -> float:
     """Draw an arm; return where it ends. `band`: how opaque its interval is; None for none."""
-    points: Sequence[Estimate] = row.curve.points if row.curve is not None else ()
+    points: Sequence[RunMean] = row.curve.points if row.curve is not None else ()
     ends = row.curve.ends if row.curve is not None else ()
     axes.plot(ends, [p.mean for p in points], color=colour, linestyle=dash, linewidth=width)
     known = [p.interval for p in points if p.interval is not None]

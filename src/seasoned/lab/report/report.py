@@ -8,12 +8,19 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seasoned.errors import InputError, MissingExtraError
-from seasoned.lab.analysis.findings import Audited, Findings, find, role
-from seasoned.lab.analysis.phrases import WIDTH, changed_sentence, plural, sentence, worst_sentence, wrapped
-from seasoned.lab.report.html_page import render
+from seasoned.lab.analysis.findings import AuditedArms, Findings, analyze, arm_role
+from seasoned.lab.analysis.phrases import (
+    WIDTH,
+    changed_code_sentence,
+    claim_sentence,
+    plural,
+    worst_case_sentence,
+    wrap_lines,
+)
+from seasoned.lab.report.html_page import render_page
 from seasoned.lab.report.plots import draw_pictures
-from seasoned.lab.results.run_results import Results
-from seasoned.lab.runner.sessions import early_end
+from seasoned.lab.results.run_results import ExperimentResults
+from seasoned.lab.runner.sessions import early_end_sentence
 
 __all__ = ["Report", "write_report"]
 
@@ -39,10 +46,10 @@ class Report:
 
 
 def write_report(
-    results: Results,
+    results: ExperimentResults,
     out: Path,
     *,
-    audited: Audited = "ours",
+    audited: AuditedArms = "ours",
     progress: Callable[[str], None] = lambda line: None,
     width: int | None = WIDTH,
 ) -> Report:
@@ -65,7 +72,7 @@ def write_report(
         >>> from seasoned.lab.results.run_results import load_results
         >>> write_report(load_results(Path("lab/quick")), Path("lab/quick")).summary  # doctest: +SKIP
     """
-    found = find(results, audited, progress)
+    found = analyze(results, audited, progress)
     pictures: dict[str, Path] = {}
     missing = None
     try:
@@ -78,7 +85,7 @@ def write_report(
         content = {"format": FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
         data.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         # An error's text can hold what is no character, such as a file's name that is not UTF-8.
-        html.write_text(render(found, pictures, missing), encoding="utf-8", errors="backslashreplace")
+        html.write_text(render_page(found, pictures, missing), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
     return Report(html, data, pictures, _summary(found, missing, width), found)
@@ -87,24 +94,24 @@ def write_report(
 def _summary(found: Findings, missing: str | None, width: int | None) -> str:
     lines = [f"{found.suite.name}: {found.done} of {plural(found.runs, 'run')} finished"]
     for claim in found.claims:
-        lines.append(sentence(claim, found.suite.reference, role(found.suite.arm(claim.arm), found.suite)))
-        lines += [f"  {each}" for each in found.note(claim.arm).remarks]
-        lines += [f"  {worst_sentence(each)}" for each in found.worst if each.arm == claim.arm]
+        lines.append(claim_sentence(claim, found.suite.reference, arm_role(found.suite.arm(claim.arm), found.suite)))
+        lines += [f"  {each}" for each in found.caveats_of(claim.arm).remarks]
+        lines += [f"  {worst_case_sentence(each)}" for each in found.worst if each.arm == claim.arm]
     if found.unread:
         lines.append(f"{plural(len(found.unread), 'file')} could not be read; the first: {found.unread[0]}")
     if found.changed_code:
-        lines.append(changed_sentence(found.changed_code))
-    if (stopped := early_end(found.stopped)) is not None:
+        lines.append(changed_code_sentence(found.changed_code))
+    if (stopped := early_end_sentence(found.stopped)) is not None:
         lines.append(stopped)
     if crashed := [each for each in found.troubles if each.error is not None]:
         first = crashed[0]
-        cell = f"{first.task}, {first.arm}, seed {first.seed}"
-        lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {cell}: {first.error}")
+        run = f"{first.task}, {first.arm}, seed {first.seed}"
+        lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {run}: {first.error}")
     if missing is not None:
         lines.append(f"No pictures: {missing}")
     indents = ["  " if line.startswith("  ") else "" for line in lines]
     whole = (indent + _plain(line).replace("n = ", "n\xa0=\xa0") for indent, line in zip(indents, lines, strict=True))
-    return wrapped(whole, width)
+    return wrap_lines(whole, width)
 
 
 def _plain(text: str) -> str:

@@ -10,12 +10,12 @@ from typing import Any
 
 from seasoned.lab.analysis.arm_comparison import Win
 from seasoned.lab.analysis.arm_flips import FlipGroup
-from seasoned.lab.analysis.findings import Findings, role
-from seasoned.lab.analysis.phrases import bounds, mean_text, plural
-from seasoned.lab.report.html_parts import cell, heading, row_head, table
-from seasoned.lab.runner.sessions import early_end
+from seasoned.lab.analysis.findings import Findings, arm_role
+from seasoned.lab.analysis.phrases import interval_text, mean_text, plural
+from seasoned.lab.report.html_parts import html_table, mean_cell, row_head, section_heading
+from seasoned.lab.runner.sessions import early_end_sentence
 
-__all__ = ["flips", "provenance", "splits", "troubles", "wins_table"]
+__all__ = ["flips_section", "provenance_section", "splits_section", "troubles_section", "wins_section"]
 
 _MOST_TROUBLES, _MOST_TEXTS = 100, 5
 _MOST_COLUMNS = 5
@@ -23,7 +23,7 @@ _FEWER = "†"
 _SHOWN_ELSEWHERE = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
 
 
-def wins_table(found: Findings) -> str:
+def wins_section(found: Findings) -> str:
     """Return the table of every arm against every other."""
     names = [arm.name for arm in found.suite.arms]
     by_pair = {(win.arm, win.other): win for win in found.wins}
@@ -32,13 +32,16 @@ def wins_table(found: Findings) -> str:
     for number in range(tables):  # as many columns each, so that they fit a page
         others = names[number * len(names) // tables : (number + 1) * len(names) // tables]
         rows = [
-            (role(found.suite.arm(arm), found.suite), [row_head(arm), *(_win(by_pair.get((arm, o))) for o in others)])
+            (
+                arm_role(found.suite.arm(arm), found.suite),
+                [row_head(arm), *(_win(by_pair.get((arm, o))) for o in others)],
+            )
             for arm in names
         ]
         part = f", {number + 1} of {tables}" if tables > 1 else ""
-        shown.append(table(f"Every arm against every other{part}", ["arm", *others], rows, found.again))
+        shown.append(html_table(f"Every arm against every other{part}", ["arm", *others], rows, found.again))
     return (
-        heading("wins")
+        section_heading("wins")
         + "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
         "tasks likewise by the mean, and the mean difference over seeds with its interval. Nothing here is "
         "adjusted for being many, so nothing here is a verdict.</p>" + "".join(shown)
@@ -55,15 +58,15 @@ def _win(win: Win | None) -> str:
     if (d := win.difference) is not None:
         kind = "" if d.interval is None else ' class="interval"'
         n = "" if d.interval is None else f"n = {d.n}, "
-        text = f"{mean_text(d, signed=True)} {bounds(d, signed=True)}"
+        text = f"{mean_text(d, signed=True)} {interval_text(d, signed=True)}"
         difference = f"<small{kind}>{text}</small><small>{n}{win.unit}</small>"
     return f"<td>{counts}{difference}</td>"
 
 
-def flips(found: Findings) -> str:
+def flips_section(found: Findings) -> str:
     """Return how often memory changed the action, and how that turned out."""
     parts = [
-        heading("flips") + '<p class="note">A decision is flipped if its likeliest action is another one '
+        section_heading("flips") + '<p class="note">A decision is flipped if its likeliest action is another one '
         "with memory than without. Every stored step is decided again on what was known before its episode. "
         "<em>Helped</em>: mean return after a flip where memory's action was taken, less that where the model's was, "
         "over the runs that have both; the two differ in states and times too, so it is a look, not a proof. "
@@ -80,7 +83,7 @@ def flips(found: Findings) -> str:
     columns = ["decisions", "flips", "share flipped", "took memory's", "took the model's", "helped"]
     totals = [
         (
-            role(found.suite.arm(each.arm), found.suite),
+            arm_role(found.suite.arm(each.arm), found.suite),
             [
                 row_head(each.arm),
                 f'<td class="left">{escape(each.task)}</td>',
@@ -91,16 +94,18 @@ def flips(found: Findings) -> str:
         for each in found.flips
     ]
     headings = ["arm", "task", "ties broken", *columns]
-    parts.append(table("Decisions that memory changed, all runs", headings, totals, found.again))
+    parts.append(html_table("Decisions that memory changed, all runs", headings, totals, found.again))
     for each in found.flips:
         left_out = "".join(f" Left out: {escape(why)}." for why in each.left_out)
         rows = [("", [row_head(_range(group)), *_flip_row(group)]) for group in each.groups]
-        unfolded = " open" if role(found.suite.arm(each.arm), found.suite) == "ours" else ""
+        unfolded = " open" if arm_role(found.suite.arm(each.arm), found.suite) == "ours" else ""
         parts.append(
             f"<details{unfolded}><summary>{escape(each.arm)} at {escape(each.task)}, by number of neighbours</summary>"
             f'<p class="note">{plural(each.runs, "run")}; {plural(each.ties, "tie")} of the model broken, '
             f"no flips.{left_out}</p>"
-            + table(f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, found.again)
+            + html_table(
+                f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, found.again
+            )
             + "</details>"
         )
     return "".join(parts)
@@ -115,13 +120,15 @@ def _range(group: FlipGroup) -> str:
 def _flip_row(group: FlipGroup) -> list[str]:
     counts = [f"<td>{n:,}</td>" for n in (group.decisions, group.flips)]
     took = [f"<td>{n:,}</td>" for n in (group.took_memory, group.took_base)]
-    helped = cell(group.helped, None, signed=True) if group.helped is not None else '<td class="unknown">no pair</td>'
-    return [*counts, cell(group.share, None), *took, helped]
+    helped = (
+        mean_cell(group.helped, None, signed=True) if group.helped is not None else '<td class="unknown">no pair</td>'
+    )
+    return [*counts, mean_cell(group.share, None), *took, helped]
 
 
-def splits(found: Findings) -> str:
+def splits_section(found: Findings) -> str:
     """Return each split apart: the end of learning, new slots, held-out tasks."""
-    parts = [heading("splits")]
+    parts = [section_heading("splits")]
     names = list(dict.fromkeys(row.split for row in found.splits))
     if not names:
         return parts[0] + "<p>The suite asks for no transfer episodes.</p>\n"
@@ -136,18 +143,18 @@ def splits(found: Findings) -> str:
         most = {row.task: max(each.learned for each in shown if each.task == row.task) for row in shown}
         for row in shown:
             reference = row.arm == found.suite.reference
-            gain = "<td></td>" if reference else cell(row.gain, row.score.n, signed=True)
+            gain = "<td></td>" if reference else mean_cell(row.gain, row.score.n, signed=True)
             if row.gain is None and not reference:
                 gain = '<td class="unknown">no pair</td>'
             rows.append(
                 (
-                    role(found.suite.arm(row.arm), found.suite),
+                    arm_role(found.suite.arm(row.arm), found.suite),
                     [
                         row_head(row.arm),
                         f'<td class="left">{escape(row.task)}</td>',
                         f"<td>{row.score.n}</td>",
                         f"<td>{row.episodes}</td>",
-                        cell(row.score, row.score.n, mark=_FEWER if row.learned < most[row.task] else ""),
+                        mean_cell(row.score, row.score.n, mark=_FEWER if row.learned < most[row.task] else ""),
                         gain,
                     ],
                 )
@@ -155,14 +162,16 @@ def splits(found: Findings) -> str:
         fewer = any(row.learned < most[row.task] for row in shown)
         note = f"{_FEWER} after fewer learning episodes than others" if fewer else ""
         columns = ["arm", "task", "runs", "episodes", "score", f"difference to {found.suite.reference}"]
-        parts.append(f"<h3>{escape(split)}</h3>" + table(f"Scores, {split}", columns, rows, found.again, note=note))
+        parts.append(
+            f"<h3>{escape(split)}</h3>" + html_table(f"Scores, {split}", columns, rows, found.again, note=note)
+        )
     return "".join(parts)
 
 
-def troubles(found: Findings) -> str:
+def troubles_section(found: Findings) -> str:
     """Return what failed, and what did not end."""
-    parts = [heading("troubles")]
-    if (stopped := early_end(found.stopped)) is not None:
+    parts = [section_heading("troubles")]
+    if (stopped := early_end_sentence(found.stopped)) is not None:
         parts.append(f'<p class="warning">{escape(stopped)}</p>')
     parts += [_unread(found), _unusable(found), _lost(found)]
     if not found.troubles:
@@ -185,7 +194,7 @@ def troubles(found: Findings) -> str:
         )
         for each in [*crashed, *(each for each in found.troubles if each.error is None)][:_MOST_TROUBLES]
     ]
-    parts.append(table("Runs that did not end", ["arm", "task", "seed", "episodes", "why"], rows, found.again))
+    parts.append(html_table("Runs that did not end", ["arm", "task", "seed", "episodes", "why"], rows, found.again))
     if len(found.troubles) > _MOST_TROUBLES:
         parts.append(f"<p>And {len(found.troubles) - _MOST_TROUBLES} more: they are in report.json.</p>")
     return "".join(parts)
@@ -227,7 +236,7 @@ def _unusable(found: Findings) -> str:
     return "".join(parts)
 
 
-def provenance(found: Findings) -> str:
+def provenance_section(found: Findings) -> str:
     """Return where the numbers come from."""
     record = found.record
     versions = record.get("versions") or {}
@@ -244,7 +253,7 @@ def provenance(found: Findings) -> str:
     }
     facts |= {key: value for key, value in record.items() if key not in _SHOWN_ELSEWHERE}
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items() if v is not None)
-    parts = [f"{heading('provenance')}<dl>{listed}</dl>"]
+    parts = [f"{section_heading('provenance')}<dl>{listed}</dl>"]
     rows = [
         (
             "",
@@ -260,7 +269,7 @@ def provenance(found: Findings) -> str:
     ]
     if rows:
         parts.append(
-            table(
+            html_table(
                 "When it ran", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, found.again
             )
         )

@@ -10,11 +10,20 @@ from typing import Any
 
 from seasoned.agents import EpisodeResult, read_code, read_lost, read_results
 from seasoned.errors import InputError, NewerStoreError, NotFoundError, SeasonedError, StoreError, excerpt
-from seasoned.lab.suites.suite import Cell, Suite
+from seasoned.lab.suites.suite import RunKey, Suite
 from seasoned.lab.suites.suite_toml import read_suite
 from seasoned.protocols import Usage
 
-__all__ = ["FILE", "FORMAT", "MEMORY", "CellResults", "Results", "cell_folder", "load_results", "planned"]
+__all__ = [
+    "FILE",
+    "FORMAT",
+    "MEMORY",
+    "ExperimentResults",
+    "RunResult",
+    "load_results",
+    "planned_episodes",
+    "run_folder",
+]
 
 FORMAT = 1
 FILE = "lab.json"
@@ -27,11 +36,11 @@ _SQLITE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
-class CellResults:
+class RunResult:
     """One learning run, as far as it went.
 
     Args:
-        cell: which.
+        key: which.
         folder: where its record and its memory are.
         episodes: those it learned from, in order; each was scored before it was learned from.
         transfer: by split, the episodes played in the end, with nothing learned from them.
@@ -42,7 +51,7 @@ class CellResults:
         code: names and hashes of the code that environments of one's own were made by; two of a name if it changed.
     """
 
-    cell: Cell
+    key: RunKey
     folder: Path
     episodes: tuple[EpisodeResult, ...]
     transfer: Mapping[str, tuple[EpisodeResult, ...]]
@@ -53,51 +62,51 @@ class CellResults:
 
 
 @dataclass(frozen=True, slots=True)
-class Results:
+class ExperimentResults:
     """An experiment, as far as it went.
 
     Args:
         suite: what was asked.
-        cells: every learning run of the suite, those not begun included.
+        runs: every learning run of the suite, those not begun included.
         record: versions, machine, git revision, and when it ran.
         folder: where it all is.
     """
 
     suite: Suite
-    cells: tuple[CellResults, ...]
+    runs: tuple[RunResult, ...]
     record: Mapping[str, Any]
     folder: Path
 
-    def of(self, task: str, arm: str) -> tuple[CellResults, ...]:
+    def of(self, task: str, arm: str) -> tuple[RunResult, ...]:
         """Return the finished runs of an arm at a task, by seed."""
-        return tuple(each for each in self.cells if (each.cell.task, each.cell.arm) == (task, arm) and each.done)
+        return tuple(each for each in self.runs if (each.key.task, each.key.arm) == (task, arm) and each.done)
 
     @property
     def left(self) -> int:
         """How many episodes are still to be played, those of the transfers included."""
         return sum(
-            planned(self.suite, each.cell) - len(each.episodes) - sum(map(len, each.transfer.values()))
-            for each in self.cells
+            planned_episodes(self.suite, each.key) - len(each.episodes) - sum(map(len, each.transfer.values()))
+            for each in self.runs
         )
 
 
-def cell_folder(folder: Path, cell: Cell) -> Path:
+def run_folder(folder: Path, run: RunKey) -> Path:
     """Return where a run's record and memory are kept."""
-    return folder / "runs" / cell.task / cell.arm / str(cell.seed)
+    return folder / "runs" / run.task / run.arm / str(run.seed)
 
 
-def planned(suite: Suite, cell: Cell) -> int:
+def planned_episodes(suite: Suite, run: RunKey) -> int:
     """Return how many episodes a run plays, those of the transfers included.
 
     Example:
         >>> from seasoned.lab.suites.suite_toml import load_suite
-        >>> planned(load_suite("quick"), Cell("grid", "alone", 0))
+        >>> planned_episodes(load_suite("quick"), RunKey("grid", "alone", 0))
         20
     """
-    return suite.episodes(cell) + sum(transfer.episodes for transfer in suite.task(cell.task).transfer)
+    return suite.episodes(run) + sum(transfer.episodes for transfer in suite.task(run.task).transfer)
 
 
-def load_results(folder: Path) -> Results:
+def load_results(folder: Path) -> ExperimentResults:
     """Read an experiment's folder; it may still be running. A run whose record is damaged has an error that says so.
 
     Raises:
@@ -107,7 +116,7 @@ def load_results(folder: Path) -> Results:
         InputError: its `lab.json` is damaged.
     """
     suite, record = read_lab_file(folder)
-    return Results(suite, tuple(_load_cell(folder, suite, cell) for cell in suite.cells()), record, folder)
+    return ExperimentResults(suite, tuple(_load_run(folder, suite, run) for run in suite.runs()), record, folder)
 
 
 def read_lab_file(folder: Path) -> tuple[Suite, dict[str, Any]]:
@@ -146,11 +155,11 @@ def write_lab_file(folder: Path, suite: Suite, record: Mapping[str, Any]) -> Non
     draft.replace(file)
 
 
-def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
-    home = cell_folder(folder, cell)
+def _load_run(folder: Path, suite: Suite, run: RunKey) -> RunResult:
+    home = run_folder(folder, run)
     try:
         episodes = read_results(home)
-        ends = [(each, home / f"transfer-{i}") for i, each in enumerate(suite.task(cell.task).transfer)]
+        ends = [(each, home / f"transfer-{i}") for i, each in enumerate(suite.task(run.task).transfer)]
         played = [(each, read_results(end)) for each, end in ends]
         filled = read_results(home / FILLED)
         lost = sum((read_lost(end) for _, end in ends), read_lost(home) + read_lost(home / FILLED))
@@ -158,14 +167,14 @@ def _load_cell(folder: Path, suite: Suite, cell: Cell) -> CellResults:
         code = frozenset().union(read_code(home), *(read_code(end) for _, end in ends))
         _check_memory(home / MEMORY)
     except SeasonedError as error:  # the trouble of this run, and not of the others
-        return CellResults(cell, home, (), {}, str(error), False)
+        return RunResult(run, home, (), {}, str(error), False)
     transfer: dict[str, tuple[EpisodeResult, ...]] = {}
     for each, found in played:
         transfer[each.split] = transfer.get(each.split, ()) + found[: each.episodes]
-    wanted = suite.episodes(cell)
+    wanted = suite.episodes(run)
     done = len(episodes) >= wanted and all(len(found) >= each.episodes for each, found in played)
     why = None if done else _read_error(home)
-    return CellResults(cell, home, episodes[:wanted], transfer, why, done, lost, code)
+    return RunResult(run, home, episodes[:wanted], transfer, why, done, lost, code)
 
 
 def _check_memory(file: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 
 from seasoned.errors import InputError
-from seasoned.lab.results.run_results import CellResults
+from seasoned.lab.results.run_results import RunResult
 
 __all__ = ["ASKS", "unusable_answers"]
 
@@ -16,18 +16,18 @@ ASKS = frozenset({"reflexion", "workflows", "evolve"})
 _FILE = "faults.json"
 
 
-def unusable_answers(cells: Sequence[CellResults], kind: str) -> tuple[str, ...] | None:
+def unusable_answers(runs: Sequence[RunResult], kind: str) -> tuple[str, ...] | None:
     """Return the answers that taught nothing, a line each, over finished runs; None for an arm that asks for none.
 
     Args:
-        cells: finished runs. A run of a kind in `ASKS` without a file had no such answer.
+        runs: finished runs. A run of a kind in `ASKS` without a file had no such answer.
         kind: of the arm.
 
     Raises:
         InputError: a file is damaged.
     """
-    files = [path for cell in cells if (path := cell.folder / _FILE).exists()]
-    if not files and (kind not in ASKS or not cells):
+    files = [path for run in runs if (path := run.folder / _FILE).exists()]
+    if not files and (kind not in ASKS or not runs):
         return None
     found: list[str] = []
     for path in files:

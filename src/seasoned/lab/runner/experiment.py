@@ -14,13 +14,13 @@ from seasoned.agents import provenance
 from seasoned.errors import ConfigError, InputError, SeasonedError
 from seasoned.lab.arms.cascade_arm import check_fill
 from seasoned.lab.arms.registry import check_arm
-from seasoned.lab.results.run_results import DRAFT, FILE, Results, load_results, read_lab_file, write_lab_file
-from seasoned.lab.runner.file_lock import LOCK, alone
+from seasoned.lab.results.run_results import DRAFT, FILE, ExperimentResults, load_results, read_lab_file, write_lab_file
+from seasoned.lab.runner.file_lock import LOCK, hold_lock
 from seasoned.lab.runner.schedule import Schedule
-from seasoned.lab.runner.sessions import ERROR, INTERRUPTED, ended
-from seasoned.lab.runner.spending_limit import Spending
-from seasoned.lab.runner.workers import Job, clear, stop
-from seasoned.lab.suites.suite import Budget, Cell, Suite, Task
+from seasoned.lab.runner.sessions import ERROR, INTERRUPTED, session_endings
+from seasoned.lab.runner.spending_limit import SpendingCounter
+from seasoned.lab.runner.workers import Job, clear_signals, request_stop
+from seasoned.lab.suites.suite import ExperimentBudget, RunKey, Suite, Task
 from seasoned.protocols import Usage
 
 __all__ = ["Experiment", "Progress"]
@@ -70,13 +70,13 @@ class Experiment:
             raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
         if not (folder / FILE).exists():
             _check_empty(folder)
-            with alone(folder / LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
+            with hold_lock(folder / LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
                 if not (folder / FILE).exists():  # else another process has begun it meanwhile
                     write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
         known, record = read_lab_file(folder)
         if known.to_json() != suite.to_json():
             if _nothing_was_played(folder):  # a misspelt suite can be corrected
-                with alone(folder / LOCK, f"{folder} is being run"):
+                with hold_lock(folder / LOCK, f"{folder} is being run"):
                     shutil.rmtree(folder / "runs", ignore_errors=True)
                     write_lab_file(folder, suite, record)
                 return Experiment(folder, suite, made)
@@ -100,12 +100,12 @@ class Experiment:
         self,
         *,
         workers: int | str = 1,
-        budget: Budget | None = None,
+        budget: ExperimentBudget | None = None,
         cache: Path | None = None,
         begins: Callable[[], None] = lambda: None,
         progress: Progress = lambda line: None,
         command: str | None = None,
-    ) -> Results:
+    ) -> ExperimentResults:
         """Play what is left, and return what was found.
 
         Every run whose record is whole is left alone. A run that fails does not stop the others; it is tried again
@@ -137,26 +137,26 @@ class Experiment:
                 "Give both prices a million tokens (model_settings in the suite), or limit tokens.",
             )
         cache = self.folder / "answers.db" if cache is None else cache
-        with alone(self.folder / LOCK, f"{self.folder} is being run"):
+        with hold_lock(self.folder / LOCK, f"{self.folder} is being run"):
             before = load_results(self.folder)
-            usage = sum((c.lost + sum((e.usage for e in _episodes(c)), Usage()) for c in before.cells), Usage())
-            spending = Spending(budget, usage)
-            todo = [each.cell for each in before.cells if not each.done]
+            usage = sum((c.lost + sum((e.usage for e in _episodes(c)), Usage()) for c in before.runs), Usage())
+            spending = SpendingCounter(budget, usage)
+            todo = [each.key for each in before.runs if not each.done]
             record = dict(before.record)
             session: dict[str, Any] = {"at": time.time(), "workers": workers, **provenance()}
             if command is not None:
                 record.setdefault("command", command)
                 session["command"] = command
-            record["sessions"] = [*ended(record.get("sessions", []), self.folder, begins=True), session]
+            record["sessions"] = [*session_endings(record.get("sessions", []), self.folder, begins=True), session]
             write_lab_file(self.folder, self.suite, record)  # now, so that a kill leaves it
-            clear(self.folder)
+            clear_signals(self.folder)
 
-            def told(cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
+            def told(run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
                 spending.add(usage)
                 if score is not None:
-                    progress(_line(cell, score, steps))
+                    progress(_line(run, score, steps))
                 if spending.limit:
-                    stop(self.folder)
+                    request_stop(self.folder)
 
             stopped: str | None = None
             try:
@@ -174,7 +174,7 @@ class Experiment:
             finally:
                 session |= {"seconds": time.time() - session["at"], "stopped": stopped or spending.limit}
                 write_lab_file(self.folder, self.suite, record)
-                clear(self.folder)
+                clear_signals(self.folder)
         return load_results(self.folder)
 
     def discard(self) -> None:
@@ -185,10 +185,10 @@ class Experiment:
                 with contextlib.suppress(OSError):  # somebody else uses it by now
                     parent.rmdir()
 
-    def _new(self, before: Results) -> list[Task]:
+    def _new(self, before: ExperimentResults) -> list[Task]:
         """The tasks of which nothing was played; what opens no more since is the trouble of its own runs."""
-        old = {each.cell.task for each in before.cells if _episodes(each)}
-        asked = {each.cell.task for each in before.cells}
+        old = {each.key.task for each in before.runs if _episodes(each)}
+        asked = {each.key.task for each in before.runs}
         return [task for task in self.suite.tasks if task.name in asked - old]
 
 
@@ -204,12 +204,12 @@ def _check_empty(folder: Path) -> None:
         )
 
 
-def _episodes(cell: Any) -> list[Any]:
-    return [*cell.episodes, *(episode for played in cell.transfer.values() for episode in played)]
+def _episodes(run: Any) -> list[Any]:
+    return [*run.episodes, *(episode for played in run.transfer.values() for episode in played)]
 
 
-def _line(cell: Cell, score: float, steps: int) -> str:
-    return f"{cell.task}, {cell.arm}, seed {cell.seed}: {score:g} points in {steps} steps"
+def _line(run: RunKey, score: float, steps: int) -> str:
+    return f"{run.task}, {run.arm}, seed {run.seed}: {score:g} points in {steps} steps"
 
 
 def _has_price(suite: Suite) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from seasoned.errors import ConfigError, InputError
 
-__all__ = ["LOCK", "alone", "is_held"]
+__all__ = ["LOCK", "hold_lock", "is_locked"]
 
 LOCK = "lock"
 """The file in a folder of an experiment by whose lock one process at a time runs it."""
@@ -19,7 +19,7 @@ _POLL_S = 0.1
 
 
 @contextlib.contextmanager
-def alone(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
+def hold_lock(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
     """Hold the lock of a file, so that nobody else does: neither a process nor another holder in this one.
 
     Args:
@@ -33,8 +33,8 @@ def alone(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
 
     Example:
         >>> import tempfile
-        >>> with tempfile.TemporaryDirectory() as folder, alone(Path(folder) / "lock", "it is in use"):
-        ...     with alone(Path(folder) / "lock", "it is in use"):
+        >>> with tempfile.TemporaryDirectory() as folder, hold_lock(Path(folder) / "lock", "it is in use"):
+        ...     with hold_lock(Path(folder) / "lock", "it is in use"):
         ...         pass
         Traceback (most recent call last):
         ...
@@ -59,11 +59,11 @@ def alone(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
         yield
 
 
-def is_held(file: Path) -> bool:
+def is_locked(file: Path) -> bool:
     """Whether somebody holds the lock of a file; nobody does where there is none.
 
     Example:
-        >>> is_held(Path("no such folder/lock"))
+        >>> is_locked(Path("no such folder/lock"))
         False
     """
     try:

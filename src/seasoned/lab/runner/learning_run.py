@@ -18,11 +18,11 @@ from seasoned.envs.user_code import code_hashes
 from seasoned.errors import ConfigError, EnvError, SeasonedError
 from seasoned.lab.arms.cascade_arm import CascadeArmReader
 from seasoned.lab.arms.registry import build_arm
-from seasoned.lab.results.run_results import ERROR, FILLED, MEMORY, cell_folder, read_lab_file
-from seasoned.lab.runner.file_lock import alone
-from seasoned.lab.runner.watchdog import Watch
-from seasoned.lab.suites.env_rotation import env_order, expand
-from seasoned.lab.suites.suite import Cell, Suite, Task
+from seasoned.lab.results.run_results import ERROR, FILLED, MEMORY, read_lab_file, run_folder
+from seasoned.lab.runner.file_lock import hold_lock
+from seasoned.lab.runner.watchdog import Watchdog
+from seasoned.lab.suites.env_rotation import env_order, expand_variables
+from seasoned.lab.suites.suite import RunKey, Suite, Task
 from seasoned.memory import Memory
 from seasoned.policies import ModelAlone
 from seasoned.protocols import LLM, Chooser, Environment, PriorReader, Usage
@@ -34,7 +34,7 @@ _LONGEST_LINE, _LONGEST_TRACEBACK = 2_000, 20_000
 _WAIT_S, _SETTLE_S = 20.0, 2.0
 _FILLING = 0  # what is drawn for filling; the transfers' begin at 1
 
-OnEpisode = Callable[[Cell, EpisodeResult | None, Usage], None]
+OnEpisode = Callable[[RunKey, EpisodeResult | None, Usage], None]
 """Told of every episode that was played now and what it cost; raises `OutOfBudget` to stop after it. None for an
 episode that broke off."""
 
@@ -99,7 +99,7 @@ class Workbench:
                 tokens = None if arm.budget_of is None else 1.0
                 build_arm(arm, memory=memory, llm=_llm_of(reader), reader=reader, seed=0, tokens_per_episode=tokens)
 
-    def play(self, cell: Cell, on_episode: OnEpisode) -> bool:
+    def play(self, run: RunKey, on_episode: OnEpisode) -> bool:
         """Play what is left of a run; return whether it ended. What breaks it off is kept in its folder, not raised.
 
         Nobody else plays it meanwhile. A worker that outlives its experiment for a moment is waited for; a run that
@@ -109,12 +109,12 @@ class Workbench:
             OutOfBudget: `on_episode` did.
             KeyboardInterrupt: Ctrl-C; the episode in flight is played again when the run goes on.
         """
-        home = cell_folder(self._folder, cell)
+        home = run_folder(self._folder, run)
         try:
             home.mkdir(parents=True, exist_ok=True)
-            with alone(home / "lock", f"{cell} is being played", wait_s=_WAIT_S):
+            with hold_lock(home / "lock", f"{run} is being played", wait_s=_WAIT_S):
                 (home / ERROR).unlink(missing_ok=True)
-                self._run(self._play(cell, home, on_episode))
+                self._run(self._play(run, home, on_episode))
         except (OutOfBudget, KeyboardInterrupt):
             raise
         except BaseException as error:  # an environment may raise anything: SystemExit, CancelledError
@@ -138,34 +138,34 @@ class Workbench:
                 task.cancel()
                 self._loop.run(_settle(task))
 
-    async def _play(self, cell: Cell, home: Path, on_episode: OnEpisode) -> None:
-        suite, task = self._suite, self._suite.task(cell.task)
+    async def _play(self, run: RunKey, home: Path, on_episode: OnEpisode) -> None:
+        suite, task = self._suite, self._suite.task(run.task)
         reader = self.open_model()
         async with contextlib.AsyncExitStack() as stack:
-            watch = stack.enter_context(Watch(home, self._episode_seconds))
+            watch = stack.enter_context(Watchdog(home, self._episode_seconds))
             encoder = named_encoder(suite.encoder)
             memory = stack.enter_context(Memory.open(home / MEMORY, namespace="default", encoder=encoder))
             arm = build_arm(
-                suite.arm(cell.arm),
+                suite.arm(run.arm),
                 memory=memory,
                 llm=_llm_of(reader),
                 reader=reader,
-                seed=cell.seed,
+                seed=run.seed,
                 success=task.success,
-                tokens_per_episode=self._tokens_per_episode(cell),
+                tokens_per_episode=self._tokens_per_episode(run),
             )
             if isinstance(arm.reader, CascadeArmReader):  # its teacher is its own; the student is the workbench's
                 stack.push_async_callback(arm.reader.aclose)
             environments: list[Environment] = []
             for spec in task.env:
-                environments.append(open_env(expand(spec)))
+                environments.append(open_env(expand_variables(spec)))
                 stack.push_async_callback(self._close, environments[-1], watch)
-            record = RunRecord(home, _settings(suite, task, cell), code_hashes(map(expand, task.env)))
+            record = RunRecord(home, _settings(suite, task, run), code_hashes(map(expand_variables, task.env)))
             known = len(record.results)
 
             def next_environment(episode: int) -> Environment:
                 watch.begin()
-                return environments[env_order(cell.seed, episode, len(environments))]
+                return environments[env_order(run.seed, episode, len(environments))]
 
             if suite.fill_episodes:
                 await play_run(
@@ -174,37 +174,39 @@ class Workbench:
                     UniformReader(),
                     memory=memory,
                     episodes=suite.fill_episodes,
-                    seed=int(np.random.SeedSequence([cell.seed, _FILLING]).generate_state(1)[0]),
-                    record=RunRecord(home / FILLED, _settings(suite, task, cell), code_hashes(map(expand, task.env))),
+                    seed=int(np.random.SeedSequence([run.seed, _FILLING]).generate_state(1)[0]),
+                    record=RunRecord(
+                        home / FILLED, _settings(suite, task, run), code_hashes(map(expand_variables, task.env))
+                    ),
                     learn=arm.learn,
                     arm=FILLED,
                     keep_aborted=False,
                     episode_seconds=self._episode_seconds,
-                    lost=lambda episode, usage: on_episode(cell, None, usage),
+                    lost=lambda episode, usage: on_episode(run, None, usage),
                 )
             await play_run(
                 next_environment,
                 arm.policy,
                 arm.reader,
                 memory=memory,
-                episodes=suite.episodes(cell),
-                seed=cell.seed,
+                episodes=suite.episodes(run),
+                seed=run.seed,
                 record=record,
                 play=arm.play,
                 learn=arm.learn,
-                arm=cell.arm,
+                arm=run.arm,
                 keep_aborted=False,
                 episode_seconds=self._episode_seconds,
-                progress=lambda episode, result: on_episode(cell, result, result.usage) if episode >= known else None,
-                lost=lambda episode, usage: on_episode(cell, None, usage),
+                progress=lambda episode, result: on_episode(run, result, result.usage) if episode >= known else None,
+                lost=lambda episode, usage: on_episode(run, None, usage),
             )
             watch.end()
             _write_faults(home, arm)
             for i, transfer in enumerate(task.transfer):
-                environment = open_env(expand(transfer.env))
+                environment = open_env(expand_variables(transfer.env))
                 stack.push_async_callback(self._close, environment, watch)
-                settings = _settings(suite, task, cell) | {"transfer": transfer.env}
-                record = RunRecord(home / f"transfer-{i}", settings, code_hashes([expand(transfer.env)]))
+                settings = _settings(suite, task, run) | {"transfer": transfer.env}
+                record = RunRecord(home / f"transfer-{i}", settings, code_hashes([expand_variables(transfer.env)]))
                 known = len(record.results)
 
                 def same_environment(episode: int, environment: Environment = environment) -> Environment:
@@ -217,19 +219,19 @@ class Workbench:
                     arm.reader,
                     memory=None,
                     episodes=transfer.episodes,
-                    seed=int(np.random.SeedSequence([cell.seed, 1 + i]).generate_state(1)[0]),
+                    seed=int(np.random.SeedSequence([run.seed, 1 + i]).generate_state(1)[0]),
                     record=record,
                     play=arm.play,
-                    arm=cell.arm,
+                    arm=run.arm,
                     episode_seconds=self._episode_seconds,
                     progress=lambda episode, result, known=known: (  # type: ignore[misc]
-                        on_episode(cell, result, result.usage) if episode >= known else None
+                        on_episode(run, result, result.usage) if episode >= known else None
                     ),
-                    lost=lambda episode, usage: on_episode(cell, None, usage),
+                    lost=lambda episode, usage: on_episode(run, None, usage),
                 )
                 watch.end()
 
-    async def _close(self, environment: Environment, watch: Watch) -> None:
+    async def _close(self, environment: Environment, watch: Watchdog) -> None:
         """Close an environment, which may hang as well as an episode may."""
         watch.begin()
         try:
@@ -244,17 +246,17 @@ class Workbench:
                 "Look what it waits for, or allow more episode_seconds.",
             ) from error
 
-    def _tokens_per_episode(self, cell: Cell) -> float | None:
+    def _tokens_per_episode(self, run: RunKey) -> float | None:
         """What the arm with whose budget this one plays took an episode, learning included, in the run beside it."""
-        of = self._suite.arm(cell.arm).budget_of
+        of = self._suite.arm(run.arm).budget_of
         if of is None:
             return None
-        beside = Cell(cell.task, of, cell.seed)
-        results = read_results(cell_folder(self._folder, beside))
+        beside = RunKey(run.task, of, run.seed)
+        results = read_results(run_folder(self._folder, beside))
         if len(results) < self._suite.episodes(beside):
             raise ConfigError(
                 f"{beside} has {len(results)} of {self._suite.episodes(beside)} episodes",
-                f"{cell.arm} may spend what {of} spent, so that run ends first",
+                f"{run.arm} may spend what {of} spent, so that run ends first",
                 "Mend that run and resume.",
             )
         return float(np.mean([result.usage.tokens for result in results]))
@@ -265,9 +267,9 @@ def _llm_of(reader: PriorReader | Chooser) -> LLM | None:
     return llm if isinstance(llm, LLM) else None
 
 
-def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
+def _settings(suite: Suite, task: Task, run: RunKey) -> dict[str, Any]:
     """What the scores of a run depend on."""
-    arm = suite.arm(cell.arm)
+    arm = suite.arm(run.arm)
     return {
         "task": task.name,
         "env": list(task.env),
@@ -275,7 +277,7 @@ def _settings(suite: Suite, task: Task, cell: Cell) -> dict[str, Any]:
         "model": suite.model,
         "reader": suite.reader,
         "calibrate": suite.calibrate,
-        "seed": cell.seed,
+        "seed": run.seed,
         **({} if suite.menu == "list" else {"menu": suite.menu}),  # a run from before there was a choice goes on
         **({} if suite.encoder == "words" else {"encoder": suite.encoder}),
         **({"fill_episodes": suite.fill_episodes} if suite.fill_episodes else {}),

@@ -11,8 +11,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from seasoned.build import open_env
 from seasoned.errors import EnvError, SeasonedError, excerpt
-from seasoned.lab.runner.workers import Job, Workers, bench_of
-from seasoned.lab.suites.env_rotation import expand
+from seasoned.lab.runner.workers import Job, Workers, workbench_of
+from seasoned.lab.suites.env_rotation import expand_variables
 from seasoned.lab.suites.suite import Task
 from seasoned.protocols import Environment
 
@@ -93,7 +93,7 @@ def _trouble(function: Callable[..., object], *arguments: Any) -> SeasonedError 
 
 
 def _make_model(job: Job) -> None:
-    bench_of(job).check_arms()
+    workbench_of(job).check_arms()
 
 
 async def _close(environment: Environment) -> None:
@@ -105,7 +105,7 @@ async def _close(environment: Environment) -> None:
 
 def _open_and_close(spec: str) -> None:
     try:
-        environment = open_env(expand(spec))
+        environment = open_env(expand_variables(spec))
         try:
             if isinstance(environment, _Installed):
                 environment.check_installed()

@@ -9,12 +9,21 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from seasoned.errors import ConfigError, EnvError
-from seasoned.lab.results.run_results import cell_folder
+from seasoned.lab.results.run_results import run_folder
 from seasoned.lab.runner.learning_run import write_error
 from seasoned.lab.runner.preflight import preflight
-from seasoned.lab.runner.watchdog import was_busy
-from seasoned.lab.runner.workers import Job, Told, Workers, begun, open_workers, play_cell, stop, told_since
-from seasoned.lab.suites.suite import Cell, Suite, Task
+from seasoned.lab.runner.watchdog import busy_place
+from seasoned.lab.runner.workers import (
+    EpisodeCallback,
+    Job,
+    Workers,
+    open_workers,
+    play_learning_run,
+    read_journal,
+    request_stop,
+    started_runs,
+)
+from seasoned.lab.suites.suite import RunKey, Suite, Task
 
 __all__ = ["Schedule"]
 
@@ -37,13 +46,13 @@ class Schedule:
     folder: Path
     suite: Suite
     job: Job
-    told: Told
+    told: EpisodeCallback
     new: Sequence[Task] = ()
     begins: Callable[[], None] = lambda: None
     _offset: int = 0
     _looked: bool = False
 
-    def play(self, kind: int | str, cells: list[Cell]) -> None:
+    def play(self, kind: int | str, runs: list[RunKey]) -> None:
         """Play every run.
 
         A process that ends takes the runs of its neighbours with it. Each of them is played again by itself, so that
@@ -52,19 +61,19 @@ class Schedule:
         Raises:
             SeasonedError: what `preflight` raises, before anything is played.
         """
-        left = list(cells)
+        left = list(runs)
         if not left:
             self.begins()
         fruitless = 0
         while left:
             before = len(left)
             suspects, ended = self._play_until_broken(kind, left)
-            for cell in suspects:
+            for run in suspects:
                 if kind != 1:
-                    guilty, ended = self._play_until_broken(1, [cell])
+                    guilty, ended = self._play_until_broken(1, [run])
                     if not guilty:
                         continue
-                self._fail(cell, ended)
+                self._fail(run, ended)
             fruitless = fruitless + 1 if len(left) == before else 0
             if fruitless == _MOST_FRUITLESS:
                 raise ConfigError(
@@ -73,31 +82,31 @@ class Schedule:
                     "Look whether the system ends processes, for want of memory perhaps.",
                 )
 
-    def _fail(self, cell: Cell, ended: str) -> None:
-        home = cell_folder(self.folder, cell)
-        busy = was_busy(home)
+    def _fail(self, run: RunKey, ended: str) -> None:
+        home = run_folder(self.folder, run)
+        busy = busy_place(home)
         if busy is None:
             error = EnvError(
-                f"{cell}: its process ended ({ended})",
+                f"{run}: its process ended ({ended})",
                 "an environment or a model plays on, or raises",
                 "Look at the environment, at memory and disk; then resume.",
             )
             write_error(home, error)
         else:
             error = EnvError(
-                f"{cell}: an episode has not ended, and could not be interrupted: {busy[0]}",
+                f"{run}: an episode has not ended, and could not be interrupted: {busy[0]}",
                 f"it has {self.job.budget.episode_seconds:g} seconds",
                 "Look what keeps it busy there, or allow more episode_seconds.",
             )
             write_error(home, error, busy[1])
 
-    def _play_until_broken(self, kind: int | str, left: list[Cell]) -> tuple[list[Cell], str]:
+    def _play_until_broken(self, kind: int | str, left: list[RunKey]) -> tuple[list[RunKey], str]:
         """Play runs, taking them out of `left`.
 
         Returns:
             those that were under way when a process ended, and how it ended.
         """
-        under_way: dict[Future[str], Cell] = {}
+        under_way: dict[Future[str], RunKey] = {}
         with open_workers(kind) as workers:
             try:
                 if not self._looked:
@@ -106,32 +115,32 @@ class Schedule:
                     self.begins()
                 broken = self._play_with(workers, left, under_way, kind if isinstance(kind, int) else None)
             except BaseException:  # Ctrl-C
-                stop(self.folder)
+                request_stop(self.folder)
                 raise
         if not broken:
             return [], ""
-        known = begun(self.folder)
-        left[:0] = [cell for cell in under_way.values() if cell not in known]
-        return [cell for cell in under_way.values() if cell in known], workers.ended
+        known = started_runs(self.folder)
+        left[:0] = [run for run in under_way.values() if run not in known]
+        return [run for run in under_way.values() if run in known], workers.ended
 
     def _play_with(
-        self, workers: Workers, left: list[Cell], under_way: dict[Future[str], Cell], most: int | None = None
+        self, workers: Workers, left: list[RunKey], under_way: dict[Future[str], RunKey], most: int | None = None
     ) -> bool:
         """Play runs, `most` at a time, until none is left, or a process ended; return whether one did."""
         broken = False
         while (under_way or left) and not broken:
-            for cell in [cell for cell in left if self._may_begin(cell, [*left, *under_way.values()])]:
+            for run in [run for run in left if self._may_begin(run, [*left, *under_way.values()])]:
                 if most is not None and len(under_way) >= most:
                     break  # so that runs begin in the suite's order, whoever they wait for
                 try:
-                    future = workers.submit(play_cell, self.job, cell)
+                    future = workers.submit(play_learning_run, self.job, run)
                 except BrokenProcessPool:
                     broken = True
                     break
-                left.remove(cell)
-                under_way[future] = cell
+                left.remove(run)
+                under_way[future] = run
             done, _ = wait(under_way, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            self._offset = told_since(self.folder, self._offset, self.told)
+            self._offset = read_journal(self.folder, self._offset, self.told)
             for future in done:
                 error = future.exception()
                 if isinstance(error, BrokenProcessPool):
@@ -139,12 +148,12 @@ class Schedule:
                     continue
                 if isinstance(error, KeyboardInterrupt):  # a Ctrl-C that this process is deaf to, or hears later
                     raise error
-                cell = under_way.pop(future)
+                run = under_way.pop(future)
                 if error is not None:
-                    write_error(cell_folder(self.folder, cell), error)
+                    write_error(run_folder(self.folder, run), error)
         return broken
 
-    def _may_begin(self, cell: Cell, waiting: list[Cell]) -> bool:
+    def _may_begin(self, run: RunKey, waiting: list[RunKey]) -> bool:
         """A run with another's budget begins when that run has ended."""
-        of = self.suite.arm(cell.arm).budget_of
-        return of is None or Cell(cell.task, of, cell.seed) not in waiting
+        of = self.suite.arm(run.arm).budget_of
+        return of is None or RunKey(run.task, of, run.seed) not in waiting

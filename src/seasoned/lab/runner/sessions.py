@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seasoned.lab.runner.file_lock import LOCK, is_held
-from seasoned.lab.runner.workers import journal
+from seasoned.lab.runner.file_lock import LOCK, is_locked
+from seasoned.lab.runner.workers import journal_file
 
-__all__ = ["ERROR", "INTERRUPTED", "KILLED", "RUNNING", "early_end", "ended"]
+__all__ = ["ERROR", "INTERRUPTED", "KILLED", "RUNNING", "early_end_sentence", "session_endings"]
 
 INTERRUPTED = "interrupted"
 KILLED = "killed, or the machine stopped"
@@ -18,7 +18,9 @@ RUNNING = "nothing yet: it runs"
 ERROR = "an error: "
 
 
-def ended(sessions: Sequence[Mapping[str, Any]], folder: Path, *, begins: bool = False) -> list[dict[str, Any]]:
+def session_endings(
+    sessions: Sequence[Mapping[str, Any]], folder: Path, *, begins: bool = False
+) -> list[dict[str, Any]]:
     """Return the sessions, each with how it ended.
 
     One that wrote no end was killed. The last thing that it wrote says how long it ran at least: its `seconds` are
@@ -29,8 +31,8 @@ def ended(sessions: Sequence[Mapping[str, Any]], folder: Path, *, begins: bool =
         folder: of the experiment.
         begins: the caller holds the experiment's lock and begins the next session, so that none of these still runs.
 
-    Example:
-        >>> [each["stopped"] for each in ended([{"at": 0.0}, {"at": 1.0, "seconds": 2.0, "stopped": None}], Path("."))]
+    Example: >>> [each["stopped"] for each in session_endings([{"at": 0.0}, {"at": 1.0, "seconds": 2.0, "stopped":
+    None}], Path("."))]
         ['killed, or the machine stopped', None]
     """
     found = []
@@ -42,19 +44,19 @@ def ended(sessions: Sequence[Mapping[str, Any]], folder: Path, *, begins: bool =
             began = each.get("at")
             each["seconds"] = last - began if last is not None and began is not None and last >= began else None
             each["at_least"] = True
-            runs = is_last and not begins and is_held(folder / LOCK)
+            runs = is_last and not begins and is_locked(folder / LOCK)
             each["stopped"] = RUNNING if runs else KILLED
         found.append(each)
     return found
 
 
-def early_end(stopped: str | None) -> str | None:
+def early_end_sentence(stopped: str | None) -> str | None:
     """Return a sentence on what ended the last session before its runs did, if something has.
 
     Example:
-        >>> early_end("interrupted")
+        >>> early_end_sentence("interrupted")
         'The last session did not come to its end: interrupted.'
-        >>> early_end("seconds: 1 of 1")
+        >>> early_end_sentence("seconds: 1 of 1")
         'The budget stopped the experiment: seconds: 1 of 1.'
     """
     if stopped is None or stopped == RUNNING:
@@ -67,7 +69,7 @@ def early_end(stopped: str | None) -> str | None:
 def _last_written(folder: Path) -> float | None:
     """When a worker last told of something, in seconds since 1970; None if none did, or does not say when."""
     try:
-        *lines, _ = journal(folder).read_bytes().split(b"\n")
+        *lines, _ = journal_file(folder).read_bytes().split(b"\n")
     except FileNotFoundError:
         return None
     times = [json.loads(line).get("at") for line in lines]

@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
-from seasoned.lab.suites.suite import Budget
+from seasoned.lab.suites.suite import ExperimentBudget
 from seasoned.protocols import Usage
 
-__all__ = ["Spending"]
+__all__ = ["SpendingCounter"]
 
 
 @dataclass
-class Spending:
+class SpendingCounter:
     """Adds up what episodes cost, against a budget.
 
     Args:
@@ -20,13 +20,13 @@ class Spending:
         usage: what earlier parts of the experiment cost.
 
     Example:
-        >>> spending = Spending(Budget(calls=2))
+        >>> spending = SpendingCounter(ExperimentBudget(calls=2))
         >>> spending.add(Usage(calls=2))
         >>> spending.limit
         'calls: 2 of 2'
     """
 
-    budget: Budget
+    budget: ExperimentBudget
     usage: Usage = field(default_factory=Usage)
     began: float = field(default_factory=time.monotonic)
 

@@ -7,14 +7,14 @@ import re
 from pathlib import Path
 from types import TracebackType
 
-__all__ = ["Watch", "was_busy"]
+__all__ = ["Watchdog", "busy_place"]
 
 FILE = "busy.txt"
 _MOST_GRACE_S, _LEAST_GRACE_S = 10.0, 2.0
 _PLACE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
 
-class Watch:
+class Watchdog:
     """Ends this process where a limit has passed, and as long again (2 seconds at least, 10 at most).
 
     What waits is interrupted at the limit by whoever plays; this is for what does not wait. It needs no turn of the
@@ -30,7 +30,7 @@ class Watch:
         self._seconds = None if limit_s is None else limit_s + min(max(limit_s, _LEAST_GRACE_S), _MOST_GRACE_S)
         self._file = None if limit_s is None else self._path.open("w", encoding="utf-8")
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Watchdog:
         return self
 
     def __exit__(
@@ -52,7 +52,7 @@ class Watch:
             faulthandler.cancel_dump_traceback_later()
 
 
-def was_busy(home: Path) -> tuple[str, str] | None:
+def busy_place(home: Path) -> tuple[str, str] | None:
     """Return where the process of a run was when a watch ended it, and its whole traceback; None if none did."""
     try:
         trace = (home / FILE).read_text(encoding="utf-8", errors="replace")

@@ -21,23 +21,23 @@ from typing import Any, Protocol
 from seasoned.agents import EpisodeResult
 from seasoned.lab.runner.child_processes import Processes, open_processes
 from seasoned.lab.runner.learning_run import OutOfBudget, Workbench
-from seasoned.lab.runner.spending_limit import Spending
-from seasoned.lab.suites.suite import Budget, Cell
+from seasoned.lab.runner.spending_limit import SpendingCounter
+from seasoned.lab.suites.suite import ExperimentBudget, RunKey
 from seasoned.protocols import Usage
 from seasoned.registry import load_extra
 
 __all__ = [
+    "EpisodeCallback",
     "Job",
-    "Told",
     "Workers",
-    "begun",
-    "bench_of",
-    "clear",
-    "journal",
+    "clear_signals",
+    "journal_file",
     "open_workers",
-    "play_cell",
-    "stop",
-    "told_since",
+    "play_learning_run",
+    "read_journal",
+    "request_stop",
+    "started_runs",
+    "workbench_of",
 ]
 
 Outcome = str
@@ -57,17 +57,17 @@ class Job:
 
     folder: str
     cache: str
-    budget: Budget = field(default_factory=Budget)
+    budget: ExperimentBudget = field(default_factory=ExperimentBudget)
     spent: Usage = field(default_factory=Usage)
 
 
 _benches: dict[tuple[str, str, float | None], Workbench] = {}
 
 
-class Told(Protocol):
+class EpisodeCallback(Protocol):
     """Told of an episode that some worker played; of one that broke off, only what it cost."""
 
-    def __call__(self, cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
+    def __call__(self, run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
         """Take it in."""
         ...
 
@@ -85,7 +85,7 @@ class Workers(Protocol):
         ...
 
 
-def bench_of(job: Job) -> Workbench:
+def workbench_of(job: Job) -> Workbench:
     """Return this worker's bench for an experiment; its model stays open for the next run."""
     key = (job.folder, job.cache, job.budget.episode_seconds)
     if key not in _benches:
@@ -93,49 +93,49 @@ def bench_of(job: Job) -> Workbench:
     return _benches[key]
 
 
-def play_cell(job: Job, cell: Cell) -> Outcome:
+def play_learning_run(job: Job, run: RunKey) -> Outcome:
     """Play one run in a worker."""
     home = Path(job.folder)
-    bench = bench_of(job)
+    bench = workbench_of(job)
     if _stop_file(home).exists():
         return "stopped"
-    _append(home, {"begin": asdict(cell), "pid": os.getpid()})
-    spending = Spending(dataclasses.replace(job.budget, seconds=None), job.spent)
+    _append(home, {"begin": asdict(run), "pid": os.getpid()})
+    spending = SpendingCounter(dataclasses.replace(job.budget, seconds=None), job.spent)
     offset = 0
 
-    def spend(cell: Cell, score: float | None, steps: int, usage: Usage) -> None:
+    def spend(run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
         spending.add(usage)
 
-    def tell(cell: Cell, result: EpisodeResult | None, usage: Usage) -> None:
+    def tell(run: RunKey, result: EpisodeResult | None, usage: Usage) -> None:
         nonlocal offset
         score, steps = (None, 0) if result is None else (result.score, result.steps)
-        _append(home, {"cell": asdict(cell), "score": score, "steps": steps, "usage": asdict(usage)})
+        _append(home, {"cell": asdict(run), "score": score, "steps": steps, "usage": asdict(usage)})
         if spending.is_limited:  # by what every worker has spent, and not only this one
-            offset = told_since(home, offset, spend)
+            offset = read_journal(home, offset, spend)
         if result is not None and (spending.limit or _stop_file(home).exists()):
             raise OutOfBudget
 
     try:
-        return "done" if bench.play(cell, tell) else "failed"
+        return "done" if bench.play(run, tell) else "failed"
     except OutOfBudget:
         return "stopped"
 
 
-def stop(folder: Path) -> None:
+def request_stop(folder: Path) -> None:
     """Have every worker stop after the episode that it plays."""
     _stop_file(folder).touch()
 
 
-def clear(folder: Path) -> None:
+def clear_signals(folder: Path) -> None:
     """Forget what workers of an earlier time told, and that they were stopped."""
     _stop_file(folder).unlink(missing_ok=True)
-    journal(folder).unlink(missing_ok=True)
+    journal_file(folder).unlink(missing_ok=True)
 
 
-def told_since(folder: Path, offset: int, told: Told) -> int:
+def read_journal(folder: Path, offset: int, told: EpisodeCallback) -> int:
     """Pass on what workers told since `offset` bytes; return the new offset."""
     try:
-        with journal(folder).open("rb") as file:
+        with journal_file(folder).open("rb") as file:
             file.seek(offset)
             *lines, _ = file.read().split(b"\n")
     except FileNotFoundError:
@@ -144,17 +144,17 @@ def told_since(folder: Path, offset: int, told: Told) -> int:
         offset += len(line) + 1
         entry = json.loads(line)
         if "cell" in entry:
-            told(Cell(**entry["cell"]), entry["score"], entry["steps"], Usage(**entry["usage"]))
+            told(RunKey(**entry["cell"]), entry["score"], entry["steps"], Usage(**entry["usage"]))
     return offset
 
 
-def begun(folder: Path) -> set[Cell]:
+def started_runs(folder: Path) -> set[RunKey]:
     """Return the runs that some worker has begun."""
     try:
-        lines = journal(folder).read_bytes().split(b"\n")[:-1]
+        lines = journal_file(folder).read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
         return set()
-    return {Cell(**entry["begin"]) for entry in map(json.loads, lines) if "begin" in entry}
+    return {RunKey(**entry["begin"]) for entry in map(json.loads, lines) if "begin" in entry}
 
 
 @contextlib.contextmanager
@@ -221,11 +221,11 @@ class _RayWorkers:
 
 def _append(folder: Path, entry: dict[str, Any]) -> None:
     """One write of one line, which says when: lines of several processes do not mix."""
-    with journal(folder).open("ab", buffering=0) as file:
+    with journal_file(folder).open("ab", buffering=0) as file:
         file.write(json.dumps({**entry, "at": time.time()}).encode() + b"\n")
 
 
-def journal(folder: Path) -> Path:
+def journal_file(folder: Path) -> Path:
     """Return the file in which workers tell of what they do, a JSON object a line."""
     return folder / "progress.jsonl"
 

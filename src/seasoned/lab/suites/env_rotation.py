@@ -8,7 +8,7 @@ import numpy as np
 
 from seasoned.errors import ConfigError, excerpt
 
-__all__ = ["env_order", "expand"]
+__all__ = ["env_order", "expand_variables"]
 
 
 def env_order(seed: int, episode: int, n: int) -> int:
@@ -24,7 +24,7 @@ def env_order(seed: int, episode: int, n: int) -> int:
     return int(np.random.default_rng([seed, round_]).permutation(n)[place])
 
 
-def expand(spec: str) -> str:
+def expand_variables(spec: str) -> str:
     """Return an environment's specification with `$NAME` replaced by the environment variable of that name.
 
     Raises:

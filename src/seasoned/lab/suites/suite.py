@@ -9,7 +9,7 @@ from typing import Any
 
 from seasoned.llms import Menu
 
-__all__ = ["SAME_TASK", "ArmSpec", "Budget", "Cell", "Suite", "Task", "Transfer"]
+__all__ = ["SAME_TASK", "ArmSpec", "ExperimentBudget", "RunKey", "Suite", "Task", "Transfer"]
 
 SAME_TASK = "same task"
 """The split that is learned from."""
@@ -74,7 +74,7 @@ class ArmSpec:
 
 
 @dataclass(frozen=True, slots=True)
-class Budget:
+class ExperimentBudget:
     """Where an experiment stops, with the episodes in flight at most above it; None: no limit.
 
     Args:
@@ -92,7 +92,7 @@ class Budget:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Cell:
+class RunKey:
     """One learning run: a task, an arm, a seed."""
 
     task: str
@@ -137,7 +137,7 @@ class Suite:
     encoder: str = "words"
     fill_episodes: int = 0
     reference: str = "alone"
-    budget: Budget = field(default_factory=Budget)
+    budget: ExperimentBudget = field(default_factory=ExperimentBudget)
     model_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def task(self, name: str) -> Task:
@@ -148,15 +148,15 @@ class Suite:
         """Return the arm called `name`."""
         return next(arm for arm in self.arms if arm.name == name)
 
-    def episodes(self, cell: Cell) -> int:
+    def episodes(self, run: RunKey) -> int:
         """Return how many episodes a run learns from."""
-        own = self.arm(cell.arm).episodes
-        return self.task(cell.task).episodes if own is None else min(own, self.task(cell.task).episodes)
+        own = self.arm(run.arm).episodes
+        return self.task(run.task).episodes if own is None else min(own, self.task(run.task).episodes)
 
-    def cells(self) -> list[Cell]:
+    def runs(self) -> list[RunKey]:
         """Return every learning run, seed by seed, an arm after the arm whose budget it has."""
         return [
-            Cell(task.name, arm.name, seed)
+            RunKey(task.name, arm.name, seed)
             for seed in self.seeds
             for task in self.tasks
             for arm in sorted(self.arms, key=lambda arm: arm.budget_of is not None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from seasoned.checks import check_number, check_text, suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, Budget, Suite, Task, Transfer
+from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, ExperimentBudget, Suite, Task, Transfer
 from seasoned.llms.wire.candidate_menu import check_menu
 from seasoned.policies.self_agreement import check_whole
 from seasoned.states.encoder_names import named_encoder
@@ -231,11 +231,11 @@ def _arm(where: str, item: object) -> ArmSpec:
     return ArmSpec(**fields)
 
 
-def _budget(where: str, item: object) -> Budget:
-    fields = _fields(where, Budget, _table(where, item), required=())
+def _budget(where: str, item: object) -> ExperimentBudget:
+    fields = _fields(where, ExperimentBudget, _table(where, item), required=())
     for name, value in fields.items():
         if value is not None and (_number(where, name, value) or 0) <= 0:
             raise InputError(f"{where}: {name} = {excerpt(value)}", "a limit is above 0", "Leave it out for no limit.")
         if value is not None and name in ("calls", "tokens"):
             fields[name] = _whole(where, name, value)
-    return Budget(**fields)
+    return ExperimentBudget(**fields)
