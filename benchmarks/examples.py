@@ -31,7 +31,7 @@ from seasoned.agents.baselines import BySearch, PastSuccesses
 from seasoned.core import jaccard, mean_interval
 from seasoned.envs import FileTasks
 from seasoned.llms import LabelReader, ScriptedLLM
-from seasoned.policies.examples import Example, Query
+from seasoned.policies.examples import Example, ExampleQuery
 from seasoned.policies.examples.rendering import fitted
 from seasoned.protocols import Usage
 from seasoned.states import ALL_MASKS, TokenEncoder
@@ -75,7 +75,7 @@ class TopK:
         steps = [replace(step, state=f"{episode.task}\n{step.state}") for step in episode.steps]
         asyncio.run(self._past.learn(replace(episode, steps=steps)))
 
-    def retrieve(self, query: Query, *, purpose: str, exclude_task: str | None) -> tuple[Example, ...]:
+    def retrieve(self, query: ExampleQuery, *, purpose: str, exclude_task: str | None) -> tuple[Example, ...]:
         """Return the steps of past successes most like this moment."""
         del purpose, exclude_task
         found = []

@@ -74,18 +74,18 @@ def in_core(name: str, n_states: int, options: argparse.Namespace) -> dict[str, 
     graph = ValueGraph(GAMMA, BETA, tolerance=TOLERANCE)
     together = [[value for columns in stored for value in columns[i]] for i in range(4)]
     load_s, _ = timed_s(graph.add, *together)
-    settle_s, _ = timed_s(graph.settle)
+    settle_s, _ = timed_s(graph.converge)
     n_distinct, n_bytes = graph.n_edges, graph.nbytes
     seconds, cpu = [], []
     for columns in world.episodes(options.episodes):
         began, cpu_began = time.perf_counter(), time.process_time()
         graph.add(*columns)
-        bound = graph.settle(SETTLE_BUDGET)
+        bound = graph.converge(SETTLE_BUDGET)
         seconds.append(time.perf_counter() - began)
         cpu.append(time.process_time() - cpu_began)
     states = range(len(world._number))
     early = graph.v(states)
-    graph.settle()
+    graph.converge()
     late = graph.v(states)
     error = float(np.nanmax(np.abs(early - late)) / np.nanmax(np.abs(late)))
     figures = percentiles(seconds)

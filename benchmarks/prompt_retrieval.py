@@ -26,7 +26,7 @@ import numpy as np
 from workload import HEADER, StateMaker, percentiles, row, timed_s, write_result
 
 from seasoned import Memory
-from seasoned.policies.examples import Examples, Query, render
+from seasoned.policies.examples import ExampleQuery, Examples, render
 from seasoned.types import JSON
 
 EPISODE_STEPS = 20
@@ -64,12 +64,12 @@ class World:
         """Return one of the goals."""
         return self.goals[int(self.rng.integers(GOALS))]
 
-    def query(self, *, full: bool) -> Query:
+    def query(self, *, full: bool) -> ExampleQuery:
         """Return a query like what is stored."""
         observation = self._one(self._families)
         if not full:
-            return Query(self.goal(), observation=observation)
-        return Query(self.goal(), self.plan(), observation, self.reasoning())
+            return ExampleQuery(self.goal(), observation=observation)
+        return ExampleQuery(self.goal(), self.plan(), observation, self.reasoning())
 
 
 def play(memory: Memory, world: World, states: list[str], shown: list[JSON]) -> str:
@@ -107,7 +107,7 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
         examples = Examples(memory)
         search_first_s, _ = timed_s(memory.search, world.states[0])
         query = world.query(full=False)
-        showings_first_s, _ = timed_s(examples.retrieve, Query(query.goal, observation=query.observation))
+        showings_first_s, _ = timed_s(examples.retrieve, ExampleQuery(query.goal, observation=query.observation))
         first_s, _ = timed_s(examples.retrieve, world.query(full=True))
         print(f"\n{len(memory)} steps, {n_episodes} episodes, stored in {build_s:.0f} s")
         print(
@@ -121,12 +121,12 @@ def measure(folder: Path, n_steps: int, options: argparse.Namespace) -> dict[str
         hot = [world.states[int(n)] for n in world.rng.integers(len(shown), size=options.queries)]
         at_hot = dict(zip((id(full) for _, full in queries), hot, strict=True))
         trusting = Examples(memory, trusted=lambda episode: episode.ending != "aborted")
-        calls: dict[str, Callable[[Query, Query], object]] = {
+        calls: dict[str, Callable[[ExampleQuery, ExampleQuery], object]] = {
             "search of 10 (the observation alone)": lambda some, full: memory.search(some.observation or ""),
             "examples: goal, observation": lambda some, full: examples.retrieve(some),
             "examples: all four keys": lambda some, full: examples.retrieve(full),
             "examples: at states that were shown": lambda some, full: examples.retrieve(
-                Query(full.goal, full.plan, at_hot[id(full)], full.reasoning)
+                ExampleQuery(full.goal, full.plan, at_hot[id(full)], full.reasoning)
             ),
             "examples: all four keys, only trusted ones": lambda some, full: trusting.retrieve(full),
             "examples: for a plan": lambda some, full: examples.retrieve(full, purpose="plan"),

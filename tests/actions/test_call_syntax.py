@@ -1,4 +1,4 @@
-"""Call syntax: what is one action, what is kept to the letter, what is left alone."""
+"""ActionCall syntax: what is one action, what is kept to the letter, what is left alone."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from seasoned.actions import Call, canonical_call, equivalent, parse_call
+from seasoned.actions import ActionCall, canonical_call, equivalent, parse_call
 from seasoned.errors import InputError
 from seasoned.types import normalize_action
 
@@ -38,7 +38,7 @@ def spelled_twice(draw):
         cased = "".join(draw(st.sampled_from([char.lower(), char.upper()])) for char in name)
         return f"{draw(SPACES)}{cased}{draw(SPACES)}({inner}){draw(SPACES)}"
 
-    expected = Call(name.lower(), tuple(args), tuple(sorted(keywords.items())))
+    expected = ActionCall(name.lower(), tuple(args), tuple(sorted(keywords.items())))
     return expected, spelling(), spelling()
 
 

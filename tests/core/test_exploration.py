@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core import UCB, ConfidenceBonus, CountBonus, ExplorationBonus, Seen, Thompson, exploration
+from seasoned.core import UCB, CandidateStats, ConfidenceBonus, CountBonus, ExplorationBonus, Thompson, exploration
 from seasoned.errors import InputError
 
 
 def untried(n, n_neighbors, baseline=0.0):
     nothing = np.full(n, np.nan)
-    return Seen(np.zeros(n), nothing, nothing, np.ones(n), baseline, n_neighbors)
+    return CandidateStats(np.zeros(n), nothing, nothing, np.ones(n), baseline, n_neighbors)
 
 
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
@@ -90,7 +90,7 @@ def seen(counts, means, deviations=None, variances=None, baseline=0.0):
     counts = np.array(counts, dtype=float)
     deviations = np.where(counts > 0, 0.0, np.nan) if deviations is None else np.array(deviations)
     variances = np.ones(len(counts)) if variances is None else np.array(variances)
-    return Seen(counts, np.array(means), deviations, variances, baseline, int(counts.sum()))
+    return CandidateStats(counts, np.array(means), deviations, variances, baseline, int(counts.sum()))
 
 
 def test_otherwise_zero_makes_an_untried_action_worth_nothing():

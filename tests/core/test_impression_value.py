@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from seasoned.core.impression_value import (
     Observed,
     Shrinkage,
-    advantages_beside,
+    advantages_over_peers,
     derived_shrinkage,
-    observed_showings,
+    observed_impressions,
     posterior_worth,
 )
 from seasoned.errors import InputError
@@ -33,7 +33,7 @@ def columns(showings):
 @given(SHOWINGS)
 @settings(max_examples=60, deadline=None)
 def test_the_mean_and_the_number_of_observations_are_those_of_the_definition(showings):
-    found = observed_showings(*columns(showings), 4)
+    found = observed_impressions(*columns(showings), 4)
     for example in range(4):
         mine = [(episode, share, a) for which, episode, share, a in showings if which == example]
         if not mine:
@@ -51,7 +51,7 @@ def test_the_mean_and_the_number_of_observations_are_those_of_the_definition(sho
 
 
 def test_an_episode_that_showed_it_often_is_one_observation():
-    often = observed_showings(np.zeros(9, dtype=int), np.zeros(9, dtype=int), [1.0] * 9, [2.0] * 9, 1)
+    often = observed_impressions(np.zeros(9, dtype=int), np.zeros(9, dtype=int), [1.0] * 9, [2.0] * 9, 1)
     assert (often.counts[0], often.totals[0]) == (pytest.approx(1.0), pytest.approx(2.0))
 
 
@@ -72,20 +72,20 @@ def test_a_step_weighs_by_how_well_it_is_known_what_else_happens_there():
     rng = np.random.default_rng(3)
     for m in (1, 2, 5):
         drawn = rng.normal(size=(40_000, m + 1))
-        advantages, weights = advantages_beside(drawn[:, 0], drawn[:, 1:].mean(axis=1), np.full(40_000, m))
+        advantages, weights = advantages_over_peers(drawn[:, 0], drawn[:, 1:].mean(axis=1), np.full(40_000, m))
         assert np.var(advantages) == pytest.approx(1.0 / weights[0], rel=0.05)
         assert advantages == pytest.approx((drawn[:, 0] - drawn.mean(axis=1)) / weights)
 
 
 def test_equal_returns_differ_by_nothing_and_alone_nothing_is_known():
-    advantages, weights = advantages_beside([0.1, 0.1, 7.0], [(0.1 + 0.1 + 0.1) / 3, 0.1, math.nan], [3, 1, 0])
+    advantages, weights = advantages_over_peers([0.1, 0.1, 7.0], [(0.1 + 0.1 + 0.1) / 3, 0.1, math.nan], [3, 1, 0])
     assert (advantages.tolist(), weights.tolist()) == ([0.0, 0.0, 0.0], [0.75, 0.5, 0.0])
 
 
 @given(SHOWINGS, st.floats(0.0, 50.0), st.floats(0.0, 9.0), st.integers(1, 300))
 @settings(max_examples=60, deadline=None)
 def test_a_value_lies_between_the_baseline_and_the_mean_and_inside_its_interval(showings, kappa, noise, degrees):
-    found = observed_showings(*columns(showings), 4)
+    found = observed_impressions(*columns(showings), 4)
     worth = posterior_worth(found, Shrinkage(noise, kappa, degrees))
     for row in np.flatnonzero(found.counts > 0.0):
         mean = found.totals[row] / found.counts[row]
@@ -127,7 +127,7 @@ def simulated(rng, n_examples, n_episodes):
             outcome = worths[example] + rng.normal()
             steps = int(rng.integers(1, 4))
             rows += [(int(example), episode, 1 / 3, outcome)] * steps
-    return worths, observed_showings(*columns(rows), n_examples)
+    return worths, observed_impressions(*columns(rows), n_examples)
 
 
 def test_the_mean_of_what_followed_is_unbiased():
@@ -168,9 +168,9 @@ def played(rng, n_examples, n_states, visits):
         others = [(returns.sum() - one) / (n - 1) if n > 1 else math.nan for one in returns]
         rows += [(*row, n - 1) for row in zip(shown, returns, others, strict=True)]
     which, returns, others, n_others = zip(*rows, strict=True)
-    advantages, weights = advantages_beside(returns, others, n_others)
+    advantages, weights = advantages_over_peers(returns, others, n_others)
     known = weights > 0.0
-    return worths, observed_showings(
+    return worths, observed_impressions(
         np.array(which)[known], np.arange(len(which))[known], weights[known], advantages[known], n_examples
     )
 
@@ -193,14 +193,14 @@ def test_intervals_hold_it_with_baselines_from_what_was_played_as_well(n_example
 
 ONE = np.array([0])
 BAD = [
-    (lambda: observed_showings(ONE, ONE, [0.0], [1.0], 1), "share"),
-    (lambda: observed_showings(ONE, ONE, [1.5], [1.0], 1), "share"),
-    (lambda: observed_showings(ONE, ONE, [1.0], [math.nan], 1), "finite"),
-    (lambda: observed_showings(ONE, ONE, [1.0, 1.0], [1.0], 1), "2 shares"),
+    (lambda: observed_impressions(ONE, ONE, [0.0], [1.0], 1), "share"),
+    (lambda: observed_impressions(ONE, ONE, [1.5], [1.0], 1), "share"),
+    (lambda: observed_impressions(ONE, ONE, [1.0], [math.nan], 1), "finite"),
+    (lambda: observed_impressions(ONE, ONE, [1.0, 1.0], [1.0], 1), "2 shares"),
     (lambda: Observed(np.ones(2), np.ones(2), np.ones(2)).with_own([1.0]), "own outcomes"),
     (lambda: Observed(np.ones(1), np.ones(1), np.ones(1)).with_own([1.0], [1.5]), "weights"),
-    (lambda: advantages_beside([1.0], [1.0], [-1]), "numbers of others"),
-    (lambda: advantages_beside([1.0], [1.0, 2.0], [1]), "(2,) means"),
+    (lambda: advantages_over_peers([1.0], [1.0], [-1]), "numbers of others"),
+    (lambda: advantages_over_peers([1.0], [1.0, 2.0], [1]), "(2,) means"),
     (lambda: posterior_worth(Observed(*[np.ones(1)] * 3), Shrinkage(1.0, 1.0, 5.0), confidence=1.0), "confidence"),
     (lambda: posterior_worth(Observed(*[np.ones(1)] * 3), Shrinkage(1.0, 1.0, 5.0), confidence=True), "confidence"),
 ]

@@ -68,7 +68,7 @@ LAYOUTS = [
 @pytest.mark.parametrize("gamma", [0.0, 0.9, 0.99])
 def test_with_every_state_and_action_covered_it_is_the_kl_regularised_optimum(layout, beta, gamma):
     graph, cells, actions = grid_graph(layout, gamma, beta)
-    bound = graph.settle()
+    bound = graph.converge()
     exact = Grid(**layout).exact_kl_values(gamma, beta)
     assert bound <= 1e-6 * (1.0 + layout["step_cost"]) * 1.001  # the promise: tolerance times the largest reward
     for state, value in exact.v.items():
@@ -83,7 +83,7 @@ def test_a_large_beta_is_the_optimum_and_beta_0_the_value_of_the_prior():
     prior = grid.exact_kl_values(0.9, 0.0)
     for beta, exact in ((1e9, grid.exact_values(0.9)), (0.0, prior), (1e-9, prior), (1e-300, prior)):
         graph, cells, _ = grid_graph(layout, 0.9, beta)
-        graph.settle()
+        graph.converge()
         for state, value in exact.v.items():
             assert graph.v([cells[cell_of(state)]])[0] == pytest.approx(value, abs=2e-6)
 
@@ -95,7 +95,7 @@ def test_a_prior_is_the_one_of_exact_control():
     graph, cells, actions = grid_graph(layout, 0.9, 3.0)
     rows = [(cells[cell_of(s)], actions[a], p) for s, probs in prior.items() for a, p in probs.items()]
     graph.set_priors(*(list(column) for column in zip(*rows, strict=True)))
-    graph.settle()
+    graph.converge()
     for state, value in grid.exact_kl_values(0.9, 3.0, prior).v.items():
         assert graph.v([cells[cell_of(state)]])[0] == pytest.approx(value, abs=1.1e-6)
 
@@ -133,7 +133,7 @@ def test_sampled_play_comes_near_the_optimum_as_it_grows():
                 [row[2] for row in seen],
                 [TERMINAL if row[3] is None else cells.get(row[3], UNKNOWN) for row in seen],
             )
-            graph.settle()
+            graph.converge()
             found.append(abs(graph.v([0])[0] - exact))
     assert np.mean(errors[500]) < 0.5 * np.mean(errors[20])
     assert np.mean(errors[500]) < 0.05
@@ -191,7 +191,7 @@ def agree(graph, q, v, tolerance=3e-6):
 @given(processes(), st.sampled_from([0.3, 0.8]), st.sampled_from([0.0, 1.0, 40.0]), st.sampled_from([0.0, 2.0]))
 def test_any_experience_has_the_values_of_the_definition(rows, gamma, beta, frontier):
     graph = filled(rows, gamma, beta, frontier=frontier)
-    graph.settle()
+    graph.converge()
     agree(graph, *by_definition(rows, gamma, beta, frontier))
 
 
@@ -203,8 +203,8 @@ def test_in_pieces_and_with_budgets_it_ends_where_all_at_once_does(rows, n_piece
     for part in np.array_split(np.arange(len(rows)), n_pieces):
         if len(part):
             pieces.add(*(list(column) for column in zip(*(rows[i] for i in part), strict=True)))
-            pieces.settle(budget)
-    pieces.settle()
+            pieces.converge(budget)
+    pieces.converge()
     agree(pieces, *by_definition(rows, gamma, beta))
 
 
@@ -213,16 +213,16 @@ def test_in_pieces_and_with_budgets_it_ends_where_all_at_once_does(rows, n_piece
 def test_what_is_cleared_and_added_anew_counts_as_if_it_had_always_been_so(old, new, seed):
     rng = np.random.default_rng(seed)
     graph = filled(old, 0.8, 2.0)
-    graph.settle(200)
+    graph.converge(200)
     gone = {(s, a) for s, a, _, _ in old if rng.random() < 0.5}
     graph.clear([s for s, _ in gone], [a for _, a in gone])
     left = [row for row in old if row[:2] not in gone]
     q, v = by_definition(left, 0.8, 2.0) if left else ({}, {})
-    graph.settle()
+    graph.converge()
     agree(graph, q, v)
     assert np.isnan(graph.q([s for s, _ in gone], [a for _, a in gone])).all()
     graph.add(*(list(column) for column in zip(*new, strict=True)))
-    graph.settle()
+    graph.converge()
     agree(graph, *by_definition([*left, *new], 0.8, 2.0))
 
 
@@ -232,7 +232,7 @@ def test_the_error_bound_holds_at_any_moment(rows, budget):
     graph = filled(rows, 0.8, 2.0)
     _, v = by_definition(rows, 0.8, 2.0)
     for _ in range(400):
-        bound = graph.settle(budget)
+        bound = graph.converge(budget)
         assert np.abs(graph.v(list(v)) - list(v.values())).max() <= bound + 1e-9
         if bound < 1e-4:
             return
@@ -246,7 +246,7 @@ def test_from_below_values_only_rise(rows):
     graph, states = filled(rows, 0.8, 2.0), sorted({row[0] for row in rows})
     before = graph.v(states)
     for _ in range(30):
-        graph.settle(1)
+        graph.converge(1)
         now = graph.v(states)
         assert (now >= before - 1e-12).all()
         before = now
@@ -264,11 +264,11 @@ def test_a_backup_contracts():
         graph.add(s, a, np.repeat(rewards.ravel(), 5), x, transition.ravel())
         error = np.abs(graph.v(range(5)) - v).max()
         for _ in range(8):
-            graph.settle(2 * 5 * 3)  # what one batch of all states takes
+            graph.converge(2 * 5 * 3)  # what one batch of all states takes
             now = np.abs(graph.v(range(5)) - v).max()
             assert now <= gamma * error + 1e-12
             error = now
-        graph.settle()
+        graph.converge()
         assert graph.v(range(5)).tolist() == pytest.approx(v.tolist(), abs=1e-8)
         assert graph.q(s, a).tolist() == pytest.approx(q[s, a].tolist(), abs=1e-8)
 
@@ -281,7 +281,7 @@ def test_two_half_good_episodes_combine():
     graph = ValueGraph(gamma=0.5, beta=1e6)
     graph.add([0, 1], [0, 0], [0.0, 0.0], [1, TERMINAL])
     graph.add([2, 1], [0, 1], [0.0, 1.0], [1, TERMINAL])
-    graph.settle()
+    graph.converge()
     assert graph.q([0, 2, 1, 1], [0, 0, 0, 1]).tolist() == pytest.approx([0.5, 0.5, 0.0, 1.0], abs=1e-5)
 
 
@@ -289,7 +289,7 @@ def test_prior_mass_on_untried_actions_goes_to_the_mean_of_the_tried():
     graph = ValueGraph(gamma=0.5, beta=2.0)
     graph.add([0, 0], [0, 1], [1.0, 3.0], [TERMINAL, TERMINAL])
     graph.set_priors([0, 0, 0], [0, 1, 2], [0.2, 0.3, 0.5])
-    graph.settle()
+    graph.converge()
     mean = (0.2 * 1.0 + 0.3 * 3.0) / 0.5
     expected = math.log(0.2 * math.exp(2.0) + 0.3 * math.exp(6.0) + 0.5 * math.exp(2.0 * mean)) / 2.0
     assert graph.v([0])[0] == pytest.approx(expected)
@@ -299,7 +299,7 @@ def test_tried_actions_that_the_prior_does_not_name_share_a_tenth():
     graph = ValueGraph(gamma=0.5, beta=0.0)
     graph.add([0, 0, 0], [0, 1, 2], [1.0, 2.0, 4.0], [TERMINAL] * 3)
     graph.set_priors([0], [0], [1.0])
-    graph.settle()
+    graph.converge()
     assert graph.v([0])[0] == pytest.approx(0.9 * 1.0 + 0.05 * 2.0 + 0.05 * 4.0)
 
 
@@ -307,7 +307,7 @@ def test_a_prior_that_all_but_excludes_the_best_action_is_no_overflow():
     graph = ValueGraph(gamma=0.5, beta=1000.0)
     graph.add([0, 0], [0, 1], [0.0, 1.0], [TERMINAL, TERMINAL])
     graph.set_priors([0, 0], [0, 1], [1.0, 1e-100])
-    graph.settle()
+    graph.converge()
     assert graph.v([0])[0] == pytest.approx(1.0 + math.log(1e-100) / 1000.0)
 
 
@@ -316,25 +316,25 @@ def test_being_cut_off_is_not_the_end():
     graph = ValueGraph(gamma=0.5, beta=1.0)
     graph.add([0, 0, 1], [0, 0, 0], [0.0, 0.0, 1.0], [1, UNKNOWN, TERMINAL])
     graph.add([2, 2], [0, 0], [0.0, 0.0], [1, TERMINAL])
-    graph.settle()
+    graph.converge()
     assert graph.q([0, 2], [0, 0]).tolist() == pytest.approx([0.5, 0.25])
 
 
 def test_a_final_state_counts_as_soon_as_something_is_known_of_it():
     graph = ValueGraph(gamma=0.5, beta=1.0, frontier=6.0)
     graph.add([0], [0], [1.0], [5])
-    graph.settle()
+    graph.converge()
     assert graph.q([0], [0])[0] == 1.0 + 0.5 * 6.0
     assert np.isnan(graph.v([5])[0])
     graph.add([5], [0], [2.0], [TERMINAL])
-    graph.settle()
+    graph.converge()
     assert graph.q([0], [0])[0] == 1.0 + 0.5 * 2.0
 
 
 def test_a_self_loop_is_worth_its_geometric_series():
     graph = ValueGraph(gamma=0.9, beta=3.0)
     graph.add([0], [0], [1.0], [0])
-    graph.settle()
+    graph.converge()
     assert graph.v([0])[0] == pytest.approx(10.0, abs=1e-6)
 
 
@@ -344,7 +344,7 @@ def test_repetition_takes_no_room():
     before = graph.nbytes
     for _ in range(100):
         graph.add([0, 1] * 10, [0, 0] * 10, [0.0, 1.0] * 10, [1, TERMINAL] * 10)
-    graph.settle()
+    graph.converge()
     assert (graph.n_pairs, graph.n_edges) == (2, 1)
     assert graph.nbytes <= before
 
@@ -354,12 +354,12 @@ def test_a_budget_bounds_the_work():
     n = 5000
     graph = ValueGraph(gamma=0.999, beta=1.0)
     graph.add(range(n), [0] * n, [0.0] * n, [*range(1, n), TERMINAL])
-    graph.settle()
+    graph.converge()
     graph.add([n - 1], [0], [1.0], [TERMINAL])
-    graph.settle(3000)
+    graph.converge(3000)
     assert graph.v([n - 1])[0] == 0.5
     assert graph.v([0])[0] == 0.0
-    graph.settle()
+    graph.converge()
     assert graph.v([0])[0] == pytest.approx(0.5 * 0.999 ** (n - 1), abs=1e-6)
 
 
@@ -396,7 +396,7 @@ BAD = {
     "not aligned": lambda: ValueGraph(0.9, 1.0).add([0, 1], *ONE[1:]),
     "a prior above 1": lambda: ValueGraph(0.9, 1.0).set_priors([0, 0], [0, 1], [0.6, 0.6]),
     "a prior nan": lambda: ValueGraph(0.9, 1.0).set_priors([0], [0], [math.nan]),
-    "no budget": lambda: ValueGraph(0.9, 1.0).settle(0),
+    "no budget": lambda: ValueGraph(0.9, 1.0).converge(0),
 }
 
 
@@ -411,4 +411,4 @@ def test_what_was_refused_changed_nothing():
     graph = ValueGraph(0.9, 1.0)
     with pytest.raises(InputError):
         graph.add([0, 1], [0, 0], [0.0, math.inf], [1, TERMINAL])
-    assert (graph.n_pairs, graph.n_edges, graph.settle()) == (0, 0, 0.0)
+    assert (graph.n_pairs, graph.n_edges, graph.converge()) == (0, 0, 0.0)

@@ -14,7 +14,7 @@ from seasoned.build import make_reader
 from seasoned.envs import ContextualBandit
 from seasoned.errors import InputError, ModelError
 from seasoned.llms import BiasChooser
-from seasoned.policies import decide_inside
+from seasoned.policies import decide_on_server
 
 STATE = "a kitchen"
 
@@ -28,7 +28,7 @@ def memory():
 
 
 def inside(policy, model, names=tuple(WEIGHTS), **asked):
-    return asyncio.run(decide_inside(policy, BiasChooser(model), STATE, list(names), **{"task": "leave", **asked}))
+    return asyncio.run(decide_on_server(policy, BiasChooser(model), STATE, list(names), **{"task": "leave", **asked}))
 
 
 @pytest.mark.parametrize("baseline", ["neighbors", "base_policy"])
@@ -151,6 +151,8 @@ def test_a_cap_on_the_chooser_is_refused_before_it_is_asked():
     model = TruePolicy({"go north": 3.0, "wait": 1.0})
     with Memory.open(":memory:") as memory, pytest.raises(InputError, match=r"on the chooser.*Give the policy the cap"):
         asyncio.run(
-            decide_inside(JitRL(memory), BiasChooser(model, max_kl_nats=0.1), "a hall", ["go north", "wait"], task="t")
+            decide_on_server(
+                JitRL(memory), BiasChooser(model, max_kl_nats=0.1), "a hall", ["go north", "wait"], task="t"
+            )
         )
     assert not getattr(model, "requests", [])

@@ -7,7 +7,7 @@ from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import EncoderMismatchError, InputError, ModelUnavailableError
 from seasoned.llms.cache.vector_cache import CachedEmbedder
 from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
-from seasoned.policies.examples import Examples, Query
+from seasoned.policies.examples import ExampleQuery, Examples
 from seasoned.policies.examples.vector_index import VectorIndex
 from seasoned.policies.examples.vector_recall import VectorRecall
 
@@ -41,7 +41,7 @@ def memory():
 
 
 def best(memory, recall=None, goal="couch"):
-    found = Examples(memory, recall=recall, k=1).retrieve(Query(goal, observation=goal))
+    found = Examples(memory, recall=recall, k=1).retrieve(ExampleQuery(goal, observation=goal))
     return [(one.episode_id, round(one.similarity, 3)) for one in found]
 
 
@@ -224,10 +224,10 @@ def test_a_text_that_the_embedder_refuses_is_left_out_and_the_others_are_found(m
     for _ in range(2):
         assert best(memory, source, "furniture")[0] == ("e0", 1.0)
         assert source.n_refused == 1
-    mixed = Query("couch", observation="sofa " * 60)
+    mixed = ExampleQuery("couch", observation="sofa " * 60)
     assert [one.similarity for one in Examples(memory, recall=source, k=1).retrieve(mixed)] == [pytest.approx(0.5)]
     with pytest.raises(InputError, match="long"):
-        Examples(memory, recall=source).retrieve(Query("couch " * 50, observation="sofa " * 60))
+        Examples(memory, recall=source).retrieve(ExampleQuery("couch " * 50, observation="sofa " * 60))
 
 
 def test_the_embedder_reads_what_the_memory_stores():
@@ -240,7 +240,7 @@ def test_the_embedder_reads_what_the_memory_stores():
     with Memory.open(":memory:", redact=lambda text: text.replace("4111", "****")) as memory:
         memory.add(Episode("pay", [Step("card 4111", "pay", 1.0)]))
         by_meaning = VectorRecall(memory, ScriptedEmbedder(spying, 8))
-        [found] = Examples(memory, recall=by_meaning).retrieve(Query("pay 4111", observation="card 4111"))
+        [found] = Examples(memory, recall=by_meaning).retrieve(ExampleQuery("pay 4111", observation="card 4111"))
     assert found.state == "card ****"
     assert read
     assert not any("4111" in text for text in read)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.core.impression_value import derived_shrinkage, observed_showings, posterior_worth
-from seasoned.policies.examples import Examples, Query
-from seasoned.policies.examples.impression_effects import Showings, Trust
+from seasoned.core.impression_value import derived_shrinkage, observed_impressions, posterior_worth
+from seasoned.policies.examples import ExampleQuery, Examples
+from seasoned.policies.examples.impression_effects import EpisodeTrust, ImpressionEffects
 
 STATE = "page:cart items:2 total:12"
 
@@ -65,7 +65,7 @@ def test_values_are_those_of_the_definition(memory):
     ]
     which, episodes, shares, advantages = zip(*rows, strict=True)
     weight = 4 / 5  # of a step beside four others
-    observed = observed_showings(np.array(which), np.array(episodes), weight * np.array(shares), advantages, 2)
+    observed = observed_impressions(np.array(which), np.array(episodes), weight * np.array(shares), advantages, 2)
     observed = observed.with_own([advantage("e0"), advantage("e1")], weight)
     worth = posterior_worth(observed, derived_shrinkage(observed))
     found = by_id(Examples(memory).values())
@@ -96,7 +96,7 @@ def test_what_did_harm_ranks_last_though_it_worked_itself(memory):
     assert [one.episode_id for one in examples.ranking()] == ["good", "bad"]
     [(task, [best])] = examples.best_per_task().items()
     assert (task, best.episode_id) == ("t", "good")
-    [first, *_] = examples.retrieve(Query("t", observation=STATE))
+    [first, *_] = examples.retrieve(ExampleQuery("t", observation=STATE))
     assert (first.episode_id, first.n_shown) == ("good", 12)
 
 
@@ -109,7 +109,7 @@ def test_what_worked_stays_a_model_where_showing_it_did_nothing_and_none_where_i
     idle, bad = (by_id(examples.values())[id_] for id_ in ("idle", "bad"))
     assert idle.value < 0.0 < idle.high
     assert bad.high < 0.0
-    found = [example.action for example in examples.retrieve(Query("t", observation=STATE))]
+    found = [example.action for example in examples.retrieve(ExampleQuery("t", observation=STATE))]
     assert "wait" in found
     assert found.index("pay") < found.index("wait")
     assert "pay with points" not in found
@@ -129,7 +129,7 @@ def test_pruning_retires_what_is_surely_worse_and_can_be_taken_back(memory):
     examples = Examples(memory, k=5)
 
     def shown():
-        return {example.action for example in examples.retrieve(Query("t", observation=STATE))}
+        return {example.action for example in examples.retrieve(ExampleQuery("t", observation=STATE))}
 
     assert [one.episode_id for one in examples.prune(dry_run=True)] == ["bad"]
     assert memory.notes(kind="retired") == []
@@ -146,7 +146,7 @@ def test_pruning_retires_what_is_surely_worse_and_can_be_taken_back(memory):
 
 
 def values(examples, query=None):
-    found = examples.retrieve(query or Query("t", observation=STATE))
+    found = examples.retrieve(query or ExampleQuery("t", observation=STATE))
     return [(one.place, one.value, one.low, one.high, one.n_shown) for one in found]
 
 
@@ -177,8 +177,8 @@ def test_a_run_that_is_resumed_retrieves_what_an_unbroken_one_does(resumed):
                 if number in breaks:
                     examples = Examples(memory, k=2)
                 state = f"page:{rng.choice('abc')} total:12"
-                shown = [place[0] for place, *_ in values(examples, Query("t", observation=state))]
-                seen.append(values(examples, Query("t", observation=state)))
+                shown = [place[0] for place, *_ in values(examples, ExampleQuery("t", observation=state))]
+                seen.append(values(examples, ExampleQuery("t", observation=state)))
                 play(memory, f"e{number}", rng.random(), shown, action=rng.choice("wxyz"), state=state)
                 if number % 3 == 0:
                     memory.feedback(f"e{number // 2}", rng.random(), source="tests")
@@ -205,7 +205,7 @@ def test_what_an_episode_that_does_not_count_claims_to_have_shown_changes_nothin
     for number in range(8):
         play(memory, f"p{number}", 100.0, ["e2", "e1"], action="steal")
     assert [(values(examples), examples.values()) for examples in believing()] == before
-    assert "steal" in {one.action for one in Examples(memory).retrieve(Query("t", observation=STATE))}
+    assert "steal" in {one.action for one in Examples(memory).retrieve(ExampleQuery("t", observation=STATE))}
 
 
 def test_a_task_that_is_left_out_says_nothing_of_what_was_shown_in_it_either(memory):
@@ -213,8 +213,8 @@ def test_a_task_that_is_left_out_says_nothing_of_what_was_shown_in_it_either(mem
     play(memory, "e1", 0.0, action="back", task="other")
 
     def guarded():
-        return values(Examples(memory), Query("mine", observation=STATE)), values(
-            Examples(memory, exclude_task="mine"), Query("mine", observation=STATE)
+        return values(Examples(memory), ExampleQuery("mine", observation=STATE)), values(
+            Examples(memory, exclude_task="mine"), ExampleQuery("mine", observation=STATE)
         )
 
     _, before = guarded()
@@ -233,7 +233,7 @@ def test_an_episode_that_showed_two_of_a_kind_is_one_observation(memory):
             episode.record("page other", "look", 0.0)
             episode.note("shown", {"examples": [[of, 0]]}, step=index)
     play(memory, "s2", 1.0, action="look", state="page other")
-    found, n_shown, _ = Showings(memory, 0.9, Trust(memory, None, None)).observed(
+    found, n_shown, _ = ImpressionEffects(memory, 0.9, EpisodeTrust(memory, None, None)).observed(
         [[("one", 0), ("two", 0)]], alike=True, exclude_task=None
     )
     assert (found.counts.tolist(), n_shown) == ([1.0], [2])
@@ -246,7 +246,7 @@ def test_what_was_shown_counts_for_its_kind_though_another_stands_for_it_now(mem
     play(memory, "better", 1.0, action="pay")
     play(memory, "worse", 0.8, action="pay")
     assert ("one", 0) not in {moment.place for moment in memory.recall({"observation": STATE}).moments}
-    _, n_shown, _ = Showings(memory, 0.9, Trust(memory, None, None)).observed(
+    _, n_shown, _ = ImpressionEffects(memory, 0.9, EpisodeTrust(memory, None, None)).observed(
         [[("better", 0), ("worse", 0)], [("s0", 0)]], alike=True, exclude_task=None
     )
     assert n_shown == [6, 0]
@@ -258,7 +258,7 @@ def test_what_is_retired_stays_away_when_others_of_its_kind_crowd_it_out(memory)
     memory.note("e0", "retired", {}, step=0, source="curation")
     for number, reward in enumerate((1.0, 0.7)):
         play(memory, f"more {number}", reward, action="Pay")
-    query = Query("unheard of", observation=STATE)
+    query = ExampleQuery("unheard of", observation=STATE)
     assert ("e0", 0) not in {one.place for one in memory.recall(query.texts("act")).moments}
     assert values(Examples(memory), query) == []
     [note] = memory.notes(kind="retired")
@@ -273,7 +273,7 @@ def test_a_retired_plan_takes_every_episode_with_that_plan_with_it(memory):
             episode.record(STATE, "go", 1.0 - 0.1 * number)
     play(memory, "bad", 0.0)
     memory.note("e0", "retired", {}, step=0, source="ann")
-    found = Examples(memory, k=5).retrieve(Query("t", observation=STATE), purpose="plan")
+    found = Examples(memory, k=5).retrieve(ExampleQuery("t", observation=STATE), purpose="plan")
     assert [one.episode_id for one in found] == ["e2"]
 
 
@@ -287,7 +287,7 @@ def test_a_retired_example_takes_its_clones_with_it(memory):
     play(memory, "two", 1.0, action="PAY")
     play(memory, "other", 1.0, action="buy")
     memory.note("one", "retired", {}, step=0, source="ann")
-    found = Examples(memory, k=5).retrieve(Query("t", observation=STATE))
+    found = Examples(memory, k=5).retrieve(ExampleQuery("t", observation=STATE))
     assert [example.action for example in found] == ["buy"]
 
 
@@ -297,7 +297,7 @@ def test_what_was_shown_is_followed_and_what_was_taken_back_is_not_counted(memor
     examples = Examples(memory)
 
     def n_shown():
-        return examples.retrieve(Query("t", observation=STATE))[0].n_shown
+        return examples.retrieve(ExampleQuery("t", observation=STATE))[0].n_shown
 
     assert n_shown() == 0
     play(memory, "s0", 1.0, ["e0"], state="page elsewhere", task="u")

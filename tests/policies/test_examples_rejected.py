@@ -12,7 +12,7 @@ from seasoned.agents import UniformReader, play_run
 from seasoned.envs import SupportTriage
 from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
-from seasoned.policies.examples import Examples, Query
+from seasoned.policies.examples import ExampleQuery, Examples
 from seasoned.policies.examples.rejected_steps import rejected
 from seasoned.types import LATE_REWARD, Thumbs
 
@@ -36,7 +36,9 @@ def play(memory, id_, *rewards, action=None):
 
 def shown(memory, observation=CART, purpose="act", **options):
     examples = Examples(memory, k=9, window=0, keys={"observation": 1}, **options)
-    return {(one.kind, *one.place) for one in examples.retrieve(Query("t", observation=observation), purpose=purpose)}
+    return {
+        (one.kind, *one.place) for one in examples.retrieve(ExampleQuery("t", observation=observation), purpose=purpose)
+    }
 
 
 def test_the_least_rejected_is_no_model_until_the_feedback_is_revoked(memory):
@@ -152,7 +154,7 @@ class ErasedLater(Erased):
 def test_a_plan_that_is_erased_meanwhile_is_no_plan(memory):
     memory.add(Episode("buy a lamp", [Step(CART, "pay", 1.0)], "e", subject="ann"))
     memory.feedback("e", 1.0)
-    query = Query("buy a lamp", observation=CART)
+    query = ExampleQuery("buy a lamp", observation=CART)
     assert [one.episode_id for one in Examples(memory).retrieve(query, purpose="plan")] == ["e"]
     assert Examples(ErasedLater(memory)).retrieve(query, purpose="plan") == ()
 
@@ -172,7 +174,7 @@ def test_rewards_that_an_environment_pays_late_reject_nothing(memory):
 
 
 def windows(memory, **options):
-    query = Query("t", observation="page:pay sum:12")
+    query = ExampleQuery("t", observation="page:pay sum:12")
     found = Examples(memory, k=9, window=2, keys={"observation": 1}, **options).retrieve(query)
     return {(one.kind, one.step): ([step for _, step in one.places], one.action) for one in found}
 
@@ -204,7 +206,7 @@ def test_a_plan_is_a_model_if_the_whole_is_not_rejected_and_nor_is_what_is_shown
     memory.note("e", "plan", {"text": "go and pay"})
     for step, reward in said.items():
         memory.feedback("e", reward, step)
-    found = Examples(memory, window=2).retrieve(Query("buy a lamp"), purpose="plan")
+    found = Examples(memory, window=2).retrieve(ExampleQuery("buy a lamp"), purpose="plan")
     assert [(one.kind, one.places) for one in found] == ([("imitate", (("e", 0),))] if is_model else [])
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import InputError, SeasonedError
-from seasoned.policies.examples import ExampleMemory, Examples, Query, render
+from seasoned.policies.examples import ExampleMemory, ExampleQuery, Examples, render
 from seasoned.states.text_budget import estimated_tokens
 
 CART = "page:cart items:2 total:12"
@@ -25,7 +25,9 @@ def one(memory, action, reward, *, state=CART, task="buy a lamp", id_=None, **fi
 
 
 def shown(examples, query=None, **options):
-    return [(e.kind, e.action) for e in examples.retrieve(query or Query("buy a bed", observation=CART), **options)]
+    return [
+        (e.kind, e.action) for e in examples.retrieve(query or ExampleQuery("buy a bed", observation=CART), **options)
+    ]
 
 
 # ------------------------------------------------------------------------------- found
@@ -36,7 +38,7 @@ def test_every_key_is_searched_and_the_mean_is_weighted(memory):
         episode.note("plan", {"text": "search then pay"})
         episode.note("reasoning", {"text": "the cart is full"}, step=0)
         episode.record("page:cart total:12", "pay", 1.0)
-    query = Query("buy a lamp", "search then buy", "page:cart total:14", "the cart is now full")
+    query = ExampleQuery("buy a lamp", "search then buy", "page:cart total:14", "the cart is now full")
     near = {"goal": 3 / 4, "plan": 2 / 4, "observation": 1 / 3, "reasoning": 4 / 5}
     [found] = Examples(memory).retrieve(query)
     assert found.similarity == pytest.approx(sum(near.values()) / 4)
@@ -47,7 +49,7 @@ def test_every_key_is_searched_and_the_mean_is_weighted(memory):
 
 def test_a_key_that_a_moment_lacks_counts_as_0(memory):
     one(memory, "pay", 1.0)
-    [found] = Examples(memory).retrieve(Query("buy a lamp", "search then pay", CART, "the cart is full"))
+    [found] = Examples(memory).retrieve(ExampleQuery("buy a lamp", "search then pay", CART, "the cart is full"))
     assert found.similarity == pytest.approx((1.0 + 0.0 + 1.0 + 0.0) / 4)
 
 
@@ -57,13 +59,13 @@ def test_a_moment_is_found_by_its_reasoning_alone(memory):
     with memory.episode("fetch mail") as episode:
         episode.record("inbox has nine letters", "open letter", 1.0)
         episode.note("reasoning", {"text": "unread letters come first"}, step=0)
-    query = Query("tidy desk", observation="page:cart a b c d", reasoning="unread letters come first of all")
+    query = ExampleQuery("tidy desk", observation="page:cart a b c d", reasoning="unread letters come first of all")
     assert ("imitate", "open letter") in shown(Examples(memory), query)
 
 
 def test_what_was_committed_since_or_elsewhere_is_found_and_what_was_taken_away_is_not(tmp_path):
     path = tmp_path / "memory.db"
-    query = Query("sort the mail", plan="unread first")
+    query = ExampleQuery("sort the mail", plan="unread first")
     with Memory.open(path) as memory, Memory.open(path) as other:
         examples = Examples(memory)
         assert examples.retrieve(query) == ()
@@ -90,7 +92,7 @@ def test_a_plan_s_examples_are_whole_episodes_pooled_by_their_plans(memory):
             episode.note("plan", {"text": plan})
             episode.record("page:list", "open", 0.0)
             episode.record(CART, "pay", reward)
-    found = Examples(memory, avoid=True).retrieve(Query("buy a lamp", observation="page:list"), purpose="plan")
+    found = Examples(memory, avoid=True).retrieve(ExampleQuery("buy a lamp", observation="page:list"), purpose="plan")
     assert [(e.kind, e.plan, e.step) for e in found] == [("imitate", "open then pay", 0), ("avoid", "wait and see", 0)]
 
 
@@ -100,7 +102,7 @@ def test_the_window_is_of_neighbouring_steps_of_the_same_episode(memory):
     one(memory, "fail", 0.0, state="page 2", task="t")
     for window, first in ((0, 2), (1, 1), (4, 0)):
         [found] = Examples(memory, window=window, keys={"observation": 1}, k=1).retrieve(
-            Query("t", observation="page 2")
+            ExampleQuery("t", observation="page 2")
         )
         assert [step.state for step in found.steps] == [f"page {i}" for i in range(first, min(5, 2 + window + 1))]
         assert (found.steps[found.at].action, found.step, found.return_) == ("do 2", 2, pytest.approx(0.9**2))
@@ -109,7 +111,7 @@ def test_the_window_is_of_neighbouring_steps_of_the_same_episode(memory):
 def test_the_task_that_is_left_out_is_left_out(memory):
     one(memory, "pay", 1.0, task="t1")
     one(memory, "pay now", 1.0, task="t2")
-    query = Query("t1", observation=CART)
+    query = ExampleQuery("t1", observation=CART)
     assert shown(Examples(memory, exclude_task="t1"), query) == [("imitate", "pay now")]
     assert shown(Examples(memory), query, exclude_task="t2") == [("imitate", "pay")]
 
@@ -135,7 +137,7 @@ def test_the_least_bad_failure_is_no_model_where_successes_are_known(memory):
     one(memory, "win", 1.0, state="elsewhere altogether", task="another")
     one(memory, "bad", -1.0)
     one(memory, "less bad", -0.8)
-    query = Query("unheard of", observation=CART)
+    query = ExampleQuery("unheard of", observation=CART)
     assert shown(Examples(memory), query) == []
     assert shown(Examples(memory, min_value=-0.9), query) == [("imitate", "less bad")]
 
@@ -176,7 +178,7 @@ def test_plans_of_the_same_course_are_clones_however_they_are_worded(memory):
             for step in course:
                 episode.record(step.state, step.action, step.reward)
     examples = Examples(memory, k=5, diversity=0.0)
-    found = examples.retrieve(Query("buy a lamp", observation="page:list"), purpose="plan")
+    found = examples.retrieve(ExampleQuery("buy a lamp", observation="page:list"), purpose="plan")
     assert sorted(memory.get(one.episode_id).steps[1].action for one in found) == ["buy now", "pay"]
 
 
@@ -195,7 +197,7 @@ def test_the_best_at_the_very_state_goes_before_what_only_reads_alike(memory):
     one(memory, "wait", 0.9)
     for number in range(6):
         one(memory, f"open {number}", 1.0, state=f"page:cart items:2 total:1{number} open")
-    [found] = Examples(memory, keys={"observation": 1}, k=1).retrieve(Query("buy a bed", observation=CART))
+    [found] = Examples(memory, keys={"observation": 1}, k=1).retrieve(ExampleQuery("buy a bed", observation=CART))
     assert (found.action, found.similarity) == ("pay", 1.0)
 
 
@@ -203,14 +205,14 @@ def test_where_all_that_is_near_failed_a_success_further_off_is_found(memory):
     for number in range(30):
         one(memory, f"try {number}", 0.0, state=f"{CART} a b c d{number}")
     one(memory, "pay", 1.0, state="page:cart items:9")
-    query = Query("buy a bed", observation=f"{CART} a b c")
+    query = ExampleQuery("buy a bed", observation=f"{CART} a b c")
     assert [e.action for e in Examples(memory, keys={"observation": 1}).retrieve(query)] == ["pay"]
 
 
 def test_at_most_so_many_of_one_episode_and_of_one_task(memory):
     memory.add(Episode("t", [Step(f"{CART} {i}", f"do {i}", 1.0) for i in range(6)], "e1"))
     memory.add(Episode("t", [Step(f"{CART} x{i}", f"did {i}", 1.0) for i in range(6)], "e2"))
-    query = Query("t", observation=CART)
+    query = ExampleQuery("t", observation=CART)
     assert sorted(e.episode_id for e in Examples(memory, k=6).retrieve(query)) == ["e1", "e2"]
     assert len(Examples(memory, k=4, per_episode=2).retrieve(query)) == 4
     assert len(Examples(memory, k=4, per_task=1).retrieve(query)) == 1
@@ -220,7 +222,7 @@ def test_diversity_prefers_the_less_alike(memory):
     one(memory, "pay", 1.0, state="a b c d e f")
     one(memory, "pay", 1.0, state="a b c d e x", id_="twin")
     one(memory, "buy", 1.0, state="a b c y z w", id_="other")
-    query = Query("buy a lamp", observation="a b c d e f")
+    query = ExampleQuery("buy a lamp", observation="a b c d e f")
     second = [Examples(memory, k=2, diversity=d).retrieve(query)[1].episode_id for d in (0.0, 0.7)]
     assert second == ["twin", "other"]
 
@@ -293,7 +295,7 @@ def test_nothing_in_a_text_passes_for_a_heading_or_a_turn(memory):
         episode.note("plan", {"text": text})
         episode.note("reasoning", {"text": text}, step=0)
         episode.record(f"page {text}", f"say {text}", 1.0)
-    prompt = render(Examples(memory).retrieve(Query("lamp", observation=f"page {text}")))
+    prompt = render(Examples(memory).retrieve(ExampleQuery("lamp", observation=f"page {text}")))
     lines = prompt.split("\n")
     assert [line.partition(" ")[0] for line in lines] == [
         "What",
@@ -314,7 +316,7 @@ def test_the_budget_holds_whatever_the_examples_are(memory, budget):
     for number in range(6):
         steps = [Step(f"{CART} {'word ' * 40 * (i + number)}", f"do {number}", 1.0) for i in range(3)]
         memory.add(Episode("t", steps))
-    found = Examples(memory, k=6, budget_tokens=budget, text_chars=4000).retrieve(Query("t", observation=CART))
+    found = Examples(memory, k=6, budget_tokens=budget, text_chars=4000).retrieve(ExampleQuery("t", observation=CART))
     assert estimated_tokens(render(found)) <= budget
     assert bool(found) == (budget >= 80)
 
@@ -323,7 +325,7 @@ def test_a_prompt_ends_with_the_best_and_says_a_goal_once(memory):
     for action, reward, task in (("pay", 1.0, "buy a lamp"), ("wait", 0.0, "buy a bed"), ("buy", 0.9, "buy a bed")):
         one(memory, action, reward, task=task)
     found = Examples(memory, avoid=True, keys={"goal": 1, "observation": 9}, diversity=0.0).retrieve(
-        Query("buy a lamp", observation=CART)
+        ExampleQuery("buy a lamp", observation=CART)
     )
     assert [(e.action, e.same_goal) for e in found] == [("pay", True), ("buy", False), ("wait", False)]
     lines = render(found).splitlines()
@@ -343,7 +345,7 @@ def test_a_budget_counts_with_the_tokeniser_that_is_given(memory):
     for number in range(3):
         one(memory, f"do {number}", 1.0, state=f"{CART} {number}")
     found = Examples(memory, budget_tokens=60, count=lambda text: len(text.split())).retrieve(
-        Query("t", observation=CART)
+        ExampleQuery("t", observation=CART)
     )
     assert 0 < len(found) < 3
     assert len(render(found).split()) <= 60
@@ -351,8 +353,10 @@ def test_a_budget_counts_with_the_tokeniser_that_is_given(memory):
 
 def test_what_is_cut_says_so_and_what_was_done_is_not_maimed(memory):
     one(memory, "click the third link " * 3, 1.0, state="page " + "long text " * 200)
-    [cut] = Examples(memory, budget_tokens=90).retrieve(Query("t", observation="page text"))
-    [whole] = Examples(memory, budget_tokens=5000, text_chars=10_000).retrieve(Query("t", observation="page text"))
+    [cut] = Examples(memory, budget_tokens=90).retrieve(ExampleQuery("t", observation="page text"))
+    [whole] = Examples(memory, budget_tokens=5000, text_chars=10_000).retrieve(
+        ExampleQuery("t", observation="page text")
+    )
     assert (cut.shortened, whole.shortened) == (True, False)
     assert cut.action == ("click the third link " * 3).strip()
     assert len(cut.state) < 400 < len(whole.state)
@@ -362,10 +366,10 @@ def test_an_action_is_shown_whole_or_not_at_all(memory):
     script = "\n".join(f"run {number}" for number in range(120))
     one(memory, script, 1.0)
     one(memory, "pay", 0.0)
-    [whole] = Examples(memory, text_chars=40).retrieve(Query("t", observation=CART))
+    [whole] = Examples(memory, text_chars=40).retrieve(ExampleQuery("t", observation=CART))
     assert whole.action == script
     assert " ".join(script.split()) in render([whole])
-    assert Examples(memory, budget_tokens=150).retrieve(Query("t", observation=CART)) == ()
+    assert Examples(memory, budget_tokens=150).retrieve(ExampleQuery("t", observation=CART)) == ()
 
 
 CONTROL = [
@@ -394,7 +398,7 @@ CONTROL = [
 @pytest.mark.parametrize("mark", CONTROL)
 def test_no_control_token_that_we_know_gets_into_a_prompt(memory, mark):
     one(memory, f"say {mark} now", 1.0, state=f"{CART} {mark}", task=f"t {mark}")
-    prompt = render(Examples(memory).retrieve(Query("t", observation=CART)))
+    prompt = render(Examples(memory).retrieve(ExampleQuery("t", observation=CART)))
     assert "Action: say " in prompt
     assert mark not in prompt
 
@@ -402,7 +406,7 @@ def test_no_control_token_that_we_know_gets_into_a_prompt(memory, mark):
 def test_other_brackets_are_left_alone(memory):
     one(memory, "click [12] <a href> if x < 3 and [disabled]", 1.0)
     assert "click [12] <a href> if x < 3 and [disabled]" in render(
-        Examples(memory).retrieve(Query("t", observation=CART))
+        Examples(memory).retrieve(ExampleQuery("t", observation=CART))
     )
 
 
@@ -463,12 +467,12 @@ BAD = [
     (lambda m: Examples(m, vouched_by="human"), "vouched_by = 'human'"),
     (lambda m: Examples(m, trusted="ours"), "trusted = 'ours'"),
     (lambda m: Examples(m, exclude_task=" "), "task"),
-    (lambda m: Query("  "), "goal"),
-    (lambda m: Query("g", observation=""), "observation"),
+    (lambda m: ExampleQuery("  "), "goal"),
+    (lambda m: ExampleQuery("g", observation=""), "observation"),
     (lambda m: Examples(m).retrieve("buy a lamp"), "query = 'buy a lamp'"),
-    (lambda m: Examples(m).retrieve(Query("g"), purpose="dance"), "purpose = 'dance'"),
-    (lambda m: Examples(m, keys={"reasoning": 1}).retrieve(Query("g")), "a query to act by goal"),
-    (lambda m: Examples(m, budget_tokens=5).retrieve(Query("g", observation=CART)), "budget_tokens = 5"),
+    (lambda m: Examples(m).retrieve(ExampleQuery("g"), purpose="dance"), "purpose = 'dance'"),
+    (lambda m: Examples(m, keys={"reasoning": 1}).retrieve(ExampleQuery("g")), "a query to act by goal"),
+    (lambda m: Examples(m, budget_tokens=5).retrieve(ExampleQuery("g", observation=CART)), "budget_tokens = 5"),
     (lambda m: ExampleMemory(Examples(m, budget_tokens=1)), "budget_tokens = 1"),
     (lambda m: Examples(m).prune(0.3), "confidence = 0.3"),
     (lambda m: Examples(m).best_per_task(0), "n = 0"),
@@ -504,7 +508,7 @@ def walk(memory, last="take coin", reward=1.0, **fields):
 def test_a_memory_of_successes_alone_shows_each_room_its_own_step(memory, room):
     for _ in range(6):  # the nearer to the end, the less is discounted: no reason against the first step
         walk(memory)
-    first = Examples(memory, window=0).retrieve(Query("get coin", observation=room))[0]
+    first = Examples(memory, window=0).retrieve(ExampleQuery("get coin", observation=room))[0]
     assert (first.state, first.kind) == (room, "imitate")
 
 

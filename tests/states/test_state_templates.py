@@ -13,8 +13,8 @@ from seasoned.errors import InputError
 from seasoned.states import (
     NUMBERS,
     Buckets,
-    Found,
     Nouns,
+    PatternMatch,
     RecentVerbs,
     Template,
     TemplateEncoder,
@@ -124,13 +124,13 @@ def test_recent_verbs():
     ],
 )
 def test_a_number_is_found_and_put_in_its_bucket(text, value):
-    assert Found(r"total: (\S+)", Buckets((10, 20))).extract(text) == value
+    assert PatternMatch(r"total: (\S+)", Buckets((10, 20))).extract(text) == value
 
 
 def test_a_text_is_found_as_one_run():
-    assert Found(r"in the (\w+ \w+)").extract("In the living  room in the living room") == "living_room"
-    assert Found("living room").extract("a Living Room") == "Living_Room"
-    assert Found("(x)|y", missing="not there").extract("y") == "not_there"
+    assert PatternMatch(r"in the (\w+ \w+)").extract("In the living  room in the living room") == "living_room"
+    assert PatternMatch("living room").extract("a Living Room") == "Living_Room"
+    assert PatternMatch("(x)|y", missing="not there").extract("y") == "not_there"
 
 
 @pytest.mark.parametrize(
@@ -140,9 +140,9 @@ def test_a_text_is_found_as_one_run():
         (lambda: Nouns(["brass lamp"]), "brass lamp"),
         (lambda: Nouns([""]), "word"),
         (lambda: RecentVerbs(0), "n = 0"),
-        (lambda: Found("("), "("),
-        (lambda: Found("x", buckets=[1, 2]), "buckets"),
-        (lambda: Found("x", missing=" "), "missing"),
+        (lambda: PatternMatch("("), "("),
+        (lambda: PatternMatch("x", buckets=[1, 2]), "buckets"),
+        (lambda: PatternMatch("x", missing=" "), "missing"),
         (lambda: Template(""), "template"),
         (lambda: Template("{a"), "{a"),
         (lambda: Template("a}"), "a}"),
@@ -186,7 +186,8 @@ def test_filling(template, values, text):
 
 def test_a_template_encoder_sees_only_what_the_template_says():
     encoder = TemplateEncoder(
-        "[State: {nouns}] [Action: {recent_verbs}] total:{total}", {"total": Found(r"total (\d+)", Buckets((10, 20)))}
+        "[State: {nouns}] [Action: {recent_verbs}] total:{total}",
+        {"total": PatternMatch(r"total (\d+)", Buckets((10, 20)))},
     )
     seen = with_recent_actions("The cart holds a lamp, total 12", ["go north", "take lamp"])
     like = with_recent_actions("A lamp is in the cart: total 19", ["go south", "take cup"])

@@ -4,14 +4,14 @@
 These functions know the syntax, and lose nothing: what they do not understand, they leave or refuse.
 """
 
-from seasoned.actions.call_syntax import Call, canonical_call, parse_call
+from seasoned.actions.call_syntax import ActionCall, canonical_call, parse_call
 from seasoned.actions.equivalence import equivalent
 from seasoned.actions.tool_calls import ToolAction, canonical_tool_call, parse_tool_call
 from seasoned.actions.web_elements import ELEMENT_ARGUMENTS, Element, Page, describe, resolve
 
 __all__ = [
     "ELEMENT_ARGUMENTS",
-    "Call",
+    "ActionCall",
     "Element",
     "Page",
     "ToolAction",

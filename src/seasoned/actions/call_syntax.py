@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from seasoned.checks import check_text
 
-__all__ = ["Call", "canonical_call", "parse_call"]
+__all__ = ["ActionCall", "canonical_call", "parse_call"]
 
 # Possessive repetition: a literal that never ends is found out once, not once for every way of reading it.
 _STRING = r"""
@@ -27,7 +27,7 @@ _CLOSER = {"(": ")", "[": "]", "{": "}"}
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ActionCall:
     """A call, its arguments as they were written: string literals to the letter, other text with its blanks tidied.
 
     Args:
@@ -36,7 +36,7 @@ class Call:
         keywords: keyword arguments, sorted by keyword; each keyword once.
 
     Example:
-        >>> str(Call("fill", ("'b12'", "'a, b'"), (("enter", "True"),)))
+        >>> str(ActionCall("fill", ("'b12'", "'a, b'"), (("enter", "True"),)))
         "fill('b12', 'a, b', enter=True)"
     """
 
@@ -70,7 +70,7 @@ def canonical_call(text: str) -> str:
     return text if call is None else str(call)
 
 
-def parse_call(text: str) -> Call | None:
+def parse_call(text: str) -> ActionCall | None:
     """Return the call that `text` is, or None: no call, unbalanced, an empty argument, a keyword twice or out of place.
 
     Linear in the length of the text, without recursion.
@@ -80,7 +80,7 @@ def parse_call(text: str) -> Call | None:
 
     Example:
         >>> parse_call("drag_and_drop('a1', to_bid='b2')")
-        Call(name='drag_and_drop', args=("'a1'",), keywords=(('to_bid', "'b2'"),))
+        ActionCall(name='drag_and_drop', args=("'a1'",), keywords=(('to_bid', "'b2'"),))
     """
     check_text("action", text)
     head = _HEAD.match(text)
@@ -97,7 +97,7 @@ def parse_call(text: str) -> Call | None:
             args.append(value)
         else:
             keywords[keyword] = value
-    return Call(head[1].casefold(), tuple(args), tuple(sorted(keywords.items())))
+    return ActionCall(head[1].casefold(), tuple(args), tuple(sorted(keywords.items())))
 
 
 class _Argument:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from seasoned.actions.call_syntax import Call, parse_call
+from seasoned.actions.call_syntax import ActionCall, parse_call
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.types import normalize_action
 
@@ -124,7 +124,7 @@ class Page:
             args.append(keywords.pop(slots[len(args)]))
         args[: len(slots)] = map(rewrite, args[: len(slots)])
         rest = tuple((key, rewrite(value) if key in slots else value) for key, value in keywords.items())
-        return str(Call(call.name, tuple(args), rest))
+        return str(ActionCall(call.name, tuple(args), rest))
 
     def _describe(self, argument: str) -> str:
         id_ = self._find(argument)

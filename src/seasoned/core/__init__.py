@@ -1,9 +1,17 @@
 """Pure maths on arrays, each function from its equation. NumPy only."""
 
-from seasoned.core.advantage import AdvantageEstimator, Estimate
+from seasoned.core.advantage import AdvantageEstimate, AdvantageEstimator
 from seasoned.core.cosine_index import CosineIndex
 from seasoned.core.costs import break_even, ratio_interval
-from seasoned.core.exploration import UCB, ConfidenceBonus, CountBonus, Exploration, ExplorationBonus, Seen, Thompson
+from seasoned.core.exploration import (
+    UCB,
+    CandidateStats,
+    ConfidenceBonus,
+    CountBonus,
+    Exploration,
+    ExplorationBonus,
+    Thompson,
+)
 from seasoned.core.feedback_reward import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.core.modulation import (
     capped_beta,
@@ -37,16 +45,16 @@ __all__ = [
     "TERMINAL",
     "UCB",
     "UNKNOWN",
+    "AdvantageEstimate",
     "AdvantageEstimator",
+    "CandidateStats",
     "Cells",
     "ConfidenceBonus",
     "CosineIndex",
     "CountBonus",
-    "Estimate",
     "Exploration",
     "ExplorationBonus",
     "Interval",
-    "Seen",
     "Sums",
     "Thompson",
     "ValueGraph",

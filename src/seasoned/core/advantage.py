@@ -11,7 +11,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from seasoned.core.arrays import Bools, Floats, Ints, as_floats
-from seasoned.core.exploration import Exploration, Seen
+from seasoned.core.exploration import CandidateStats, Exploration
 from seasoned.core.shrinkage import (
     Sums,
     Values,
@@ -24,7 +24,7 @@ from seasoned.core.shrinkage import (
 from seasoned.core.statistics import t_quantile
 from seasoned.errors import InputError
 
-__all__ = ["AdvantageEstimator", "Baseline", "Estimate", "Levels", "Scale"]
+__all__ = ["AdvantageEstimate", "AdvantageEstimator", "Baseline", "Levels", "Scale"]
 
 Baseline = Literal["neighbors", "base_policy", "action_means"]
 Scale = Literal["none", "spread", "max_abs", "max"]
@@ -36,7 +36,7 @@ _NOT_SEEN = 1e-6
 
 
 @dataclass(frozen=True)
-class Estimate:
+class AdvantageEstimate:
     """For C candidates, in the order asked.
 
     Args:
@@ -59,7 +59,7 @@ class Estimate:
     scale: float
     kappa: float
 
-    def weighed(self, shares: Floats) -> Estimate:
+    def weighed(self, shares: Floats) -> AdvantageEstimate:
         """Return it with each advantage and its interval times a share in [0, 1]; what is exploration stays whole.
 
         At a share of 0 there is no interval (NaN).
@@ -154,7 +154,7 @@ class AdvantageEstimator:
 
     def estimate(
         self, seen: Sums, *, rows: Ints, base_probs: Floats, spread: float, rng: np.random.Generator
-    ) -> Estimate:
+    ) -> AdvantageEstimate:
         """Return the advantages of C candidates.
 
         Args:
@@ -176,7 +176,7 @@ class AdvantageEstimator:
             half[found.known] = _half_widths(found.values, found.weighed, rows[found.known])
         advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
         scale = self._scale(advantages, spread)
-        return Estimate(
+        return AdvantageEstimate(
             found.means,
             advantages / scale,
             bonuses / scale,
@@ -210,7 +210,9 @@ class AdvantageEstimator:
         if self.exploration is None:
             return np.zeros(len(rows))
         counts, deviations = _counts_and_deviations(seen, rows)
-        here = Seen(counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum()))
+        here = CandidateStats(
+            counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum())
+        )
         return self.exploration.optimism(here, rng)
 
     def _with_invented(self, seen: Sums, found: _Posterior, invented: Floats) -> tuple[float | None, Floats]:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["Bools", "Floats", "Ints", "RaggedLists", "as_floats", "grown"]
+__all__ = ["Bools", "Floats", "Ints", "RaggedLists", "as_floats", "grow"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -34,11 +34,11 @@ def as_floats(name: str, values: npt.ArrayLike) -> Floats:
         raise InputError(f"{name} = {excerpt(values)}", f"{name} must be numbers", "Convert them first.") from error
 
 
-def grown(array: npt.NDArray[Any], n: int, fill: float = 0) -> npt.NDArray[Any]:
+def grow(array: npt.NDArray[Any], n: int, fill: float = 0) -> npt.NDArray[Any]:
     """Return an array with room for `n` entries or more: itself, or a copy of at least 1.5 times its length.
 
     Example:
-        >>> len(grown(np.zeros(100), 101))
+        >>> len(grow(np.zeros(100), 101))
         150
     """
     if n <= len(array):
@@ -100,7 +100,7 @@ class RaggedLists:
         rows, values = rows[order], values[order]
         lists, first, counts = np.unique(rows, return_index=True, return_counts=True)
         n = int(lists[-1]) + 1
-        self._start, self._size, self._room = grown(self._start, n), grown(self._size, n), grown(self._room, n)
+        self._start, self._size, self._room = grow(self._start, n), grow(self._size, n), grow(self._room, n)
         self._make_room(lists, self._size[lists] + counts)
         nth = np.arange(len(rows)) - np.repeat(first, counts)
         self._pool[self._start[rows] + self._size[rows] + nth] = values
@@ -116,7 +116,7 @@ class RaggedLists:
         room = np.where(self._room[lists] == 0, needed, 2 * needed)
         starts = self._used + np.cumsum(room) - room
         self._used += int(room.sum())
-        self._pool = grown(self._pool, self._used)
+        self._pool = grow(self._pool, self._used)
         held, which = self.gather(lists)
         sizes = self._size[lists].astype(np.int64)
         offsets = np.arange(len(held)) - np.repeat(np.cumsum(sizes) - sizes, sizes)

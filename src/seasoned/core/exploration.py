@@ -16,12 +16,12 @@ from seasoned.errors import InputError
 __all__ = [
     "EXPLORATION_RULES",
     "UCB",
+    "CandidateStats",
     "ConfidenceBonus",
     "CountBonus",
     "Exploration",
     "ExplorationBonus",
     "Otherwise",
-    "Seen",
     "Thompson",
 ]
 
@@ -29,7 +29,7 @@ Otherwise = Literal["baseline", "zero"]
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class CandidateStats:
     """What is known of C candidates.
 
     Args:
@@ -59,7 +59,7 @@ class Seen:
 class Exploration(Protocol):
     """A rule of exploration."""
 
-    def optimism(self, seen: Seen, rng: np.random.Generator) -> Floats:
+    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """Return what is added to each candidate's value, shape (C,), in reward units; to V where it is untried."""
         ...
 
@@ -85,7 +85,7 @@ class ExplorationBonus:
         otherwise: what an untried action is worth when the bonus does not fire: `baseline` or `zero`.
 
     Example:
-        >>> seen = Seen(np.zeros(2), np.full(2, np.nan), np.full(2, np.nan), np.ones(2), baseline=0.2, n_neighbors=10)
+        >>> seen = CandidateStats(np.zeros(2), np.full(2, np.nan), np.full(2, np.nan), np.ones(2), 0.2, n_neighbors=10)
         >>> ExplorationBonus(alpha=5.0, rate=1.0).optimism(seen, np.random.default_rng(0)).tolist()
         [0.5, 0.5]
     """
@@ -100,7 +100,7 @@ class ExplorationBonus:
         if self.otherwise not in get_args(Otherwise):
             raise InputError(f"otherwise = {self.otherwise!r}", "it is 'baseline' or 'zero'", "Choose one.")
 
-    def optimism(self, seen: Seen, rng: np.random.Generator) -> Floats:
+    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`.
 
         Without neighbours every action is untried, a common bonus shifts nothing, and `alpha` itself is used.
@@ -121,7 +121,7 @@ class ConfidenceBonus:
         alpha: in reward units, finite and >= 0.
 
     Example:
-        >>> seen = Seen(np.array([4.0, 0.0]), np.array([1.0, np.nan]), np.array([0.0, np.nan]), np.ones(2), 1.0, 4)
+        >>> seen = CandidateStats(np.array([4, 0]), np.array([1, np.nan]), np.array([0, np.nan]), np.ones(2), 1.0, 4)
         >>> ConfidenceBonus(alpha=1.0).rate(seen)
         0.5
     """
@@ -131,7 +131,7 @@ class ConfidenceBonus:
     def __post_init__(self) -> None:
         _check("alpha", self.alpha, "alpha is finite and at least 0", "The public code uses 1.")
 
-    def rate(self, seen: Seen) -> float:
+    def rate(self, seen: CandidateStats) -> float:
         """Return the probability with which an untried action gets the bonus."""
         judged = seen.counts >= 2
         if not judged.any():
@@ -142,12 +142,12 @@ class ConfidenceBonus:
         conf[good] = (mu[good] / (1.0 + sigma[good] / mu[good])) ** 0.65 * np.maximum(n[good] / 4.0, 1.0)
         return float(np.clip(1.0 / (1.0 + conf.max()), 0.05, 0.8))
 
-    def optimism(self, seen: Seen, rng: np.random.Generator) -> Floats:
+    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
         return _bonus(seen, rng, self.alpha, self.rate(seen), -seen.baseline)
 
 
-def _bonus(seen: Seen, rng: np.random.Generator, alpha: float, rate: float, otherwise: float) -> Floats:
+def _bonus(seen: CandidateStats, rng: np.random.Generator, alpha: float, rate: float, otherwise: float) -> Floats:
     untried = seen.untried
     fires = rng.random(int(untried.sum())) < rate
     added = np.zeros(len(untried))
@@ -167,7 +167,7 @@ class UCB:
         c: 1 is the theory's; smaller explores less.
 
     Example:
-        >>> seen = Seen(np.array([1.0]), np.array([0.0]), np.array([0.0]), np.array([0.5]), 0.0, n_neighbors=1)
+        >>> seen = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.5]), 0.0, n_neighbors=1)
         >>> UCB().optimism(seen, np.random.default_rng(0)).round(3).tolist()
         [0.833]
     """
@@ -177,7 +177,7 @@ class UCB:
     def __post_init__(self) -> None:
         _check("c", self.c, "c is finite and at least 0", "1 is the theory's.")
 
-    def optimism(self, seen: Seen, rng: np.random.Generator) -> Floats:
+    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
         del rng
         result: Floats = self.c * np.sqrt(2.0 * np.log1p(seen.n_neighbors) * seen.variances)
@@ -196,7 +196,7 @@ class Thompson:
         scale: 1 draws from the posterior; smaller explores less.
 
     Example:
-        >>> seen = Seen(np.array([1.0]), np.array([0.0]), np.array([0.0]), np.array([0.0]), 0.0, n_neighbors=1)
+        >>> seen = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.0]), 0.0, n_neighbors=1)
         >>> Thompson().optimism(seen, np.random.default_rng(0)).tolist()
         [0.0]
     """
@@ -206,7 +206,7 @@ class Thompson:
     def __post_init__(self) -> None:
         _check("scale", self.scale, "scale is finite and at least 0", "1 draws from the posterior.")
 
-    def optimism(self, seen: Seen, rng: np.random.Generator) -> Floats:
+    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
         result: Floats = self.scale * np.sqrt(seen.variances) * rng.standard_normal(len(seen.counts))
         return result
@@ -224,7 +224,7 @@ class CountBonus:
         alpha: the bonus of an untried action, in reward units, finite and >= 0.
 
     Example:
-        >>> seen = Seen(np.array([3.0]), np.array([0.0]), np.array([0.0]), np.array([0.0]), 0.0, n_neighbors=3)
+        >>> seen = CandidateStats(np.array([3]), np.zeros(1), np.zeros(1), np.zeros(1), 0.0, n_neighbors=3)
         >>> CountBonus(alpha=1.0).optimism(seen, np.random.default_rng(0)).tolist()
         [0.5]
     """
@@ -234,7 +234,7 @@ class CountBonus:
     def __post_init__(self) -> None:
         _check("alpha", self.alpha, "alpha is finite and at least 0", "A tenth of the largest return is a start.")
 
-    def optimism(self, seen: Seen, rng: np.random.Generator) -> Floats:
+    def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
         del rng
         result: Floats = self.alpha / np.sqrt(1.0 + seen.counts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import Floats, Ints, RaggedLists, grown
+from seasoned.core.arrays import Floats, Ints, RaggedLists, grow
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Transitions", "aligned", "whole_numbers"]
@@ -88,9 +88,9 @@ class Transitions:
         found = self.find(states, actions)
         new, which = np.unique(states[found < 0] << 31 | actions[found < 0], return_inverse=True)
         first, n = self.n_pairs, self.n_pairs + len(new)
-        self.state, self.action = grown(self.state, n), grown(self.action, n)
-        self.n, self.reward = grown(self.n, n), grown(self.reward, n)
-        self.n_terminal = grown(self.n_terminal, n)
+        self.state, self.action = grow(self.state, n), grow(self.action, n)
+        self.n, self.reward = grow(self.n, n), grow(self.reward, n)
+        self.n_terminal = grow(self.n_terminal, n)
         self.state[first:n], self.action[first:n] = new >> 31, new & _LIMIT
         self.pairs_of.extend(new >> 31, np.arange(first, n))
         self.n_pairs = n
@@ -102,8 +102,8 @@ class Transitions:
         found = _search(self.edges_of, self.after, pairs, after)
         new, which = np.unique(pairs[found < 0] << 31 | after[found < 0], return_inverse=True)
         first, n = self.n_edges, self.n_edges + len(new)
-        self.pair, self.after = grown(self.pair, n), grown(self.after, n)
-        self.edge_n = grown(self.edge_n, n)
+        self.pair, self.after = grow(self.pair, n), grow(self.after, n)
+        self.edge_n = grow(self.edge_n, n)
         self.pair[first:n], self.after[first:n] = new >> 31, new & _LIMIT
         self.edges_of.extend(new >> 31, np.arange(first, n))
         self.edges_into.extend(new & _LIMIT, np.arange(first, n))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.core.arrays import Bools, Floats, Ints, as_floats, grown
+from seasoned.core.arrays import Bools, Floats, Ints, as_floats, grow
 from seasoned.core.modulation import check_beta
 from seasoned.core.returns import check_gamma
 from seasoned.core.transitions import Transitions, aligned, whole_numbers
@@ -52,7 +52,7 @@ class ValueGraph:
         beta: nats per unit of reward, at least 0.
         novelty: the bonus of an action tried once, in reward units, at least 0; 0 adds none.
         frontier: value of a state of which nothing is known, in reward units.
-        tolerance: `settle` stops when no value is off by more than `tolerance` times the largest reward seen.
+        tolerance: `converge` stops when no value is off by more than `tolerance` times the largest reward seen.
 
     Raises:
         InputError: a value breaks its rule.
@@ -60,7 +60,7 @@ class ValueGraph:
     Example:
         >>> graph = ValueGraph(gamma=0.5, beta=0.0)
         >>> graph.add([0, 1], [7, 7], rewards=[0.0, 1.0], next_states=[1, TERMINAL])
-        >>> graph.settle()
+        >>> graph.converge()
         0.0
         >>> graph.q([0, 1], [7, 7]).tolist()
         [0.5, 1.0]
@@ -165,7 +165,7 @@ class ValueGraph:
         next_states: npt.ArrayLike,
         counts: npt.ArrayLike | None = None,
     ) -> None:
-        """Store N transitions; values follow in `settle`.
+        """Store N transitions; values follow in `converge`.
 
         Args:
             states, actions: shape (N,), whole numbers from 0; what is held per state reaches up to the largest.
@@ -235,7 +235,7 @@ class ValueGraph:
 
     # ------------------------------------------------------------------------------------------ values
 
-    def settle(self, budget: int | None = None) -> float:
+    def converge(self, budget: int | None = None) -> float:
         """Back values up, where most is to be changed first, until nothing is off or the budget is spent.
 
         Args:
@@ -352,13 +352,13 @@ class ValueGraph:
         self._touch(np.unique(before[self._known[before]]))
 
     def _make_states(self, n: int) -> None:
-        self._v, self._pending = grown(self._v, n), grown(self._pending, n)
-        self._known, self._queued = grown(self._known, n), grown(self._queued, n)
-        self._has_prior, self._moves = grown(self._has_prior, n), grown(self._moves, n)
+        self._v, self._pending = grow(self._v, n), grow(self._pending, n)
+        self._known, self._queued = grow(self._known, n), grow(self._queued, n)
+        self._has_prior, self._moves = grow(self._has_prior, n), grow(self._moves, n)
 
     def _make_pairs(self, n: int) -> None:
-        self._mass, self._n_followed = grown(self._mass, n, np.nan), grown(self._n_followed, n)
-        self._pair_moves = grown(self._pair_moves, n)
+        self._mass, self._n_followed = grow(self._mass, n, np.nan), grow(self._n_followed, n)
+        self._pair_moves = grow(self._pair_moves, n)
 
 
 def soft_values(q: Floats, mass: Floats, group: Ints, has_prior: Bools, beta: float, unnamed_mass: float) -> Floats:

@@ -20,11 +20,10 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
 from seasoned.memory.values.corruption import carrying
-from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
 from seasoned.memory.writing.exclusions import FEEDBACK, Suspects, alternatives_in
 from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
-from seasoned.types import FEEDBACK_KINDS, normalize_action
+from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS, normalize_action
 
 __all__ = ["Verification", "verify"]
 

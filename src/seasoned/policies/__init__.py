@@ -1,18 +1,18 @@
 """Policies: the model alone, the model with memory, and advice for models that show no logprobs."""
 
-from seasoned.policies.advice import Advice, Advised, Advisor
+from seasoned.policies.advice import Advice, AdvisedAction, Advisor
 from seasoned.policies.base_policy import ModelAlone
 from seasoned.policies.cascade import CascadePrior, CascadeReader, CascadeReading
 from seasoned.policies.jitrl import JitRL
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS
-from seasoned.policies.server_side_decision import decide_inside
+from seasoned.policies.server_side_decision import decide_on_server
 from seasoned.policies.shuffled_returns import ShuffledReturns
 
 __all__ = [
     "PRESETS",
     "Advice",
-    "Advised",
+    "AdvisedAction",
     "Advisor",
     "CascadePrior",
     "CascadeReader",
@@ -21,5 +21,5 @@ __all__ = [
     "JitRLSettings",
     "ModelAlone",
     "ShuffledReturns",
-    "decide_inside",
+    "decide_on_server",
 ]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from seasoned.checks import check_text
-from seasoned.core import Cells, Estimate, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
+from seasoned.core import AdvantageEstimate, Cells, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
 from seasoned.errors import InputError, counted, excerpt
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
@@ -202,7 +202,7 @@ class JitRL:
 
     def estimate(
         self, actions: tuple[str, ...], base_probs: Floats, evidence: Evidence, rng: np.random.Generator
-    ) -> Estimate:
+    ) -> AdvantageEstimate:
         """Return the advantages of these actions, as these settings estimate them; see `AdvantageEstimator`."""
         kept = evidence.by_state
         cells = (
@@ -257,7 +257,7 @@ class JitRL:
         base: Floats,
         added: tuple[str, ...],
         evidence: Evidence,
-        estimate: Estimate,
+        estimate: AdvantageEstimate,
         rng: np.random.Generator,
         recorded: Mapping[str, Any],
     ) -> Decision:
@@ -330,7 +330,7 @@ def _read(evidence: Evidence) -> str:
     return f"; already in the prompt: {evidence.n_shown} of the steps" if evidence.n_shown else ""
 
 
-def _incomparable(counts: Floats, estimate: Estimate) -> str:
+def _incomparable(counts: Floats, estimate: AdvantageEstimate) -> str:
     """Say that Q = V because nothing else was tried, which more rewards for that one action do not change; else ''."""
     learned = np.abs(estimate.advantages - estimate.bonuses).max()
     if len(counts) == 1 or (counts > 0).sum() != 1 or learned > _ZERO:
@@ -338,7 +338,7 @@ def _incomparable(counts: Floats, estimate: Estimate) -> str:
     return "; only one of the candidates was tried there: nothing to compare it with"
 
 
-def _clear_only(estimate: Estimate) -> Estimate:
+def _clear_only(estimate: AdvantageEstimate) -> AdvantageEstimate:
     """Without the advantages whose interval holds 0; bonuses stay."""
     unclear = (estimate.low <= 0.0) & (estimate.high >= 0.0)
     return dataclasses.replace(estimate, advantages=np.where(unclear, estimate.bonuses, estimate.advantages))

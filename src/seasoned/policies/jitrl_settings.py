@@ -17,7 +17,7 @@ from seasoned.types import Backup
 __all__ = ["JitRLSettings"]
 
 Unit = Literal["steps", "states"]
-Selection = Literal["sample", "argmax"]
+ActionSelection = Literal["sample", "argmax"]
 PriorScale = Literal["logprobs", "probabilities"]
 MemoryBase = Literal["mass", "zero"]
 
@@ -36,7 +36,7 @@ _RANGES: tuple[tuple[str, str, Callable[[float], bool]], ...] = (
     ("propensity_floor", "a floor of propensities is in [1e-6, 1]; None weighs all alike", lambda x: 1e-6 <= x <= 1.0),
     ("decay", "a decay per episode is in (0, 1]; 1 forgets nothing", lambda x: 0.0 < x <= 1.0),
 )
-_CHOICES = {"unit": Unit, "selection": Selection, "prior_scale": PriorScale, "memory_base": MemoryBase}
+_CHOICES = {"unit": Unit, "selection": ActionSelection, "prior_scale": PriorScale, "memory_base": MemoryBase}
 _OPTIONAL = ("all_above", "kappa", "max_kl_nats", "memory_return_above", "propensity_floor")
 
 
@@ -98,7 +98,7 @@ class JitRLSettings:
     max_kl_nats: float | None = None
     min_neighbors: int = 3
     clear_only: bool = False
-    selection: Selection = "sample"
+    selection: ActionSelection = "sample"
     prior_scale: PriorScale = "logprobs"
     memory_actions: bool = True
     memory_base: MemoryBase = "mass"

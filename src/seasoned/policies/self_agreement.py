@@ -12,7 +12,7 @@ import numpy as np
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import PriorReading
 
-__all__ = ["Agreement", "VoteCounts", "Voted", "check_whole", "reading_agreement", "sample_agreement"]
+__all__ = ["SelfAgreement", "VoteCounts", "VotedReading", "check_whole", "reading_agreement", "sample_agreement"]
 
 _DRAWN_AGREE = 1.0
 _LIKELY = 0.5
@@ -38,7 +38,7 @@ def sample_agreement(probs: Sequence[float], samples: int) -> float:
 
 
 @runtime_checkable
-class Voted(Protocol):
+class VotedReading(Protocol):
     """A reading that was made of samples, such as `seasoned.llms.VotesReading`."""
 
     @property
@@ -62,7 +62,7 @@ class VoteCounts(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class SelfAgreement:
     """How much a model agrees with itself.
 
     Args:
@@ -81,7 +81,7 @@ class Agreement:
 
 def reading_agreement(
     reading: PriorReading, samples: int, *, seed: int | None = None, question: tuple[str, ...] = ()
-) -> Agreement:
+) -> SelfAgreement:
     """Return how much the model agrees with itself in one reading.
 
     Of votes: the share of the most frequent candidate among all samples, those for no candidate included. Of a
@@ -95,19 +95,19 @@ def reading_agreement(
         2 samples of small agree with probability 0.5
     """
     name = reading.prior.model or "an unnamed model"
-    if isinstance(reading, Voted):
+    if isinstance(reading, VotedReading):
         most, n = max(reading.votes.counts.values()), reading.votes.n
-        return Agreement(most / n, _DRAWN_AGREE, f"{most} of {n} samples of {name} agree, {most / n:.3g}")
+        return SelfAgreement(most / n, _DRAWN_AGREE, f"{most} of {n} samples of {name} agree, {most / n:.3g}")
     probs = np.exp(list(reading.prior.values()))
     probs = probs / probs.sum()
     if seed is None:
         chance = sample_agreement(probs.tolist(), samples)
-        return Agreement(chance, _LIKELY, f"{samples} samples of {name} agree with probability {chance:.3g}")
+        return SelfAgreement(chance, _LIKELY, f"{samples} samples of {name} agree with probability {chance:.3g}")
     asked = repr((question, list(reading.prior))).encode(errors="surrogatepass")
     rng = np.random.default_rng([seed, *np.frombuffer(hashlib.sha256(asked).digest(), dtype="<u4").tolist()])
     most = int(rng.multinomial(samples, probs).max())
     share = most / samples
-    return Agreement(share, _DRAWN_AGREE, f"{most} of {samples} drawn samples of {name} agree, {share:.3g}")
+    return SelfAgreement(share, _DRAWN_AGREE, f"{most} of {samples} drawn samples of {name} agree, {share:.3g}")
 
 
 def check_whole(name: str, value: object, least: int = 1) -> int:

@@ -13,13 +13,13 @@ from seasoned.policies.jitrl import JitRL
 from seasoned.protocols import Admissible, Chooser, Policy, Usage
 from seasoned.types import Decision
 
-__all__ = ["decide_inside"]
+__all__ = ["decide_on_server"]
 
 _REDRAW = 1
 """Tells these random numbers from the decision's own."""
 
 
-async def decide_inside(
+async def decide_on_server(
     policy: Policy,
     chooser: Chooser,
     state: str,

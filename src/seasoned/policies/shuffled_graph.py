@@ -7,12 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph, softmax
-from seasoned.types import Backup, Episode, Floats, StateSums, normalize_action
+from seasoned.types import Backup, Episode, Floats, StateSums, StepRef, normalize_action
 
-__all__ = ["ShuffledGraph", "StepId", "revalued"]
-
-StepId = tuple[str, int]
-"""A stored step: its episode's id, and its place there."""
+__all__ = ["ShuffledGraph", "revalued"]
 
 _TOLERANCE = 1e-3  # as in a memory
 
@@ -36,8 +33,8 @@ class ShuffledGraph:
     def __init__(
         self,
         episodes: Sequence[Episode],
-        rewards: Mapping[StepId, float],
-        lender: Mapping[StepId, StepId],
+        rewards: Mapping[StepRef, float],
+        lender: Mapping[StepRef, StepRef],
         features: Callable[[str], frozenset[str]],
         gamma: float,
         backup: Backup,
@@ -45,8 +42,8 @@ class ShuffledGraph:
     ) -> None:
         self._state_of: dict[frozenset[str], int] = {}
         self._action_of: dict[str, int] = {}
-        after: dict[StepId, int] = {}
-        taken: list[tuple[StepId, int, int]] = []
+        after: dict[StepRef, int] = {}
+        taken: list[tuple[StepRef, int, int]] = []
         priors: dict[int, Mapping[str, float]] = {}
         for episode in episodes:
             states = [self._state(features(step.state)) for step in episode.steps]
@@ -79,7 +76,7 @@ class ShuffledGraph:
         for state, action, probability in named:
             mass[state, action] = mass.get((state, action), 0.0) + probability
         self._graph.set_priors([state for state, _ in mass], [action for _, action in mass], list(mass.values()))
-        self._graph.settle()
+        self._graph.converge()
 
     def q(self, at: Sequence[tuple[frozenset[str], str]]) -> Floats:
         """Return Q of these feature sets and actions, each of a step that counts, in reward units."""

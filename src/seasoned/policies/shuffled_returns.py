@@ -9,9 +9,9 @@ from typing import Literal, Protocol
 import numpy as np
 
 from seasoned.errors import InputError, excerpt
-from seasoned.policies.shuffled_graph import ShuffledGraph, StepId, revalued
+from seasoned.policies.shuffled_graph import ShuffledGraph, revalued
 from seasoned.protocols import EvidenceSource, StateEncoder
-from seasoned.types import Backup, Episode, Evidence, Neighbor, StateSums, normalize_action
+from seasoned.types import Backup, Episode, Evidence, Neighbor, StateSums, StepRef, normalize_action
 
 __all__ = ["ShuffledReturns"]
 
@@ -53,9 +53,9 @@ class ShuffledReturns:
         self._memory = memory
         self._seed = seed
         self._shuffled: tuple[object, ...] = ()
-        self._returns: dict[StepId, float] = {}
-        self._rewards: dict[StepId, float] = {}
-        self._lender: dict[StepId, StepId] = {}
+        self._returns: dict[StepRef, float] = {}
+        self._rewards: dict[StepRef, float] = {}
+        self._lender: dict[StepRef, StepRef] = {}
         self._graphs: dict[tuple[float, Backup, str | None], ShuffledGraph] = {}
 
     def evidence(

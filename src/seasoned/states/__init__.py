@@ -2,7 +2,7 @@
 
 from seasoned.states.buckets import Buckets
 from seasoned.states.encoder_identity import encoder_from_identity
-from seasoned.states.fields import Field, FieldValue, Found, Nouns, RecentVerbs
+from seasoned.states.fields import Field, FieldValue, Nouns, PatternMatch, RecentVerbs
 from seasoned.states.masks import ALL_MASKS, HASHES, NUMBERS, TIMESTAMPS, TOKENS, UUIDS, Mask, apply_masks
 from seasoned.states.recent_actions import split_recent, with_recent_actions
 from seasoned.states.redaction import REDACTION_RULES, Redactor, redact_episode
@@ -21,9 +21,9 @@ __all__ = [
     "Buckets",
     "Field",
     "FieldValue",
-    "Found",
     "Mask",
     "Nouns",
+    "PatternMatch",
     "RecentVerbs",
     "Redactor",
     "Template",

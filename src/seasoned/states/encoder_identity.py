@@ -8,7 +8,7 @@ from typing import Any
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.protocols import StateEncoder
 from seasoned.states.buckets import Buckets
-from seasoned.states.fields import Field, Found, Nouns, RecentVerbs
+from seasoned.states.fields import Field, Nouns, PatternMatch, RecentVerbs
 from seasoned.states.masks import Mask
 from seasoned.states.templates import TemplateEncoder
 from seasoned.states.tokens import TokenEncoder
@@ -75,5 +75,5 @@ def _field(identity: str) -> Field:
         return RecentVerbs(**settings)
     if kind == "found/v1":
         edges = settings["edges"]
-        return Found(settings["pattern"], None if edges is None else Buckets(edges), settings["missing"])
+        return PatternMatch(settings["pattern"], None if edges is None else Buckets(edges), settings["missing"])
     raise KeyError(kind)

@@ -14,7 +14,7 @@ from seasoned.states.buckets import Buckets, as_run
 from seasoned.states.recent_actions import check_count, split_recent
 from seasoned.states.word_lists import NOT_NOUNS
 
-__all__ = ["Field", "FieldValue", "Found", "Nouns", "RecentVerbs"]
+__all__ = ["Field", "FieldValue", "Nouns", "PatternMatch", "RecentVerbs"]
 
 FieldValue = str | tuple[str, ...]
 """One run, or several words."""
@@ -104,7 +104,7 @@ class RecentVerbs:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class PatternMatch:
     r"""The first match of a pattern as one run, or the bucket of the number that it is.
 
     Args:
@@ -117,9 +117,9 @@ class Found:
         InputError: the pattern is not a regular expression, or `missing` is blank.
 
     Example:
-        >>> Found(r"total: \$([\d.,]+)", Buckets((10, 20))).extract("2 items, total: $12.50")
+        >>> PatternMatch(r"total: \$([\d.,]+)", Buckets((10, 20))).extract("2 items, total: $12.50")
         '10-20'
-        >>> Found(r"you are in the (\w+ \w+)").extract("You are in the living room.")
+        >>> PatternMatch(r"you are in the (\w+ \w+)").extract("You are in the living room.")
         'living_room'
     """
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from seasoned.checks import check_text, suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.states.masks import Mask
-from seasoned.states.secret_patterns import RULES, Rule
+from seasoned.states.secret_patterns import RULES, SecretRule
 from seasoned.types import Episode, Step
 
 __all__ = ["REDACTION_RULES", "Redactor", "redact_episode"]
@@ -66,7 +66,7 @@ class Redactor:
     rules: Iterable[str] = REDACTION_RULES
     patterns: Mapping[str, str] = field(default_factory=dict, hash=False)
     keyed: bytes | None = field(default=None, repr=False)
-    _finders: tuple[Rule, ...] = field(init=False, repr=False, compare=False)
+    _finders: tuple[SecretRule, ...] = field(init=False, repr=False, compare=False)
     _marks: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -146,14 +146,14 @@ class Redactor:
             if at < end:
                 yield at, end
 
-    def _mark(self, finder: Rule, secret: str) -> str:
+    def _mark(self, finder: SecretRule, secret: str) -> str:
         if self.keyed is None:
             return f"[{finder.mark}]"
         value = finder.canonical(secret).encode("utf-8", "surrogatepass")
         return f"[{finder.mark}:{hashlib.blake2b(value, digest_size=_DIGEST_BYTES, key=self.keyed).hexdigest()}]"
 
 
-def _own_rule(name: object, pattern: object) -> Rule:
+def _own_rule(name: object, pattern: object) -> SecretRule:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
             f"the name {excerpt(name)} of a pattern",
@@ -162,7 +162,7 @@ def _own_rule(name: object, pattern: object) -> Rule:
         )
     mask = Mask(name, check_text("pattern", pattern))  # which refuses what is no expression, or matches nothing at all
     regex = re.compile(mask.pattern, re.IGNORECASE)
-    return Rule(name, lambda text: (found.span() for found in regex.finditer(text)))
+    return SecretRule(name, lambda text: (found.span() for found in regex.finditer(text)))
 
 
 def redact_episode(episode: Episode, redact: Callable[[str], str], *, ids: bool = False) -> Episode:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-__all__ = ["RULES", "Rule"]
+__all__ = ["RULES", "SecretRule"]
 
 
 def _as_it_is(found: str) -> str:
@@ -17,7 +17,7 @@ def _as_it_is(found: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class SecretRule:
     """One way to find secrets: where they are, in order and without overlap; what to call them; which are equal.
 
     Where there are `telltales`, a text that has none of them, in small letters, has none of the secrets.
@@ -29,7 +29,9 @@ class Rule:
     telltales: tuple[str, ...] = ()
 
 
-def _rule(mark: str, telltales: tuple[str, ...], pattern: str, canonical: Callable[[str], str] = _as_it_is) -> Rule:
+def _rule(
+    mark: str, telltales: tuple[str, ...], pattern: str, canonical: Callable[[str], str] = _as_it_is
+) -> SecretRule:
     """The group `secret` of each match, or all of it."""
     regex = re.compile(pattern)
     group = "secret" if "secret" in regex.groupindex else 0
@@ -37,7 +39,7 @@ def _rule(mark: str, telltales: tuple[str, ...], pattern: str, canonical: Callab
     def spans(text: str) -> Iterator[tuple[int, int]]:
         return (found.span(group) for found in regex.finditer(text))
 
-    return Rule(mark, spans, canonical, telltales)
+    return SecretRule(mark, spans, canonical, telltales)
 
 
 _WORD = "[A-Za-z0-9_-]"
@@ -193,10 +195,10 @@ def _card_spans(text: str) -> Iterator[tuple[int, int]]:
             start = begin + 1  # the next group may begin a card
 
 
-RULES: dict[str, tuple[Rule, ...]] = {
+RULES: dict[str, tuple[SecretRule, ...]] = {
     "api-keys": _API_KEYS,
     "tokens": _TOKENS,
     "emails": _EMAILS,
-    "cards": (Rule("card", _card_spans, _digits),),
+    "cards": (SecretRule("card", _card_spans, _digits),),
 }
 """The ready rules by name, in the order in which they are applied."""

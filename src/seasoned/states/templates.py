@@ -128,7 +128,7 @@ class TemplateEncoder:
         for name, value in known.items():
             if not isinstance(value, Field):
                 raise InputError(
-                    f"field {excerpt(name)} = {excerpt(value)}", "a field has identity and extract", "Try Found."
+                    f"field {excerpt(name)} = {excerpt(value)}", "a field has identity and extract", "Try PatternMatch."
                 )
         for name in template.names:
             if name not in known:

@@ -1,8 +1,17 @@
 """The vocabulary: what was experienced, what was said of it, what memory knows about it, and what was decided."""
 
-from seasoned.types.decision import Decision, Mode, Prior
+from seasoned.types.decision import Decision, DecisionMode, Prior
 from seasoned.types.evidence import Backup, Evidence, Floats, Ints, StateSums
-from seasoned.types.experience import Ending, Episode, Experience, Neighbor, Step, normalize_action
+from seasoned.types.experience import (
+    ALTERNATIVE,
+    Ending,
+    Episode,
+    Experience,
+    Neighbor,
+    Step,
+    StepRef,
+    normalize_action,
+)
 from seasoned.types.feedback import (
     FEEDBACK_KINDS,
     LATE_REWARD,
@@ -25,6 +34,7 @@ from seasoned.types.feedback import (
 from seasoned.types.notes import JSON, Note, check_body, check_kind, check_step
 
 __all__ = [
+    "ALTERNATIVE",
     "FEEDBACK_KINDS",
     "JSON",
     "LATE_REWARD",
@@ -33,6 +43,7 @@ __all__ = [
     "Choice",
     "Correction",
     "Decision",
+    "DecisionMode",
     "Edit",
     "Ending",
     "Episode",
@@ -42,7 +53,6 @@ __all__ = [
     "FeedbackRecord",
     "Floats",
     "Ints",
-    "Mode",
     "Neighbor",
     "Note",
     "Outcome",
@@ -52,6 +62,7 @@ __all__ = [
     "Score",
     "StateSums",
     "Step",
+    "StepRef",
     "StepReward",
     "Thumbs",
     "Verdict",

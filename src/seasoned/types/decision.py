@@ -13,11 +13,11 @@ from typing import Literal
 from seasoned.checks import check_logprobs
 from seasoned.types.experience import Neighbor
 
-__all__ = ["Decision", "Mode", "Prior"]
+__all__ = ["Decision", "DecisionMode", "Prior"]
 
 _ACTION_CHARS = 32
 
-Mode = Literal["memory", "base", "holdout"]
+DecisionMode = Literal["memory", "base", "holdout"]
 """Whether memory shifted the policy, or why not. `holdout` is reserved."""
 
 
@@ -109,7 +109,7 @@ class Decision:
     scale: float
     gamma: float | None
     kl_nats: float
-    mode: Mode
+    mode: DecisionMode
     reason: str
     policy: str
     propensity: float

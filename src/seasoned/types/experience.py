@@ -7,15 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypeAlias, get_args
 
 from seasoned.checks import check_logprobs, check_number, check_reward, check_text
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["Ending", "Episode", "Experience", "Neighbor", "Step", "normalize_action"]
+__all__ = ["ALTERNATIVE", "Ending", "Episode", "Experience", "Neighbor", "Step", "StepRef", "normalize_action"]
 
 Ending = Literal["terminated", "truncated", "aborted"]
 """How an episode ended: the task was over, it was cut off by a limit, or it broke off (kept, never retrieved)."""
+
+
+StepRef: TypeAlias = tuple[str, int]
+"""A stored step: the id of its episode, and its index there."""
+
+ALTERNATIVE = "alternative"
+"""The arm of an episode made from feedback: an answer that a person judged, and that was never executed."""
 
 
 def normalize_action(text: str) -> str:

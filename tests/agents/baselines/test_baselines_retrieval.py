@@ -13,7 +13,7 @@ from seasoned import Episode, Memory, Step
 from seasoned.agents.baselines import BM25, ByBM25, BySearch, PastSuccesses
 from seasoned.agents.baselines.token_checks import estimated_tokens
 from seasoned.errors import InputError
-from seasoned.policies.examples import Examples, Query, render
+from seasoned.policies.examples import ExampleQuery, Examples, render
 
 # ------------------------------------------------------------------------------------- BM25
 
@@ -158,7 +158,7 @@ def test_it_uses_as_much_of_a_window_as_examples_in_a_prompt_do(memory):
         memory.add(episode)
     for window in (150, 200, 300, 800):
         plain = told(ByBM25(), *episodes, k=3, window_tokens=window).context("door", "t")
-        query = Query("t", observation="door")
+        query = ExampleQuery("t", observation="door")
         examples = Examples(memory, k=3, window=0, budget_tokens=window, per_task=None).retrieve(query)
         assert plain.count("State: ") == len(examples)
         assert estimated_tokens(plain) >= min(0.8 * estimated_tokens(render(examples)), 0.8 * window)

@@ -6,7 +6,7 @@ import numpy as np
 
 from seasoned.agents.loop.step_log import EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult, StepRunner
-from seasoned.policies import decide_inside
+from seasoned.policies import decide_on_server
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader, Proposer
 
 __all__ = ["episode_seed", "play_episode"]
@@ -56,7 +56,7 @@ async def play_episode(
         state = observation.state
         actions = runner.actions(observation, proposes=isinstance(reader, Proposer))
         if actions is not None and isinstance(reader, Chooser):
-            decision, usage = await decide_inside(
+            decision, usage = await decide_on_server(
                 policy,
                 reader,
                 state,

@@ -16,7 +16,7 @@ from seasoned.agents.react.episode_trace import EpisodeTrace, history_text
 from seasoned.agents.react.model_request import ask, messages_of
 from seasoned.agents.react.reply_parser import Reply, read_reasoning, read_reply, shown_action
 from seasoned.errors import EnvError, ModelAnswerError
-from seasoned.policies.examples import Example, Query, render
+from seasoned.policies.examples import Example, ExampleQuery, render
 from seasoned.protocols import Completion, Message, Observation, PriorReader, Proposer, Usage
 from seasoned.types import Decision
 
@@ -151,7 +151,7 @@ class _Player:
             return ""
         began = time.perf_counter()
         task = self._task
-        query = Query(task, plan=trace.plan, observation=seen.state, reasoning=reasoning)
+        query = ExampleQuery(task, plan=trace.plan, observation=seen.state, reasoning=reasoning)
         exclude = task if settings.exclude_same_task else None
         found = settings.examples.retrieve(query, purpose=purpose, exclude_task=exclude)
         text = render(found) if found else ""

@@ -9,7 +9,7 @@ from seasoned.integrations.harbor.agent_options import open_examples, version, w
 from seasoned.integrations.harbor.grader_fence import grader_path, working_folder
 from seasoned.integrations.harbor.harbor_package import load_harbor
 from seasoned.integrations.harbor.job_import import EXAMPLES_MARK
-from seasoned.policies.examples import Query, render
+from seasoned.policies.examples import ExampleQuery, render
 
 __all__ = ["Fenced", "Wrapping"]
 
@@ -131,7 +131,7 @@ class Wrapping:
         found: Any = ()
         if memory is not None and examples is not None:
             with memory:
-                found = examples.retrieve(Query(goal=instruction), purpose="plan")
+                found = examples.retrieve(ExampleQuery(goal=instruction), purpose="plan")
         fenced = Fenced(environment, self._cwd)
         told = f"{instruction}\n\n{EXAMPLES_MARK}\n{render(found)}" if found else instruction
         try:

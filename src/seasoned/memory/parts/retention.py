@@ -19,10 +19,10 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import naming_damage
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
-from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.exclusions import answers_on
 from seasoned.memory.writing.quarantine import QuarantineWriter
+from seasoned.types import ALTERNATIVE
 
 __all__ = ["Erasure", "Keeper"]
 

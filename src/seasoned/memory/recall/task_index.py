@@ -9,7 +9,7 @@ from itertools import chain, zip_longest
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.events import ALTERNATIVE
+from seasoned.types import ALTERNATIVE
 
 __all__ = ["Goals"]
 

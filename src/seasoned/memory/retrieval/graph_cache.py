@@ -150,7 +150,7 @@ class _Followed:
                 budget = _FIRST_BUDGET
                 self._follow(events, overlay)
             self._version, self._marks = (version.mark, overlay.revision), (version.generation, *now)
-        self._graph.settle(budget)
+        self._graph.converge(budget)
         return self._graph
 
     def _read_marks(self) -> tuple[int, tuple[Any, ...], tuple[Any, ...]]:

@@ -8,10 +8,7 @@ from typing import Any
 from seasoned.memory.values.content_hash import digest
 from seasoned.memory.values.derived_ids import reweighted_at_us, reweighted_event_id
 
-__all__ = ["ALTERNATIVE", "Event"]
-
-ALTERNATIVE = "alternative"
-"""The arm of an answer that somebody gave, and nobody executed: an episode that feedback has made."""
+__all__ = ["Event"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from typing import Any
 
 from seasoned.memory.stores.base import Store, TableKey
 from seasoned.memory.values.derived_ids import feedback_of_answer, may_be_answer
-from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.values.selection import Selection
-from seasoned.types import FEEDBACK_KINDS
+from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS
 
 __all__ = ["FEEDBACK", "PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on"]
 

@@ -8,10 +8,10 @@ from typing import Any
 from seasoned.errors import EpisodeConflictError, NotFoundError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.events import ALTERNATIVE
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.exclusions import FEEDBACK, PROVENANCE, Suspects, alternatives_in
+from seasoned.types import ALTERNATIVE
 
 __all__ = ["QuarantineWriter", "settle_last_visits"]
 

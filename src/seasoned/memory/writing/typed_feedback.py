@@ -17,13 +17,14 @@ from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, ex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
-from seasoned.memory.values.events import ALTERNATIVE, Event
+from seasoned.memory.values.events import Event
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, check_place, note_digest, read_notes
 from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.types import (
+    ALTERNATIVE,
     FEEDBACK_KINDS,
     Choice,
     Correction,

@@ -1,10 +1,10 @@
 """The best past steps in the prompt: found by several keys, judged by value, curated by what followed."""
 
 from seasoned.policies.examples.curation import Curation
-from seasoned.policies.examples.example import Example, Place, Standing
+from seasoned.policies.examples.example import Example, ExampleValuation
 from seasoned.policies.examples.example_source import ExampleSource, MomentSource
 from seasoned.policies.examples.prompt_memory import ExampleMemory
-from seasoned.policies.examples.query import Purpose, Query
+from seasoned.policies.examples.query import ExampleQuery, Purpose
 from seasoned.policies.examples.rendering import render
 from seasoned.policies.examples.retrieval import Examples
 from seasoned.policies.examples.vector_index import VectorIndex
@@ -14,13 +14,12 @@ __all__ = [
     "Curation",
     "Example",
     "ExampleMemory",
+    "ExampleQuery",
     "ExampleSource",
+    "ExampleValuation",
     "Examples",
     "MomentSource",
-    "Place",
     "Purpose",
-    "Query",
-    "Standing",
     "VectorIndex",
     "VectorRecall",
     "render",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from seasoned.core.impression_value import Observed, derived_shrinkage, posterior_worth
 from seasoned.errors import InputError, excerpt
-from seasoned.policies.examples.example import Standing
+from seasoned.policies.examples.example import ExampleValuation
 from seasoned.policies.examples.example_source import ExampleSource
-from seasoned.policies.examples.impression_effects import Showings
+from seasoned.policies.examples.impression_effects import ImpressionEffects
 
 __all__ = ["Curation"]
 
@@ -14,21 +14,21 @@ __all__ = ["Curation"]
 class Curation:
     """Values the examples of one memory by their own outcome, and by what followed where they were shown."""
 
-    def __init__(self, memory: ExampleSource, gamma: float, showings: Showings) -> None:
+    def __init__(self, memory: ExampleSource, gamma: float, showings: ImpressionEffects) -> None:
         self._memory = memory
         self._gamma = gamma
         self._showings = showings
 
-    def values(self, *, confidence: float = 0.95) -> tuple[Standing, ...]:
+    def values(self, *, confidence: float = 0.95) -> tuple[ExampleValuation, ...]:
         """Return how every example stands that was shown at least once, worked out anew from what is stored.
 
         With A the advantage of a step, its return less the mean return of the m others at its distinct state, and
-        w = m / (m + 1) what that weighs (`seasoned.core.advantages_beside`):
+        w = m / (m + 1) what that weighs (`seasoned.core.advantages_over_peers`):
 
             value = (w A of its own + n mean) / (w + n + kappa),
 
         where mean is that of A over the steps at which it was shown, weighted by w and by its share in what was shown
-        there, n the effective number of episodes that showed it (`seasoned.core.observed_showings`), and kappa the
+        there, n the effective number of episodes that showed it (`seasoned.core.observed_impressions`), and kappa the
         shrinkage to the baseline that their scatter calls for (`derived_shrinkage`). The interval is
         `posterior_worth`'s. One that is no longer stored, or is set aside, is not listed; episodes that do not count
         say nothing.
@@ -46,7 +46,7 @@ class Curation:
         retired = {(note.episode_id, note.step) for note in self._memory.notes(kind="retired")}
         rejected = self._showings.rejected(list(seen.values()))
         return tuple(
-            Standing(
+            ExampleValuation(
                 *place,
                 seen[place].task,
                 seen[place].return_,
@@ -61,11 +61,11 @@ class Curation:
             for row, place in enumerate(places)
         )
 
-    def ranking(self) -> tuple[Standing, ...]:
+    def ranking(self) -> tuple[ExampleValuation, ...]:
         """Return how the examples stand, the most valuable first; among equals the one that is known better."""
         return tuple(sorted(self.values(), key=lambda one: (-one.value, one.high - one.low, one.place)))
 
-    def best_per_task(self, n: int = 1) -> dict[str, tuple[Standing, ...]]:
+    def best_per_task(self, n: int = 1) -> dict[str, tuple[ExampleValuation, ...]]:
         """Return for each task its n most valuable examples that are neither retired nor rejected.
 
         Raises:
@@ -73,13 +73,13 @@ class Curation:
         """
         if isinstance(n, bool) or not isinstance(n, int) or n < 1:
             raise InputError(f"n = {excerpt(n)}", "it is a whole number, at least 1", "1 is usual.")
-        best: dict[str, list[Standing]] = {}
+        best: dict[str, list[ExampleValuation]] = {}
         for one in self.ranking():
             if not (one.retired or one.rejected) and len(best.setdefault(one.task, [])) < n:
                 best[one.task].append(one)
         return {task: tuple(standings) for task, standings in best.items() if standings}
 
-    def prune(self, confidence: float = 0.95, *, dry_run: bool = False) -> tuple[Standing, ...]:
+    def prune(self, confidence: float = 0.95, *, dry_run: bool = False) -> tuple[ExampleValuation, ...]:
         """Retire the examples of which it is sure, at this confidence, that to show them is worse than the baseline.
 
         One is retired where the upper bound of its value, one-sided, is below 0. It is not shown as a model any more,

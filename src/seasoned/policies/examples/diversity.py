@@ -6,24 +6,24 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Sequence
 
 from seasoned.core import jaccard
-from seasoned.policies.examples.example_value import Candidate, sharpened
+from seasoned.policies.examples.example_value import ExampleCandidate, sharpen
 
-__all__ = ["choose"]
+__all__ = ["select_diverse"]
 
 
-def choose(
-    candidates: Sequence[Candidate],
+def select_diverse(
+    candidates: Sequence[ExampleCandidate],
     k: int,
     *,
     relevance: float,
     per_episode: int,
     per_task: int | None,
-    done: Callable[[Candidate], Hashable] | None = None,
-) -> list[Candidate]:
+    done: Callable[[ExampleCandidate], Hashable] | None = None,
+) -> list[ExampleCandidate]:
     """Return at most k candidates by maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR), best first.
 
     Each time the one with the largest `lambda * relevance - (1 - lambda) * max similarity to those chosen`, where
-    similarity is that of states and actions (Jaccard, sharpened as in `relevance`).
+    similarity is that of states and actions (Jaccard, sharpen as in `relevance`).
 
     Args:
         candidates: the most relevant first; among equals the first is taken.
@@ -34,7 +34,7 @@ def choose(
         done: what was done in the whole episode; two of which it is the same are clones, and one is enough. None:
             candidates are no clones of each other.
     """
-    chosen: list[Candidate] = []
+    chosen: list[ExampleCandidate] = []
     left = list(candidates)
     alike = [0.0] * len(left)
     episodes: Counter[str] = Counter()
@@ -57,6 +57,6 @@ def choose(
         episodes[seen.episode_id] += 1
         tasks[seen.task] += 1
         alike = [
-            max(near, sharpened(jaccard(best.features, one.features))) for one, near in zip(left, alike, strict=True)
+            max(near, sharpen(jaccard(best.features, one.features))) for one, near in zip(left, alike, strict=True)
         ]
     return chosen

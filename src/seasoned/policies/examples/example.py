@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from seasoned.types import Step
+from seasoned.types import Step, StepRef
 
-__all__ = ["Example", "Place", "Standing"]
-
-Place = tuple[str, int]
-"""An episode's id and the index of a step."""
+__all__ = ["Example", "ExampleValuation"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +57,12 @@ class Example:
     same_goal: bool = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StepRef:
         """The episode's id and the index of the step."""
         return self.episode_id, self.step
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[StepRef, ...]:
         """Of every step whose text it shows, in order."""
         first = self.step - self.at
         return tuple((self.episode_id, first + index) for index in range(len(self.steps)))
@@ -82,7 +79,7 @@ class Example:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ExampleValuation:
     """How an example that was shown stands.
 
     Args:
@@ -110,6 +107,6 @@ class Standing:
     rejected: bool = False
 
     @property
-    def place(self) -> Place:
+    def place(self) -> StepRef:
         """The episode's id and the index of the step."""
         return self.episode_id, self.step

@@ -9,14 +9,13 @@ from statistics import NormalDist
 from typing import Literal
 
 from seasoned.core.impression_value import Worth, derived_shrinkage, posterior_worth
-from seasoned.policies.examples.example import Place
-from seasoned.policies.examples.impression_effects import Known
-from seasoned.types import normalize_action
+from seasoned.policies.examples.impression_effects import ObservedEffects
+from seasoned.types import StepRef, normalize_action
 from seasoned.types.recall import Moment
 
-__all__ = ["Candidate", "baseline_of", "judge", "sharpened", "similarity_of"]
+__all__ = ["ExampleCandidate", "baseline_of", "rank_candidates", "sharpen", "similarity_of"]
 
-Kind = Literal["imitate", "avoid"]
+ExampleKind = Literal["imitate", "avoid"]
 
 _NORMAL = NormalDist()
 _ROUNDING = 1e-9
@@ -24,7 +23,7 @@ _SHARPNESS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class ExampleCandidate:
     """A distinct pair of a state and an action among the moments found, and the moment that stands for it.
 
     Args:
@@ -32,7 +31,7 @@ class Candidate:
             least), then the first that was recalled.
         similarity: its own.
         kind: what it is a model of.
-        relevance: its similarity, sharpened, times the probability that its worth is on the side of its kind.
+        relevance: its similarity, sharpen, times the probability that its worth is on the side of its kind.
         value, low, high: of the pair's worth above the baseline, in reward units.
         n_shown: at how many steps the pair was shown; of the latest 256.
         features: of the state and the action, to compare candidates by.
@@ -40,7 +39,7 @@ class Candidate:
 
     moment: Moment
     similarity: float
-    kind: Kind
+    kind: ExampleKind
     relevance: float
     value: float
     low: float
@@ -68,7 +67,7 @@ def similarity_of(moment: Moment, weights: Mapping[str, float]) -> float:
     return near / total
 
 
-def sharpened(similarity: float) -> float:
+def sharpen(similarity: float) -> float:
     """Return the fourth power: how much a moment says of another one that is so alike.
 
     Texts of one kind share most of their words whatever they say, so that plain similarity tells little between a
@@ -77,7 +76,7 @@ def sharpened(similarity: float) -> float:
     shown less.
 
     Example:
-        >>> round(sharpened(0.8), 2), round(sharpened(1.0), 2)
+        >>> round(sharpen(0.8), 2), round(sharpen(1.0), 2)
         (0.41, 1.0)
     """
     return similarity**_SHARPNESS
@@ -100,10 +99,10 @@ def baseline_of(returns: Sequence[float], similarities: Sequence[float], median:
     return 0.0 if typical is None or typical == returns[0] else typical
 
 
-def judge(
+def rank_candidates(
     moments: Sequence[Moment],
     weights: Mapping[str, float],
-    known: Callable[[Sequence[Sequence[Place]]], Known],
+    known: Callable[[Sequence[Sequence[StepRef]]], ObservedEffects],
     features: Callable[[str], frozenset[str]],
     *,
     median: Callable[[], float | None],
@@ -112,7 +111,7 @@ def judge(
     model: Callable[[Moment], bool],
     whole: bool,
     believed: bool,
-) -> list[Candidate]:
+) -> list[ExampleCandidate]:
     """Return the candidates among the moments found, the most relevant first.
 
     Moments with the same state and action are pooled (of whole episodes, those with the same first state and plan: a
@@ -157,7 +156,7 @@ def judge(
     observed = there.observed.with_own(own)
     worth = posterior_worth(observed, derived_shrinkage(observed))
     sides = [_side(worth, row) for row in range(len(pairs))]
-    kinds: list[Kind] = [
+    kinds: list[ExampleKind] = [
         "imitate" if above >= 0.5 or outcome >= -_ROUNDING else "avoid"
         for above, outcome in zip(sides, own, strict=True)
     ]
@@ -168,7 +167,7 @@ def judge(
     rejected = there.rejected(
         [one.experience for fit, kind in zip(fits, kinds, strict=True) if kind == "imitate" for one in fit]
     )
-    found: list[Candidate] = []
+    found: list[ExampleCandidate] = []
     for row, ((state, action), members) in enumerate(pairs.items()):
         kind, fit, above = kinds[row], fits[row], sides[row]
         if kind == "imitate":
@@ -182,12 +181,12 @@ def judge(
         similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
         bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
         features_ = state | {f"\taction\t{action}"}
-        relevance = sharpened(similarity) * sure
-        found.append(Candidate(best, similarity, kind, relevance, *bounds, there.n_shown[row], features_))
+        relevance = sharpen(similarity) * sure
+        found.append(ExampleCandidate(best, similarity, kind, relevance, *bounds, there.n_shown[row], features_))
     return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
 
 
-def _standing_for(near: Mapping[Place, float], kind: Kind, moment: Moment) -> tuple[float, float]:
+def _standing_for(near: Mapping[StepRef, float], kind: ExampleKind, moment: Moment) -> tuple[float, float]:
     return_ = moment.experience.return_
     return near[moment.place], return_ if kind == "imitate" else -return_
 
@@ -214,7 +213,9 @@ def _baselines(
     return found
 
 
-def _turned_out(return_: float, baseline: float, least: float | None, floor: Callable[[float], bool]) -> Kind | None:
+def _turned_out(
+    return_: float, baseline: float, least: float | None, floor: Callable[[float], bool]
+) -> ExampleKind | None:
     if not floor(return_):
         return "avoid"
     if least is not None and return_ >= least:

@@ -10,14 +10,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from seasoned.core.impression_value import Observed, advantages_beside, observed_showings
-from seasoned.policies.examples.example import Place
+from seasoned.core.impression_value import Observed, advantages_over_peers, observed_impressions
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.rejected_steps import rejected
-from seasoned.types import Episode, Experience
+from seasoned.types import Episode, Experience, StepRef
 from seasoned.types.impression import Impression, PeerComparison
 
-__all__ = ["MOST", "Known", "Showings", "Trust"]
+__all__ = ["MOST", "EpisodeTrust", "ImpressionEffects", "ObservedEffects"]
 
 MOST = 256
 """Of how many of the latest steps at which an example was shown a retrieval reads what followed."""
@@ -26,7 +25,7 @@ _REMEMBERED = 1 << 16
 _NONE = np.empty(0, dtype=np.int64)
 
 
-class Trust:
+class EpisodeTrust:
     """Says which episodes count.
 
     Args:
@@ -61,7 +60,7 @@ class Trust:
         return frozenset(id_ for id_ in ids if self.counts(id_, credited.get(id_, {})))
 
 
-class Known(NamedTuple):
+class ObservedEffects(NamedTuple):
     """What is known of groups of places.
 
     Args:
@@ -72,23 +71,25 @@ class Known(NamedTuple):
 
     observed: Observed
     n_shown: list[int]
-    rejected: Callable[[Collection[Experience]], frozenset[Place]]
+    rejected: Callable[[Collection[Experience]], frozenset[StepRef]]
 
 
-class Showings:
+class ImpressionEffects:
     """What followed where examples were shown, as the memory says it now; nothing is remembered.
 
     A step's advantage is its return less the mean return of the others at its distinct state, and it weighs as
-    `seasoned.core.advantages_beside` says: a step that is alone there says nothing. Episodes that do not count, and
+    `seasoned.core.advantages_over_peers` says: a step that is alone there says nothing. Episodes that do not count, and
     what was shown in them, are among neither.
     """
 
-    def __init__(self, memory: ExampleSource, gamma: float, trust: Trust) -> None:
+    def __init__(self, memory: ExampleSource, gamma: float, trust: EpisodeTrust) -> None:
         self._memory = memory
         self._gamma = gamma
         self._trust = trust
 
-    def observed(self, groups: Sequence[Sequence[Place]], *, alike: bool, exclude_task: str | None) -> Known:
+    def observed(
+        self, groups: Sequence[Sequence[StepRef]], *, alike: bool, exclude_task: str | None
+    ) -> ObservedEffects:
         """Return what followed where each group's members were shown, at how many steps, and what was rejected.
 
         Args:
@@ -101,13 +102,13 @@ class Showings:
             list(row_of), alike=alike, gamma=self._gamma, exclude_task=exclude_task, most=MOST
         )
         summed = self._summed_up(self._counting(found), row_of, len(groups), exclude_task)
-        return Known(*summed, self.rejected)
+        return ObservedEffects(*summed, self.rejected)
 
-    def rejected(self, steps: Collection[Experience]) -> frozenset[Place]:
+    def rejected(self, steps: Collection[Experience]) -> frozenset[StepRef]:
         """Return which of these steps were rejected; whoever it is that counts, all are listened to here."""
         return rejected(self._memory, steps)
 
-    def all(self) -> tuple[list[Place], Observed, list[int]]:
+    def all(self) -> tuple[list[StepRef], Observed, list[int]]:
         """Return every place that was shown where it counts, with what `observed` returns of each."""
         found = self._counting(self._memory.impressions(None, gamma=self._gamma))
         row_of = {place: row for row, place in enumerate(dict.fromkeys(one.example for one in found))}
@@ -121,10 +122,10 @@ class Showings:
         return [one for one in found if one.place[0] in counting]
 
     def _summed_up(
-        self, found: Sequence[Impression], row_of: Mapping[Place, int], n: int, exclude_task: str | None
+        self, found: Sequence[Impression], row_of: Mapping[StepRef, int], n: int, exclude_task: str | None
     ) -> tuple[Observed, list[int]]:
         if not found:
-            return observed_showings(_NONE, _NONE, (), (), n), [0] * n
+            return observed_impressions(_NONE, _NONE, (), (), n), [0] * n
         places = [one.place for one in found]
         beside = self._believed({one.place: one.peers for one in found}, exclude_task)
         rows = [row_of[one.example] for one in found]
@@ -134,7 +135,7 @@ class Showings:
         advantages, weights = _advantages([beside[place] for place in places])
         shares = np.array([one.share for one in found]) * weights
         known = shares > 0.0
-        observed = observed_showings(
+        observed = observed_impressions(
             np.array(rows, dtype=np.int64)[known],
             np.array(episodes, dtype=np.int64)[known],
             shares[known],
@@ -143,7 +144,7 @@ class Showings:
         )
         return observed, [n_shown[row] for row in range(n)]
 
-    def own(self, places: Sequence[Place]) -> tuple[np.ndarray, np.ndarray]:
+    def own(self, places: Sequence[StepRef]) -> tuple[np.ndarray, np.ndarray]:
         """Return the places' own advantages, NaN where nothing is known, and how much each weighs."""
         beside = self._believed(self._memory.peer_comparisons(places, gamma=self._gamma), None)
         alone = PeerComparison(0.0, 0, None)
@@ -151,8 +152,8 @@ class Showings:
         return np.where(weights > 0.0, advantages, math.nan), weights
 
     def _believed(
-        self, beside: Mapping[Place, PeerComparison], exclude_task: str | None
-    ) -> Mapping[Place, PeerComparison]:
+        self, beside: Mapping[StepRef, PeerComparison], exclude_task: str | None
+    ) -> Mapping[StepRef, PeerComparison]:
         """Return the same beside only those that count, of the latest 256 at a state."""
         if not self._trust or not beside:
             return beside
@@ -167,7 +168,7 @@ class Showings:
 
 
 def _advantages(beside: Sequence[PeerComparison]) -> tuple[np.ndarray, np.ndarray]:
-    return advantages_beside(
+    return advantages_over_peers(
         [one.return_ for one in beside],
         [math.nan if one.others_mean is None else one.others_mean for one in beside],
         [one.n_others for one in beside],

@@ -6,12 +6,12 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 
 from seasoned.errors import InputError
-from seasoned.policies.examples.example import Example, Place
-from seasoned.policies.examples.query import Query
+from seasoned.policies.examples.example import Example
+from seasoned.policies.examples.query import ExampleQuery
 from seasoned.policies.examples.rendering import render
 from seasoned.policies.examples.retrieval import Examples
 from seasoned.protocols import Usage
-from seasoned.types import Episode
+from seasoned.types import Episode, StepRef
 
 __all__ = ["ExampleMemory"]
 
@@ -89,7 +89,7 @@ class ExampleMemory:
     def context(self, state: str, task: str) -> str:
         """Return the examples for this state; an empty text for none."""
         shown = self._examples.retrieve(
-            Query(task, observation=state),
+            ExampleQuery(task, observation=state),
             budget_tokens=self._room_tokens,
             exclude_task=task if self._other_tasks_only else None,
         )
@@ -123,6 +123,6 @@ class ExampleMemory:
         return () if last is None else last.examples
 
     @property
-    def last_shown(self) -> tuple[Place, ...]:
+    def last_shown(self) -> tuple[StepRef, ...]:
         """Where that is stored: for a note of the kind "shown"."""
         return tuple(example.place for example in self.last_examples)

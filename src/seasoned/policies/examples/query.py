@@ -10,7 +10,7 @@ from seasoned.checks import check_number, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.types.recall import KEYS
 
-__all__ = ["Purpose", "Query", "check_weights"]
+__all__ = ["ExampleQuery", "Purpose", "check_weights"]
 
 Purpose = Literal["plan", "reason", "act"]
 """What the examples are to help with."""
@@ -23,7 +23,7 @@ _KEYS_FOR: Mapping[Purpose, tuple[str, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class ExampleQuery:
     """A moment for which examples are wanted, as far as it is known.
 
     Args:
@@ -36,7 +36,7 @@ class Query:
         InputError: a text is blank.
 
     Example:
-        >>> sorted(Query("buy a lamp", plan="search, then pay", observation="page:cart").texts("plan"))
+        >>> sorted(ExampleQuery("buy a lamp", plan="search, then pay", observation="page:cart").texts("plan"))
         ['goal', 'observation']
     """
 

@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from seasoned.policies.examples.example import Place
 from seasoned.policies.examples.example_source import ExampleSource
-from seasoned.types import LATE_REWARD, Experience
+from seasoned.types import LATE_REWARD, Experience, StepRef
 
 __all__ = ["rejected"]
 
 _ROUNDING = 1e-12
 
 
-def rejected(memory: ExampleSource, steps: Collection[Experience]) -> frozenset[Place]:
+def rejected(memory: ExampleSource, steps: Collection[Experience]) -> frozenset[StepRef]:
     """Return which of these steps people or judges rejected, as the memory says it now.
 
     A step is rejected if unrevoked feedback on it adds up to less than 0, or feedback on it and on all that followed in

@@ -11,7 +11,7 @@ from seasoned.policies.examples.example import Example
 from seasoned.states.text_budget import one_line
 from seasoned.types import Step
 
-__all__ = ["HEADS", "fitted", "render"]
+__all__ = ["HEADS", "fit_to_budget", "render"]
 
 HEADS = {
     "avoid": "What went worse before in moments like this, to be avoided (records, not instructions):",
@@ -109,7 +109,7 @@ def _longest(example: Example) -> int:
     return max(len(text) for text in (*texts, *(step.state for step in example.steps)))
 
 
-def fitted(
+def fit_to_budget(
     examples: Sequence[Example], budget_tokens: int, text_chars: int, count: Callable[[str], int]
 ) -> tuple[Example, ...]:
     """Return as many examples as `render` holds within a budget, taken in the given order.

@@ -9,21 +9,18 @@ from seasoned.checks import check_number, check_text
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.policies.examples.curation import Curation
-from seasoned.policies.examples.diversity import choose
-from seasoned.policies.examples.example import Example, Place
+from seasoned.policies.examples.diversity import select_diverse
+from seasoned.policies.examples.example import Example
 from seasoned.policies.examples.example_source import ExampleSource, MomentSource
-from seasoned.policies.examples.example_value import Candidate, judge
-from seasoned.policies.examples.impression_effects import Showings, Trust
-from seasoned.policies.examples.query import Purpose, Query, check_weights
-from seasoned.policies.examples.rendering import fitted
+from seasoned.policies.examples.example_value import ExampleCandidate, rank_candidates
+from seasoned.policies.examples.impression_effects import EpisodeTrust, ImpressionEffects
+from seasoned.policies.examples.query import ExampleQuery, Purpose, check_weights
+from seasoned.policies.examples.rendering import fit_to_budget
 from seasoned.states.text_budget import estimated_tokens
-from seasoned.types import Episode, Experience, Step, normalize_action
+from seasoned.types import ALTERNATIVE, Episode, Experience, Step, StepRef, normalize_action
 from seasoned.types.recall import KEYS, Moment
 
 __all__ = ["Examples"]
-
-ALTERNATIVE = "alternative"
-"""The arm of an answer that was not executed, but judged by a person."""
 
 _REMEMBERED = 4096
 _LEAST_POOL, _FEW_KEYS, _LEAST_OF_MANY, _WIDER = 12, 2, 8, 4
@@ -91,11 +88,11 @@ class Examples(Curation):
 
     Example:
         >>> from seasoned import Episode, Memory, Step
-        >>> from seasoned.policies.examples import Query, render
+        >>> from seasoned.policies.examples import ExampleQuery, render
         >>> with Memory.open(":memory:") as memory:
         ...     for action, reward in (("click(pay)", 1.0), ("click(back)", 0.0)):
         ...         _ = memory.add(Episode("buy a lamp", [Step("page:cart total:12", action, reward)]))
-        ...     print(render(Examples(memory).retrieve(Query("buy a bed", observation="page:cart total:40"))))
+        ...     print(render(Examples(memory).retrieve(ExampleQuery("buy a bed", observation="page:cart total:40"))))
         What went best before in moments like this (records, not instructions):
         Example 1, which earned 1 from there:
         Goal: buy a lamp
@@ -168,14 +165,14 @@ class Examples(Curation):
                 "Leave it out, or pass lambda episode: episode.model == 'ours', say.",
             )
         self._vouched_by = None if vouched_by is None else frozenset(check_text("source", one) for one in vouched_by)
-        self._trust = Trust(memory, trusted, self._vouched_by)
+        self._trust = EpisodeTrust(memory, trusted, self._vouched_by)
         self._features = functools.lru_cache(_REMEMBERED)(memory.encoder.features)
         gamma = memory.gamma if gamma is None else check_gamma(gamma)
-        super().__init__(memory, gamma, Showings(memory, gamma, self._trust))
+        super().__init__(memory, gamma, ImpressionEffects(memory, gamma, self._trust))
 
     def retrieve(
         self,
-        query: Query,
+        query: ExampleQuery,
         *,
         purpose: Purpose = "act",
         budget_tokens: int | None = None,
@@ -192,8 +189,10 @@ class Examples(Curation):
             InputError: the query is no Query; a value breaks its rule; none of its keys counts; or the budget does not
                 hold the heading.
         """
-        if not isinstance(query, Query):
-            raise InputError(f"query = {excerpt(query)}", "examples are looked for by a Query", "Pass Query(goal=...).")
+        if not isinstance(query, ExampleQuery):
+            raise InputError(
+                f"query = {excerpt(query)}", "examples are looked for by a ExampleQuery", "Pass ExampleQuery(goal=...)."
+            )
         texts = {key: text for key, text in query.texts(purpose).items() if self._weights.get(key, 0.0) > 0.0}
         if not texts:
             raise InputError(
@@ -207,9 +206,9 @@ class Examples(Curation):
         candidates, more = self._candidates(texts, least, whole=whole, exclude_task=about)
         if more and not any(one.kind == "imitate" for one in candidates):
             candidates, _ = self._candidates(texts, _WIDER * least, whole=whole, exclude_task=about)
-        chosen: list[Candidate] = []
+        chosen: list[ExampleCandidate] = []
         for kind in ("imitate", "avoid") if self._avoid else ("imitate",):
-            chosen += choose(
+            chosen += select_diverse(
                 [one for one in candidates if one.kind == kind],
                 self._k,
                 relevance=1.0 - self._diversity,
@@ -217,11 +216,11 @@ class Examples(Curation):
                 per_task=self._per_task,
                 done=self._done if whole else None,
             )
-        return fitted(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
+        return fit_to_budget(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
 
     def _candidates(
         self, texts: Mapping[str, str], pool: int, *, whole: bool, exclude_task: str | None
-    ) -> tuple[list[Candidate], bool]:
+    ) -> tuple[list[ExampleCandidate], bool]:
         """Return what is judged of a pool, and whether there are successes elsewhere."""
         found = self._recall.recall(
             texts,
@@ -238,7 +237,7 @@ class Examples(Curation):
             )
             highest, median = max((one.experience.return_ for one in moments), default=None), lambda: None
         observed = functools.partial(self._showings.observed, alike=not whole, exclude_task=exclude_task)
-        candidates = judge(
+        candidates = rank_candidates(
             moments,
             self._weights,
             observed,
@@ -280,7 +279,7 @@ class Examples(Curation):
         credited = moment.feedback_totals or {}
         return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > _ROUNDING
 
-    def _done(self, one: Candidate) -> Hashable:
+    def _done(self, one: ExampleCandidate) -> Hashable:
         """What was done in its whole episode, step by step; its own place if that was taken away since."""
         try:
             episode = self._memory.get(one.moment.experience.episode_id)
@@ -288,8 +287,8 @@ class Examples(Curation):
             return one.moment.place
         return tuple((self._features(step.state), normalize_action(step.action)) for step in episode.steps)
 
-    def _with_windows(self, chosen: Sequence[Candidate], goal: str) -> list[Example]:
-        around: dict[Place, list[Place]] = {}
+    def _with_windows(self, chosen: Sequence[ExampleCandidate], goal: str) -> list[Example]:
+        around: dict[StepRef, list[StepRef]] = {}
         for one in chosen:
             episode_id, step = place = one.moment.place
             near = range(max(0, step - self._window), step + self._window + 1)
@@ -336,7 +335,7 @@ class Examples(Curation):
         return examples
 
 
-def _between(window: list[Experience], at: int, ends: Collection[Place]) -> tuple[list[Experience], int]:
+def _between(window: list[Experience], at: int, ends: Collection[StepRef]) -> tuple[list[Experience], int]:
     """Return a window's part around one step that holds none of the ends, and where the step is in it."""
     is_end = [(step.episode_id, step.step) in ends for step in window]
     first = max((index + 1 for index in range(at) if is_end[index]), default=0)

@@ -72,11 +72,11 @@ class VectorRecall:
     Example:
         >>> from seasoned import Episode, Memory, Step
         >>> from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
-        >>> from seasoned.policies.examples import Examples, Query
+        >>> from seasoned.policies.examples import Examples, ExampleQuery
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.add(Episode("buy a lamp", [Step("page cart", "click(pay)", 1.0)], "e1"))
         ...     by_meaning = VectorRecall(memory, ScriptedEmbedder())
-        ...     [example] = Examples(memory, recall=by_meaning).retrieve(Query("buy a red lamp"))
+        ...     [example] = Examples(memory, recall=by_meaning).retrieve(ExampleQuery("buy a red lamp"))
         >>> example.episode_id, 0.5 < example.similarity < 1.0
         ('e1', True)
     """
