@@ -268,7 +268,9 @@ def test_the_message_about_items_has_the_index():
     assert error.rule == "each of steps must be an int, not str"
 
 
-@pytest.mark.parametrize("values", [None, 7, "ab", b"ab", {1: 2}, iter([1])], ids=repr)
+@pytest.mark.parametrize(
+    "values", [None, 7, "ab", b"ab", {1: 2}, iter([1])], ids=["None", "int", "str", "bytes", "dict", "iterator"]
+)
 def test_items_are_not_a_text_a_mapping_or_an_iterator(values):
     assert refused(lambda: check_items("layers", values, int)).rule == "layers must be a list of int"
 

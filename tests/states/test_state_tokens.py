@@ -13,9 +13,9 @@ from seasoned.states import (
     ALL_MASKS,
     NUMBERS,
     Buckets,
-    Found,
     Mask,
     Nouns,
+    PatternMatch,
     RecentVerbs,
     TemplateEncoder,
     TokenEncoder,
@@ -121,7 +121,7 @@ encoders = st.builds(TokenEncoder, st.integers(1, 3), st.lists(masks, max_size=2
 fields = st.one_of(
     st.builds(Nouns, st.lists(st.sampled_from(["lamp", "door", "été"]), max_size=2)),
     st.builds(RecentVerbs, st.integers(1, 3)),
-    st.builds(Found, patterns, st.one_of(st.none(), st.builds(Buckets, st.just((1, 2.5)))), names),
+    st.builds(PatternMatch, patterns, st.one_of(st.none(), st.builds(Buckets, st.just((1, 2.5)))), names),
 )
 templates = st.builds(
     lambda text, field, tokens: TemplateEncoder(text, {"x": field}, tokens),
