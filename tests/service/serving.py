@@ -1,4 +1,4 @@
-"""What the tests of the service share: an application on a memory in RAM, and a client of it."""
+"""Fixtures of the service tests: an application on a memory in RAM, and a client of it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPLIES = ("It is lost.", "It comes on Monday.", "Which order?")
 
 @contextlib.contextmanager
 def serving(path=":memory:", **settings):
-    """A client of the service on `path`; it sends the token, if there is one."""
+    """Return a client of the service on `path`, which sends the token, if there is one."""
     settings = {"create": True, **settings}
     headers = {"Authorization": f"Bearer {settings['token']}"} if settings.get("token") else {}
     with TestClient(make_app(path, **settings), base_url=HERE, headers=headers) as client:
@@ -29,7 +29,7 @@ def serving(path=":memory:", **settings):
 
 
 def asked(client, **more):
-    """The id of a question that was put to people."""
+    """Add a question and return its id."""
     question = {"task": "support", "state": MAIL, "candidates": [{"text": text} for text in REPLIES], **more}
     done = client.post("/v1/questions", json={name: value for name, value in question.items() if value is not None})
     assert done.status_code == 201, done.text
@@ -37,7 +37,7 @@ def asked(client, **more):
 
 
 def problem(done, status):
-    """What the service says is wrong; it must have this status, and the three sentences."""
+    """Return the error document of a response; it must have this status, and the three sentences."""
     assert done.status_code == status, done.text
     said = done.json()
     assert set(said) == {"error", "seen", "rule", "next"}

@@ -1,4 +1,4 @@
-"""Every address of the service does what the library does, and says what is wrong."""
+"""Every route of the service does the same as the library, and reports errors with their reason."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def client():
         yield client
 
 
-def test_an_episode_comes_back_as_it_was_posted_and_twice_is_once(client):
+def test_posted_episode_is_returned_unchanged_and_stored_once(client):
     done = client.get("/v1/episodes/run%2F1")
     assert done.status_code == 200
     stored = done.json()
@@ -54,12 +54,12 @@ def test_an_episode_comes_back_as_it_was_posted_and_twice_is_once(client):
     assert client.get("/v1/stats").json()["steps"] == before
 
 
-def test_an_id_with_other_content_is_a_conflict(client):
+def test_id_with_other_content_is_a_409(client):
     said = problem(client.post("/v1/episodes", json={**EPISODE, "task": "sales"}), 409)
     assert said["error"] == "EpisodeConflictError"
 
 
-def test_search_finds_what_the_memory_finds(client, tmp_path):
+def test_search_returns_the_neighbors_of_the_library(client, tmp_path):
     found = client.post("/v1/search", json={"state": MAIL, "k": 1, "threshold": 0.5, "gamma": 0.95}).json()["neighbors"]
     with Memory.open(tmp_path / "a.db") as memory:
         memory.add(Episode("support", [Step(s["state"], s["action"], s.get("reward", 0.0)) for s in EPISODE["steps"]]))
@@ -72,7 +72,7 @@ def test_search_finds_what_the_memory_finds(client, tmp_path):
     assert client.post("/v1/search", json={"state": MAIL, "exclude_task": "support"}).json() == {"neighbors": []}
 
 
-def test_a_discount_that_the_memory_does_not_keep_is_refused_and_not_kept(tmp_path):
+def test_unknown_discount_is_refused_and_not_added(tmp_path):
     path = tmp_path / "a.db"
     with Memory.open(path, gamma=0.9) as memory:
         memory.add(Episode("support", [Step(MAIL, "a"), Step("later", "b", 1.0)]))
@@ -89,13 +89,13 @@ def test_a_discount_that_the_memory_does_not_keep_is_refused_and_not_kept(tmp_pa
         assert memory.known_gammas() == before
 
 
-def test_only_feedback_is_taken_back_as_feedback(client):
+def test_delete_feedback_refuses_notes_of_other_kinds(client):
     id_ = asked(client)
     problem(client.delete(f"/v1/feedback/{id_}/0"), 404)  # the note that keeps the question
     assert client.get(f"/v1/questions/{id_}").status_code == 200
 
 
-def test_stats_do_not_tell_where_the_memory_lies(client):
+def test_stats_do_not_contain_the_path(client):
     found = client.get("/v1/stats").json()
     assert found["episodes"] >= 1
     assert "path" not in found
@@ -115,7 +115,7 @@ def test_stats_do_not_tell_where_the_memory_lies(client):
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_every_kind_of_feedback_is_given_listed_and_taken_back(said, rewards):
+def test_every_feedback_kind_is_stored_listed_and_revoked(said, rewards):
     with serving() as client:
         client.post("/v1/episodes", json=EPISODE)
         done = client.post("/v1/feedback", json={**said, "episode_id": "run/1", "step": 1, "author": "ann"})
@@ -134,7 +134,7 @@ def test_every_kind_of_feedback_is_given_listed_and_taken_back(said, rewards):
 
 
 def total(client):
-    """The rewards of all steps that can be found, feedback included."""
+    """Return the rewards of all retrievable steps, feedback included."""
     states = {MAIL, "order 17: on its way"}
     found = [client.post("/v1/search", json={"state": state, "k": 99}).json()["neighbors"] for state in states]
     return sum({(one["episode_id"], one["step"]): one["reward"] for some in found for one in some}.values())
@@ -175,7 +175,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("method", "url", "body", "status", "names"), BAD)
-def test_what_is_wrong_is_refused_with_the_reason(client, method, url, body, status, names):
+def test_bad_request_is_refused_with_the_reason(client, method, url, body, status, names):
     before = client.get("/v1/stats").json()
     said = problem(client.request(method, url, json=body) if body is not None else client.request(method, url), status)
     assert names in " ".join(said.values())
@@ -200,12 +200,12 @@ def test_what_is_wrong_is_refused_with_the_reason(client, method, url, body, sta
     ],
     ids=lambda value: repr(value[:24]),
 )
-def test_a_body_that_is_no_request_is_refused(client, body, names):
+def test_bad_json_body_is_refused(client, body, names):
     done = client.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
     assert names in " ".join(problem(done, 400).values())
 
 
-def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(client):
+def test_openapi_document_is_complete_and_loads_no_external_files(client):
     document = client.get("/openapi.json").json()
     assert set(document["paths"]) == {
         "/healthz",
@@ -228,7 +228,7 @@ def test_the_api_describes_itself_and_loads_nothing_from_elsewhere(client):
     assert "http" not in client.get("/").text
 
 
-def test_several_namespaces_are_chosen_between_by_name(tmp_path):
+def test_requests_choose_a_namespace_by_name(tmp_path):
     path = tmp_path / "a.db"
     for name in ("shop", "desk", "hidden"):
         with Memory.open(path, namespace=name) as memory:
@@ -240,7 +240,7 @@ def test_several_namespaces_are_chosen_between_by_name(tmp_path):
         problem(client.get("/v1/episodes/e1?namespace=hidden"), 404)
 
 
-def test_what_cannot_be_opened_is_refused_before_anything_is_served(tmp_path):
+def test_memory_that_cannot_be_opened_is_refused_at_the_start(tmp_path):
     path = tmp_path / "none.db"
     with pytest.raises(NotFoundError):
         make_app(path)
@@ -250,7 +250,7 @@ def test_what_cannot_be_opened_is_refused_before_anything_is_served(tmp_path):
     assert not path.exists()
 
 
-def test_a_read_only_service_reads(tmp_path):
+def test_read_only_service_reads_and_refuses_writes(tmp_path):
     path = tmp_path / "a.db"
     with Memory.open(path) as memory:
         memory.add(Episode("t", [Step("s", "a")], "e1"))
@@ -260,7 +260,7 @@ def test_a_read_only_service_reads(tmp_path):
         assert said["error"] == "ReadOnlyStoreError"
 
 
-def test_what_was_stored_is_there_after_a_restart(tmp_path):
+def test_stored_data_survives_a_restart(tmp_path):
     path = tmp_path / "a.db"
     with serving(path) as client:
         client.post("/v1/episodes", json=EPISODE)
@@ -273,7 +273,7 @@ def test_what_was_stored_is_there_after_a_restart(tmp_path):
         memory.verify()
 
 
-def test_a_busy_store_is_a_503_and_the_request_ends(tmp_path):
+def test_busy_store_is_a_503_within_the_timeout(tmp_path):
     path = tmp_path / "a.db"
     held, done = threading.Event(), threading.Event()
 
@@ -312,11 +312,11 @@ def test_a_busy_store_is_a_503_and_the_request_ends(tmp_path):
         (ConfigError, 501),
     ],
 )
-def test_each_error_has_its_status(kind, status):
+def test_each_error_class_has_its_status(kind, status):
     assert status_of(kind("a", "b", "c")) == status
 
 
-def test_many_clients_at_once_lose_nothing(tmp_path):
+def test_concurrent_clients_lose_no_episode(tmp_path):
     with serving(tmp_path / "a.db") as client:
 
         def work(number):

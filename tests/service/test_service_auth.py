@@ -1,4 +1,4 @@
-"""Who may come in: the token, the host, the page's own origin, a body that is JSON and not too large."""
+"""Authentication: the token, the Host, the Origin, and the type and size of the body."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from serving import HERE, TOKEN, problem, serving
 
 from seasoned.errors import ConfigError
 from seasoned.service import check_token
-from seasoned.service.auth import Gate
+from seasoned.service.auth import AuthMiddleware
 
 EPISODE = {"task": "t", "steps": [{"state": "s", "action": "a"}]}
 
@@ -42,7 +42,7 @@ def unguarded():
         "Bearer " + "x" * 10_000,
     ],
 )
-def test_without_the_right_token_nothing_is_told_and_nothing_done(guarded, given):
+def test_request_without_the_right_token_is_refused(guarded, given):
     for method, url, body in [("GET", "/v1/stats", None), ("POST", "/v1/episodes", EPISODE), ("GET", "/none", None)]:
         done = guarded.request(method, url, json=body, headers={"Authorization": given})
         said = problem(done, 401)
@@ -52,7 +52,7 @@ def test_without_the_right_token_nothing_is_told_and_nothing_done(guarded, given
     assert guarded.get("/v1/stats").json()["episodes"] == 0
 
 
-def test_the_token_lets_in_and_the_page_and_the_health_need_none(guarded):
+def test_token_is_accepted_and_page_and_health_need_none(guarded):
     assert guarded.get("/v1/stats", headers={"Authorization": f"bearer {TOKEN}"}).status_code == 200
     for url in ("/", "/healthz", "/openapi.json", "/page/feedback.js"):
         assert guarded.get(url, headers={"Authorization": ""}).status_code == 200
@@ -62,32 +62,32 @@ def test_the_token_lets_in_and_the_page_and_the_health_need_none(guarded):
 @pytest.mark.parametrize(
     "token", ["", "short", "with a blank in it", "é" * 20, "x" * 5000, "tab\tin the token of it", 17]
 )
-def test_a_token_that_keeps_nobody_out_is_refused(token):
+def test_weak_token_is_refused(token):
     with pytest.raises(ConfigError, match="at least 16") as caught:
         check_token(token)
     assert "secrets" in caught.value.next_step
 
 
 def test_tokens_are_compared_in_constant_time():
-    """No other comparison than the one made for it touches the token."""
-    names = Gate._nobody.__code__.co_names
+    """The middleware compares the token by `hmac.compare_digest` alone."""
+    names = AuthMiddleware._token_refusal.__code__.co_names
     assert hmac.compare_digest.__name__ in names
 
 
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8710", "127.0.0.1.evil.example", "", "[", "10.0.0.1"])
-def test_without_a_token_only_this_machines_own_names_are_answered(unguarded, host):
-    """A page of another site cannot reach it by a name of its own that leads here (DNS rebinding)."""
+def test_foreign_host_is_refused_without_a_token(unguarded, host):
+    """A page of another site cannot reach the service by a name that resolves to loopback (DNS rebinding)."""
     said = problem(unguarded.get("/v1/stats", headers={"Host": host}), 421)
     assert "--allow-host" in said["next"]
     assert said["error"] == "MisdirectedRequest"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "LOCALHOST", "[::1]:8710"])
-def test_its_own_names_are_answered(unguarded, host):
+def test_loopback_hosts_are_accepted(unguarded, host):
     assert unguarded.get("/v1/stats", headers={"Host": host}).status_code == 200
 
 
-def test_hosts_can_be_named():
+def test_named_hosts_are_accepted():
     with serving(token=TOKEN, hosts=["agents.example"]) as client:
         problem(client.get("/v1/stats"), 421)
         assert client.get("/v1/stats", headers={"Host": "agents.example"}).status_code == 200
@@ -107,7 +107,7 @@ def test_hosts_can_be_named():
     ],
     ids=str,
 )
-def test_another_sites_page_is_refused(unguarded, headers):
+def test_request_from_another_sites_page_is_refused(unguarded, headers):
     for method, url, body in [
         ("POST", "/v1/episodes", EPISODE),
         ("GET", "/v1/stats", None),
@@ -119,7 +119,7 @@ def test_another_sites_page_is_refused(unguarded, headers):
     assert unguarded.get("/v1/stats").json()["episodes"] == 0
 
 
-def test_where_it_is_mounted_in_another_application_the_token_is_asked_for_too():
+def test_mounted_application_requires_the_token():
     from fastapi import FastAPI
     from fastapi.testclient import TestClient
 
@@ -133,20 +133,20 @@ def test_where_it_is_mounted_in_another_application_the_token_is_asked_for_too()
     assert client.get("/memory/healthz").status_code == 200
 
 
-def test_its_own_page_is_let_in(unguarded):
+def test_request_from_the_own_page_is_accepted(unguarded):
     headers = {"Origin": HERE, "Sec-Fetch-Site": "same-origin"}
     assert unguarded.post("/v1/search", json={"state": "s"}, headers=headers).status_code == 200
     assert "access-control-allow-origin" not in unguarded.get("/v1/stats", headers=headers).headers
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
-def test_what_a_form_can_send_is_refused(unguarded, kind):
+def test_form_content_type_is_refused(unguarded, kind):
     done = unguarded.post("/v1/search", content=b'{"state": "s"}', headers={"Content-Type": kind})
     assert "application/json" in problem(done, 415)["next"]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_huge_body_is_refused_before_it_is_read_whole(guarded, chunked):
+def test_huge_body_is_refused_before_it_is_read_whole(guarded, chunked):
     read = []
 
     def parts():
@@ -161,7 +161,7 @@ def test_a_huge_body_is_refused_before_it_is_read_whole(guarded, chunked):
 
 
 @pytest.mark.parametrize("length", ["-1", "many", "1e9", "٣"])
-def test_a_length_that_is_none_is_refused(guarded, length):
+def test_bad_content_length_is_refused(guarded, length):
     done = guarded.post(
         "/v1/search", content=b"{}", headers={"Content-Type": "application/json", "Content-Length": length.encode()}
     )
@@ -169,7 +169,7 @@ def test_a_length_that_is_none_is_refused(guarded, length):
 
 
 def asgi(scope, messages, **settings):
-    """What a gate sends for one request, told message by message; a body that never ends is one that stays away."""
+    """Return the messages that the middleware sends for a request; a body without its end never arrives."""
     sent, reached = [], []
 
     async def app(scope, receive, send):
@@ -185,7 +185,7 @@ def asgi(scope, messages, **settings):
     async def send(message):
         sent.append(message)
 
-    gate = Gate(app, token=None, hosts=None, max_body_bytes=100, body_timeout_s=0.05, **settings)
+    gate = AuthMiddleware(app, token=None, hosts=None, max_body_bytes=100, body_timeout_s=0.05, **settings)
     asyncio.run(gate({"type": "http", "method": "POST", "path": "/v1/x", "headers": [], **scope}, receive, send))
     return sent, reached
 
@@ -197,34 +197,34 @@ def part(body, more):
     return {"type": "http.request", "body": body, "more_body": more}
 
 
-def test_a_body_in_parts_arrives_whole():
+def test_chunked_body_arrives_whole():
     sent, reached = asgi({"headers": JSON_HEADERS}, [part(b"{", True), part(b"}", False)])
     assert (sent[0]["status"], reached) == (200, [b"{}"])
 
 
-def test_a_body_that_does_not_end_in_time_is_a_408():
+def test_slow_body_is_a_408():
     sent, reached = asgi({"headers": JSON_HEADERS}, [part(b"{", True)])
     assert (sent[0]["status"], reached) == (408, [])
 
 
-def test_a_body_that_breaks_off_reaches_nobody():
+def test_incomplete_body_does_not_reach_the_application():
     sent, reached = asgi({"headers": JSON_HEADERS}, [part(b"{", True), {"type": "http.disconnect"}])
     assert (sent[0]["status"], reached) == (400, [])
 
 
 @pytest.mark.parametrize("name", [b"host", b"origin", b"authorization", b"content-type", b"content-length"])
-def test_a_header_that_decides_is_sent_once(name):
+def test_repeated_security_header_is_refused(name):
     sent, reached = asgi({"headers": [*JSON_HEADERS, (name, b"a"), (name, b"b")]}, [part(b"{}", False)])
     assert (sent[0]["status"], reached) == (400, [])
 
 
-def test_a_web_socket_is_closed():
+def test_web_socket_is_closed():
     sent, reached = asgi({"type": "websocket"}, [])
     assert [message["type"] for message in sent] == ["websocket.close"]
     assert reached == []
 
 
-def test_every_answer_is_guarded_and_no_script_of_others_runs(guarded):
+def test_every_response_has_the_security_headers(guarded):
     for done in (guarded.get("/"), guarded.get("/v1/none"), guarded.get("/v1/stats", headers={"Authorization": ""})):
         policy = done.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -245,7 +245,7 @@ def test_the_page_has_no_inline_script_or_style(guarded):
         assert way not in scripts
 
 
-def test_requests_are_logged_without_what_is_secret(guarded, caplog):
+def test_log_contains_no_secrets(guarded, caplog):
     with caplog.at_level(logging.INFO, "seasoned.service"):
         guarded.post("/v1/search?namespace=default", json={"state": "a secret state"})
         guarded.get("/v1/episodes/a%0Ab", headers={"Authorization": "Bearer wrong-wrong-wrong-wrong"})

@@ -1,4 +1,4 @@
-"""`seasoned serve`: where it listens, what it asks for, how it stops."""
+"""`seasoned serve`: its address, its token file, its encoder, its end."""
 
 from __future__ import annotations
 
@@ -46,25 +46,25 @@ def seasoned(*args):
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
-def test_it_does_not_listen_to_others_without_a_token(path, host):
+def test_public_address_without_a_token_is_refused(path, host):
     done = seasoned(path, "--host", host, "--port", 0)
     assert done.exit_code == 2
     assert "token" in done.stderr or "address" in done.stderr
     assert done.stdout == ""
 
 
-def test_with_a_token_it_may():
+def test_public_address_with_a_token_is_allowed():
     with listen("0.0.0.0", 0, secured=True) as listening:
         assert listening.getsockname()[1] > 0
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.9.9.9"])
-def test_this_machine_alone_needs_none(host):
+def test_loopback_address_needs_no_token(host):
     with listen(host, 0, secured=False) as listening:
         assert listening.getsockname()[0].startswith(("127.", "::1"))
 
 
-def test_a_port_that_is_taken_and_a_host_that_is_none_are_said():
+def test_taken_port_and_unknown_host_are_refused():
     with listen("127.0.0.1", 0, secured=False) as first, pytest.raises(ConfigError, match="port must be free"):
         listen("127.0.0.1", first.getsockname()[1], secured=False)
     with pytest.raises(ConfigError, match="address"):
@@ -72,7 +72,7 @@ def test_a_port_that_is_taken_and_a_host_that_is_none_are_said():
 
 
 @pytest.mark.parametrize("content", [b"", b"short\n", b"\xff" * 30, b"two lines\nof a token file\n"])
-def test_a_token_file_that_holds_none_is_refused(path, tmp_path, content):
+def test_token_file_without_a_token_is_refused(path, tmp_path, content):
     file = tmp_path / "bad"
     file.write_bytes(content)
     done = seasoned(path, "--token-file", file, "--port", 0)
@@ -81,7 +81,7 @@ def test_a_token_file_that_holds_none_is_refused(path, tmp_path, content):
     assert seasoned(path, "--token-file", tmp_path / "none", "--port", 0).exit_code == 2
 
 
-def test_a_memory_that_is_not_there_is_not_made(tmp_path):
+def test_missing_memory_is_refused_without_create(tmp_path):
     done = seasoned(tmp_path / "none.db", "--port", 0)
     assert done.exit_code == 3
     assert not (tmp_path / "none.db").exists()
@@ -95,7 +95,7 @@ ENCODERS = {
 
 
 @pytest.mark.parametrize("named", ENCODERS)
-def test_a_memory_is_made_with_the_encoder_that_is_named(tmp_path, monkeypatch, named):
+def test_new_memory_gets_the_named_encoder(tmp_path, monkeypatch, named):
     monkeypatch.setitem(sys.modules, "uvicorn", None)  # so that it ends where it would begin to answer
     path = tmp_path / "made.db"
     seasoned(path, "--create", "--port", 0, "--encoder", named)
@@ -110,13 +110,13 @@ def test_a_memory_is_made_with_the_encoder_that_is_named(tmp_path, monkeypatch, 
         (["--create", "--encoder", "masked"], 4, "never mixed"),
     ],
 )
-def test_an_encoder_that_does_not_fit_is_refused(path, options, code, said):
+def test_wrong_encoder_is_refused(path, options, code, said):
     done = seasoned(path, "--port", 0, *options)
     assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
-def test_a_missing_library_is_said_with_its_install_line(path, monkeypatch, missing):
+def test_missing_library_is_reported_with_its_install_line(path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
     done = seasoned(path, "--port", 0)
     assert done.exit_code == 2
@@ -124,7 +124,7 @@ def test_a_missing_library_is_said_with_its_install_line(path, monkeypatch, miss
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
-def test_it_serves_until_it_is_told_to_stop_and_keeps_what_it_was_told(path, token_file, stop):
+def test_server_stops_on_a_signal_and_keeps_the_stored_episodes(path, token_file, stop):
     command = [sys.executable, "-m", "seasoned", "serve", str(path), "--port", "0", "--token-file", str(token_file)]
     server = subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}

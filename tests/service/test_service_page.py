@@ -1,4 +1,4 @@
-"""The page in a real browser: driven by keyboard, on a phone's width, with text that would like to be markup."""
+"""The feedback page in a real browser: by keyboard, at a phone's width, with hostile text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytest.importorskip("playwright", reason="needs Playwright: pip install playwrig
 from playwright.sync_api import expect, sync_playwright
 
 from seasoned import Memory
-from seasoned.service import Candidate, Question, Questions
+from seasoned.service import AnswerCandidate, Question, Questions
 
 TOKEN = "a-token-of-enough-characters"
 CHROMIUM = os.environ.get("SEASONED_CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -41,15 +41,17 @@ def browser():
 
 @pytest.fixture
 def served(tmp_path, request):
-    """A memory with two questions, served by the command on a port of its own; where it is. Param: its namespaces."""
+    """Serve a memory with two questions on a free port, and return its address. Param: its namespaces."""
     path, token = tmp_path / "a.db", tmp_path / "token"
     token.write_text(TOKEN + "\n")
     token.chmod(0o600)
     with Memory.open(path, namespace="desk") as memory:
         questions = Questions(memory)
-        hostile = (Candidate(HOSTILE), *map(Candidate, PLAIN))
+        hostile = (AnswerCandidate(HOSTILE), *map(AnswerCandidate, PLAIN))
         questions.add(Question(hostile, task=HOSTILE, state=HOSTILE, prompt=HOSTILE, id="hostile"))
-        questions.add(Question([Candidate(text) for text in PLAIN], task="support", state="mail: and now?", id="plain"))
+        questions.add(
+            Question([AnswerCandidate(text) for text in PLAIN], task="support", state="mail: and now?", id="plain")
+        )
     command = [sys.executable, "-m", "seasoned", "serve", str(path), "--port", "0", "--token-file", str(token)]
     for name in getattr(request, "param", ()):
         command += ["--create", "--namespace", name]
@@ -63,7 +65,7 @@ def served(tmp_path, request):
 
 @pytest.fixture
 def opened(browser, served):
-    """Open the page as somebody; what the browser complains about is collected."""
+    """Open the page as an author; the browser's errors are collected."""
     contexts, complaints = [], []
 
     def opened(name, **settings):
@@ -94,12 +96,12 @@ def shown(page):
 
 
 def records(path):
-    """What stands, in the memory."""
+    """Return the unrevoked answers in the memory."""
     with Memory.open(path, namespace="desk", create=False) as memory:
         return [one for one in memory.feedback_records() if one.revoked_at is None]
 
 
-def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
+def test_answer_by_keyboard_shows_its_effect(opened, served):
     path, _ = served
     page = opened("ann")
     assert page.locator("#state").text_content() == HOSTILE
@@ -179,10 +181,10 @@ def test_a_person_answers_by_keyboard_and_sees_what_was_learned(opened, served):
 
 
 @pytest.mark.parametrize("served", [("desk", "more")], indirect=True)
-def test_what_is_being_written_is_not_lost_by_a_slip_and_not_sent_by_another(opened, served):
+def test_draft_survives_a_wrong_key_and_is_not_sent_by_accident(opened, served):
     path, _ = served
     with Memory.open(path, namespace="desk") as memory:
-        streets = [Candidate("Weg 2"), Candidate("Straße 1")]
+        streets = [AnswerCandidate("Weg 2"), AnswerCandidate("Straße 1")]
         Questions(memory).add(Question(streets, task="where", state="mail: where to?", id="street"))
     page = opened("ann")
     while page.locator("#task").text_content() != "where":
@@ -214,7 +216,7 @@ def test_what_is_being_written_is_not_lost_by_a_slip_and_not_sent_by_another(ope
     assert page.locator(".learned-row.chosen .answer span:last-child").all_text_contents() == ["Straße 1"]
 
 
-def test_the_order_is_drawn_anew_each_time(opened):
+def test_order_of_candidates_is_random(opened):
     page = opened("eve")
     orders = set()
     for _ in range(40):
@@ -228,10 +230,10 @@ def test_the_order_is_drawn_anew_each_time(opened):
     assert len(orders) > 3  # of six; by chance, once in 10^13
 
 
-def test_every_question_of_a_long_queue_comes(opened, served):
+def test_every_question_of_a_long_queue_is_shown(opened, served):
     with Memory.open(served[0], namespace="desk", create=False) as memory:
         for n in range(43):
-            Questions(memory).add(Question([Candidate("a"), Candidate("b")], task="t", state=f"mail {n}"))
+            Questions(memory).add(Question([AnswerCandidate("a"), AnswerCandidate("b")], task="t", state=f"mail {n}"))
     page = opened("kim")
     seen = set()
     for n in range(45):
@@ -248,7 +250,7 @@ def test_every_question_of_a_long_queue_comes(opened, served):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_it_fits_a_phone_and_answers_to_touch(opened, served, scheme):
+def test_page_fits_a_phone_and_works_by_touch(opened, served, scheme):
     page = opened("bob", viewport={"width": 320, "height": 640}, has_touch=True, is_mobile=True, color_scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
     assert (
@@ -263,7 +265,7 @@ def test_it_fits_a_phone_and_answers_to_touch(opened, served, scheme):
 
 
 def contrast(page, selector):
-    """The contrast of a text with its card, as WCAG 2 defines it."""
+    """Return the contrast of a text with its card, as defined by WCAG 2."""
     colors = page.evaluate(
         "s => [getComputedStyle(document.querySelector(s)).color,"
         " getComputedStyle(document.querySelector('#learned')).backgroundColor]",
@@ -279,7 +281,7 @@ def contrast(page, selector):
     return (light + 0.05) / (dark + 0.05)
 
 
-def test_a_wrong_token_is_asked_for_again_and_another_site_cannot_answer(browser, served):
+def test_wrong_token_is_asked_again_and_another_site_cannot_answer(browser, served):
     path, url = served
     context = browser.new_context()
     page = context.new_page()

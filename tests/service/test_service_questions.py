@@ -1,4 +1,4 @@
-"""Questions to people: asked once, answered by several, learned from, taken back, erased."""
+"""Questions to people: stored once, answered by several, learned from, revoked, erased."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from stored_feedback import stored_feedback
 
 from seasoned import Budget, Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
-from seasoned.service import Candidate, Question, Questions, Reply
+from seasoned.service import AnswerCandidate, Question, QuestionAnswer, Questions
 from seasoned.types import Choice, Edit, OwnAnswer
 
-CANDIDATES = tuple(Candidate(text) for text in REPLIES)
+CANDIDATES = tuple(AnswerCandidate(text) for text in REPLIES)
 QUESTION = Question(CANDIDATES, task="support", state=MAIL)
 
 
@@ -43,7 +43,7 @@ def waiting(client, author="ann"):
 
 
 def returns(client):
-    """Action to the returns of the stored steps that took it in this state."""
+    """Map each action to the returns of its stored steps at this state."""
     found = client.post("/v1/search", json={"state": MAIL, "k": 99, "threshold": 1}).json()["neighbors"]
     by_action = {}
     for one in found:
@@ -51,7 +51,7 @@ def returns(client):
     return by_action
 
 
-def test_a_choice_moves_the_policy_as_the_library_says(client):
+def test_choice_changes_the_policy_as_in_the_library(client):
     id_ = asked(client)
     learned = choose(client, id_, 1)
     assert learned["before"]["mode"] == "base"
@@ -71,7 +71,7 @@ def test_a_choice_moves_the_policy_as_the_library_says(client):
     assert client.get(f"/v1/questions/{id_}").json()["policy"] == after
 
 
-def test_the_interval_of_a_chance_is_the_policy_where_the_answer_is_worth_as_much_or_as_little_as_may_be(client):
+def test_probability_interval_is_the_policy_at_the_ends_of_the_advantage(client):
     id_ = asked(
         client, candidates=[{"text": t, "logprob": p} for t, p in zip(REPLIES, (-0.4, -1.2, -4.0), strict=True)]
     )
@@ -96,7 +96,7 @@ def test_the_interval_of_a_chance_is_the_policy_where_the_answer_is_worth_as_muc
         assert ends[0] < one["prob"] < ends[1]
 
 
-def test_one_click_among_three_is_one_persons_answer_however_many_steps_it_makes(client):
+def test_evidence_counts_answers_not_their_steps(client):
     id_ = asked(client)
     first = choose(client, id_, 1)
     assert first["before"]["evidence"] == {"people": 0, "answers": 0, "played": 0}
@@ -115,7 +115,7 @@ def test_one_click_among_three_is_one_persons_answer_however_many_steps_it_makes
     assert evidence == {"people": 3, "answers": 4, "played": 1}
 
 
-def test_nothing_is_clear_where_people_differ(client):
+def test_contradicting_answers_are_thin_evidence(client):
     id_ = asked(client)
     for author, chosen in (("ann", 0), ("bob", 1), ("eve", 2)):
         after = choose(client, id_, chosen, author)["after"]
@@ -123,7 +123,7 @@ def test_nothing_is_clear_where_people_differ(client):
     assert after["thin"]
 
 
-def test_undo_takes_all_of_it_back_and_the_question_waits_again(client):
+def test_revoked_answer_reopens_the_question(client):
     id_ = asked(client)
     before = client.get(f"/v1/questions/{id_}").json()["policy"]
     learned = choose(client, id_, 0)
@@ -134,7 +134,7 @@ def test_undo_takes_all_of_it_back_and_the_question_waits_again(client):
     assert waiting(client) == [id_]
 
 
-def test_the_order_in_which_they_were_shown_is_kept(client):
+def test_displayed_order_is_stored(client):
     ids = [asked(client, state=f"{MAIL} {n}") for n in range(3)]
     for id_, order in zip(ids, ([2, 0, 1], [1, 2, 0], [0, 1, 2]), strict=True):
         record = choose(client, id_, 1, order=order)["feedback"]
@@ -146,7 +146,7 @@ def test_the_order_in_which_they_were_shown_is_kept(client):
     assert client.get("/v1/positions").json() == {"positions": {"3": [2, 1, 1]}}  # an edit of none has no place
 
 
-def test_an_own_answer_becomes_one_that_memory_knows(client):
+def test_own_answer_becomes_a_candidate(client):
     id_ = asked(client)
     body = {"kind": "own_answer", "author": "ann", "text": "It is at your door.", "comment": "I called"}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
@@ -161,13 +161,13 @@ def test_an_own_answer_becomes_one_that_memory_knows(client):
 
 
 @pytest.mark.parametrize("body", [{"kind": "own_answer", "text": "STRASSE\u20021"}, {"kind": "choice", "chosen": 1}])
-def test_what_was_answered_is_found_among_the_actions_by_its_key(client, body):
+def test_answer_has_the_key_of_its_action(client, body):
     id_ = asked(client, candidates=[{"text": "Weg 2"}, {"text": "Straße 1"}])
     learned = client.post(f"/v1/questions/{id_}/answers", json={"author": "ann", **body}).json()
     assert [one["action"] for one in learned["after"]["actions"] if one["key"] == learned["key"]] == ["Straße 1"]
 
 
-def test_several_people_may_write_the_same_or_what_is_there(client):
+def test_equal_answers_are_one_action(client):
     id_ = asked(client)
     for author, text in (("ann", "Sorry."), ("bob", "Sorry."), ("eve", "sorry. "), ("kim", "it is  LOST.")):
         body = {"kind": "own_answer", "author": author, "text": text}
@@ -178,7 +178,7 @@ def test_several_people_may_write_the_same_or_what_is_there(client):
     }
 
 
-def test_an_edit_of_what_was_executed_says_how_much_that_was_worth(client):
+def test_edit_rates_the_executed_action(client):
     client.post(
         "/v1/episodes", json={"id": "e1", "task": "support", "steps": [{"state": MAIL, "action": "It is lost."}]}
     )
@@ -191,7 +191,7 @@ def test_an_edit_of_what_was_executed_says_how_much_that_was_worth(client):
     assert found["It is lost."][0] == pytest.approx(1 - 2 * 1 / 11)  # one of eleven characters
 
 
-def test_an_edit_of_what_was_only_proposed_says_how_much_that_was_worth(client):
+def test_edit_rates_a_proposed_candidate(client):
     id_ = asked(client)
     body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last.", "order": [2, 0, 1]}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
@@ -202,18 +202,18 @@ def test_an_edit_of_what_was_only_proposed_says_how_much_that_was_worth(client):
     assert returns(client) == {}
 
 
-def test_what_was_executed_is_rewarded_where_it_happened(memory):
+def test_executed_candidate_is_rewarded_at_its_step(memory):
     memory.add(Episode("support", [Step(MAIL, REPLIES[0]), Step("later", "close", 1.0)], "e1", subject="customer"))
     questions = Questions(memory)
     id_ = questions.add(Question(CANDIDATES, episode_id="e1", step=0))
     stored = questions.get(id_)
     assert (stored.task, stored.state, stored.subject) == ("support", MAIL, "customer")
-    learned = questions.answer(id_, Reply("choice", "ann", chosen=0))
+    learned = questions.answer(id_, QuestionAnswer("choice", "ann", chosen=0))
     assert {(one.episode_id, one.step): one.reward for one in learned.record.rewards}["e1", 0] == 1.0
     assert len(learned.record.episode_ids) == len(REPLIES) - 1
 
 
-def test_the_same_question_is_asked_once_and_an_id_means_one(memory):
+def test_same_question_is_stored_once_and_id_conflict_is_refused(memory):
     questions = Questions(memory)
     first = questions.add(QUESTION)
     assert questions.add(QUESTION) == first
@@ -224,13 +224,13 @@ def test_the_same_question_is_asked_once_and_an_id_means_one(memory):
         questions.add(Question(CANDIDATES, task="support", state="other", id="q1"))
 
 
-def test_a_question_is_never_taken_for_experience(memory):
+def test_question_is_never_retrieved(memory):
     Questions(memory).add(QUESTION)
     assert memory.search(MAIL) == []
     assert JitRL(memory).decide(MAIL, QUESTION.priors).mode == "base"
 
 
-def test_several_people_answer_and_each_has_one_say(client):
+def test_last_answer_of_each_author_counts(client):
     first, second = asked(client), asked(client, state="mail: thanks")
     assert waiting(client) == [first, second]
     choose(client, first, 0, "ann")
@@ -250,7 +250,7 @@ def test_several_people_answer_and_each_has_one_say(client):
 
 
 @pytest.mark.parametrize("authors", [("ann", "bob"), ("ann", "ann")])
-def test_two_clients_answer_one_question_at_once(tmp_path, authors):
+def test_concurrent_answers_are_both_stored(tmp_path, authors):
     path = tmp_path / "a.db"
     with serving(path) as client:
         id_ = asked(client)
@@ -277,12 +277,12 @@ def test_two_clients_answer_one_question_at_once(tmp_path, authors):
         memory.verify()
 
 
-def test_a_question_goes_with_its_subject_and_an_answer_with_its_author(memory):
+def test_erasure_removes_questions_of_a_subject_and_answers_of_an_author(memory):
     questions = Questions(memory)
     id_ = questions.add(Question(CANDIDATES, task="support", state=MAIL, subject="customer-17"))
-    questions.answer(id_, Reply("choice", "ann", chosen=0))
+    questions.answer(id_, QuestionAnswer("choice", "ann", chosen=0))
     kept = questions.add(Question(CANDIDATES, task="support", state="another mail"))
-    questions.answer(kept, Reply("own_answer", "ann", text="Good day."))
+    questions.answer(kept, QuestionAnswer("own_answer", "ann", text="Good day."))
     memory.erase("customer-17")
     with pytest.raises(NotFoundError):
         questions.get(id_)
@@ -293,7 +293,7 @@ def test_a_question_goes_with_its_subject_and_an_answer_with_its_author(memory):
     memory.verify()
 
 
-def test_a_question_about_what_was_pruned_does_not_wait(memory):
+def test_question_about_a_pruned_episode_is_left_out(memory):
     memory.import_episodes([(Episode("support", [Step(MAIL, "a")], "e1"), 0.0)])
     questions = Questions(memory)
     id_ = questions.add(Question(CANDIDATES, episode_id="e1"))
@@ -301,10 +301,10 @@ def test_a_question_about_what_was_pruned_does_not_wait(memory):
     memory.prune(Budget(age_s=10.0**6))
     assert (questions.queue(author="ann").questions, questions.queue(author="ann").n_open) == ((), 0)
     with pytest.raises(NotFoundError):
-        questions.answer(id_, Reply("choice", "ann", chosen=0))
+        questions.answer(id_, QuestionAnswer("choice", "ann", chosen=0))
 
 
-def test_a_question_that_was_revoked_can_be_asked_again(memory):
+def test_revoked_question_can_be_added_again(memory):
     questions = Questions(memory)
     id_ = questions.add(QUESTION)
     for _ in range(2):
@@ -320,7 +320,7 @@ def test_a_question_that_was_revoked_can_be_asked_again(memory):
 
 
 @pytest.mark.parametrize("look", ["queue", "decide", "positions"])
-def test_of_two_answers_that_a_killed_process_left_standing_the_last_counts(memory, look):
+def test_last_of_two_unrevoked_answers_counts_after_a_kill(memory, look):
     questions = Questions(memory)
     id_ = questions.add(QUESTION)
     memory.feedback(id_, Choice(REPLIES, 0), step=0, author="ann")  # and killed before the first was taken back
@@ -335,7 +335,7 @@ def test_of_two_answers_that_a_killed_process_left_standing_the_last_counts(memo
     assert [one.id for one in memory.feedback_records() if one.revoked_at is None] == [last.id, other.id]
 
 
-def test_who_may_not_write_counts_the_last_answer_all_the_same(tmp_path):
+def test_read_only_reader_counts_the_last_answer(tmp_path):
     with Memory.open(tmp_path / "a.db") as memory:
         id_ = Questions(memory).add(QUESTION)
         memory.feedback(id_, Choice(REPLIES, 0), step=0, author="ann")
@@ -356,7 +356,7 @@ def test_who_may_not_write_counts_the_last_answer_all_the_same(tmp_path):
 @pytest.mark.parametrize("look", ["queue", "positions"])
 def test_notes_of_other_kinds_are_not_read(memory, look):
     questions = Questions(memory)
-    questions.answer(questions.add(QUESTION), Reply("choice", "ann", chosen=0))
+    questions.answer(questions.add(QUESTION), QuestionAnswer("choice", "ann", chosen=0))
     statements = []
     connection = memory._store.connection
     connection.set_trace_callback(statements.append)
@@ -369,7 +369,7 @@ def test_notes_of_other_kinds_are_not_read(memory, look):
         assert "note_by_kind (namespace_id=? AND kind=?" in plan
 
 
-def test_feedback_is_read_by_kind_by_episode_and_by_id(memory):
+def test_feedback_is_read_by_kind_episode_and_id(memory):
     memory.add(Episode("support", [Step(MAIL, REPLIES[0])], "e1"))
     memory.note("e1", "reasoning", {"text": "x"}, id="n1")
     said = {one.kind: memory.feedback("e1", one) for one in (Edit("b"), Choice(("a", "b"), 1), OwnAnswer("c"))}
@@ -390,14 +390,14 @@ def test_feedback_is_read_by_kind_by_episode_and_by_id(memory):
         memory.feedback_records(kinds=["choises"])
 
 
-def test_a_question_that_is_too_large_leaves_nothing_behind(memory):
-    texts = [Candidate(f"{n}" * 2**19) for n in range(3)]
+def test_oversized_question_is_not_stored(memory):
+    texts = [AnswerCandidate(f"{n}" * 2**19) for n in range(3)]
     with pytest.raises(InputError, match="bytes"):
         Questions(memory).add(Question(texts, task="support", state=MAIL, id="q1"))
     assert memory.episodes() == []
 
 
-def test_hostile_text_is_kept_as_it_is(client):
+def test_hostile_text_is_stored_unchanged(client):
     hostile = "<script>alert(1)</script> {{7*7}} '; DROP TABLE episode; -- \u202e"
     id_ = asked(client, state=hostile, candidates=[{"text": hostile}, {"text": "b"}], prompt=hostile)
     question = client.get(f"/v1/questions/{id_}").json()
@@ -410,19 +410,19 @@ def test_hostile_text_is_kept_as_it_is(client):
     ("more", "rule"),
     [
         ({"candidates": CANDIDATES[:1]}, "two or more"),
-        ({"candidates": [Candidate(str(n)) for n in range(10)]}, "at most 9"),
-        ({"candidates": [Candidate("Pay"), Candidate("  pay ")]}, "differ"),
-        ({"candidates": [Candidate("a", logprob=-1.0), Candidate("b")]}, "all have one"),
-        ({"candidates": ["a", "b"]}, "Candidate"),
+        ({"candidates": [AnswerCandidate(str(n)) for n in range(10)]}, "at most 9"),
+        ({"candidates": [AnswerCandidate("Pay"), AnswerCandidate("  pay ")]}, "differ"),
+        ({"candidates": [AnswerCandidate("a", logprob=-1.0), AnswerCandidate("b")]}, "all have one"),
+        ({"candidates": ["a", "b"]}, "AnswerCandidate"),
         ({"state": None}, "a task and a state"),
         ({"state": " "}, "blank"),
         ({"step": 0}, "belongs to an episode"),
-        ({"episode_id": "e1", "step": -1}, "index"),
-        ({"episode_id": "e1", "step": True}, "index"),
+        ({"episode_id": "e1", "step": -1}, "whole number"),
+        ({"episode_id": "e1", "step": True}, "whole number"),
         ({"subject": ""}, "blank"),
     ],
 )
-def test_a_question_that_is_none_is_refused(more, rule):
+def test_bad_question_is_refused(more, rule):
     with pytest.raises(InputError, match=rule) as caught:
         Question(**{"candidates": CANDIDATES, "task": "support", "state": MAIL, **more})
     assert caught.value.seen
@@ -438,7 +438,7 @@ def test_a_question_that_is_none_is_refused(more, rule):
         ({"episode_id": "e1", "subject": "another"}, InputError),
     ],
 )
-def test_a_question_about_a_step_fits_it(memory, more, error):
+def test_question_must_match_its_step(memory, more, error):
     memory.add(Episode("support", [Step(MAIL, REPLIES[0])], "e1"))
     with pytest.raises(error):
         Questions(memory).add(Question(CANDIDATES, **more))
@@ -449,9 +449,9 @@ def test_a_question_about_a_step_fits_it(memory, more, error):
     ("body", "status", "names"),
     [
         ({"kind": "choice", "author": "ann"}, 400, "chosen"),
-        ({"kind": "choice", "author": "ann", "chosen": 3}, 400, "0 to 2"),
-        ({"kind": "choice", "author": "ann", "chosen": True}, 400, "index"),
-        ({"kind": "choice", "author": "ann", "chosen": "0"}, 400, "index"),
+        ({"kind": "choice", "author": "ann", "chosen": 3}, 400, "at least 0 and at most 2"),
+        ({"kind": "choice", "author": "ann", "chosen": True}, 400, "whole number"),
+        ({"kind": "choice", "author": "ann", "chosen": "0"}, 400, "whole number"),
         ({"kind": "choice", "author": "ann", "chosen": 0, "order": [0, 1]}, 400, "order"),
         ({"kind": "choice", "author": "ann", "chosen": 0, "order": [0, 1, 1]}, 400, "order"),
         ({"kind": "choice", "author": "ann", "chosen": 0, "order": "012"}, 400, "order"),
@@ -466,7 +466,7 @@ def test_a_question_about_a_step_fits_it(memory, more, error):
         ({"kind": "edit", "author": "ann", "chosen": 0, "text": "x" * 2**21}, 400, "bytes"),
     ],
 )
-def test_an_answer_that_is_none_changes_nothing(asked_once, body, status, names):
+def test_bad_answer_is_refused_and_not_stored(asked_once, body, status, names):
     client, id_ = asked_once
     said = problem(client.post(f"/v1/questions/{id_}/answers", json=body), status)
     assert names in " ".join(said.values())
@@ -479,7 +479,7 @@ def asked_once():
         yield client, asked(client)
 
 
-def test_a_question_that_nobody_asked_has_no_answer(asked_once):
+def test_unknown_question_is_a_404(asked_once):
     client, _ = asked_once
     problem(client.get("/v1/questions/none"), 404)
     problem(client.post("/v1/questions/none/answers", json={"kind": "choice", "author": "a", "chosen": 0}), 404)

@@ -1,11 +1,21 @@
-"""The memory over HTTP: episodes, search, typed feedback, and a page on which people answer questions."""
+"""HTTP service of a memory: episodes, search, typed feedback, and a page where people answer questions."""
 
 from __future__ import annotations
 
-from seasoned.service.answer_form import Candidate, Reply
+from seasoned.service.answer_form import AnswerCandidate, QuestionAnswer
 from seasoned.service.app import make_app
 from seasoned.service.auth import check_token
-from seasoned.service.questions import Learned, Question, Questions, Queue
+from seasoned.service.questions import AnswerEffect, Question, QuestionQueue, Questions
 from seasoned.service.server import serve
 
-__all__ = ["Candidate", "Learned", "Question", "Questions", "Queue", "Reply", "check_token", "make_app", "serve"]
+__all__ = [
+    "AnswerCandidate",
+    "AnswerEffect",
+    "Question",
+    "QuestionAnswer",
+    "QuestionQueue",
+    "Questions",
+    "check_token",
+    "make_app",
+    "serve",
+]

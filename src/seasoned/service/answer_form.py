@@ -1,4 +1,4 @@
-"""What a person answers to a question, and the typed feedback that it is."""
+"""Answers of people to questions, and their typed feedback."""
 
 from __future__ import annotations
 
@@ -6,33 +6,33 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_number, check_one_of, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Choice, Edit, Feedback, OwnAnswer
 
-__all__ = ["MAX_CANDIDATES", "Candidate", "Reply", "ReplyKind"]
+__all__ = ["MAX_CANDIDATES", "AnswerCandidate", "QuestionAnswer", "QuestionAnswerKind"]
 
 MAX_CANDIDATES = 9
-"""One key each."""
+"""At most nine, since each has a digit key on the page."""
 
-ReplyKind = Literal["choice", "edit", "own_answer"]
-"""One of the candidates is best; one of them, made better; something else."""
+QuestionAnswerKind = Literal["choice", "edit", "own_answer"]
+"""`choice`: a candidate; `edit`: an improved candidate; `own_answer`: another text."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
-    """An answer that an agent could give.
+class AnswerCandidate:
+    """A candidate answer of an agent.
 
     Args:
         text: the answer, as an action.
-        logprob: the model's, in nats, at most 0, if known.
-        model: which model proposed it; people see that only after they answered.
+        logprob: the model's logprob in nats, at most 0, if known.
+        model: the model that proposed it; people see the name after they answered.
 
     Raises:
         InputError: a value breaks one of these rules.
 
     Example:
-        >>> Candidate("Dear Ann", logprob=-0.5).logprob
+        >>> AnswerCandidate("Dear Ann", logprob=-0.5).logprob
         -0.5
     """
 
@@ -45,34 +45,31 @@ class Candidate:
         if self.model is not None:
             check_text("model", self.model)
         if self.logprob is not None:
-            logprob = check_number("logprob", self.logprob)
-            if logprob > 0.0:
-                raise InputError(f"logprob = {logprob}", "a logprob is at most 0, in nats", "Take the logarithm.")
-            object.__setattr__(self, "logprob", logprob)
+            object.__setattr__(self, "logprob", check_number("logprob", self.logprob, at_most=0.0))
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What somebody answered.
+class QuestionAnswer:
+    """A person's answer to a question.
 
     Args:
         kind: `choice`, `edit` or `own_answer`.
-        author: who.
-        chosen: of a choice or an edit: which candidate, counted from 0 as in the question.
-        order: of a choice or an edit: the candidates in the order in which they were shown; None: as in the question.
-            It is kept, so that it can be found out whether people just take the first.
-        text: of an edit or an own answer: what they wrote.
-        comment: why.
+        author: the person's name.
+        chosen: of a choice or an edit: index of the candidate in the question, from 0.
+        order: of a choice or an edit: the candidates' indices in the order of display; None: as in the question. It is
+            stored to measure position bias.
+        text: of an edit or an own answer: the written text.
+        comment: the person's reason.
 
     Raises:
         InputError: a value breaks one of these rules.
 
     Example:
-        >>> Reply("choice", "bob", chosen=0, order=[1, 0]).feedback(["Dear Ann", "Hi"])
+        >>> QuestionAnswer("choice", "bob", chosen=0, order=[1, 0]).feedback(["Dear Ann", "Hi"])
         Choice(candidates=('Hi', 'Dear Ann'), chosen=1, comment=None)
     """
 
-    kind: ReplyKind
+    kind: QuestionAnswerKind
     author: str
     chosen: int | None = None
     order: Sequence[int] | None = None
@@ -80,10 +77,7 @@ class Reply:
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in get_args(ReplyKind):
-            raise InputError(
-                f"kind = {excerpt(self.kind)}", f"it is one of {', '.join(get_args(ReplyKind))}", "Choose one."
-            )
+        check_one_of("kind", self.kind, get_args(QuestionAnswerKind))
         check_text("author", self.author)
         for name in ("text", "comment"):
             if getattr(self, name) is not None:
@@ -95,22 +89,18 @@ class Reply:
                 raise InputError(f"{name} = {excerpt(getattr(self, name))}", rule, "Give these, and no other.")
 
     def feedback(self, candidates: Sequence[str]) -> Feedback:
-        """Return the typed feedback that this answer is, to a question with these candidates.
+        """Return this answer as typed feedback.
 
-        An edit says how much the edited candidate was worth, whether it was executed or only proposed.
+        An edit also rates the edited candidate, whether it was executed or only proposed.
 
         Args:
-            candidates: as in the question.
+            candidates: the question's candidates.
 
         Raises:
-            InputError: it names a candidate that is not there, or another order than one of all candidates.
+            InputError: `chosen` is out of range, or `order` is no order of all candidates.
         """
-        if self.chosen is not None and (
-            isinstance(self.chosen, bool) or not isinstance(self.chosen, int) or not 0 <= self.chosen < len(candidates)
-        ):
-            raise InputError(
-                f"chosen = {excerpt(self.chosen)}", f"it is an index, 0 to {len(candidates) - 1}", "Count from 0."
-            )
+        if self.chosen is not None:
+            check_whole("chosen", self.chosen, 0, len(candidates) - 1, next_step="Count from 0.")
         order = self._order(len(candidates))
         if self.chosen is None:
             return OwnAnswer(str(self.text), self.comment)

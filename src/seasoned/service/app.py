@@ -1,4 +1,4 @@
-"""The application: routes behind the gate, and the page."""
+"""ASGI application: the routes behind the authentication middleware, and the feedback page."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import seasoned
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError
 from seasoned.protocols import StateEncoder
 from seasoned.registry import load_extra
-from seasoned.service.auth import LOOPBACK_HOSTS, Gate, check_token, log
-from seasoned.service.json_documents import parse_json
-from seasoned.service.memory_pool import Opened
-from seasoned.service.responses import Answer, problem, unexpected
-from seasoned.service.route import Call, Route
+from seasoned.service.auth import LOOPBACK_HOSTS, AuthMiddleware, check_token, log
+from seasoned.service.json_documents import parse_json_body
+from seasoned.service.memory_pool import MemoryPool
+from seasoned.service.responses import JsonResponse, error_response, internal_error_response
+from seasoned.service.route import Route, ServiceRequest
 from seasoned.service.routes import ROUTES
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = ["MAX_BODY_BYTES", "TIMEOUT_S", "make_app"]
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 TIMEOUT_S = 35.0
-"""Longer than the store itself waits for a lock, so that it says itself that it is busy."""
+"""Seconds per request; longer than the store waits for a lock, so that the store reports that it is busy."""
 
 _BODY_TIMEOUT_S = 20.0
 _PAGE = {
@@ -54,25 +54,24 @@ def make_app(
 ) -> FastAPI:
     """Return the HTTP service of a memory, with its feedback page, as an ASGI application.
 
-    The memory is opened now, and closed when the application shuts down.
+    This call opens the memory; the shutdown of the application closes it.
 
     Args:
         path: the memory: a file, ":memory:" or `postgresql://...`.
-        namespace: what is served: one, or several, between which a request chooses by `?namespace=`. None: the only one
-            that the store has.
-        token: what a request must carry; see `check_token`. None: nobody is asked for one.
-        hosts: the names under which it answers. None: the names of this machine itself where there is no token, any
-            where there is one.
+        namespace: one namespace, or several, among which a request chooses by `?namespace=`. None: the store's only
+            namespace.
+        token: the bearer token that requests must carry, see `check_token`. None: no authentication.
+        hosts: accepted Host names. None: without a token the loopback names, with a token any.
         create: make the memory if it does not exist.
         read_only: refuse every write.
-        encoder: of a namespace that is made now; one that is there must have been made with it. None: the one that made
-            it, or the default.
-        max_body_bytes: the largest body of a request.
-        timeout_s: how long a request may take, in seconds; what was begun may still be done after that.
+        encoder: encoder of a new namespace; an existing namespace must have the same. None: the namespace's own, or
+            the default.
+        max_body_bytes: maximum size of a request's body.
+        timeout_s: seconds per request; the operation may still complete after the timeout.
 
     Raises:
         MissingExtraError: FastAPI is not installed.
-        ConfigError: the token keeps nobody out.
+        ConfigError: the token is too weak.
         InputError, NotFoundError, StoreError: as for `Memory.open`.
 
     Example:
@@ -85,7 +84,7 @@ def make_app(
         hosts = LOOPBACK_HOSTS
     if token is not None:
         check_token(token)
-    opened = Opened(path, namespace, create=create, read_only=read_only, encoder=encoder)
+    pool = MemoryPool(path, namespace, create=create, read_only=read_only, encoder=encoder)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
@@ -93,7 +92,7 @@ def make_app(
         try:
             yield
         finally:
-            opened.close()
+            pool.close()
 
     app: FastAPI = fastapi.FastAPI(
         title="seasoned",
@@ -104,7 +103,7 @@ def make_app(
         description="A memory of an agent: episodes, search, typed feedback, and questions to people.",
     )
     app.add_middleware(
-        Gate,
+        AuthMiddleware,
         token=token,
         hosts=hosts,
         max_body_bytes=max_body_bytes,
@@ -114,7 +113,7 @@ def make_app(
     for route in ROUTES:
         app.add_api_route(
             route.path,
-            _endpoint(fastapi, route, opened, timeout_s),
+            _endpoint(fastapi, route, pool, timeout_s),
             methods=[route.method],
             name=route.handler.__name__,
             summary=route.summary,
@@ -133,7 +132,7 @@ def make_app(
 
 
 def _describe_token(app: FastAPI) -> None:
-    """Have OpenAPI say how the token is sent."""
+    """Add the bearer token to the OpenAPI document."""
     plain = app.openapi
 
     def described() -> dict[str, Any]:
@@ -144,52 +143,52 @@ def _describe_token(app: FastAPI) -> None:
     app.openapi = described  # type: ignore[method-assign]
 
 
-def _endpoint(fastapi: Any, route: Route, opened: Opened, timeout_s: float) -> Any:
-    """The coroutine that FastAPI calls."""
+def _endpoint(fastapi: Any, route: Route, pool: MemoryPool, timeout_s: float) -> Any:
+    """Return the coroutine that FastAPI calls."""
 
     async def endpoint(request: Any) -> Any:
-        answered = await _answered(route, opened, request, timeout_s)
-        return fastapi.Response(answered.body(), answered.status, answered.headers, "application/json")
+        response = await _response(route, pool, request, timeout_s)
+        return fastapi.Response(response.body(), response.status, response.headers, "application/json")
 
     endpoint.__name__ = route.handler.__name__
     endpoint.__annotations__ = {"request": fastapi.Request}
     return endpoint
 
 
-async def _answered(route: Route, opened: Opened, request: Any, timeout_s: float) -> Answer:
-    """What the handler says, asked in a thread, for at most so long; its errors as answers."""
+async def _response(route: Route, pool: MemoryPool, request: Any, timeout_s: float) -> JsonResponse:
+    """Run the handler in a thread, within the timeout; return its result, or its error as a response."""
     try:
-        body = parse_json(await request.body()) if route.body is not None else {}
-        call = Call(opened, dict(request.path_params), _query(request, route), body)
+        body = parse_json_body(await request.body()) if route.body is not None else {}
+        received = ServiceRequest(pool, dict(request.path_params), _query(request, route), body)
         async with asyncio.timeout(timeout_s):
-            return Answer(route.status, await asyncio.to_thread(route.handler, call))
+            return JsonResponse(route.status, await asyncio.to_thread(route.handler, received))
     except TimeoutError:
-        return problem(
+        return error_response(
             StoreBusyError(
                 f"no answer in {timeout_s:g} s",
-                "a request waits no longer; what it began may still be done",
-                "Look whether it was done, or ask again: with an id, asking twice does no harm.",
+                "a request waits no longer; the operation may still complete",
+                "Check if it did, or send the request again: with an id, a repetition changes nothing.",
             )
         )
     except SeasonedError as error:
-        answered = problem(error)
-        if answered.status >= 500:
+        response = error_response(error)
+        if response.status >= 500:
             log.error("%s %s: %s", route.method, route.path, error)
-        return answered
+        return response
     except Exception:
         log.exception("%s %s", route.method, route.path)
-        return unexpected()
+        return internal_error_response()
 
 
 def _query(request: Any, route: Route) -> dict[str, str]:
-    """The query's values, each of a name that the route knows, given once."""
-    found: dict[str, str] = {}
+    """Return the query's parameters; an unknown or repeated one is refused."""
+    query: dict[str, str] = {}
     for name, value in request.query_params.multi_items():
-        if name not in route.query or name in found:
+        if name not in route.query or name in query:
             known = ", ".join(route.query) or "none"
-            raise InputError(f"?{name[:80]}=", f"the query's names are {known}, each once", "Leave it out.")
-        found[name] = value
-    return found
+            raise InputError(f"?{name[:80]}=", f"the query's parameters are {known}, each once", "Leave it out.")
+        query[name] = value
+    return query
 
 
 def _file(fastapi: Any, name: str, kind: str) -> Any:
@@ -203,12 +202,12 @@ def _file(fastapi: Any, name: str, kind: str) -> Any:
 
 
 def _unknown(fastapi: Any) -> Any:
-    """What is said where there is no such path, or not by this method."""
+    """Return the handler of an unknown path, or of a path without this method."""
 
     async def unknown(request: Any, error: Any) -> Any:
         seen = f"{request.method} {request.url.path[:200]}"
-        found = NotFoundError(seen, "the service has no such address", "See /openapi.json.")
-        answered = problem(found, error.status_code, dict(error.headers or {}))
-        return fastapi.Response(answered.body(), answered.status, answered.headers, "application/json")
+        not_found = NotFoundError(seen, "the service has no such address", "See /openapi.json.")
+        response = error_response(not_found, error.status_code, dict(error.headers or {}))
+        return fastapi.Response(response.body(), response.status, response.headers, "application/json")
 
     return unknown

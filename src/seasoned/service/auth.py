@@ -1,4 +1,4 @@
-"""The door: who may come in, how much they may bring, and what is written down about it."""
+"""Authentication middleware: Host, Origin, token and size of each request, and the access log."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from seasoned.errors import ConfigError, InputError, StoreBusyError, excerpt
-from seasoned.service.responses import Answer, problem
+from seasoned.service.responses import JsonResponse, error_response
 
-__all__ = ["LOOPBACK_HOSTS", "Gate", "check_token"]
+__all__ = ["LOOPBACK_HOSTS", "AuthMiddleware", "check_token"]
 
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
+AsgiMessage = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[AsgiMessage]]
+Send = Callable[[AsgiMessage], Awaitable[None]]
 App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
 
 LOOPBACK_HOSTS = ("localhost", "127.0.0.1", "::1")
-"""The names under which a service without a token answers: a web page cannot claim them (DNS rebinding)."""
+"""Accepted Host names of a service without a token: a web page cannot claim them (DNS rebinding)."""
 
 MIN_TOKEN_CHARS = 16
 _MAX_TOKEN_CHARS = 4096
@@ -44,10 +44,10 @@ log = logging.getLogger("seasoned.service")
 
 
 def check_token(token: str) -> str:
-    """Return `token` if it can keep anybody out: 16 printable ASCII characters or more, no blanks.
+    """Return `token` if it is strong enough: 16 to 4,096 printable ASCII characters, no blanks.
 
     Raises:
-        ConfigError: it cannot.
+        ConfigError: it is not.
 
     Example:
         >>> check_token("0123456789abcdef")
@@ -64,21 +64,20 @@ def check_token(token: str) -> str:
     return token
 
 
-class Gate:
+class AuthMiddleware:
     """ASGI middleware in front of the service.
 
-    In this order: the Host must be one of ours; what a browser sends for another site's page is refused (Origin,
-    Sec-Fetch-Site); the token must be right (compared in constant time); a body must be JSON, by its type, and not too
-    large, and arrive in time. No CORS header is ever sent. Each request is logged without its query, its headers or its
-    body.
+    Checks in this order: the Host is accepted; no other site's page sent the request (Origin, Sec-Fetch-Site); the
+    token is right (compared in constant time); the body's type is JSON, its size is within the limit, and it arrives in
+    time. No CORS header is ever sent. The log has each request without its query, headers and body.
 
     Args:
-        app: what is behind the door.
-        token: None: nobody is asked for one.
-        hosts: the Host names that are answered; None: any.
-        max_body_bytes: the largest body.
-        body_timeout_s: how long a body may take to arrive.
-        open_paths: what is told to anybody: the page's own files, and that the service runs. All else is guarded.
+        app: the protected application.
+        token: the bearer token; None: no authentication.
+        hosts: accepted Host names; None: any.
+        max_body_bytes: maximum size of a body.
+        body_timeout_s: seconds for a body to arrive.
+        open_paths: paths that need no token: the page's own files, and the health check.
     """
 
     def __init__(
@@ -99,7 +98,7 @@ class Gate:
         self._open_paths = frozenset(open_paths)
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
-        """Let a request in, or refuse it."""
+        """Pass a request on, or refuse it."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
@@ -108,7 +107,7 @@ class Gate:
             return
         began, status = time.perf_counter(), 500
 
-        async def sending(message: Message) -> None:
+        async def sending(message: AsgiMessage) -> None:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
@@ -116,9 +115,9 @@ class Gate:
             await send(message)
 
         try:
-            refusal = self._refused(scope)
+            refusal = self._refusal(scope)
             body = b"" if refusal is not None else await self._body(scope, receive)
-            if isinstance(body, Answer):
+            if isinstance(body, JsonResponse):
                 refusal, body = body, b""
             if refusal is not None:
                 await _send(refusal, sending)
@@ -126,37 +125,37 @@ class Gate:
             await self._app(scope, _replayed(body, receive), sending)
         finally:
             client = (scope.get("client") or ("-",))[0]
-            took_ms = 1000 * (time.perf_counter() - began)
-            log.info("%s %s %s %d %.1f ms", client, scope["method"], quote(scope["path"]), status, took_ms)
+            elapsed_ms = 1000 * (time.perf_counter() - began)
+            log.info("%s %s %s %d %.1f ms", client, scope["method"], quote(scope["path"]), status, elapsed_ms)
 
-    def _refused(self, scope: MutableMapping[str, Any]) -> Answer | None:
+    def _refusal(self, scope: MutableMapping[str, Any]) -> JsonResponse | None:
         headers: dict[str, list[str]] = {}
         for name, value in scope["headers"]:
             headers.setdefault(name.decode("latin-1").lower(), []).append(value.decode("latin-1"))
         for name in ("host", "origin", "authorization", "content-type", "content-length"):
             if len(headers.get(name, ())) > 1:
-                return problem(InputError(f"the header {name}, twice", "it is sent once", "Send one."))
+                return error_response(InputError(f"the header {name}, twice", "it is sent once", "Send one."))
         first = {name: values[0] for name, values in headers.items()}
-        path = scope["path"].removeprefix(scope.get("root_path", ""))  # where it is mounted in another application
-        opened = scope["method"] in _READING and path in self._open_paths
-        return self._foreign(first) or (None if opened else self._nobody(scope, first))
+        path = scope["path"].removeprefix(scope.get("root_path", ""))  # the application may be mounted in another one
+        is_open = scope["method"] in _READING and path in self._open_paths
+        return self._host_refusal(first) or (None if is_open else self._token_refusal(scope, first))
 
-    def _foreign(self, headers: dict[str, str]) -> Answer | None:
-        """Whether the request was meant for another host, or sent by another site's page."""
+    def _host_refusal(self, headers: dict[str, str]) -> JsonResponse | None:
+        """Refuse a request to another host, or from another site's page."""
         host = headers.get("host", "")
         if self._hosts is not None and _host_name(host) not in self._hosts:
-            return problem(
+            return error_response(
                 InputError(
                     f"Host {excerpt(host)}",
                     f"this service is called {', '.join(sorted(self._hosts))}",
-                    "Call it so, or start it with --allow-host.",
+                    "Use one of these names, or start it with --allow-host.",
                 ),
                 421,
             )
         origin, site = headers.get("origin"), headers.get("sec-fetch-site")
         same = origin is None or _netloc(origin) == host.lower()
         if not same or (site is not None and site not in ("same-origin", "none")):
-            return problem(
+            return error_response(
                 InputError(
                     f"Origin {excerpt(origin)}, Sec-Fetch-Site {excerpt(site)}",
                     "only this service's own page may call it from a browser",
@@ -166,18 +165,18 @@ class Gate:
             )
         return None
 
-    def _nobody(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> Answer | None:
-        """Whether the token is missing or wrong, or the body is of a kind that is not read."""
+    def _token_refusal(self, scope: MutableMapping[str, Any], headers: dict[str, str]) -> JsonResponse | None:
+        """Refuse a missing or wrong token, and a body of another type or size."""
         if self._token is not None:
             scheme, _, given = headers.get("authorization", "").partition(" ")
             right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self._token)
             if scheme.lower() != "bearer" or not right:
                 seen = "a wrong token" if given else "no token"
                 error = InputError(seen, "a request carries this service's token", "Send: Authorization: Bearer TOKEN")
-                return problem(error, 401, {"www-authenticate": "Bearer"})
+                return error_response(error, 401, {"www-authenticate": "Bearer"})
         kind = headers.get("content-type", "").partition(";")[0].strip().lower()
         if scope["method"] in _BODIES and kind != "application/json":
-            return problem(
+            return error_response(
                 InputError(
                     f"Content-Type {excerpt(kind)}", "a body is application/json", "Send Content-Type: application/json"
                 ),
@@ -185,11 +184,13 @@ class Gate:
             )
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdigit()):
-            return problem(InputError(f"Content-Length {excerpt(length)}", "it is a number of bytes", "Send that."))
+            return error_response(
+                InputError(f"Content-Length {excerpt(length)}", "it is a number of bytes", "Send that.")
+            )
         return self._too_large(int(length)) if int(length) > self._max_body_bytes else None
 
-    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes | Answer:
-        """Read the body; the answer instead, where it is too large or too slow."""
+    async def _body(self, scope: MutableMapping[str, Any], receive: Receive) -> bytes | JsonResponse:
+        """Return the body, or the refusal of a body that is too large or too slow."""
         if scope["method"] in _READING:
             return b""
         parts: list[bytes] = []
@@ -199,7 +200,9 @@ class Gate:
                 while more:
                     message = await receive()
                     if message["type"] == "http.disconnect":
-                        return problem(InputError("a body that broke off", "a body arrives whole", "Send it again."))
+                        return error_response(
+                            InputError("an incomplete body", "a body arrives whole", "Send it again.")
+                        )
                     parts.append(message.get("body", b""))
                     size_bytes += len(parts[-1])
                     more = message.get("more_body", False)
@@ -207,16 +210,16 @@ class Gate:
                         return self._too_large(size_bytes)
         except TimeoutError:
             rule = f"a body arrives within {self._body_timeout_s:g} s"
-            return problem(StoreBusyError("a body that does not end", rule, "Send it at once."), 408)
+            return error_response(StoreBusyError("an incomplete body", rule, "Send it at once."), 408)
         return b"".join(parts)
 
-    def _too_large(self, size_bytes: int) -> Answer:
+    def _too_large(self, size_bytes: int) -> JsonResponse:
         rule = f"a body has at most {self._max_body_bytes} bytes"
-        return problem(InputError(f"a body of {size_bytes} bytes or more", rule, "Send less at once."), 413)
+        return error_response(InputError(f"a body of {size_bytes} bytes or more", rule, "Send less at once."), 413)
 
 
 def _host_name(host: str) -> str:
-    """The name in a Host header, without its port."""
+    """Return the name in a Host header, without its port."""
     try:
         return urlsplit(f"//{host}").hostname or ""
     except ValueError:
@@ -224,7 +227,7 @@ def _host_name(host: str) -> str:
 
 
 def _netloc(origin: str) -> str | None:
-    """Host and port of an Origin, as a Host header would say them; None for `null` and the like."""
+    """Return host and port of an Origin in the form of a Host header; None for `null` and other schemes."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -233,22 +236,22 @@ def _netloc(origin: str) -> str | None:
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that tells the body again, once."""
-    told = False
+    """Return a `receive` that replays a body that was read."""
+    replayed = False
 
-    async def again() -> Message:
-        nonlocal told
-        if told:
+    async def again() -> AsgiMessage:
+        nonlocal replayed
+        if replayed:
             return await receive()
-        told = True
+        replayed = True
         return {"type": "http.request", "body": body, "more_body": False}
 
     return again
 
 
-async def _send(answer: Answer, send: Send) -> None:
-    body = answer.body()
-    headers = {"content-type": "application/json", "content-length": str(len(body)), **answer.headers}
+async def _send(response: JsonResponse, send: Send) -> None:
+    body = response.body()
+    headers = {"content-type": "application/json", "content-length": str(len(body)), **response.headers}
     encoded = [(name.encode(), value.encode()) for name, value in headers.items()]
-    await send({"type": "http.response.start", "status": answer.status, "headers": encoded})
+    await send({"type": "http.response.start", "status": response.status, "headers": encoded})
     await send({"type": "http.response.body", "body": body})

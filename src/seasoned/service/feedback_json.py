@@ -9,35 +9,35 @@ from typing import Any
 from seasoned.checks import suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
-from seasoned.service.json_documents import build_from, check_fields
+from seasoned.service.json_documents import check_json_fields, dataclass_from_json
 from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_record
 
-__all__ = ["feedback_from", "read_record", "record_document"]
+__all__ = ["feedback_from_json", "read_record", "record_to_json"]
 
 _TARGET = ("episode_id", "step", "source", "author", "weight", "task", "state", "subject", "id")
 
 
-def feedback_from(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
-    """Return the feedback that a JSON object holds, and the other arguments of `Memory.feedback`.
+def feedback_from_json(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
+    """Return the feedback of a JSON object, and the other arguments of `Memory.feedback`.
 
     Raises:
         InputError: the kind is unknown, a field is missing or unknown, or a value breaks a rule of its kind.
 
     Example:
-        >>> feedback_from({"kind": "thumbs", "up": True, "episode_id": "e1"})
+        >>> feedback_from_json({"kind": "thumbs", "up": True, "episode_id": "e1"})
         (Thumbs(up=True, comment=None), {'episode_id': 'e1'})
     """
     kind = body.get("kind")
     if not isinstance(kind, str) or kind not in FEEDBACK_KINDS:
         raise InputError(f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS))
-    made = FEEDBACK_KINDS[kind]
-    names = [field.name for field in dataclasses.fields(made)]
-    check_fields(kind, body, ["kind", *names, *_TARGET])
-    feedback: Feedback = build_from(made, kind, {name: body[name] for name in names if name in body})
+    feedback_class = FEEDBACK_KINDS[kind]
+    names = [field.name for field in dataclasses.fields(feedback_class)]
+    check_json_fields(kind, body, ["kind", *names, *_TARGET])
+    feedback: Feedback = dataclass_from_json(feedback_class, kind, {name: body[name] for name in names if name in body})
     return feedback, {name: body[name] for name in _TARGET if name in body}
 
 
-def record_document(record: FeedbackRecord) -> dict[str, Any]:
+def record_to_json(record: FeedbackRecord) -> dict[str, Any]:
     """Return stored feedback as JSON."""
     document = dataclasses.asdict(dataclasses.replace(record, feedback=None))  # type: ignore[arg-type]
     return {**document, "feedback": {"kind": record.feedback.kind, **feedback_record(record.feedback)}}

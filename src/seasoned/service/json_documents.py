@@ -1,4 +1,4 @@
-"""JSON that strangers send, as objects of ours: nothing that is not understood is accepted."""
+"""JSON documents of clients, parsed strictly: duplicate keys, unknown fields and NaN are refused."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
 
-__all__ = ["build_from", "check_fields", "episode_document", "episode_from", "parse_json"]
+__all__ = ["check_json_fields", "dataclass_from_json", "episode_from_json", "episode_to_json", "parse_json_body"]
 
 MAX_DEPTH = 32
 MAX_STEPS = 10_000
 Built = TypeVar("Built")
 
 
-def parse_json(body: bytes) -> Mapping[str, Any]:
+def parse_json_body(body: bytes) -> Mapping[str, Any]:
     """Return the JSON object in `body`.
 
     Raises:
-        InputError: it is no UTF-8, no JSON, no object; it holds a key twice, NaN, or more than 32 levels.
+        InputError: it is not UTF-8, not JSON or not an object; or it has a key twice, NaN, or more than 32 levels.
 
     Example:
-        >>> parse_json(b'{"k": 1}')
+        >>> parse_json_body(b'{"k": 1}')
         {'k': 1}
     """
     try:
-        parsed = json.loads(body.decode(), object_pairs_hook=_once, parse_constant=_no_constant)
+        parsed = json.loads(body.decode(), object_pairs_hook=_unique_keys, parse_constant=_no_constant)
     except InputError:
         raise
     except RecursionError:
@@ -44,13 +44,13 @@ def parse_json(body: bytes) -> Mapping[str, Any]:
     return parsed
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in record:
             raise InputError(f"the key {excerpt(key)}, twice", "a key is given once", "Leave one of them out.")
-        found[key] = value
-    return found
+        record[key] = value
+    return record
 
 
 def _no_constant(name: str) -> NoReturn:
@@ -75,82 +75,84 @@ def _check_depth(parsed: Any) -> None:
     raise _too_deep()
 
 
-def check_fields(what: str, value: object, known: Iterable[str], required: Iterable[str] = ()) -> Mapping[str, Any]:
-    """Return `value` if it is a JSON object that has the required fields, and no other than the known ones.
+def check_json_fields(
+    name: str, value: object, known: Iterable[str], required: Iterable[str] = ()
+) -> Mapping[str, Any]:
+    """Return `value` if it is a JSON object with the required fields and without unknown ones.
 
     Raises:
-        InputError: it is not; a misspelt field gets the closest one as advice.
+        InputError: it is not; the message suggests the closest name for a misspelt field.
 
     Example:
-        >>> check_fields("search", {"stat": "cart"}, ["state"])
+        >>> check_json_fields("search", {"stat": "cart"}, ["state"])
         Traceback (most recent call last):
         ...
         seasoned.errors.InputError: search: 'stat': no field of it has this name. Did you mean 'state'?
     """
     known = list(known)
     if not isinstance(value, Mapping):
-        raise InputError(f"{what} = {excerpt(value)}", f"{what} is a JSON object", f"Its fields: {', '.join(known)}.")
-    for name in value:
-        if name not in known:
-            raise InputError(f"{what}: {excerpt(name)}", "no field of it has this name", suggest(name, known))
-    for name in required:
-        if name not in value:
-            raise InputError(f"{what} without {name!r}", f"{what} needs {', '.join(required)}", "Add it.")
+        raise InputError(f"{name} = {excerpt(value)}", f"{name} is a JSON object", f"Its fields: {', '.join(known)}.")
+    for field in value:
+        if field not in known:
+            raise InputError(f"{name}: {excerpt(field)}", "no field of it has this name", suggest(field, known))
+    for field in required:
+        if field not in value:
+            raise InputError(f"{name} without {field!r}", f"{name} needs {', '.join(required)}", "Add it.")
     return value
 
 
-def build_from(kind: type[Built], what: str, value: object) -> Built:
-    """Return the object of a dataclass that a JSON object describes; the class itself checks the values.
+def dataclass_from_json(kind: type[Built], name: str, value: object) -> Built:
+    """Return an instance of a dataclass from a JSON object; the class checks the values.
 
     Raises:
         InputError: a field is missing or unknown, or breaks a rule of the class.
 
     Example:
-        >>> build_from(Step, "step", {"state": "cart", "action": "pay"}).action
+        >>> dataclass_from_json(Step, "step", {"state": "cart", "action": "pay"}).action
         'pay'
     """
     fields = {field.name: field for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     required = [
-        name
-        for name, field in fields.items()
+        field.name
+        for field in fields.values()
         if field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
     ]
-    return kind(**check_fields(what, value, fields, required))
+    return kind(**check_json_fields(name, value, fields, required))
 
 
-def listed(what: str, value: object, at_most: int) -> Sequence[Any]:
-    """Return `value` if it is a JSON array that is not too long.
+def check_json_array(name: str, value: object, at_most: int) -> Sequence[Any]:
+    """Return `value` if it is a JSON array of at most `at_most` items.
 
     Raises:
         InputError: it is not.
     """
     if not isinstance(value, list):
-        raise InputError(f"{what} = {excerpt(value)}", f"{what} is a JSON array", "Put it in [ ].")
+        raise InputError(f"{name} = {excerpt(value)}", f"{name} is a JSON array", "Put it in [ ].")
     if len(value) > at_most:
-        raise InputError(f"{what}: {len(value)} items", f"at most {at_most} are taken at once", "Send fewer.")
+        raise InputError(f"{name}: {len(value)} items", f"at most {at_most} are allowed at once", "Send fewer.")
     return value
 
 
-def episode_from(value: Mapping[str, Any]) -> Episode:
-    """Return the episode that a JSON object describes.
+def episode_from_json(value: Mapping[str, Any]) -> Episode:
+    """Return the episode of a JSON object.
 
     Raises:
         InputError: it breaks a rule.
 
     Example:
-        >>> episode_from({"task": "shop", "steps": [{"state": "cart", "action": "pay"}]}).ending
+        >>> episode_from_json({"task": "shop", "steps": [{"state": "cart", "action": "pay"}]}).ending
         'terminated'
     """
-    steps = listed("steps", value.get("steps", []), MAX_STEPS)
-    built = [build_from(Step, f"steps[{index}]", step) for index, step in enumerate(steps)]
-    return build_from(Episode, "episode", {**value, "steps": built})
+    steps = check_json_array("steps", value.get("steps", []), MAX_STEPS)
+    built = [dataclass_from_json(Step, f"steps[{index}]", step) for index, step in enumerate(steps)]
+    return dataclass_from_json(Episode, "episode", {**value, "steps": built})
 
 
-def episode_document(episode: Episode) -> dict[str, Any]:
-    """Return an episode as JSON; posting it again is a no-op.
+def episode_to_json(episode: Episode) -> dict[str, Any]:
+    """Return an episode as a JSON object; posting it again changes nothing.
 
     Example:
-        >>> episode_document(Episode("shop", [Step("cart", "pay")], "e1"))["steps"][0]["action"]
+        >>> episode_to_json(Episode("shop", [Step("cart", "pay")], "e1"))["steps"][0]["action"]
         'pay'
     """
     steps = [

@@ -1,4 +1,4 @@
-"""The memories that are served, by namespace."""
+"""Pool of the served memories, one per namespace."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Opened"]
+__all__ = ["MemoryPool"]
 
 
-class Opened:
-    """One memory a namespace, each with the encoder that made it, open until `close`.
+class MemoryPool:
+    """One open memory per namespace, each with its own encoder.
 
     Example:
-        >>> served = Opened(":memory:", ["shop", "desk"], create=True)
+        >>> served = MemoryPool(":memory:", ["shop", "desk"], create=True)
         >>> served.names(), served.memory("desk").namespace
         (('shop', 'desk'), 'desk')
         >>> served.close()
@@ -47,20 +47,20 @@ class Opened:
             raise
 
     def names(self) -> tuple[str, ...]:
-        """Return the namespaces in the order in which they were named."""
+        """Return the namespaces in the order of the constructor's argument."""
         return tuple(self._memories)
 
     def memory(self, namespace: str | None) -> Memory:
-        """Return the memory of a namespace; None: of the only one.
+        """Return the memory of a namespace; None: of the only namespace.
 
         Raises:
-            NotFoundError: it is not served.
-            InputError: there are several, and none was named.
+            NotFoundError: the namespace is not served.
+            InputError: `namespace` is None, and several namespaces are served.
         """
         if namespace is None:
             if len(self._memories) > 1:
                 listed = ", ".join(self._memories)
-                raise InputError("no ?namespace=", "several are served, and a request is about one", f"Name: {listed}.")
+                raise InputError("no ?namespace=", "several are served, and a request needs one", f"Name: {listed}.")
             return next(iter(self._memories.values()))
         if namespace not in self._memories:
             seen = f"namespace {excerpt(namespace)}"

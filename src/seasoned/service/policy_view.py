@@ -1,4 +1,4 @@
-"""What the policy over some candidates is, as numbers that can be drawn."""
+"""Policy over candidates as JSON: the numbers that the page draws."""
 
 from __future__ import annotations
 
@@ -13,32 +13,33 @@ from seasoned.memory import Memory
 from seasoned.memory.values.derived_ids import feedback_of_answer
 from seasoned.types import Choice, Decision, Edit, Feedback, OwnAnswer, normalize_action
 
-__all__ = ["answer_key", "policy_document"]
+__all__ = ["answer_key", "policy_to_json"]
 
-MIN_HEARD = 3
-"""Evidence of fewer answers and played steps than this is thin: as many as the policy asks stored steps for."""
+MIN_ANSWERS = 3
+"""Evidence of fewer answers and played steps is thin; the policy needs as many stored steps."""
 
-_NONE = 1e-9  # of base probability: the others are never taken, and V is this action's own value
+_NO_PROB = 1e-9  # if the others' base probability is below this, V is this action's own value
 
 
-def policy_document(decision: Decision, memory: Memory) -> dict[str, Any]:
-    """Return a decision over candidates as JSON: for each its probability, without and with memory, and why.
+def policy_to_json(decision: Decision, memory: Memory) -> dict[str, Any]:
+    """Return a decision over candidates as JSON.
 
-    `advantage` is what memory says of it, in the unit of `scale`; `count` how many stored steps took it;
-    `interval` the 95 % interval of `prob`, None where there is nothing to compare. Two spellings of one `key` are the
-    same action. `evidence` says who speaks: one answer makes several stored steps. It is None where these are more
-    than a decision lists. `thin`: few speak, or every interval holds the probability without memory.
+    Of each action: `base` and `prob`, the probability without and with memory; `advantage` in reward units; `count` of
+    the stored steps with it; `interval`, the 95 % interval of `prob`, None without a comparison. Spellings with one
+    `key` are the same action. `evidence` counts the people, their answers and the played steps; one answer makes
+    several stored steps. It is None if the decision lists only some of its steps. `thin`: there is little evidence, or
+    every interval contains the probability without memory.
     """
-    heard = _heard(decision, memory)
-    ranges = _ranges(decision)
+    evidence = _evidence(decision, memory)
+    ranges = _intervals(decision)
     clear = any(not low <= decision.base_probs[action] <= high for action, (low, high) in ranges.items())
     return {
         "mode": decision.mode,
         "reason": decision.reason,
         "n_steps": decision.n_steps,
         "kl_nats": decision.kl_nats,
-        "evidence": heard,
-        "thin": not clear or (heard is not None and heard["answers"] + heard["played"] < MIN_HEARD),
+        "evidence": evidence,
+        "thin": not clear or (evidence is not None and evidence["answers"] + evidence["played"] < MIN_ANSWERS),
         "actions": [
             {
                 "action": action,
@@ -55,11 +56,11 @@ def policy_document(decision: Decision, memory: Memory) -> dict[str, Any]:
     }
 
 
-def _ranges(decision: Decision) -> Mapping[str, tuple[float, float]]:
-    """The 95 % interval of each probability: the policy where the action's advantage is at either end of its own.
+def _intervals(decision: Decision) -> Mapping[str, tuple[float, float]]:
+    """Return the 95 % interval of each probability: the policy with the action's advantage at either end of its own.
 
-    `A(a) = Q(a) - V`, and V is the mean of Q over what was tried, by the base policy: what moves A(a) moves V, and the
-    advantages of all that was tried. Actions that there is nothing to compare with are left out.
+    `A(a) = Q(a) - V`, and V is the mean of Q over the tried actions, weighted by the base policy. So a change of A(a)
+    changes V, and the advantages of all tried actions. Actions without another tried action are left out.
     """
     actions = list(decision.probs)
     base, advantages, logprobs = (
@@ -67,46 +68,46 @@ def _ranges(decision: Decision) -> Mapping[str, tuple[float, float]]:
         for of in (decision.base_probs, decision.advantages, decision.logprobs)
     )
     known = np.array([decision.intervals.get(action) is not None for action in actions])
-    found: dict[str, tuple[float, float]] = {}
+    intervals: dict[str, tuple[float, float]] = {}
     for i, action in enumerate(actions):
         rest = known & (np.arange(len(actions)) != i)
         bounds, others = decision.intervals.get(action), base[rest].sum()
-        if bounds is None or others < _NONE:
+        if bounds is None or others < _NO_PROB:
             continue
         ends = []
         for bound in bounds:
             moved = advantages - rest * (bound - advantages[i]) * base[i] / others
             moved[i] = bound
             ends.append(float(np.exp(modulate(logprobs, moved, decision.beta)[i])))
-        found[action] = (ends[0], ends[1])
-    return found
+        intervals[action] = (ends[0], ends[1])
+    return intervals
 
 
-def _heard(decision: Decision, memory: Memory) -> dict[str, int] | None:
-    """How many people gave how many answers, and how many steps were played; None: there are more than are listed."""
+def _evidence(decision: Decision, memory: Memory) -> dict[str, int] | None:
+    """Count people, their answers and played steps; None if the decision does not list all steps."""
     if decision.n_steps > len(decision.neighbors):
         return None
-    places = [near.experience.episode_id for near in decision.neighbors]
-    ids = {feedback_of_answer(episode_id) for episode_id in places}
+    episode_ids = [near.experience.episode_id for near in decision.neighbors]
+    feedback_ids = {feedback_of_answer(episode_id) for episode_id in episode_ids}
     made_by = {
         made: record
-        for id_ in filter(str.strip, ids)
+        for id_ in filter(str.strip, feedback_ids)
         for record in memory.feedback_records(id=id_)
         for made in record.episode_ids
     }
-    answers = {made_by[episode_id] for episode_id in places if episode_id in made_by}
+    answers = {made_by[episode_id] for episode_id in episode_ids if episode_id in made_by}
     return {
         "people": len({(one.source, one.author) for one in answers}),
         "answers": len(answers),
-        "played": sum(episode_id not in made_by for episode_id in places),
+        "played": sum(episode_id not in made_by for episode_id in episode_ids),
     }
 
 
 def answer_key(answer: Feedback) -> str:
-    """Return the `key` of what was chosen or written.
+    """Return the `key` of a chosen or written answer.
 
     Raises:
-        InputError: nothing was.
+        InputError: the feedback is of another kind.
 
     Example:
         >>> answer_key(Choice(("Yes", "It is  SO."), chosen=1))

@@ -1,4 +1,4 @@
-"""Questions to people: which of these answers is better? Kept in the memory itself, as notes."""
+"""Questions to people about the better of several answers; stored in the memory as notes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_text
+from seasoned.checks import check_text, check_whole
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
-from seasoned.service.answer_form import MAX_CANDIDATES, Candidate, Reply
+from seasoned.service.answer_form import MAX_CANDIDATES, AnswerCandidate, QuestionAnswer
 from seasoned.service.feedback_json import read_record
 from seasoned.types import Choice, Decision, Edit, Episode, FeedbackRecord, Note, OwnAnswer, Step, normalize_action
 
-__all__ = ["Learned", "Question", "Questions", "Queue"]
+__all__ = ["AnswerEffect", "Question", "QuestionQueue", "Questions"]
 
 ARM = "question"
 KIND = "question"
@@ -29,26 +29,27 @@ _NOT_EXECUTED = "(a question to people: nothing was executed)"
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What people are asked about one moment: which of several candidates is better.
+    """A question about one moment: which of several candidates is better.
 
     Args:
-        candidates: 2 to 9, distinct by more than case and blanks.
-        task, state: the moment; with `episode_id` they are those of the step, and may be left out.
-        id: the caller's key; the same question under it is asked once. None: made of the content.
-        prompt: what people are asked.
-        episode_id: an episode in which the moment was played; what it executed may be among the candidates.
-        step: where in it; None: its last step.
-        subject: the person whom it is about, so that it can be erased; with `episode_id`, the episode's.
+        candidates: 2 to 9, which differ by more than case and blanks.
+        task, state: the moment; optional with `episode_id`, which gives them.
+        id: the caller's key, under which the question is stored once. None: a hash of the content.
+        prompt: the text of the question.
+        episode_id: an episode with this moment; its executed action may be one of the candidates.
+        step: the moment's step in the episode; None: the last step.
+        subject: the person concerned, so that the question can be erased; with `episode_id`, the episode's subject.
 
     Raises:
         InputError: a value breaks one of these rules.
 
     Example:
-        >>> Question([Candidate("Dear Ann"), Candidate("Hi")], task="greet", state="mail from Ann").candidates[1].text
+        >>> candidates = [AnswerCandidate("Dear Ann"), AnswerCandidate("Hi")]
+        >>> Question(candidates, task="greet", state="mail from Ann").candidates[1].text
         'Hi'
     """
 
-    candidates: Sequence[Candidate]
+    candidates: Sequence[AnswerCandidate]
     task: str | None = None
     state: str | None = None
     id: str | None = None
@@ -63,8 +64,8 @@ class Question:
                 check_text(name, value)
         candidates = tuple(self.candidates)
         for index, candidate in enumerate(candidates):
-            if not isinstance(candidate, Candidate):
-                raise InputError(f"candidates[{index}] = {excerpt(candidate)}", "it is a Candidate", "Build one.")
+            if not isinstance(candidate, AnswerCandidate):
+                raise InputError(f"candidates[{index}] = {excerpt(candidate)}", "it is a AnswerCandidate", "Build one.")
         if len(candidates) > MAX_CANDIDATES:
             raise InputError(
                 f"{len(candidates)} candidates", f"people choose among at most {MAX_CANDIDATES}", "Leave some out."
@@ -76,29 +77,29 @@ class Question:
         if self.episode_id is None and (self.task is None or self.state is None):
             raise InputError(
                 f"task = {excerpt(self.task)}, state = {excerpt(self.state)}",
-                "a question is about a moment: a task and a state, or a step of an episode",
+                "a question needs a moment: a task and a state, or a step of an episode",
                 "Name both, or an episode_id.",
             )
-        if self.step is not None and (isinstance(self.step, bool) or not isinstance(self.step, int) or self.step < 0):
-            raise InputError(f"step = {excerpt(self.step)}", "a step is named by its index", "Count from 0.")
+        if self.step is not None:
+            check_whole("step", self.step, 0, next_step="Count from 0.")
         if self.step is not None and self.episode_id is None:
             raise InputError(f"step = {self.step} of no episode", "a step belongs to an episode", "Name episode_id.")
 
     @property
     def target(self) -> tuple[str, int]:
-        """The episode and the step that answers are about; of a question that is stored."""
+        """Episode id and step of the answers' feedback; for a stored question."""
         return (str(self.id), 0) if self.episode_id is None else (self.episode_id, int(self.step or 0))
 
     @property
     def priors(self) -> dict[str, float]:
-        """The candidates' logprobs in nats; equal ones where the model's are not known."""
+        """The candidates' logprobs in nats; uniform if the model's are unknown."""
         equal = -math.log(len(self.candidates))
         return {one.text: equal if one.logprob is None else one.logprob for one in self.candidates}
 
 
 @dataclass(frozen=True, slots=True)
-class Queue:
-    """Questions that wait for somebody, each with how many have answered it; and how many there are."""
+class QuestionQueue:
+    """Open questions, each with its number of answers; and the numbers of open and of all questions."""
 
     questions: tuple[tuple[Question, int], ...]
     n_open: int
@@ -106,8 +107,8 @@ class Queue:
 
 
 @dataclass(frozen=True, slots=True)
-class Learned:
-    """What an answer was kept as, and the policy over the candidates before it and after it."""
+class AnswerEffect:
+    """A stored answer, and the policy over the candidates before and after it."""
 
     record: FeedbackRecord
     before: Decision
@@ -115,17 +116,18 @@ class Learned:
 
 
 class Questions:
-    """The questions of a memory's namespace.
+    """Questions of a memory's namespace.
 
-    Each is an aborted episode (kept, never retrieved) with a note of the kind `question`. So it is on disk when `add`
-    returns, it is asked once, several people can answer it, and it goes when its subject is erased. An answer is typed
-    feedback at the moment that the question is about: of one author, the last one counts.
+    Each is an aborted episode (stored, never retrieved) with a note of the kind `question`. So it is on disk when `add`
+    returns, it is stored once, several people can answer it, and an erasure of its subject removes it. An answer is
+    typed feedback at the question's moment: of one author, the last answer counts.
 
     Example:
         >>> with Memory.open(":memory:") as memory:
         ...     questions = Questions(memory)
-        ...     id_ = questions.add(Question([Candidate("Dear Ann"), Candidate("Hi")], task="greet", state="mail: Ann"))
-        ...     learned = questions.answer(id_, Reply("choice", "bob", chosen=0))
+        ...     candidates = [AnswerCandidate("Dear Ann"), AnswerCandidate("Hi")]
+        ...     id_ = questions.add(Question(candidates, task="greet", state="mail: Ann"))
+        ...     effect = questions.answer(id_, QuestionAnswer("choice", "bob", chosen=0))
         ...     questions.queue(author="bob").n_open, questions.queue(author="eve").n_open
         (0, 1)
     """
@@ -134,10 +136,10 @@ class Questions:
         self._memory = memory
 
     def add(self, question: Question) -> str:
-        """Store a question and return its id. The same question again is a no-op.
+        """Store a question and return its id. The same question again changes nothing.
 
         Raises:
-            InputError: it does not fit the step that it is about.
+            InputError: task, state or subject differ from those of the step.
             NotFoundError: there is no such episode or step.
             EpisodeConflictError: its id is stored with other content.
         """
@@ -164,8 +166,10 @@ class Questions:
             "step": placed.step,
         }
         recorder.note(KIND, body)
-        recorder.commit()  # not as a context: what is refused above must leave nothing behind
-        if not self._memory.notes(kind=KIND, episode_id=id_, quarantined=True):  # it was asked before, and revoked
+        recorder.commit()  # no context manager: a refused question must not be stored as an aborted episode
+        if not self._memory.notes(
+            kind=KIND, episode_id=id_, quarantined=True
+        ):  # the question was stored before, and revoked
             self._memory.note(id_, KIND, body)
         return id_
 
@@ -177,92 +181,90 @@ class Questions:
         """
         for note in self._memory.notes(kind=KIND, episode_id=check_text("question id", question_id)):
             return self._read(note)
-        raise NotFoundError(f"question {excerpt(question_id)}", "nobody asked it", "See: the open questions.")
+        raise NotFoundError(f"question {excerpt(question_id)}", "no question has this id", "See: the open questions.")
 
-    def queue(self, *, author: str | None = None, limit: int = 20) -> Queue:
-        """Return the questions that `author` has not answered, those with the fewest answers first, then the oldest.
+    def queue(self, *, author: str | None = None, limit: int = 20) -> QuestionQueue:
+        """Return questions without an answer of `author`, those with the fewest answers first, then the oldest.
 
-        None: those that nobody has answered. What it is about may have been erased meanwhile: then it is left out.
+        None: questions without any answer. Questions about an erased episode are left out.
         """
-        said: defaultdict[tuple[str, int | None], set[str | None]] = defaultdict(set)
-        notes = self._asked()
-        for record in self._standing(map(_target, notes)):
-            said[record.episode_id, record.step].add(record.author)
-        waiting = [note for note in notes if not _answered(said[_target(note)], author)]
-        waiting.sort(key=lambda note: len(said[_target(note)]))
-        found: list[tuple[Question, int]] = []
-        gone = 0
-        for note in waiting:
-            if len(found) == limit:
+        authors: defaultdict[tuple[str, int | None], set[str | None]] = defaultdict(set)
+        notes = self._question_notes()
+        for record in self._unrevoked(map(_target, notes)):
+            authors[record.episode_id, record.step].add(record.author)
+        unanswered = [note for note in notes if not _is_answered(authors[_target(note)], author)]
+        unanswered.sort(key=lambda note: len(authors[_target(note)]))
+        listed: list[tuple[Question, int]] = []
+        n_gone = 0
+        for note in unanswered:
+            if len(listed) == limit:
                 break
             question = self._read(note)
             try:
                 if question.episode_id is not None:
                     self._memory.get(question.episode_id)
             except NotFoundError:
-                gone += 1
+                n_gone += 1
                 continue
-            found.append((question, len(said[question.target])))
-        return Queue(tuple(found), len(waiting) - gone, len(notes))
+            listed.append((question, len(authors[question.target])))
+        return QuestionQueue(tuple(listed), len(unanswered) - n_gone, len(notes))
 
     def answers(self, question: Question) -> list[FeedbackRecord]:
-        """Return the answers that stand, in the order in which they were given: of one author, the last."""
-        return self._standing([question.target], question.target[0])
+        """Return the unrevoked answers in order; of each author, the last."""
+        return self._unrevoked([question.target], question.target[0])
 
     def decide(self, question: Question) -> Decision:
-        """Return the policy over the candidates, and over what people wrote instead, as memory shifts it now."""
+        """Return the policy with memory, over the candidates and the answers that people wrote."""
         written = [
             record.feedback.text for record in self.answers(question) if isinstance(record.feedback, Edit | OwnAnswer)
         ]
-        spelt: dict[str, str] = {}  # people may write what is there, or what others wrote: each action once
+        spelling: dict[str, str] = {}  # written answers may repeat candidates and each other
         for text in (*question.priors, *written):
-            spelt.setdefault(normalize_action(text), text)
-        admissible = list(spelt.values())
+            spelling.setdefault(normalize_action(text), text)
+        admissible = list(spelling.values())
         return JitRL(self._memory).decide(str(question.state), question.priors, admissible=admissible, seed=0)
 
-    def answer(self, question_id: str, reply: Reply, *, source: str = "human") -> Learned:
-        """Store somebody's answer, and return what was learned from it. `Memory.revoke` takes it back.
+    def answer(self, question_id: str, answer: QuestionAnswer, *, source: str = "human") -> AnswerEffect:
+        """Store an answer, and return its effect on the policy. `Memory.revoke` revokes the answer.
 
         Raises:
-            InputError: the reply does not fit the question.
-            NotFoundError: no such question, or what it is about is gone.
+            InputError: the answer does not fit the question.
+            NotFoundError: no such question, or its episode was erased.
         """
         question = self.get(question_id)
         episode_id, step = question.target
         if question.episode_id is not None:
-            self._memory.get(episode_id)  # gone, it is refused before the policy is asked
-        feedback = reply.feedback([one.text for one in question.candidates])
+            self._memory.get(episode_id)  # raises for an erased episode
+        feedback = answer.feedback([one.text for one in question.candidates])
         before = self.decide(question)
-        id_ = self._memory.feedback(episode_id, feedback, step, source, author=reply.author)
-        return Learned(read_record(self._memory, id_), before, self.decide(question))
+        id_ = self._memory.feedback(episode_id, feedback, step, source, author=answer.author)
+        return AnswerEffect(read_record(self._memory, id_), before, self.decide(question))
 
     def positions(self) -> dict[str, list[int]]:
-        """Count the choices and edits that stand by the place at which the chosen or edited candidate was shown.
+        """Count unrevoked choices and edits by the displayed position of the chosen or edited candidate.
 
-        By the number of candidates; equal counts within a list mean that nobody just takes the first.
+        By the number of candidates. Unequal counts within a list show position bias.
         """
         counts: defaultdict[int, Counter[int]] = defaultdict(Counter)
-        for record in self._standing(map(_target, self._asked())):
+        for record in self._unrevoked(map(_target, self._question_notes())):
             match record.feedback:
                 case Choice(candidates=shown, chosen=place) | Edit(candidates=tuple(shown), chosen=int(place)):
                     counts[len(shown)][place] += 1
         return {str(n): [counts[n][place] for place in range(n)] for n in sorted(counts)}
 
-    def _asked(self) -> list[Note]:
-        """Return the notes that keep the questions, each question once."""
+    def _question_notes(self) -> list[Note]:
+        """Return the notes of questions, each question once."""
         return list({note.episode_id: note for note in self._memory.notes(kind=KIND)}.values())
 
-    def _standing(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[FeedbackRecord]:
-        """Return the answers to questions about these moments that stand: of one author, the last.
+    def _unrevoked(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[FeedbackRecord]:
+        """Return the unrevoked answers at these targets; of each author, the last.
 
-        Answers of one kind supersede each other; an earlier one of another kind is taken back here, when the next look
-        is taken: whoever gave the last one may have been killed before that.
+        Answers of one kind supersede each other. An earlier answer of another kind is revoked here, on the next read,
+        since the writer of the last answer may have been killed before it could do so.
         """
         wanted = set(targets)
         latest: dict[tuple[object, ...], FeedbackRecord] = {}
-        for record in self._memory.feedback_records(
-            episode_id, kinds=_ANSWERS
-        ):  # in the order in which they were given
+        for record in self._memory.feedback_records(episode_id, kinds=_ANSWERS):  # the oldest first
             if record.revoked_at is not None or (record.episode_id, record.step) not in wanted:
                 continue
             key = record.episode_id, record.step, record.source, record.author
@@ -274,7 +276,7 @@ class Questions:
         return list(latest.values())
 
     def _placed(self, question: Question) -> Question:
-        """The question with all that its step says."""
+        """Return the question with the task, state and subject of its step."""
         if question.episode_id is None:
             return question
         episode = self._memory.get(question.episode_id)
@@ -297,17 +299,17 @@ class Questions:
 
     def _read(self, note: Note) -> Question:
         body: Any = note.body
-        asked: Episode = self._memory.get(note.episode_id)
-        first: Step = asked.steps[0]
+        episode: Episode = self._memory.get(note.episode_id)
+        first: Step = episode.steps[0]
         return Question(
-            [Candidate(**one) for one in body["candidates"]],
-            asked.task,
+            [AnswerCandidate(**one) for one in body["candidates"]],
+            episode.task,
             first.state,
-            asked.id,
+            episode.id,
             body["prompt"],
             body["episode_id"],
             body["step"],
-            asked.subject,
+            episode.subject,
         )
 
 
@@ -316,5 +318,5 @@ def _target(note: Note) -> tuple[str, int]:
     return (note.episode_id, 0) if body["episode_id"] is None else (body["episode_id"], int(body["step"]))
 
 
-def _answered(authors: set[str | None], author: str | None) -> bool:
+def _is_answered(authors: set[str | None], author: str | None) -> bool:
     return bool(authors) if author is None else author in authors

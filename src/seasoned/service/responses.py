@@ -1,4 +1,4 @@
-"""What the service says back: JSON, and our errors with the status that fits them."""
+"""Responses: JSON documents, and errors with their HTTP status."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seasoned.errors import (
     StoreFullError,
 )
 
-__all__ = ["HTTP_NAMES", "STATUSES", "Answer", "problem", "status_of", "unexpected"]
+__all__ = ["HTTP_NAMES", "STATUSES", "JsonResponse", "error_response", "internal_error_response", "status_of"]
 
 STATUSES: tuple[tuple[type[SeasonedError], int], ...] = (
     (NotFoundError, 404),
@@ -29,7 +29,7 @@ STATUSES: tuple[tuple[type[SeasonedError], int], ...] = (
     (ConfigError, 501),
     (SeasonedError, 500),
 )
-"""The status of an error: that of the first class it belongs to."""
+"""HTTP status by error class; the first class that fits counts."""
 
 HTTP_NAMES = {
     401: "Unauthorized",
@@ -40,26 +40,26 @@ HTTP_NAMES = {
     415: "UnsupportedMediaType",
     421: "MisdirectedRequest",
 }
-"""What is refused before it is a call of ours has no error of ours: it is named as HTTP names it (RFC 9110)."""
+"""Names of HTTP's own refusals (RFC 9110), which come before any call of the package."""
 
 _RETRY_AFTER_S = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """A status, a JSON document, and headers beside those that every answer has."""
+class JsonResponse:
+    """A status, a JSON document, and additional headers."""
 
     status: int
     document: Any
     headers: dict[str, str] = field(default_factory=dict)
 
     def body(self) -> bytes:
-        """Return the document as JSON, all of it ASCII: what cannot be encoded cannot break an answer."""
+        """Return the document as ASCII JSON, so that lone surrogates cannot break a response."""
         return json.dumps(self.document, allow_nan=False).encode()
 
 
 def status_of(error: SeasonedError) -> int:
-    """Return the HTTP status of one of our errors.
+    """Return the HTTP status of an error of the package.
 
     Example:
         >>> status_of(InputError("k = 0", "k is at least 1", "Ask for one."))
@@ -68,27 +68,29 @@ def status_of(error: SeasonedError) -> int:
     return next(status for kind, status in STATUSES if isinstance(error, kind))
 
 
-def problem(error: SeasonedError, status: int | None = None, headers: dict[str, str] | None = None) -> Answer:
-    """Return what a client is told of an error: its kind, what was seen, the rule, what to do next.
+def error_response(
+    error: SeasonedError, status: int | None = None, headers: dict[str, str] | None = None
+) -> JsonResponse:
+    """Return the response for an error: its class, the value seen, the rule, the next step.
 
     Args:
-        error: what is wrong.
-        status: None: that of the error. Another one, and the kind is HTTP's own (`HTTP_NAMES`).
-        headers: more of them.
+        error: the error.
+        status: None: the error's own. With another status, the name is HTTP's (`HTTP_NAMES`).
+        headers: additional headers.
 
     Example:
-        >>> problem(InputError("k = 0", "k is at least 1", "Ask for one.")).document["error"]
+        >>> error_response(InputError("k = 0", "k is at least 1", "Ask for one.")).document["error"]
         'InputError'
-        >>> problem(InputError("no token", "a request carries the token", "Send it."), 401).document["error"]
+        >>> error_response(InputError("no token", "a request carries the token", "Send it."), 401).document["error"]
         'Unauthorized'
     """
     code = status_of(error) if status is None else status
     name = type(error).__name__ if code == status_of(error) else HTTP_NAMES[code]
     more = {"retry-after": str(_RETRY_AFTER_S)} if code == 503 else {}
     document = {"error": name, "seen": error.seen, "rule": error.rule, "next": error.next_step}
-    return Answer(code, document, {**more, **(headers or {})})
+    return JsonResponse(code, document, {**more, **(headers or {})})
 
 
-def unexpected() -> Answer:
-    """Return what a client is told of an error that nobody expected: nothing of its text."""
-    return problem(SeasonedError("an unexpected error", "this is a bug", "The service's log has its traceback."))
+def internal_error_response() -> JsonResponse:
+    """Return the response for an unexpected error, without its text."""
+    return error_response(SeasonedError("an unexpected error", "this is a bug", "The service's log has its traceback."))

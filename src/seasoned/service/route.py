@@ -7,41 +7,41 @@ from dataclasses import dataclass
 from typing import Any
 
 from seasoned.memory import Memory
-from seasoned.service.memory_pool import Opened
+from seasoned.service.memory_pool import MemoryPool
 from seasoned.service.schemas import PROBLEM, PROBLEMS
 
-__all__ = ["Call", "Route"]
+__all__ = ["Route", "ServiceRequest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One request: what is in its path, its query and its body."""
+class ServiceRequest:
+    """A request: the served memories, and the parameters of its path, its query and its body."""
 
-    opened: Opened
+    pool: MemoryPool
     path: Mapping[str, str]
     query: Mapping[str, str]
     body: Mapping[str, Any]
 
     @property
     def memory(self) -> Memory:
-        """The memory that the request is about."""
-        return self.opened.memory(self.query.get("namespace"))
+        """The memory of the request's namespace."""
+        return self.pool.memory(self.query.get("namespace"))
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address, what it does, and what it takes."""
+    """An address with its handler, its body's JSON Schema and its query parameters."""
 
     method: str
     path: str
-    handler: Callable[[Call], Any]
+    handler: Callable[[ServiceRequest], Any]
     summary: str
     body: Mapping[str, Any] | None = None
     status: int = 200
     query: tuple[str, ...] = ("namespace",)
 
     def openapi(self, *, secured: bool) -> dict[str, Any]:
-        """Return what OpenAPI is told beside the summary: parameters, the body's schema, whether a token is needed."""
+        """Return the OpenAPI document without the summary: parameters, the body's schema, the token."""
         names = [part.strip("{}").removesuffix(":path") for part in self.path.split("/") if part.startswith("{")]
         text = {"type": "string"}
         parameters = [{"name": name, "in": "path", "required": True, "schema": text} for name in names]

@@ -1,4 +1,4 @@
-"""What the service answers to: every address with its handler. A handler is synchronous, and runs in a thread."""
+"""Routes of the service, with their handlers. Handlers are synchronous; each runs in a thread."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from typing import Any
 
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, excerpt
-from seasoned.service.answer_form import Candidate, Reply
-from seasoned.service.feedback_json import feedback_from, read_record, record_document
-from seasoned.service.json_documents import build_from, check_fields, episode_document, episode_from
-from seasoned.service.policy_view import answer_key, policy_document
+from seasoned.service.answer_form import AnswerCandidate, QuestionAnswer
+from seasoned.service.feedback_json import feedback_from_json, read_record, record_to_json
+from seasoned.service.json_documents import (
+    check_json_array,
+    check_json_fields,
+    dataclass_from_json,
+    episode_from_json,
+    episode_to_json,
+)
+from seasoned.service.policy_view import answer_key, policy_to_json
 from seasoned.service.questions import Question, Questions
-from seasoned.service.route import Call, Route
+from seasoned.service.route import Route, ServiceRequest
 from seasoned.service.schemas import ANSWER, EPISODE, FEEDBACK, QUESTION, SEARCH
 
 __all__ = ["ROUTES"]
@@ -21,95 +27,94 @@ MAX_NEIGHBORS = 1000
 MAX_LISTED = 1000
 
 
-def health(call: Call) -> Any:
-    """Say that the service runs; nothing about what it holds."""
-    del call
+def health(request: ServiceRequest) -> Any:
+    """Report that the service runs."""
+    del request
     return {"status": "ok"}
 
 
-def namespaces(call: Call) -> Any:
-    """Name what is served."""
-    return {"namespaces": list(call.opened.names())}
+def namespaces(request: ServiceRequest) -> Any:
+    """Return the served namespaces."""
+    return {"namespaces": list(request.pool.names())}
 
 
-def stats(call: Call) -> Any:
-    """Count what a namespace holds; where it is kept stays here."""
-    found = dataclasses.asdict(call.memory.stats())
-    del found["path"]
-    return found
+def stats(request: ServiceRequest) -> Any:
+    """Return a namespace's counts, without the store's path."""
+    counts = dataclasses.asdict(request.memory.stats())
+    del counts["path"]
+    return counts
 
 
-def add_episode(call: Call) -> Any:
+def add_episode(request: ServiceRequest) -> Any:
     """Store an episode."""
-    return {"id": call.memory.add(episode_from(call.body))}
+    return {"id": request.memory.add(episode_from_json(request.body))}
 
 
-def get_episode(call: Call) -> Any:
+def get_episode(request: ServiceRequest) -> Any:
     """Return an episode, as it was posted."""
-    return episode_document(call.memory.get(call.path["id"]))
+    return episode_to_json(request.memory.get(request.path["id"]))
 
 
-def search(call: Call) -> Any:
-    """Return the stored steps at states like the one given."""
-    asked = check_fields("search", call.body, SEARCH["properties"], ["state"])
-    k = asked.get("k", 10)
+def search(request: ServiceRequest) -> Any:
+    """Return the stored steps at similar states."""
+    query = check_json_fields("search", request.body, SEARCH["properties"], ["state"])
+    k = query.get("k", 10)
     if isinstance(k, int) and k > MAX_NEIGHBORS:
         raise InputError(f"k = {k}", f"at most {MAX_NEIGHBORS} are returned at once", "Ask for fewer.")
-    gamma = asked.get("gamma")
+    gamma = query.get("gamma")
     if gamma is not None:
         check_gamma(gamma)
-        known = sorted({call.memory.gamma, *call.memory.known_gammas()})
-        if gamma not in known:  # every write would keep it up from then on
+        known = sorted({request.memory.gamma, *request.memory.known_gammas()})
+        if gamma not in known:  # a new discount would make every later write slower
             raise InputError(
                 f"gamma = {gamma}",
-                f"returns are served at discounts that the memory keeps: {', '.join(map(str, known))}",
+                f"returns are served at the memory's known discounts: {', '.join(map(str, known))}",
                 "Leave it out for the memory's own, or ask once in Python: memory.search(..., gamma=...).",
             )
-    found = call.memory.search(
-        asked["state"], k, asked.get("threshold", 0.0), gamma=gamma, exclude_task=asked.get("exclude_task")
+    found = request.memory.search(
+        query["state"], k, query.get("threshold", 0.0), gamma=gamma, exclude_task=query.get("exclude_task")
     )
     neighbors = []
     for neighbor in found:
-        seen = dataclasses.asdict(neighbor.experience)
-        neighbors.append({"similarity": neighbor.similarity, "return": seen.pop("return_"), **seen})
+        experience = dataclasses.asdict(neighbor.experience)
+        neighbors.append({"similarity": neighbor.similarity, "return": experience.pop("return_"), **experience})
     return {"neighbors": neighbors}
 
 
-def add_feedback(call: Call) -> Any:
+def add_feedback(request: ServiceRequest) -> Any:
     """Store typed feedback."""
-    feedback, target = feedback_from(call.body)
-    return record_document(read_record(call.memory, call.memory.feedback(feedback=feedback, **target)))
+    feedback, target = feedback_from_json(request.body)
+    return record_to_json(read_record(request.memory, request.memory.feedback(feedback=feedback, **target)))
 
 
-def list_feedback(call: Call) -> Any:
+def list_feedback(request: ServiceRequest) -> Any:
     """Return typed feedback, the oldest first."""
-    return {"feedback": [record_document(one) for one in call.memory.feedback_records(call.query.get("episode"))]}
+    return {"feedback": [record_to_json(one) for one in request.memory.feedback_records(request.query.get("episode"))]}
 
 
-def revoke_feedback(call: Call) -> Any:
-    """Take feedback back, and nothing else: a question is a note too."""
-    read_record(call.memory, call.path["id"])
-    call.memory.revoke(call.path["id"])
-    return {"revoked": call.path["id"]}
+def revoke_feedback(request: ServiceRequest) -> Any:
+    """Revoke feedback, and no other notes, such as questions."""
+    read_record(request.memory, request.path["id"])
+    request.memory.revoke(request.path["id"])
+    return {"revoked": request.path["id"]}
 
 
-def ask_question(call: Call) -> Any:
-    """Put a question into the queue."""
-    asked = check_fields("question", call.body, QUESTION["properties"], QUESTION["required"])
-    candidates = asked["candidates"]
-    if not isinstance(candidates, list):
-        raise InputError(f"candidates = {excerpt(candidates)}", "candidates are a JSON array", "Put them in [ ].")
-    built = [build_from(Candidate, f"candidates[{i}]", one) for i, one in enumerate(candidates)]
-    return {"id": Questions(call.memory).add(build_from(Question, "question", {**asked, "candidates": built}))}
+def ask_question(request: ServiceRequest) -> Any:
+    """Add a question to the queue."""
+    body = check_json_fields("question", request.body, QUESTION["properties"], QUESTION["required"])
+    listed = check_json_array("candidates", body["candidates"], MAX_LISTED)
+    candidates = [dataclass_from_json(AnswerCandidate, f"candidates[{i}]", one) for i, one in enumerate(listed)]
+    question = dataclass_from_json(Question, "question", {**body, "candidates": candidates})
+    return {"id": Questions(request.memory).add(question)}
 
 
-def list_questions(call: Call) -> Any:
-    """Return the questions that an author has not answered, those with the fewest answers first."""
-    limit = call.query.get("limit", "20")
-    short = len(limit) <= len(str(MAX_LISTED))  # Python refuses to read a number of thousands of digits
+def list_questions(request: ServiceRequest) -> Any:
+    """Return the questions without an answer of an author, those with the fewest answers first."""
+    limit = request.query.get("limit", "20")
+    short = len(limit) <= len(str(MAX_LISTED))  # int() refuses thousands of digits
     if not (short and limit.isascii() and limit.isdigit() and 1 <= int(limit) <= MAX_LISTED):
         raise InputError(f"?limit={excerpt(limit)}", f"a limit is 1 to {MAX_LISTED}", "Leave it out for 20.")
-    queue = Questions(call.memory).queue(author=call.query.get("author"), limit=int(limit))
+    queue = Questions(request.memory).queue(author=request.query.get("author"), limit=int(limit))
     return {
         "open": queue.n_open,
         "total": queue.n_total,
@@ -117,55 +122,64 @@ def list_questions(call: Call) -> Any:
     }
 
 
-def get_question(call: Call) -> Any:
-    """Return a question, its answers, and what the policy over its candidates is now."""
-    questions = Questions(call.memory)
-    question = questions.get(call.path["id"])
+def get_question(request: ServiceRequest) -> Any:
+    """Return a question, its answers, and the present policy over its candidates."""
+    questions = Questions(request.memory)
+    question = questions.get(request.path["id"])
     return {
         **dataclasses.asdict(question),
-        "answers": [record_document(one) for one in questions.answers(question)],
-        "policy": policy_document(questions.decide(question), call.memory),
+        "answers": [record_to_json(one) for one in questions.answers(question)],
+        "policy": policy_to_json(questions.decide(question), request.memory),
     }
 
 
-def answer_question(call: Call) -> Any:
-    """Store an answer, and return what was learned from it."""
-    answered = check_fields("answer", call.body, ANSWER["properties"], ANSWER["required"])
-    reply = build_from(Reply, "answer", dict(answered))
-    learned = Questions(call.memory).answer(call.path["id"], reply)
+def answer_question(request: ServiceRequest) -> Any:
+    """Store an answer, and return its effect on the policy."""
+    body = check_json_fields("answer", request.body, ANSWER["properties"], ANSWER["required"])
+    answer = dataclass_from_json(QuestionAnswer, "answer", dict(body))
+    effect = Questions(request.memory).answer(request.path["id"], answer)
     return {
-        **record_document(learned.record),
-        "key": answer_key(learned.record.feedback),
-        "before": policy_document(learned.before, call.memory),
-        "after": policy_document(learned.after, call.memory),
+        **record_to_json(effect.record),
+        "key": answer_key(effect.record.feedback),
+        "before": policy_to_json(effect.before, request.memory),
+        "after": policy_to_json(effect.after, request.memory),
     }
 
 
-def question_positions(call: Call) -> Any:
-    """Count at which place of the list the chosen and edited candidates stood."""
-    return {"positions": Questions(call.memory).positions()}
+def question_positions(request: ServiceRequest) -> Any:
+    """Count chosen and edited candidates by their position in the displayed list."""
+    return {"positions": Questions(request.memory).positions()}
 
 
 ROUTES = (
     Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=()),
     Route("GET", "/v1/namespaces", namespaces, "The namespaces that are served.", query=()),
-    Route("GET", "/v1/stats", stats, "What a namespace holds."),
-    Route("POST", "/v1/episodes", add_episode, "Store an episode; with an id, twice does no harm.", EPISODE, 201),
+    Route("GET", "/v1/stats", stats, "Counts of a namespace's content."),
+    Route(
+        "POST", "/v1/episodes", add_episode, "Store an episode; with an id, a repetition changes nothing.", EPISODE, 201
+    ),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
     Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH),
     Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", FEEDBACK, 201),
-    Route("GET", "/v1/feedback", list_feedback, "What was given, in order.", query=("namespace", "episode")),
-    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Take feedback back; twice does no harm."),
-    Route("POST", "/v1/questions", ask_question, "Ask people; the same question twice is one.", QUESTION, 201),
+    Route("GET", "/v1/feedback", list_feedback, "Typed feedback, the oldest first.", query=("namespace", "episode")),
+    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; a repetition changes nothing."),
+    Route("POST", "/v1/questions", ask_question, "Ask people; the same question is stored once.", QUESTION, 201),
     Route(
         "GET",
         "/v1/questions",
         list_questions,
-        "What an author has not answered yet.",
+        "Questions without an answer of an author.",
         query=("namespace", "author", "limit"),
     ),
-    Route("GET", "/v1/positions", question_positions, "How often each place in the list was taken."),
-    Route("POST", "/v1/questions/{id:path}/answers", answer_question, "Answer; returns what was learned.", ANSWER, 201),
+    Route("GET", "/v1/positions", question_positions, "Choices by position in the displayed list."),
+    Route(
+        "POST",
+        "/v1/questions/{id:path}/answers",
+        answer_question,
+        "Answer; returns the effect on the policy.",
+        ANSWER,
+        201,
+    ),
     Route("GET", "/v1/questions/{id:path}", get_question, "A question, its answers, and the policy now."),
 )
 """Every address of the service."""

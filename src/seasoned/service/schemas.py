@@ -1,4 +1,4 @@
-"""The bodies that the service takes, as JSON Schema: for OpenAPI, and for the names of the fields."""
+"""JSON Schemas of request bodies and errors, for OpenAPI and for the checks of field names."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ FEEDBACK = _object(
     total={**_INDEX, "description": "outcome: tests that ran"},
     built={"type": "boolean", "description": "outcome"},
     verdict={"enum": ["approved", "changes_requested", "comment"], "description": "review"},
-    episode_id={**_TEXT, "description": "What it is about; without it, task and state are needed."},
+    episode_id={**_TEXT, "description": "The rated episode; without it, task and state are needed."},
     step={**_INDEX, "description": "Default: the last one."},
     source={**_TEXT, "default": "human"},
     author=_TEXT,
     weight={**_NUMBER, "exclusiveMinimum": 0, "default": 1},
     task={**_TEXT, "description": "Without episode_id: of a choice or an own answer."},
     state={**_TEXT, "description": "Likewise."},
-    subject={**_TEXT, "description": "Likewise: whom it is about, so that it can be erased."},
+    subject={**_TEXT, "description": "Likewise: the person concerned, so that it can be erased."},
     id={**_TEXT, "description": "Yours; the same again is a no-op."},
 )
 
@@ -90,10 +90,10 @@ QUESTION = _object(
             model=_TEXT,
         ),
     },
-    prompt={**_TEXT, "description": "What people are asked."},
+    prompt={**_TEXT, "description": "The question to people."},
     episode_id={**_TEXT, "description": "An episode in which this moment was played."},
     step={**_INDEX, "description": "Where in it. Default: its last step."},
-    subject={**_TEXT, "description": "Whom it is about: erased with this person."},
+    subject={**_TEXT, "description": "The person concerned: erased with this person."},
 )
 
 ANSWER = _object(
@@ -111,7 +111,7 @@ PROBLEM = _object(
     error={"type": "string", "description": "The kind: one of the reference of errors, or HTTP's own."},
     seen={"type": "string", "description": "The value that was seen."},
     rule={"type": "string", "description": "The rule that it broke."},
-    next={"type": "string", "description": "What to do."},
+    next={"type": "string", "description": "The next step."},
 )
 
 PROBLEMS = {

@@ -1,4 +1,4 @@
-"""Listening: on this machine alone, unless there is a token."""
+"""Server: a socket, on the loopback interface unless there is a token, and the Uvicorn loop."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _SHUTDOWN_S = 10
 
 
 def listen(host: str, port: int, *, secured: bool) -> socket.socket:
-    """Return a socket that listens; without a token only on an address of this machine itself.
+    """Return a listening socket; without a token only on a loopback address.
 
     Args:
         host: a name or an address.
-        port: 0: any that is free.
-        secured: whether a token is asked for.
+        port: 0: any free port.
+        secured: whether requests need a token.
 
     Raises:
-        ConfigError: there is no such address, others could reach it without a token, or the port is taken.
+        ConfigError: there is no such address, other machines could reach it without a token, or the port is taken.
 
     Example:
         >>> with listen("127.0.0.1", 0, secured=False) as listening:
@@ -39,7 +39,7 @@ def listen(host: str, port: int, *, secured: bool) -> socket.socket:
         family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
     except (OSError, UnicodeError, OverflowError) as error:
         raise ConfigError(f"{host}:{port}: {error}", "it is an address of this machine", "Name 127.0.0.1.") from error
-    # What it resolves to counts: a name that is 127.0.0.1 today is listened to there.
+    # The resolved address counts, not the name.
     if not secured and not ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback:
         raise ConfigError(
             f"host {host!r} ({address[0]}), no token",
@@ -60,12 +60,12 @@ def listen(host: str, port: int, *, secured: bool) -> socket.socket:
 
 
 def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None] = lambda: None) -> None:
-    """Answer on a socket until somebody asks to stop; requests that have begun are finished, for 10 s at most.
+    """Serve requests until a signal to stop; running requests get 10 s to finish.
 
     Args:
-        app: what `make_app` returned.
-        listening: what `listen` returned; it is closed at the end.
-        ready: called once, when requests are answered.
+        app: from `make_app`.
+        listening: the socket from `listen`; closed at the end.
+        ready: called once, when the server accepts requests.
 
     Raises:
         MissingExtraError: Uvicorn is not installed.
@@ -89,5 +89,5 @@ def serve(app: Any, listening: socket.socket, *, ready: Callable[[], None] = lam
             await super().startup(sockets)
             ready()
 
-    with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # what asked to stop is raised again
+    with contextlib.closing(listening), contextlib.suppress(KeyboardInterrupt):  # Uvicorn raises the signal again
         Server(config).run(sockets=[listening])
