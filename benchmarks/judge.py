@@ -40,7 +40,7 @@ from workload import write_result
 from seasoned.agents import StepLog, UniformReader, play_episode
 from seasoned.envs import open_env
 from seasoned.errors import ModelAnswerError
-from seasoned.judges import Agreement, LLMJudge, agreement, shorten
+from seasoned.judges import JudgeAgreement, LLMJudge, agreement, shorten
 from seasoned.llms import open_llm
 from seasoned.policies import ModelAlone
 from seasoned.protocols import LLM, Judgement
@@ -124,7 +124,7 @@ def report(arm: str, result: dict[str, Any], episodes: list[Episode]) -> dict[st
     if not found:
         print("  no confusion matrix: nothing was judged")
         return figures
-    measured: Agreement = agreement([episodes[number] for number in found], found.values(), neutral=NEUTRAL)
+    measured: JudgeAgreement = agreement([episodes[number] for number in found], found.values(), neutral=NEUTRAL)
     print("  " + str(measured).replace("\n", "\n  "))
     scores = [score for judgement in found.values() for score in judgement.rewards.values()]
     copied = sum(list(j.rewards.values())[:2] == EXAMPLE_SCORES for j in found.values())

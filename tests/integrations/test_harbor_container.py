@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 
 from seasoned.errors import EnvError, InputError, MissingExtraError
-from seasoned.integrations.harbor import ContainerShell, Executes, grader_path
+from seasoned.integrations.harbor import CommandRunner, ContainerShell, grader_path
 
 LOOKS = [
     "cat /tests/test_outputs.py",
@@ -224,7 +224,7 @@ def test_bad_settings_are_refused(settings):
 
 
 def test_the_double_has_what_is_asked_of_a_container():
-    assert isinstance(Recorded(None), Executes)
+    assert isinstance(Recorded(None), CommandRunner)
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="Harbor can be installed here")

@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from seasoned.integrations import Accepted, Refusal, read_episodes
+from seasoned.integrations import ReadEpisode, Refusal, read_episodes
 
 TRAJECTORY = {
     "schema_version": "ATIF-v1.7",
@@ -61,7 +61,7 @@ def changed(**fields):
 
 def one(document):
     [found] = read(document)
-    assert isinstance(found, Accepted), found
+    assert isinstance(found, ReadEpisode), found
     return found
 
 
@@ -191,10 +191,10 @@ REFUSED = [
 @pytest.mark.parametrize(("document", "said"), REFUSED, ids=[str(said) for _, said in REFUSED])
 def test_what_is_refused_and_why(document, said):
     before, found, after = read(TRAJECTORY, document, TRAJECTORY)
-    assert isinstance(before, Accepted)
-    assert isinstance(after, Accepted)
+    assert isinstance(before, ReadEpisode)
+    assert isinstance(after, ReadEpisode)
     if said is None:  # only the last time is taken
-        assert isinstance(found, Accepted)
+        assert isinstance(found, ReadEpisode)
     else:
         assert isinstance(found, Refusal)
         assert said in found.reason

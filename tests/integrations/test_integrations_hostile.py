@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError
-from seasoned.integrations import FORMATS, Accepted, Line, Refusal, bounded_lines, read_episodes
-from seasoned.integrations.json_input import documents, parse_json
+from seasoned.integrations import FORMATS, FileLine, ReadEpisode, Refusal, bounded_lines, read_episodes
+from seasoned.integrations.json_input import documents, parse_strict_json
 
 PROPERTY = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -79,7 +79,7 @@ HOSTILE = [
 def test_a_hostile_line_is_refused_alone(name, data, said):
     other = json.loads(line(GOOD[name]).replace(b'"x"', b'"y"'))
     found = list(read_episodes(name, [line(GOOD[name]), b"", data, line(other)]))
-    accepted = [read for read in found if isinstance(read, Accepted)]
+    accepted = [read for read in found if isinstance(read, ReadEpisode)]
     [refusal] = [read for read in found if isinstance(read, Refusal)]
     assert [read.line for read in accepted] == [1, 4]
     assert refusal.line == 3
@@ -99,7 +99,7 @@ def test_a_hostile_value_is_refused(name, raw):
         raw = raw if raw[:1] != b'"' else rb'[{"type": "text", "content": ' + raw + b"}]"
     found = list(read_episodes(name, [with_raw(name, raw)]))
     # Instructions are no part of an episode where a user speaks: a surrogate there does not matter.
-    assert [type(read) for read in found] in ([Refusal], [Accepted]) if name == "otel" else [Refusal]
+    assert [type(read) for read in found] in ([Refusal], [ReadEpisode]) if name == "otel" else [Refusal]
     assert all(isinstance(read, Refusal) for read in found) or raw.startswith(rb'[{"type": "text", "content": "\ud800')
 
 
@@ -147,7 +147,7 @@ def test_a_line_of_a_gigabyte_is_never_held():
     found = list(bounded_lines(io.BufferedReader(Repeated(1_000_000_000)), limit))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found == [Line(1, b"first"), Refusal(2, f"longer than {limit} bytes"), Line(3, b"last")]
+    assert found == [FileLine(1, b"first"), Refusal(2, f"longer than {limit} bytes"), FileLine(3, b"last")]
     assert peak < 8 * limit
 
 
@@ -161,9 +161,11 @@ def test_lines_are_those_of_the_file(lines, limit, ends):
     if expected[-1] == b"":
         expected.pop()
     found = list(bounded_lines(io.BytesIO(data), limit))
-    assert [item.number if isinstance(item, Line) else item.line for item in found] == list(range(1, len(expected) + 1))
+    assert [item.number if isinstance(item, FileLine) else item.line for item in found] == list(
+        range(1, len(expected) + 1)
+    )
     for item, whole in zip(found, expected, strict=True):
-        assert item.data == whole if isinstance(item, Line) else len(whole) > limit
+        assert item.data == whole if isinstance(item, FileLine) else len(whole) > limit
 
 
 def test_a_refused_line_keeps_its_place_among_the_documents():
@@ -239,7 +241,7 @@ def test_a_list_at_the_top_is_taken_apart(items):
 def test_strict_json_is_json(text):
     raw = json.dumps(text)
     try:
-        assert parse_json(raw) == text
+        assert parse_strict_json(raw) == text
     except ValueError:
         assert "\0" in text
 
@@ -417,7 +419,7 @@ def test_nothing_in_a_file_raises(name, share):
         found = list(read_episodes(name, lines))
         assert found == list(read_episodes(name, lines))
         for read in found:
-            assert isinstance(read, Accepted) or (isinstance(read, Refusal) and read.reason)
+            assert isinstance(read, ReadEpisode) or (isinstance(read, Refusal) and read.reason)
 
     check()
 

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from seasoned.integrations import Accepted, Refusal, read_episodes
+from seasoned.integrations import ReadEpisode, Refusal, read_episodes
 
 SHOP = {
     "id": "chat-17",
@@ -43,7 +43,7 @@ def read(*records):
 
 def one(record):
     [found] = read(record)
-    assert isinstance(found, Accepted), found
+    assert isinstance(found, ReadEpisode), found
     return found
 
 
@@ -272,6 +272,6 @@ def test_what_is_refused_and_why(record, said):
     assert isinstance(refusal, Refusal)
     assert refusal.line == 2
     assert said in refusal.reason
-    assert isinstance(before, Accepted)
-    assert isinstance(after, Accepted)
+    assert isinstance(before, ReadEpisode)
+    assert isinstance(after, ReadEpisode)
     assert after.line == 3

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from seasoned.errors import InputError, UnknownNameError
-from seasoned.integrations import FORMATS, Accepted, Refusal, read_episodes
+from seasoned.integrations import FORMATS, ReadEpisode, Refusal, read_episodes
 from seasoned.integrations.json_input import documents
 from seasoned.integrations.otel import read_otel
 
@@ -151,7 +151,7 @@ def read(*values, **options):
 
 def one(*spans, **options):
     [found] = read(request(*spans), **options)
-    assert isinstance(found, Accepted), found
+    assert isinstance(found, ReadEpisode), found
     return found
 
 
@@ -457,7 +457,7 @@ def test_memory_is_bounded_and_what_comes_too_late_is_refused():
     assert [found.episode.id for found in whole] == [f"conv-{number}" for number in range(20)]
     *bounded, late = read_otel(documents(lines), max_held_bytes=3000)
     # The last conversations were still open when the late span came.
-    accepted = [found for found in [*bounded, late] if isinstance(found, Accepted)]
+    accepted = [found for found in [*bounded, late] if isinstance(found, ReadEpisode)]
     assert accepted == whole
     [refusal] = [found for found in [*bounded, late] if isinstance(found, Refusal)]
     assert (refusal.line, "conversation 'conv-0' was over" in refusal.reason) == (41, True)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.errors import InputError, ModelAnswerError, ModelTimeoutError, RateLimitError
-from seasoned.judges import LLMJudge, Rule, RuleJudge, View, fence, judge_episode, pool, shorten
+from seasoned.judges import EpisodeView, LLMJudge, Rule, RuleJudge, fence, judge_episode, pool, shorten
 from seasoned.judges.judge_replies import read_scores
 from seasoned.llms import CachedLLM, ScriptedLLM
 from seasoned.protocols import Completion, Judge, Judgement, ModelJudge, Usage
@@ -437,7 +437,7 @@ def test_the_checker_takes_both():
         lambda: LLMJudge(ScriptedLLM([]), seed=-1),
         lambda: LLMJudge(ScriptedLLM([]), source=" "),
         lambda: LLMJudge(ScriptedLLM([]), rubric=""),
-        lambda: View(chunk_steps=1.5),
+        lambda: EpisodeView(chunk_steps=1.5),
         lambda: shorten("x", 5),
         lambda: ask(ScriptedLLM([]), "an episode"),
         lambda: ask(ScriptedLLM([]), Episode("t", [Step("a", "b")], ending="aborted")),

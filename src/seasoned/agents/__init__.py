@@ -1,42 +1,51 @@
 """The episode loop and its record, and an agent that plans, reasons and acts."""
 
 from seasoned.agents.baselines.uniform_reader import UniformReader
-from seasoned.agents.cascade.decided_by import DecidedPlay
-from seasoned.agents.cascade.distillation import DistillBudget, Distilled, distill
+from seasoned.agents.cascade.decided_by import CascadePlay
+from seasoned.agents.cascade.distillation import DistillationBudget, DistillationResult, distill
 from seasoned.agents.loop.arm import Arm, InformedReader, Learn, Play, PromptMemory
 from seasoned.agents.loop.episode import episode_seed, play_episode
 from seasoned.agents.loop.step_log import EpisodeLog, StepLog
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.agents.react import Agent, AgentResult, Asked, Shown, StepEvent, Templates, Unshown, Verdict
+from seasoned.agents.react import (
+    Agent,
+    AgentResult,
+    DiscountedEvidence,
+    ModelCall,
+    PromptImpression,
+    StepEvent,
+    Templates,
+    Verification,
+)
 from seasoned.agents.runs.cost_ledger import Ledger
-from seasoned.agents.runs.learning_curves import Comparison, block_means, compare
+from seasoned.agents.runs.learning_curves import CurveComparison, block_means, compare
 from seasoned.agents.runs.run import play_run
-from seasoned.agents.runs.run_record import RunRecord, provenance, read_code, read_lost, read_results
+from seasoned.agents.runs.run_record import RunRecord, provenance, read_code, read_lost_usage, read_results
 
 __all__ = [
     "Agent",
     "AgentResult",
     "Arm",
-    "Asked",
-    "Comparison",
-    "DecidedPlay",
-    "DistillBudget",
-    "Distilled",
+    "CascadePlay",
+    "CurveComparison",
+    "DiscountedEvidence",
+    "DistillationBudget",
+    "DistillationResult",
     "EpisodeLog",
     "EpisodeResult",
     "InformedReader",
     "Learn",
     "Ledger",
+    "ModelCall",
     "Play",
+    "PromptImpression",
     "PromptMemory",
     "RunRecord",
-    "Shown",
     "StepEvent",
     "StepLog",
     "Templates",
     "UniformReader",
-    "Unshown",
-    "Verdict",
+    "Verification",
     "block_means",
     "compare",
     "distill",
@@ -45,6 +54,6 @@ __all__ = [
     "play_run",
     "provenance",
     "read_code",
-    "read_lost",
+    "read_lost_usage",
     "read_results",
 ]

@@ -1,6 +1,6 @@
 """What people already have, read as episodes: trajectories, telemetry, transcripts."""
 
 from seasoned.integrations.formats import FORMATS, read_episodes
-from seasoned.integrations.json_input import Accepted, Line, Read, Refusal, bounded_lines
+from seasoned.integrations.json_input import FileLine, ReadEpisode, ReadResult, Refusal, bounded_lines
 
-__all__ = ["FORMATS", "Accepted", "Line", "Read", "Refusal", "bounded_lines", "read_episodes"]
+__all__ = ["FORMATS", "FileLine", "ReadEpisode", "ReadResult", "Refusal", "bounded_lines", "read_episodes"]

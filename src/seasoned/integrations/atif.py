@@ -7,17 +7,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import Heard, Turn, episode_of
-from seasoned.integrations.json_input import Accepted, Document
+from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
+from seasoned.integrations.json_input import Document, ReadEpisode
 from seasoned.integrations.json_shapes import (
     call_text,
     content_text,
+    describe_value,
     optional_list,
     optional_record,
     optional_reward,
     optional_text,
     record,
-    shown,
     text_key,
     unix_time,
 )
@@ -29,7 +29,7 @@ _VERSION = re.compile(r"ATIF-v1\.\d{1,4}")
 _MEND = "Mend or remove it."
 
 
-def read_atif(document: Document) -> Iterator[Accepted]:
+def read_atif(document: Document) -> Iterator[ReadEpisode]:
     """Yield the episode of a trajectory. Those of sub-agents embedded in it are documents of their own: `trajectories`.
 
     Source: Harbor's RFC 0001, versions 1.x. Later minor versions only add fields, so unknown fields are allowed.
@@ -71,7 +71,7 @@ def read_atif(document: Document) -> Iterator[Accepted]:
     trajectory = record("a trajectory", document.value)
     version = trajectory.get("schema_version")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        raise InputError(f"schema_version = {shown(version)}", "it is ATIF-v1.x", "See which format this is.")
+        raise InputError(f"schema_version = {describe_value(version)}", "it is ATIF-v1.x", "See which format this is.")
     agent = record("agent", trajectory.get("agent"))
     steps = [record("a step", step) for step in optional_list("steps", trajectory.get("steps"))]
     if not steps:
@@ -99,7 +99,7 @@ def read_atif(document: Document) -> Iterator[Accepted]:
         policy=optional_text("agent name", agent.get("name")),
         subject=optional_text("subject", extra.get("subject")),
     )
-    yield Accepted(episode, document.line, unix_time("timestamp", times[-1]) if times else None, rewarded)
+    yield ReadEpisode(episode, document.line, unix_time("timestamp", times[-1]) if times else None, rewarded)
 
 
 def trajectories(document: Document) -> Iterator[Document]:
@@ -123,10 +123,10 @@ def _reward(extra: dict[str, Any]) -> float | None:
     return optional_reward("score", extra.get("score")) if reward is None else reward
 
 
-def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[Heard | Turn]:
+def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
     source = step.get("source")
     if source not in ("system", "user", "agent"):
-        raise InputError(f"source {shown(source)}", "a step is of system, user or agent", _MEND)
+        raise InputError(f"source {describe_value(source)}", "a step is of system, user or agent", _MEND)
     message = content_text(f"the message of {source}", step.get("message"))
     results = optional_list("results", optional_record("observation", step.get("observation")).get("results"))
     if source == "agent":
@@ -136,16 +136,16 @@ def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[Heard | Turn
         if not actions and not results and not optional_text("reasoning_content", step.get("reasoning_content")):
             raise InputError("an empty step of the agent", "a step says, does or observes something", "Remove it.")
         reward = _reward(optional_record("extra", step.get("extra")))
-        yield Turn(actions, reward, recorded=step.get("is_copied_context") is not True)
+        yield AgentTurn(actions, reward, recorded=step.get("is_copied_context") is not True)
     elif message.strip():
-        yield Heard(str(source), message)
+        yield InputMessage(str(source), message)
     elif not results:
         raise InputError(f"an empty step of {source}", "a step says or observes something", "Remove it.")
     for result in results:
         fields = record("a result", result)
         name = calls.get(str(fields.get("source_call_id")))
         text = content_text("the content of a result", fields.get("content"))
-        yield Heard(f"tool {name}" if name else "observation", text)
+        yield InputMessage(f"tool {name}" if name else "observation", text)
 
 
 def _call(call: object, calls: dict[str, str]) -> str:

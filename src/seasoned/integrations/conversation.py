@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from seasoned.errors import InputError
 from seasoned.types import Ending, Episode, Step
 
-__all__ = ["MAX_TASK_CHARS", "Heard", "Turn", "episode_of"]
+__all__ = ["MAX_TASK_CHARS", "AgentTurn", "InputMessage", "episode_of"]
 
 MAX_TASK_CHARS = 1000
 _INSTRUCTIONS = {"system", "developer"}
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class InputMessage:
     """Something that came in: who said it (`user`, `tool search`) and what."""
 
     speaker: str
@@ -24,7 +24,7 @@ class Heard:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
+class AgentTurn:
     """What the agent did at once: one action, several (parallel calls), or none (a thought).
 
     `recorded` is False where another episode holds it, or none does: it is context here, and no step.
@@ -36,7 +36,7 @@ class Turn:
 
 
 def episode_of(
-    items: Iterable[Heard | Turn],
+    items: Iterable[InputMessage | AgentTurn],
     *,
     task: str | None = None,
     id: str | None = None,  # noqa: A002
@@ -66,12 +66,12 @@ def episode_of(
     steps: list[Step] = []
     given: list[float | None] = []
     last_of_turn: list[int] = []
-    came_in: list[Heard] = []
+    came_in: list[InputMessage] = []
     state: str | None = None
-    first: Heard | None = None
-    asked: Heard | None = None
+    first: InputMessage | None = None
+    asked: InputMessage | None = None
     for item in items:
-        if isinstance(item, Heard):
+        if isinstance(item, InputMessage):
             came_in.append(item)
             if item.text.strip():
                 first = first or item
@@ -81,7 +81,7 @@ def episode_of(
             continue
         state = _state(came_in) or state
         if state is None:
-            came_in.extend(Heard("assistant", action) for action in item.actions)
+            came_in.extend(InputMessage("assistant", action) for action in item.actions)
             continue
         came_in.clear()
         if item.recorded:
@@ -104,7 +104,7 @@ def episode_of(
     return episode, any(value is not None for value in given)
 
 
-def _state(came_in: Sequence[Heard]) -> str | None:
+def _state(came_in: Sequence[InputMessage]) -> str | None:
     told = [heard for heard in came_in if heard.speaker not in _INSTRUCTIONS] or list(came_in)
     if not told:
         return None

@@ -6,7 +6,16 @@ from collections.abc import Callable, Iterable, Iterator
 
 from seasoned.errors import InputError
 from seasoned.integrations.atif import read_atif, trajectories
-from seasoned.integrations.json_input import MAX_LINE_BYTES, Accepted, Document, Line, Read, Refusal, documents, reason
+from seasoned.integrations.json_input import (
+    MAX_LINE_BYTES,
+    Document,
+    FileLine,
+    ReadEpisode,
+    ReadResult,
+    Refusal,
+    documents,
+    reason,
+)
 from seasoned.integrations.openai_chat import read_chat
 from seasoned.registry import Registry
 
@@ -25,11 +34,11 @@ FORMATS = Registry(
 
 def read_episodes(
     format: str,  # noqa: A002
-    lines: Iterable[bytes | Line | Refusal],
+    lines: Iterable[bytes | FileLine | Refusal],
     *,
     evaluation: str | None = None,
     max_document_bytes: int = MAX_LINE_BYTES,
-) -> Iterator[Read]:
+) -> Iterator[ReadResult]:
     """Yield the episodes of a foreign file, and a refusal with its line and reason for whatever cannot be one.
 
     Nothing that is in the file raises: it is refused, and reading goes on. Reading twice gives the same episode ids.
@@ -61,18 +70,20 @@ def read_episodes(
     return read(values, evaluation=evaluation)  # type: ignore[no-any-return]
 
 
-def read_atif_documents(values: Iterable[Document | Refusal]) -> Iterator[Read]:
+def read_atif_documents(values: Iterable[Document | Refusal]) -> Iterator[ReadResult]:
     """Yield the episodes of ATIF documents, those of embedded sub-agents included; see `atif.read_atif`."""
     apart = (each for value in values for each in ([value] if isinstance(value, Refusal) else trajectories(value)))
     return _each(read_atif, apart)
 
 
-def read_chat_documents(values: Iterable[Document | Refusal]) -> Iterator[Read]:
+def read_chat_documents(values: Iterable[Document | Refusal]) -> Iterator[ReadResult]:
     """Yield the episodes of chat-completion transcripts; see `openai_chat.read_chat`."""
     return _each(read_chat, values)
 
 
-def _each(read: Callable[[Document], Iterator[Accepted]], values: Iterable[Document | Refusal]) -> Iterator[Read]:
+def _each(
+    read: Callable[[Document], Iterator[ReadEpisode]], values: Iterable[Document | Refusal]
+) -> Iterator[ReadResult]:
     for value in values:
         if isinstance(value, Refusal):
             yield value

@@ -6,13 +6,20 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import Heard, Turn
-from seasoned.integrations.json_input import parse_json
-from seasoned.integrations.json_shapes import call_text, content_text, optional_list, record, result_text, shown
+from seasoned.integrations.conversation import AgentTurn, InputMessage
+from seasoned.integrations.json_input import parse_strict_json
+from seasoned.integrations.json_shapes import (
+    call_text,
+    content_text,
+    describe_value,
+    optional_list,
+    record,
+    result_text,
+)
 from seasoned.integrations.openai_chat import message_items
 from seasoned.integrations.otlp import Telemetry
 
-__all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "has_output", "messages_of", "parsed"]
+__all__ = ["DETAILS_EVENT", "MESSAGE_EVENTS", "has_output", "parsed", "span_messages"]
 
 MESSAGE_EVENTS = {
     "gen_ai.system.message": "system",
@@ -37,7 +44,7 @@ def has_output(span: Telemetry) -> bool:
     return "gen_ai.output.messages" in span["attributes"] or details or bool(events & _OUTPUT)
 
 
-def messages_of(span: Telemetry, calls: dict[str, str]) -> tuple[list[Heard | Turn], list[Turn]]:
+def span_messages(span: Telemetry, calls: dict[str, str]) -> tuple[list[InputMessage | AgentTurn], list[AgentTurn]]:
     """Return what a call of the model was told, and what it answered.
 
     Tool calls are remembered in `calls`, id to name, so that an answer to one can say whose it is.
@@ -49,27 +56,27 @@ def messages_of(span: Telemetry, calls: dict[str, str]) -> tuple[list[Heard | Tu
     for event in span["events"]:
         if event["name"] == DETAILS_EVENT:
             attributes.update(event["attributes"])
-    before: list[Heard | Turn] = []
+    before: list[InputMessage | AgentTurn] = []
     if instructions := parsed(attributes.get("gen_ai.system_instructions")):
-        before.append(Heard("system", content_text("gen_ai.system_instructions", instructions)))
-    after: list[Heard | Turn] = []
+        before.append(InputMessage("system", content_text("gen_ai.system_instructions", instructions)))
+    after: list[InputMessage | AgentTurn] = []
     for name, items in (("gen_ai.input.messages", before), ("gen_ai.output.messages", after)):
         for message in optional_list(name, parsed(attributes.get(name))):
             items.extend(_message(message, calls))
     for event in sorted(span["events"], key=lambda event: event["time_s"] or 0.0):
         if event["name"] in MESSAGE_EVENTS:
             (after if event["name"] in _OUTPUT else before).extend(_event_items(event, calls))
-    if any(isinstance(item, Heard) for item in after):
+    if any(isinstance(item, InputMessage) for item in after):
         raise InputError("an answer of another role", "the model's answer is of role assistant", _MEND)
-    return before, [item for item in after if isinstance(item, Turn)]
+    return before, [item for item in after if isinstance(item, AgentTurn)]
 
 
 def parsed(value: object) -> Any:
     """Return a value that may come as JSON text; None where it is empty."""
-    return parse_json(value) if isinstance(value, str) and value.strip() else value or None
+    return parse_strict_json(value) if isinstance(value, str) and value.strip() else value or None
 
 
-def _message(message: object, calls: dict[str, str]) -> Iterator[Heard | Turn]:
+def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
     """A message with `parts`, as the conventions have it since 1.37; without, one of an earlier form."""
     fields = record("a message", message)
     role = fields.get("role")
@@ -78,7 +85,7 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[Heard | Turn]:
         yield from message_items({**fields, "role": role}, calls)
         return
     if role not in ("system", "developer", "user", "assistant", "tool"):
-        raise InputError(f"role {shown(role)}", "this role is unknown", _MEND)
+        raise InputError(f"role {describe_value(role)}", "this role is unknown", _MEND)
     said: list[object] = []
     actions: list[str] = []
     thought = False
@@ -90,7 +97,7 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[Heard | Turn]:
         elif kind == "tool_call_response":
             name = calls.get(str(part.get("id")))
             answer = part["response"] if "response" in part else part.get("result")
-            yield Heard(f"tool {name}" if name else "tool", result_text("a tool's response", answer))
+            yield InputMessage(f"tool {name}" if name else "tool", result_text("a tool's response", answer))
         elif kind in ("reasoning", "thinking", "server_tool_call", "server_tool_call_response"):
             thought = True  # the provider's own work on the way to its answer
         else:
@@ -99,12 +106,12 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[Heard | Turn]:
     if role == "assistant":
         if not actions and not text.strip() and not thought:
             raise InputError("an empty message of 'assistant'", "a turn says or does something", "Remove it.")
-        yield Turn(tuple(actions) or ((text,) if text.strip() else ()))
+        yield AgentTurn(tuple(actions) or ((text,) if text.strip() else ()))
     elif said:
-        yield Heard(str(role), text)
+        yield InputMessage(str(role), text)
 
 
-def _event_items(event: dict[str, Any], calls: dict[str, str]) -> Iterator[Heard | Turn]:
+def _event_items(event: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
     """A message as an event, as the conventions had it up to 1.36: in attributes, in JSON, or in a log's body."""
     attributes = event["attributes"]
     whole = attributes.get("gen_ai.event.content")
@@ -114,7 +121,7 @@ def _event_items(event: dict[str, Any], calls: dict[str, str]) -> Iterator[Heard
     payload = attributes if payload is None else payload
     if isinstance(payload, str):
         try:
-            payload = parse_json(payload)
+            payload = parse_strict_json(payload)
         except ValueError:
             payload = {"content": payload}
     for item in payload if isinstance(payload, list) else [payload]:

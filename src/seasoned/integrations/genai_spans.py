@@ -7,17 +7,17 @@ from typing import Any, Literal
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError
-from seasoned.integrations.conversation import MAX_TASK_CHARS, Heard, Turn, episode_of
-from seasoned.integrations.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, messages_of, parsed
-from seasoned.integrations.json_input import Accepted
+from seasoned.integrations.conversation import MAX_TASK_CHARS, AgentTurn, InputMessage, episode_of
+from seasoned.integrations.genai_messages import DETAILS_EVENT, MESSAGE_EVENTS, has_output, parsed, span_messages
+from seasoned.integrations.json_input import ReadEpisode
 from seasoned.integrations.json_shapes import (
     call_text,
+    describe_value,
     optional_list,
     optional_reward,
     optional_text,
     record,
     result_text,
-    shown,
 )
 from seasoned.integrations.openai_chat import ending_of
 from seasoned.integrations.otlp import Telemetry
@@ -25,9 +25,9 @@ from seasoned.types import Ending
 
 __all__ = ["conversation_episode", "kind_of"]
 
-Kind = Literal["inference", "tool", "agent", "other"]
+SpanKind = Literal["inference", "tool", "agent", "other"]
 
-_KINDS: dict[str, Kind] = {
+_KINDS: dict[str, SpanKind] = {
     "chat": "inference",
     "generate_content": "inference",
     "text_completion": "inference",
@@ -52,7 +52,7 @@ _PASSED_OVER = {"gen_ai.client.operation.exception", "gen_ai.execute_tool.except
 _MEND = "Mend or remove it."
 
 
-def kind_of(span: Telemetry) -> Kind:
+def kind_of(span: Telemetry) -> SpanKind:
     """Return what a span is, from `gen_ai.operation.name`, else from what it carries.
 
     Raises:
@@ -60,7 +60,7 @@ def kind_of(span: Telemetry) -> Kind:
     """
     for event in span["events"]:
         if event["name"] not in MESSAGE_EVENTS and event["name"] not in {DETAILS_EVENT, _EVALUATION} | _PASSED_OVER:
-            raise InputError(f"the event {shown(event['name'])}", "this event is unknown", _MEND)
+            raise InputError(f"the event {describe_value(event['name'])}", "this event is unknown", _MEND)
     attributes = span["attributes"]
     operation = attributes.get("gen_ai.operation.name")
     if span["log"]:
@@ -71,11 +71,11 @@ def kind_of(span: Telemetry) -> Kind:
         content = {"gen_ai.input.messages", "gen_ai.output.messages"} & attributes.keys()
         return "inference" if content or any(e["name"] in MESSAGE_EVENTS for e in span["events"]) else "other"
     if not isinstance(operation, str) or operation not in _KINDS:
-        raise InputError(f"the operation {shown(operation)}", "this operation is unknown", _MEND)
+        raise InputError(f"the operation {describe_value(operation)}", "this operation is unknown", _MEND)
     return _KINDS[operation]
 
 
-def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evaluation: str | None = None) -> Accepted:
+def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evaluation: str | None = None) -> ReadEpisode:
     """Return the episode of the spans and log records of one conversation; see `otel.read_otel` for what becomes what.
 
     Raises:
@@ -111,7 +111,7 @@ def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evalua
             (t for s in found if (t := optional_text("agent", s["attributes"].get("gen_ai.agent.name")))), None
         ),
     )
-    return Accepted(episode, line, max(span["end_s"] for span in spans) or None, rewarded)
+    return ReadEpisode(episode, line, max(span["end_s"] for span in spans) or None, rewarded)
 
 
 def _with_logs(spans: Sequence[Telemetry]) -> dict[str, Telemetry]:
@@ -131,15 +131,15 @@ def _from_inference(
     tools: Sequence[Telemetry],
     calls: dict[str, str],
     scores: dict[str, float],
-) -> Iterator[Heard | Turn]:
+) -> Iterator[InputMessage | AgentTurn]:
     """Each call of the model is a turn; its own input says what came in, and tool spans where it does not."""
     turns, results = {span["span"] for span in asked}, {span["span"] for span in tools}
-    answered: list[Heard] = []
+    answered: list[InputMessage] = []
     for span in found:
         if span["span"] in results:
             answered.extend(_tool_result(span))
         elif span["span"] in turns:
-            before, after = messages_of(span, calls)
+            before, after = span_messages(span, calls)
             if not after:
                 if span["error"]:
                     continue
@@ -152,21 +152,21 @@ def _from_inference(
                 raise InputError(
                     f"{len(after)} answers in the span {span['span']}", "the one that was acted on is known", _MEND
                 )
-            last = max((i for i, item in enumerate(before) if isinstance(item, Turn)), default=-1)
+            last = max((i for i, item in enumerate(before) if isinstance(item, AgentTurn)), default=-1)
             trailing = before[last + 1 :]
             yield from trailing if any(not _instructs(item) for item in trailing) else [*trailing, *answered]
             answered = []
-            yield Turn(after[0].actions, scores.get(span["span"]))
+            yield AgentTurn(after[0].actions, scores.get(span["span"]))
     yield from answered
 
 
-def _instructs(item: Heard | Turn) -> bool:
-    return isinstance(item, Heard) and item.speaker in ("system", "developer")
+def _instructs(item: InputMessage | AgentTurn) -> bool:
+    return isinstance(item, InputMessage) and item.speaker in ("system", "developer")
 
 
 def _from_tools(
     found: Sequence[Telemetry], tools: Sequence[Telemetry], scores: dict[str, float]
-) -> Iterator[Heard | Turn]:
+) -> Iterator[InputMessage | AgentTurn]:
     """Where no message was recorded of the model's calls: each tool call is a turn."""
     if not any("gen_ai.tool.call.arguments" in span["attributes"] for span in tools):
         raise InputError(
@@ -175,22 +175,22 @@ def _from_tools(
             "Record message content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.",
         )
     for span in found:
-        before, _ = messages_of(span, {})
+        before, _ = span_messages(span, {})
         if before:
-            yield from (item for item in before if isinstance(item, Heard))
+            yield from (item for item in before if isinstance(item, InputMessage))
             break
     for span in tools:
         attributes = span["attributes"]
         action = call_text(attributes.get("gen_ai.tool.name"), attributes.get("gen_ai.tool.call.arguments"))
-        yield Turn((action,), scores.get(span["span"]))
+        yield AgentTurn((action,), scores.get(span["span"]))
         yield from _tool_result(span)
 
 
-def _tool_result(span: Telemetry) -> Iterator[Heard]:
+def _tool_result(span: Telemetry) -> Iterator[InputMessage]:
     attributes = span["attributes"]
     if "gen_ai.tool.call.result" in attributes:
         text = result_text("gen_ai.tool.call.result", attributes["gen_ai.tool.call.result"])
-        yield Heard(f"tool {attributes.get('gen_ai.tool.name')}", text)
+        yield InputMessage(f"tool {attributes.get('gen_ai.tool.name')}", text)
 
 
 def _scores(
@@ -231,8 +231,8 @@ def _once(events: list[tuple[float, str, dict[str, Any]]]) -> list[tuple[float, 
 def _task(found: Sequence[Telemetry], calls: dict[str, str]) -> str | None:
     """The first thing that the user said in any span: the first call may start in the middle of a conversation."""
     for span in found:
-        for item in messages_of(span, dict(calls))[0]:
-            if isinstance(item, Heard) and item.speaker == "user" and item.text.strip():
+        for item in span_messages(span, dict(calls))[0]:
+            if isinstance(item, InputMessage) and item.speaker == "user" and item.text.strip():
                 return item.text.strip()[:MAX_TASK_CHARS].rstrip()
     return None
 

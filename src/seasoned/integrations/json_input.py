@@ -13,14 +13,14 @@ from seasoned.types import Episode
 
 __all__ = [
     "MAX_LINE_BYTES",
-    "Accepted",
     "Document",
-    "Line",
-    "Read",
+    "FileLine",
+    "ReadEpisode",
+    "ReadResult",
     "Refusal",
     "bounded_lines",
     "documents",
-    "parse_json",
+    "parse_strict_json",
     "reason",
 ]
 
@@ -32,7 +32,7 @@ _UTF8_MARK = b"\xef\xbb\xbf"
 _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
 
 
-class Line(NamedTuple):
+class FileLine(NamedTuple):
     """A line as it stands in the file, with its number from 1."""
 
     number: int
@@ -56,7 +56,7 @@ class Refusal:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class ReadEpisode:
     """An episode that was read.
 
     Args:
@@ -72,7 +72,7 @@ class Accepted:
     rewarded: bool
 
 
-Read = Accepted | Refusal
+ReadResult = ReadEpisode | Refusal
 """What came of one document or conversation of a foreign file."""
 
 
@@ -83,7 +83,7 @@ class Document(NamedTuple):
     value: object
 
 
-def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[Line | Refusal]:
+def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[FileLine | Refusal]:
     r"""Yield each line of a file with its number; a longer one is refused, and never held whole.
 
     Raises:
@@ -98,13 +98,13 @@ def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
     return _lines(file, max_line_bytes)
 
 
-def _lines(file: BinaryIO, max_line_bytes: int) -> Iterator[Line | Refusal]:
+def _lines(file: BinaryIO, max_line_bytes: int) -> Iterator[FileLine | Refusal]:
     number = 0
     while data := file.readline(max_line_bytes + 1):
         number += 1
         whole = data.removesuffix(b"\n")
         if len(whole) <= max_line_bytes:
-            yield Line(number, whole)
+            yield FileLine(number, whole)
             continue
         del data, whole
         while (rest := file.readline(_DISCARD_BYTES)) and not rest.endswith(b"\n"):
@@ -117,7 +117,7 @@ def _check_limit(name: str, limit: object) -> None:
         raise InputError(f"{name} = {limit!r}", "a limit is a positive number of bytes", "Leave it at its default.")
 
 
-def parse_json(data: bytes | str) -> object:
+def parse_strict_json(data: bytes | str) -> object:
     """Return the value of a strict JSON text: UTF-8, no NaN, no infinity, no key twice, no NUL character.
 
     Raises:
@@ -125,7 +125,7 @@ def parse_json(data: bytes | str) -> object:
         RecursionError: it is nested too deeply for the parser, which guards its own stack.
 
     Example:
-        >>> parse_json(b'{"a": [1, "x"]}')
+        >>> parse_strict_json(b'{"a": [1, "x"]}')
         {'a': [1, 'x']}
     """
     text = data if isinstance(data, str) else data.decode()
@@ -168,7 +168,7 @@ def reason(error: Exception) -> str:
 
 
 def documents(
-    lines: Iterable[bytes | Line | Refusal], max_document_bytes: int = MAX_LINE_BYTES
+    lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[Document | Refusal]:
     """Yield the JSON values of a file: one a line, or printed over several lines, one after another or in a list.
 
@@ -184,7 +184,7 @@ def documents(
     return _values(lines, max_document_bytes)
 
 
-def _values(lines: Iterable[bytes | Line | Refusal], max_document_bytes: int) -> Iterator[Document | Refusal]:
+def _values(lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int) -> Iterator[Document | Refusal]:
     held: _Held | None = None
     for line in _numbered(lines):
         if held is not None and (isinstance(line, Refusal) or not held.goes_on(line.data)):
@@ -206,14 +206,14 @@ def _values(lines: Iterable[bytes | Line | Refusal], max_document_bytes: int) ->
         yield held.refusal()
 
 
-def _numbered(lines: Iterable[bytes | Line | Refusal]) -> Iterator[Line | Refusal]:
+def _numbered(lines: Iterable[bytes | FileLine | Refusal]) -> Iterator[FileLine | Refusal]:
     number = 0
     for item in lines:
         if isinstance(item, bytes):
-            item = Line(number + 1, item)  # noqa: PLW2901
-        if isinstance(item, Line):
+            item = FileLine(number + 1, item)  # noqa: PLW2901
+        if isinstance(item, FileLine):
             number = item.number
-            yield Line(number, item.data.removeprefix(_UTF8_MARK) if number == 1 else item.data)
+            yield FileLine(number, item.data.removeprefix(_UTF8_MARK) if number == 1 else item.data)
         elif isinstance(item, Refusal):
             number = item.line
             yield item
@@ -228,7 +228,7 @@ def _numbered(lines: Iterable[bytes | Line | Refusal]) -> Iterator[Line | Refusa
 class _Held:
     """A value that began on some line, up to where it ends."""
 
-    def __init__(self, line: Line, limit: int) -> None:
+    def __init__(self, line: FileLine, limit: int) -> None:
         self._line = line.number
         self._parts = [line.data]
         self._size = len(line.data)
@@ -249,7 +249,7 @@ class _Held:
             self.open = False
             return
         try:
-            self._value = parse_json(b"\n".join(self._parts))
+            self._value = parse_strict_json(b"\n".join(self._parts))
             self.whole = True
         except (ValueError, RecursionError) as error:
             self._error = error

@@ -8,18 +8,18 @@ from typing import Any
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.json_input import parse_json
+from seasoned.integrations.json_input import parse_strict_json
 
 __all__ = [
     "call_text",
     "content_text",
+    "describe_value",
     "optional_list",
     "optional_record",
     "optional_reward",
     "optional_text",
     "record",
     "result_text",
-    "shown",
     "text_key",
     "unix_time",
 ]
@@ -42,7 +42,7 @@ _TEXTS = {"text": ("text", "content"), "input_text": ("text",), "output_text": (
 _MEND = "Mend or remove it."
 
 
-def shown(value: object) -> str:
+def describe_value(value: object) -> str:
     """Return a value as a refusal shows it: short, and of a list or an object no more than that it is one."""
     return excerpt(value, 40) if value is None or isinstance(value, str | int | float) else f"a {type(value).__name__}"
 
@@ -50,7 +50,7 @@ def shown(value: object) -> str:
 def record(name: str, value: object) -> dict[str, Any]:
     """Return `value` if it is a JSON object. InputError otherwise."""
     if not isinstance(value, dict):
-        raise InputError(f"{name} = {shown(value)}", f"{name} is a JSON object", _MEND)
+        raise InputError(f"{name} = {describe_value(value)}", f"{name} is a JSON object", _MEND)
     return value
 
 
@@ -64,7 +64,7 @@ def optional_list(name: str, value: object) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InputError(f"{name} = {shown(value)}", f"{name} is a list", _MEND)
+        raise InputError(f"{name} = {describe_value(value)}", f"{name} is a list", _MEND)
     return value
 
 
@@ -131,7 +131,7 @@ def _part_text(name: str, part: object) -> str:
             if isinstance(text := fields.get(key), str):
                 return text
         raise InputError(f"a part of type {kind!r} in {name}", f"it has a text as {_TEXTS[kind][0]!r}", _MEND)
-    raise InputError(f"a part of type {shown(kind)} in {name}", "this kind of part is unknown", _MEND)
+    raise InputError(f"a part of type {describe_value(kind)} in {name}", "this kind of part is unknown", _MEND)
 
 
 def call_text(name: object, arguments: object) -> str:
@@ -147,7 +147,7 @@ def call_text(name: object, arguments: object) -> str:
     if isinstance(arguments, str):
         written = arguments.strip()
         try:
-            arguments = parse_json(written or "{}")
+            arguments = parse_strict_json(written or "{}")
         except ValueError:
             return f"{function}({written})"
     return f"{function}({canonical_json({} if arguments is None else arguments)})"

@@ -8,17 +8,17 @@ from typing import Any, get_args
 
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.conversation import Heard, Turn, episode_of
-from seasoned.integrations.json_input import Accepted, Document
+from seasoned.integrations.conversation import AgentTurn, InputMessage, episode_of
+from seasoned.integrations.json_input import Document, ReadEpisode
 from seasoned.integrations.json_shapes import (
     call_text,
     content_text,
+    describe_value,
     optional_list,
     optional_record,
     optional_reward,
     optional_text,
     record,
-    shown,
     text_key,
     unix_time,
 )
@@ -31,7 +31,7 @@ _BROKEN = {"content_filter", "error"}
 _MEND = "Mend or remove it."
 
 
-def read_chat(document: Document) -> Iterator[Accepted]:
+def read_chat(document: Document) -> Iterator[ReadEpisode]:
     r"""Yield the episode of a transcript: an object with `messages`, or with the `request` and `response` of one call.
 
     Of a transcript, each assistant message is a turn. Of a logged call, the answer alone is: what was said before is
@@ -98,7 +98,7 @@ def read_chat(document: Document) -> Iterator[Accepted]:
         subject=optional_text("subject", fields.get("subject") or fields.get("user")),
     )
     when = next((fields[key] for key in ("created_at", "created", "timestamp") if fields.get(key) is not None), None)
-    yield Accepted(episode, document.line, unix_time("created_at", when), rewarded)
+    yield ReadEpisode(episode, document.line, unix_time("created_at", when), rewarded)
 
 
 def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
@@ -133,7 +133,7 @@ def ending_of(fields: dict[str, Any]) -> Ending:
         for known in get_args(Ending):
             if ending == known:
                 return known  # type: ignore[no-any-return]
-        raise InputError(f"ending = {shown(ending)}", f"it is one of {', '.join(get_args(Ending))}", _MEND)
+        raise InputError(f"ending = {describe_value(ending)}", f"it is one of {', '.join(get_args(Ending))}", _MEND)
     if fields.get("error"):
         return "aborted"
     finish = fields.get("finish_reason")
@@ -142,7 +142,9 @@ def ending_of(fields: dict[str, Any]) -> Ending:
     return "aborted" if isinstance(finish, str) and finish in _BROKEN else "terminated"
 
 
-def message_items(message: object, calls: dict[str, str], *, recorded: bool = True) -> Iterator[Heard | Turn]:
+def message_items(
+    message: object, calls: dict[str, str], *, recorded: bool = True
+) -> Iterator[InputMessage | AgentTurn]:
     """Yield what a message is: something that came in, or a turn. `calls` maps ids to tool names, and is added to.
 
     Raises:
@@ -151,18 +153,18 @@ def message_items(message: object, calls: dict[str, str], *, recorded: bool = Tr
     fields = record("a message", message)
     role = fields.get("role")
     if role == "assistant":
-        yield Turn(_actions(fields, calls), optional_reward("reward", fields.get("reward")), recorded)
+        yield AgentTurn(_actions(fields, calls), optional_reward("reward", fields.get("reward")), recorded)
         return
-    text = content_text(f"the content of a message of {shown(role)}", fields.get("content"))
+    text = content_text(f"the content of a message of {describe_value(role)}", fields.get("content"))
     if role in ("tool", "function"):
         name = fields.get("name") or calls.get(str(fields.get("tool_call_id")))
-        yield Heard(f"{role} {name}" if isinstance(name, str) else str(role), text)
+        yield InputMessage(f"{role} {name}" if isinstance(name, str) else str(role), text)
     elif role in ("system", "developer", "user"):
         if not text.strip():
             raise InputError(f"an empty message of {role!r}", "a message says something", "Remove it.")
-        yield Heard(str(role), text)
+        yield InputMessage(str(role), text)
     else:
-        raise InputError(f"role {shown(role)}", "this role is unknown", _MEND)
+        raise InputError(f"role {describe_value(role)}", "this role is unknown", _MEND)
 
 
 def _actions(message: dict[str, Any], calls: dict[str, str]) -> tuple[str, ...]:
@@ -191,6 +193,6 @@ def _call(call: object, calls: dict[str, str]) -> str:
         custom = record("custom", fields.get("custom"))
         name, text = custom.get("name"), call_text(custom.get("name"), custom.get("input"))
     else:
-        raise InputError(f"a tool call of type {shown(kind)}", "this kind of call is unknown", _MEND)
+        raise InputError(f"a tool call of type {describe_value(kind)}", "this kind of call is unknown", _MEND)
     calls[str(fields.get("id"))] = str(name)
     return text

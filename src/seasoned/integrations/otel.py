@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.genai_spans import conversation_episode, kind_of
-from seasoned.integrations.json_input import Accepted, Document, Read, Refusal, reason
+from seasoned.integrations.json_input import Document, ReadEpisode, ReadResult, Refusal, reason
 from seasoned.integrations.otlp import Telemetry, leaves, telemetry, trace_of
 
 __all__ = ["MAX_HELD_BYTES", "read_otel"]
@@ -20,7 +20,7 @@ _CONVERSATION = "gen_ai.conversation.id"
 
 def read_otel(
     documents: Iterable[Document | Refusal], *, evaluation: str | None = None, max_held_bytes: int = MAX_HELD_BYTES
-) -> Iterator[Read]:
+) -> Iterator[ReadResult]:
     """Yield an episode for each conversation: spans and log records of one `gen_ai.conversation.id`, else of one trace.
 
     A span without a conversation id is of its trace's, where the trace has just one. Spans come in any order; an
@@ -65,7 +65,7 @@ def read_otel(
     return _read(documents, evaluation, max_held_bytes)
 
 
-def _read(documents: Iterable[Document | Refusal], evaluation: str | None, limit: int) -> Iterator[Read]:
+def _read(documents: Iterable[Document | Refusal], evaluation: str | None, limit: int) -> Iterator[ReadResult]:
     held = _Held()
     for document in documents:
         if isinstance(document, Refusal):
@@ -91,7 +91,7 @@ def _read(documents: Iterable[Document | Refusal], evaluation: str | None, limit
 _Lines = list[tuple[int, bytes]]
 
 
-def _episodes(traces: dict[str, _Lines], spoilt: dict[str, int], evaluation: str | None) -> Iterator[Read]:
+def _episodes(traces: dict[str, _Lines], spoilt: dict[str, int], evaluation: str | None) -> Iterator[ReadResult]:
     """The conversations of some traces, in the order in which they began."""
     conversations: dict[str, list[tuple[int, Telemetry]]] = {}
     for trace, lines in traces.items():
@@ -111,7 +111,7 @@ def _episodes(traces: dict[str, _Lines], spoilt: dict[str, int], evaluation: str
             yield _episode(key, spans_only, first, evaluation)
 
 
-def _episode(key: str, spans: list[Telemetry], line: int, evaluation: str | None) -> Accepted | Refusal:
+def _episode(key: str, spans: list[Telemetry], line: int, evaluation: str | None) -> ReadEpisode | Refusal:
     try:
         return conversation_episode(key, spans, line, evaluation)
     except (ValueError, OverflowError, RecursionError) as error:

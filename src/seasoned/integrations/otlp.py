@@ -6,7 +6,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from seasoned.errors import InputError, excerpt
-from seasoned.integrations.json_shapes import optional_list, optional_record, record, shown, text_key, unix_time
+from seasoned.integrations.json_shapes import (
+    describe_value,
+    optional_list,
+    optional_record,
+    record,
+    text_key,
+    unix_time,
+)
 
 __all__ = ["Telemetry", "leaves", "telemetry", "trace_of"]
 
@@ -162,7 +169,7 @@ def _key_values(name: str, pairs: list[dict[str, Any]]) -> dict[str, Any]:
     for pair in pairs:
         key = pair.get("key")
         if not isinstance(key, str) or key in found:
-            raise InputError(f"the key {shown(key)} of {name}", "each key is a text, and there once", _MEND)
+            raise InputError(f"the key {describe_value(key)} of {name}", "each key is a text, and there once", _MEND)
         found[key] = _any_value(pair.get("value"))
     return found
 
@@ -185,4 +192,4 @@ def _any_value(value: object) -> Any:
     if kind == "kvlistValue":
         pairs = optional_list("values", optional_record("kvlistValue", inner).get("values"))
         return _key_values("kvlistValue", [record("a pair", pair) for pair in pairs])
-    raise InputError(f"an OTLP value of kind {shown(kind)}", "this kind is unknown", _MEND)
+    raise InputError(f"an OTLP value of kind {describe_value(kind)}", "this kind is unknown", _MEND)

@@ -15,7 +15,7 @@ from seasoned.judges.judge_feedback import check_judgement
 from seasoned.protocols import Judgement
 from seasoned.types import Episode, Floats
 
-__all__ = ["Agreement", "Correlation", "agreement"]
+__all__ = ["Correlation", "JudgeAgreement", "agreement"]
 
 SIGNS = ("-", "0", "+")
 
@@ -42,7 +42,7 @@ class Correlation:
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class JudgeAgreement:
     """A judge's scores against true rewards, over `n` judged steps.
 
     Args:
@@ -65,7 +65,7 @@ class Agreement:
 
     @property
     def kappa(self) -> float | None:
-        """Agreement beyond chance, 1 at most (Cohen 1960); None where chance alone would always agree.
+        """JudgeAgreement beyond chance, 1 at most (Cohen 1960); None where chance alone would always agree.
 
         A judge that says the same of every step has 0, however common that is.
         """
@@ -85,7 +85,7 @@ class Agreement:
 
 def agreement(
     episodes: Iterable[Episode], judgements: Iterable[Judgement], *, neutral: float = 0.0, level: float = 0.95
-) -> Agreement:
+) -> JudgeAgreement:
     """Compare what a judge said with the rewards that the environment gave; only judged steps count.
 
     Intervals are by Fisher's z: `tanh(atanh(r) +- q * se)`, with `se^2 = 1 / (n - 3)` for Pearson's and
@@ -141,7 +141,7 @@ def agreement(
     table = np.zeros((3, 3), dtype=np.int64)
     np.add.at(table, (_signs(truth, 0.0), _signs(said, neutral)), 1)
     confusion = tuple((int(row[0]), int(row[1]), int(row[2])) for row in table)
-    return Agreement(
+    return JudgeAgreement(
         confusion,
         _correlation(truth, said, level, ranked=False),
         _correlation(_ranks(truth), _ranks(said), level, ranked=True),

@@ -11,7 +11,7 @@ from seasoned.judges.model_query import check_whole
 from seasoned.judges.prompt_fence import shorten
 from seasoned.types import Episode
 
-__all__ = ["View", "check_finished"]
+__all__ = ["EpisodeView", "check_finished"]
 
 _LEAST_CHARS = 40
 
@@ -34,7 +34,7 @@ def check_finished(episode: object) -> Episode:
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class EpisodeView:
     """How an episode is cut and shown.
 
     Args:
@@ -63,7 +63,7 @@ class View:
 
         Example:
             >>> from seasoned.types import Step
-            >>> list(View(chunk_steps=2).chunks(Episode("t", [Step("s", "a")] * 3)))
+            >>> list(EpisodeView(chunk_steps=2).chunks(Episode("t", [Step("s", "a")] * 3)))
             [range(0, 2), range(2, 3)]
         """
         n_steps = len(episode.steps)
@@ -79,7 +79,7 @@ class View:
         Example:
             >>> from seasoned.types import Step
             >>> episode = Episode("buy", [Step("cart", "pay"), Step("pay", "confirm", 1.0)], final_state="done")
-            >>> for record in View(show_outcome=False, overlap_steps=0).records(episode, range(1, 2)):
+            >>> for record in EpisodeView(show_outcome=False, overlap_steps=0).records(episode, range(1, 2)):
             ...     print(record)
             {'task': 'buy', 'number_of_steps': 2}
             {'step': 1, 'state': 'pay', 'action': 'confirm'}

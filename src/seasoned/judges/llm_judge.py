@@ -11,10 +11,10 @@ from __future__ import annotations
 import functools
 
 from seasoned.checks import check_text
-from seasoned.judges.episode_view import View, check_finished
+from seasoned.judges.episode_view import EpisodeView, check_finished
 from seasoned.judges.judge_replies import read_scores
-from seasoned.judges.model_query import Asker, Meter, together
-from seasoned.judges.prompt_fence import Fenced, fence
+from seasoned.judges.model_query import Meter, ModelQuery, together
+from seasoned.judges.prompt_fence import FencedData, fence
 from seasoned.judges.vote_pool import check_votes, pool
 from seasoned.protocols import LLM, Judgement, Usage
 from seasoned.types import Episode, Step
@@ -64,7 +64,7 @@ class LLMJudge:
         show_outcome: whether the judge is told the environment's score and how the episode ended.
         rubric: what counts, in your words; part of the instructions.
         example: show the model one short judged episode first. A very small model may obey only then, and copy it.
-        chunk_steps, overlap_steps, text_chars: see `View`.
+        chunk_steps, overlap_steps, text_chars: see `EpisodeView`.
         retries: how often a refused reply is asked for again, with the fault named.
         seed: of the first vote; every vote and every retry has its own, so that an answer cache keeps them apart.
         source: recorded with every reward. Equal sources supersede each other, different ones add up: name the model in
@@ -103,8 +103,8 @@ class LLMJudge:
         seed: int = 0,
         source: str = "judge",
     ) -> None:
-        self._asker = Asker(llm, check_votes(votes), temperature, retries, seed)
-        self._view = View(show_outcome, chunk_steps, overlap_steps, text_chars)
+        self._asker = ModelQuery(llm, check_votes(votes), temperature, retries, seed)
+        self._view = EpisodeView(show_outcome, chunk_steps, overlap_steps, text_chars)
         self._rubric = None if rubric is None else check_text("rubric", rubric)
         self._example = self._judged_example() if example else None
         self._source = check_text("source", source)
@@ -147,7 +147,7 @@ class LLMJudge:
             meter.usage,
         )
 
-    async def _vote(self, data: Fenced, chunk: range, vote: int, meter: Meter) -> dict[int, float]:
+    async def _vote(self, data: FencedData, chunk: range, vote: int, meter: Meter) -> dict[int, float]:
         parts = (_SYSTEM, self._rubric, DATA_RULE.format(begin=data.begin, end=data.end))
         return await self._asker.ask(
             "\n\n".join(part for part in parts if part is not None),
@@ -164,7 +164,7 @@ class LLMJudge:
         return _question(fence(self._view.records(_EXAMPLE, steps)), steps), _EXAMPLE_REPLY
 
 
-def _question(data: Fenced, chunk: range) -> str:
+def _question(data: FencedData, chunk: range) -> str:
     """The data, then the reply that is asked for; the numbers named in it stand for no score in particular."""
     named = ", ".join(map(str, chunk))
     shape = ", ".join(f'"{step}": score' for step in chunk)

@@ -11,7 +11,7 @@ from seasoned.checks import check_number
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, Usage, check_model
 
-__all__ = ["Asker", "Meter", "check_whole", "together"]
+__all__ = ["Meter", "ModelQuery", "check_whole", "together"]
 
 Answer = TypeVar("Answer")
 
@@ -50,7 +50,7 @@ class Meter:
 
 
 @dataclass(frozen=True)
-class Asker:
+class ModelQuery:
     """How a judge asks: greedily for one vote, at a temperature for several, and again where a reply is refused.
 
     Each attempt of each vote has a seed of its own, so that an answer cache keeps them apart, and asks for the same

@@ -15,7 +15,7 @@ from seasoned.judges.bradley_terry import bradley_terry
 from seasoned.judges.episode_view import check_finished
 from seasoned.judges.judge_replies import read_better
 from seasoned.judges.llm_judge import DATA_RULE
-from seasoned.judges.model_query import Asker, Meter, check_whole, together
+from seasoned.judges.model_query import Meter, ModelQuery, check_whole, together
 from seasoned.judges.prompt_fence import fence, shorten
 from seasoned.judges.vote_pool import check_votes, pool
 from seasoned.protocols import LLM, Usage
@@ -108,7 +108,7 @@ class PreferenceJudge:
         retries: int = 2,
         seed: int = 0,
     ) -> None:
-        self._asker = Asker(llm, check_votes(votes), temperature, retries, seed)
+        self._asker = ModelQuery(llm, check_votes(votes), temperature, retries, seed)
         self._text_chars = check_whole("text_chars", text_chars, 40)
         self._episode_steps = check_whole("episode_steps", episode_steps, 2)
         self._spent = Meter()

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from seasoned.errors import InputError
 
-__all__ = ["Fenced", "fence", "shorten"]
+__all__ = ["FencedData", "fence", "shorten"]
 
 _TAG_CHARS = 12
 _LEAST_SHORTENED_CHARS = 40
@@ -26,7 +26,7 @@ _TEMPLATE_MARK = re.compile(r"\[(?=/?[A-Z_]+\])")
 
 
 @dataclass(frozen=True, slots=True)
-class Fenced:
+class FencedData:
     """Data between delimiters: the `text` for the prompt, and the delimiters' lines, which occur in it once each."""
 
     text: str
@@ -34,7 +34,7 @@ class Fenced:
     end: str
 
 
-def fence(records: Sequence[Mapping[str, object]]) -> Fenced:
+def fence(records: Sequence[Mapping[str, object]]) -> FencedData:
     r"""Return records as JSON lines between two delimiters that nothing in them can forge.
 
     Example:
@@ -49,7 +49,7 @@ def fence(records: Sequence[Mapping[str, object]]) -> Fenced:
     while tag in body:
         tag = _digest(tag + body)
     begin, end = f"BEGIN DATA {tag}", f"END DATA {tag}"
-    return Fenced(f"{begin}\n{body}\n{end}", begin, end)
+    return FencedData(f"{begin}\n{body}\n{end}", begin, end)
 
 
 def _digest(text: str) -> str:

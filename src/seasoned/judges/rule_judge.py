@@ -10,11 +10,11 @@ from seasoned.checks import check_reward, check_text, suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
 
-__all__ = ["Moment", "Rule", "RuleJudge"]
+__all__ = ["Rule", "RuleContext", "RuleJudge"]
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RuleContext:
     """One step of a finished episode, with what was before and after it.
 
     `previous_state` is None at the first step; `next_state` is None at the last one if the episode's final state is not
@@ -47,7 +47,7 @@ class Rule:
 
     Args:
         name: says what the rule rewards; distinct within a judge.
-        when: a function of the `Moment` that returns a bool, or regular expressions by place (`state`, `action`,
+        when: a function of the `RuleContext` that returns a bool, or regular expressions by place (`state`, `action`,
             `next_state`, `previous_state`), searched for, all of which must be found. A text that is not known matches
             nothing.
         reward: finite, in reward units; may be negative.
@@ -61,7 +61,7 @@ class Rule:
     """
 
     name: str
-    when: Callable[[Moment], bool] | Mapping[str, str]
+    when: Callable[[RuleContext], bool] | Mapping[str, str]
     reward: float
 
     def __post_init__(self) -> None:
@@ -82,7 +82,7 @@ class Rule:
                 'Try {"action": "buy"}.',
             )
 
-    def applies(self, moment: Moment) -> bool:
+    def applies(self, moment: RuleContext) -> bool:
         """Return whether the rule speaks of this step.
 
         Raises:
@@ -160,9 +160,9 @@ class RuleJudge:
         return {index: names for index, names in named.items() if names}
 
 
-def _moments(episode: Episode) -> list[Moment]:
+def _moments(episode: Episode) -> list[RuleContext]:
     states = [None, *(step.state for step in episode.steps), episode.final_state]
-    return [Moment(step, i, states[i], states[i + 2], episode) for i, step in enumerate(episode.steps)]
+    return [RuleContext(step, i, states[i], states[i + 2], episode) for i, step in enumerate(episode.steps)]
 
 
 def _check_pattern(rule: str, place: str, pattern: str) -> None:

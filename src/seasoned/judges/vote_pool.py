@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from seasoned.checks import check_number
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["Pooled", "check_votes", "pool"]
+__all__ = ["PooledVote", "check_votes", "pool"]
 
 
 @dataclass(frozen=True, slots=True)
-class Pooled:
+class PooledVote:
     """Votes as one: `reward` in [-1, 1], and its `weight` in (0, 1]."""
 
     reward: float
@@ -37,7 +37,7 @@ def check_votes(votes: object) -> int:
     return votes
 
 
-def pool(votes: Sequence[float]) -> Pooled:
+def pool(votes: Sequence[float]) -> PooledVote:
     """Return the median vote, weighted by how far the votes agree.
 
         reward = median(v),  weight = 1 - sum_i |v_i - reward| / k
@@ -52,7 +52,7 @@ def pool(votes: Sequence[float]) -> Pooled:
 
     Example:
         >>> pool([1.0, 1.0, -1.0])
-        Pooled(reward=1.0, weight=0.33333333333333337)
+        PooledVote(reward=1.0, weight=0.33333333333333337)
     """
     check_votes(len(votes))
     for vote in votes:
@@ -60,4 +60,4 @@ def pool(votes: Sequence[float]) -> Pooled:
             raise InputError(f"vote = {vote}", "a vote is in [-1, 1]", "Scale it.")
     reward = statistics.median(votes)
     deviation = statistics.fmean(abs(vote - reward) for vote in votes)
-    return Pooled(reward, 1.0 - deviation)
+    return PooledVote(reward, 1.0 - deviation)

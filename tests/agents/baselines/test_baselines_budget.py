@@ -10,7 +10,7 @@ import pytest
 
 from seasoned import Memory
 from seasoned.agents import StepLog, UniformReader, play_episode, play_run
-from seasoned.agents.baselines import Attempts, Majority, SelfConsistency
+from seasoned.agents.baselines import Attempts, MajorityPolicy, SelfConsistency
 from seasoned.envs import ContextualBandit, Grid, SupportTriage
 from seasoned.errors import EnvError, InputError
 from seasoned.llms import LabelReader, ScriptedLLM, VotesReader, votes_prompt
@@ -171,7 +171,7 @@ def test_the_majority_decides():
     llm, reader = consistent(["left", "right", "right", "left", "right"], samples=5)
     reading = asyncio.run(reader.read("s", "t", ["left", "right"]))
     for seed in range(5):
-        assert Majority().decide("s", reading.prior, seed=seed).action == "right"
+        assert MajorityPolicy().decide("s", reading.prior, seed=seed).action == "right"
     assert all(request.temperature == 1.0 for request in llm.requests)
     assert len({request.seed for request in llm.requests}) == 5
     assert reading.usage.calls == 5
@@ -179,12 +179,15 @@ def test_the_majority_decides():
 
 def test_among_equals_the_seed_decides():
     candidates = Prior({"a": -1.0, "b": -1.0, "c": -5.0})
-    taken = {Majority().decide("s", candidates, seed=seed).action for seed in range(30)}
+    taken = {MajorityPolicy().decide("s", candidates, seed=seed).action for seed in range(30)}
     assert taken == {"a", "b"}
-    assert Majority().decide("s", candidates, seed=1).action == Majority().decide("s", candidates, seed=1).action
-    assert Majority().decide("s", candidates, admissible=["c"], seed=1).action == "c"
+    assert (
+        MajorityPolicy().decide("s", candidates, seed=1).action
+        == MajorityPolicy().decide("s", candidates, seed=1).action
+    )
+    assert MajorityPolicy().decide("s", candidates, admissible=["c"], seed=1).action == "c"
     with pytest.raises(InputError):
-        Majority().decide("s", candidates, admissible=["d"])
+        MajorityPolicy().decide("s", candidates, admissible=["d"])
 
 
 def test_without_one_usable_vote_all_are_alike_and_the_cost_counts():
@@ -205,7 +208,7 @@ def test_samples_are_drawn_anew_at_every_step_and_the_same_when_played_again():
     def seeds(seed):
         llm, reader = consistent(lambda request: "east", samples=2)
         environment = Grid(["S.....G"], max_steps=6)
-        asyncio.run(reader.play(environment, Majority(), reader, StepLog(), seed=seed))
+        asyncio.run(reader.play(environment, MajorityPolicy(), reader, StepLog(), seed=seed))
         return [request.seed for request in llm.requests]
 
     assert seeds(1) == seeds(1)
@@ -220,7 +223,7 @@ def to_and_fro(budget, *, told=True):
         priors = [Prior({"east": 0.0}), Prior({"west": -0.7, "east": -0.7})] * 5
         asyncio.run(reader.learn(Episode("t", [Step("s", "east", prior=prior) for prior in priors])))
     environment = Grid(["S.........G"], max_steps=10)
-    result = asyncio.run(reader.play(environment, Majority(), reader, StepLog(), seed=0))
+    result = asyncio.run(reader.play(environment, MajorityPolicy(), reader, StepLog(), seed=0))
     return len(llm.requests), result.usage.tokens
 
 
@@ -242,7 +245,7 @@ def test_self_consistency_needs_one_limit(wrong):
 
 def test_usage_of_self_consistency_is_in_the_result():
     llm, reader = consistent(lambda request: "south", samples=2)
-    result = asyncio.run(reader.play(Watched(slip=0.0), Majority(), reader, StepLog(), seed=0))
+    result = asyncio.run(reader.play(Watched(slip=0.0), MajorityPolicy(), reader, StepLog(), seed=0))
     assert result.usage.calls == len(llm.requests) > 0
     assert dataclasses.replace(result.usage, calls=0).tokens > 0
 

@@ -15,7 +15,7 @@ from seasoned.agents.baselines import (
     FullContext,
     PastSuccesses,
     Reflexion,
-    Successes,
+    SuccessCriterion,
     Workflows,
     estimated_tokens,
 )
@@ -177,7 +177,7 @@ def test_full_context_knows_nothing_before_the_first_episode():
 
 
 def test_a_success_is_at_the_threshold_or_among_the_better_half():
-    successes = Successes(5.0)
+    successes = SuccessCriterion(5.0)
     assert not successes.take("t", 0.0)  # nothing was achieved
     assert successes.take("t", 2.0)  # none reached 5 yet; the median of 0, 2 is 1
     assert successes.take("t", 1.0)  # at the median of 0, 1, 2
@@ -188,7 +188,7 @@ def test_a_success_is_at_the_threshold_or_among_the_better_half():
 
 
 def test_without_a_threshold_costs_are_compared_with_the_worst():
-    successes = Successes()
+    successes = SuccessCriterion()
     assert [successes.take("t", score) for score in (-9.0, -9.0, -4.0, -3.0, -9.0)] == [False, False, True, True, False]
 
 

@@ -9,8 +9,8 @@ import pytest
 from seasoned import JitRL, Memory
 from seasoned.agents import Arm, InformedReader, RunRecord, StepLog, play_run
 from seasoned.agents.baselines import BySearch, PastSuccesses
-from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
-from seasoned.agents.cascade.distillation import DistillBudget, distill
+from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
+from seasoned.agents.cascade.distillation import DistillationBudget, distill
 from seasoned.agents.react import Agent
 from seasoned.envs import ContextualBandit
 from seasoned.errors import ConfigError, EnvError, InputError
@@ -96,7 +96,7 @@ def test_what_was_played_is_not_played_again(memory):
     ],
 )
 def test_a_budget_ends_the_filling_between_two_episodes(memory, budget, played):
-    filled = teach(memory, budget=DistillBudget(**budget))
+    filled = teach(memory, budget=DistillationBudget(**budget))
     assert len(filled.results) == len(memory.episodes()) == played
     assert (filled.stopped is None) == (played == 5)
     assert all(e.ending == "terminated" for e in memory.episodes())
@@ -105,7 +105,7 @@ def test_a_budget_ends_the_filling_between_two_episodes(memory, budget, played):
 def test_a_record_knows_what_was_spent_and_goes_on(memory, tmp_path):
     def go(episodes, usd):
         record = RunRecord(tmp_path / "run", {"what": "filling"})
-        return teach(memory, episodes, record=record, budget=DistillBudget(usd=usd))
+        return teach(memory, episodes, record=record, budget=DistillationBudget(usd=usd))
 
     first = go(5, 0.1)
     assert len(first.results) == 2
@@ -118,11 +118,11 @@ def test_a_record_knows_what_was_spent_and_goes_on(memory, tmp_path):
 
 def test_what_is_not_known_is_not_nothing(memory):
     with pytest.raises(ConfigError, match="without a price"):
-        teach(memory, teacher=Knowing(cost_usd=None), budget=DistillBudget(usd=1.0))
+        teach(memory, teacher=Knowing(cost_usd=None), budget=DistillationBudget(usd=1.0))
     assert len(memory.episodes()) == 1
     assert len(teach(memory, teacher=Knowing(cost_usd=None)).results) == 5
     with pytest.raises(ConfigError, match="earlier run"):
-        teach(memory, budget=DistillBudget(tokens=1000))
+        teach(memory, budget=DistillationBudget(tokens=1000))
 
 
 def test_an_episode_that_broke_off_is_played_again(memory):
@@ -149,7 +149,7 @@ def test_a_number_of_episodes_is_whole(memory, episodes):
 
 def test_a_budget_is_at_least_nothing():
     with pytest.raises(InputError, match="usd = -1"):
-        DistillBudget(usd=-1)
+        DistillationBudget(usd=-1)
 
 
 # ---------------------------------------------------------------------------------------------- then the student
@@ -163,7 +163,7 @@ def test_the_student_learns_from_the_teachers_steps_and_calls_it_less(memory):
         for episode in store.episodes():
             asyncio.run(shown.learn(episode))
         student = InformedReader(Knowing("small", cost_usd=0.0001, shown=True), shown)
-        cascade, play_one = CascadeReader(student, Knowing()), DecidedPlay()
+        cascade, play_one = CascadeReader(student, Knowing()), CascadePlay()
         run = play_run(
             bandit(),
             ModelAlone("argmax"),
@@ -189,7 +189,7 @@ def test_the_student_learns_from_the_teachers_steps_and_calls_it_less(memory):
 
 def test_who_decided_is_noted_beside_each_step_in_memory(memory):
     student, teacher = Knowing("small", skill=0.1, cost_usd=0.0001), Knowing()
-    cascade, play_one = CascadeReader(student, teacher, memory=memory, min_evidence=2.0), DecidedPlay()
+    cascade, play_one = CascadeReader(student, teacher, memory=memory, min_evidence=2.0), CascadePlay()
     asyncio.run(
         play_run(bandit(3), JitRL(memory), cascade, memory=memory, episodes=2, seed=0, run_id="c", play=play_one)
     )
@@ -216,7 +216,7 @@ def test_an_agent_with_a_cascade_for_a_reader_says_who_decided_too(memory):
         observation=lambda prompt: prompt.rpartition("Now:\n")[2],
     )
     agent = Agent(ScriptedLLM([]), memory, mode="prompt", plan=False, reason=False, reader=cascade)
-    arm, by = agent.as_arm(), DecidedPlay()
+    arm, by = agent.as_arm(), CascadePlay()
     by.play = arm.play
     asyncio.run(play_run(bandit(), arm.policy, arm.reader, memory=memory, episodes=1, seed=0, run_id="agent", play=by))
     assert (by.steps, by.teacher_steps) == ([4], [0])
@@ -227,7 +227,7 @@ def test_an_agent_with_a_cascade_for_a_reader_says_who_decided_too(memory):
 
 
 def test_without_a_memory_it_only_counts():
-    play_one = DecidedPlay()
+    play_one = CascadePlay()
     cascade = CascadeReader(Knowing("small", skill=0.999), Knowing())
     result = asyncio.run(play_one(bandit(), ModelAlone(), cascade, log := StepLog(), seed=0))
     assert (play_one.steps, play_one.teacher_steps) == ([4], [0])

@@ -106,7 +106,7 @@ def test_an_unusable_reply_is_shown_once_with_the_reason():
     first, again, _ = agent.settings.llm.requests
     assert said(again).startswith(said(first))
     assert "Action: fly" in said(again) and "east" in said(again).removeprefix(said(first))
-    assert [ask.fault is None for ask in events[0].asked] == [False, True]
+    assert [ask.fault is None for ask in events[0].model_calls] == [False, True]
     assert events[0].usage.calls == 2
 
 
@@ -224,8 +224,10 @@ def test_a_callback_is_told_everything_about_a_step(is_async):
     with Memory.open(":memory:") as memory:
         once(walker(memory, on_step=later if is_async else events.append))
     first, second = events
-    assert [ask.purpose for ask in first.asked] == ["plan", "act"] and [ask.purpose for ask in second.asked] == ["act"]
-    assert first.asked[1].messages[1].content.startswith("BOTH") and "east" in first.asked[1].reply.text
+    assert [ask.purpose for ask in first.model_calls] == ["plan", "act"] and [
+        ask.purpose for ask in second.model_calls
+    ] == ["act"]
+    assert first.model_calls[1].messages[1].content.startswith("BOTH") and "east" in first.model_calls[1].reply.text
     assert (first.step, first.plan, first.reasoning, first.action) == (0, "Walk east.", "east it is.", "east")
     assert (first.before.state, second.before.state) == ("cell:0,0 open:east", first.after.state)
     assert (first.after.reward, second.after.reward, second.after.terminated) == (0.0, 1.0, True)
@@ -325,7 +327,7 @@ def test_what_guards_the_prompt_alone_is_refused_where_the_logits_act_too(guard)
 
 def test_a_cascade_that_would_look_for_evidence_at_the_prompt_is_refused():
     with Memory.open(":memory:") as memory:
-        with pytest.raises(InputError, match="observation=observed"):
+        with pytest.raises(InputError, match="observation=current_state"):
             Agent(LLM, memory, reader=CascadeReader(LABELS, LABELS, min_evidence=1, memory=memory))
         Agent(LLM, memory, reader=CascadeReader(LABELS, LABELS, memory=memory))
 

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from seasoned import JitRL, Memory
-from seasoned.agents import Agent, Verdict, play_run
+from seasoned.agents import Agent, Verification, play_run
 from seasoned.envs import ContextualBandit, Grid, SupportTriage
 from seasoned.errors import EnvError, InputError, ModelUnavailableError
 from seasoned.llms import LabelReader, ScriptedLLM
@@ -128,7 +128,7 @@ class Unplayable(Unclosed):
 
 def test_what_was_played_stays_so_where_its_environment_cannot_be_closed():
     with Memory.open(":memory:") as memory:
-        agent = simple(east(), memory, verify=lambda episode: Verdict(success=True))
+        agent = simple(east(), memory, verify=lambda episode: Verification(success=True))
         played, broken = asyncio.run(
             agent.train_many(lambda n: (Unclosed, Unplayable)[n](["S.G"]), seeds=[0, 1], concurrency=1)
         )
@@ -156,7 +156,7 @@ def test_credit_goes_to_the_episode_that_looked():
         seen = {}
 
         def look(event):
-            seen.setdefault(event.task, []).extend(one for shown in event.shown for one in shown.examples)
+            seen.setdefault(event.task, []).extend(one for shown in event.impressions for one in shown.examples)
 
         agent = simple(Gathering(2, script), memory, on_step=look, examples=Examples(memory, k=1))
         both = asyncio.run(agent.train_many([Told("red"), Told("blue")], concurrency=2))
@@ -225,10 +225,10 @@ def test_one_environment_may_be_played_in_again_and_again():
 @pytest.mark.parametrize(
     ("verdict", "reward", "source"),
     [
-        (Verdict(success=True), 1.0, "verification"),
-        (Verdict(success=False, source="tests"), -1.0, "tests"),
-        (Verdict(reward=0.25), 0.25, "verification"),
-        (Verdict(success=True, reward=5.0), 5.0, "verification"),
+        (Verification(success=True), 1.0, "verification"),
+        (Verification(success=False, source="tests"), -1.0, "tests"),
+        (Verification(reward=0.25), 0.25, "verification"),
+        (Verification(success=True, reward=5.0), 5.0, "verification"),
     ],
 )
 def test_a_verdict_becomes_feedback_on_the_last_step(verdict, reward, source, is_async):
@@ -282,7 +282,7 @@ def test_a_check_that_cannot_say_says_nothing_and_is_not_asked_about_what_broke_
 )
 def test_a_verdict_says_something(wrong):
     with pytest.raises(InputError):
-        Verdict(**wrong)
+        Verification(**wrong)
 
 
 def test_rewards_that_come_late_count_where_they_were_earned():

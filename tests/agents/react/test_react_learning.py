@@ -12,8 +12,8 @@ import pytest
 from walkers import BARE, COLOURS, Terminal, east, follow, labels, once, said, shown_in, walker
 
 from seasoned import JitRL, Memory, Step
-from seasoned.agents import Agent, Templates, Unshown, Verdict
-from seasoned.agents.react import observed
+from seasoned.agents import Agent, DiscountedEvidence, Templates, Verification
+from seasoned.agents.react import current_state
 from seasoned.envs import ContextualBandit, Grid
 from seasoned.errors import EnvError, ModelUnavailableError, ReadOnlyStoreError
 from seasoned.llms import LabelReader, ScriptedLLM, VotesReader
@@ -56,7 +56,7 @@ def test_a_run_is_frozen_it_writes_nothing(mode, tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         options = {"reader": labels(), "calls": 2} if mode in ("logits", "both") else {}
-        agent = walker(memory, mode=mode, verify=lambda episode: Verdict(success=True), **options)
+        agent = walker(memory, mode=mode, verify=lambda episode: Verification(success=True), **options)
         for seed in range(4):
             once(agent, seed=seed)
         before = memory.verify().hash, len(memory), len(memory.notes())
@@ -136,7 +136,7 @@ def test_logits_are_shifted_by_what_the_memory_knows():
     best = max(COLOURS[event.before.state], key=COLOURS[event.before.state].get)
     assert event.decision.probs[best] > 0.9 and event.decision.base_probs[best] == pytest.approx(0.5)
     assert (result.memory_steps, result.flips, result.example_steps) == (1, 0, 0)
-    assert not event.shown and shown_in(event.asked[0].messages[0].content) == ""
+    assert not event.impressions and shown_in(event.model_calls[0].messages[0].content) == ""
 
 
 def test_both_shows_examples_and_does_not_count_them_again():
@@ -145,8 +145,8 @@ def test_both_shows_examples_and_does_not_count_them_again():
         agent = walker(memory, mode="both", reader=labels(), reason=False, plan=False, on_step=events.append)
         once(agent, bandit, learns=False)
         [event] = events
-        shown = {step for each in event.shown for step in each.steps}
-        assert shown and shown_in(event.asked[0].messages[0].content)
+        shown = {step for each in event.impressions for step in each.steps}
+        assert shown and shown_in(event.model_calls[0].messages[0].content)
         policy = JitRL(memory)
         prior = event.decision.prior
         counted = {(n.experience.episode_id, n.experience.step): n.experience.action for n in event.decision.neighbors}
@@ -168,8 +168,8 @@ def test_what_the_plan_and_the_reasoning_were_shown_is_not_counted_either():
         own = Each(**dict(zip(("plan", "reason", "act"), sorted(there), strict=False)))
         once(walker(memory, mode="both", reader=labels(), examples=own, on_step=events.append), bandit, learns=False)
     by_default, event = events
-    assert {shown.purpose for shown in by_default.shown} == {"plan", "reason", "act"}
-    n_shown = len({step for one in by_default.shown for step in one.steps} & there)
+    assert {shown.purpose for shown in by_default.impressions} == {"plan", "reason", "act"}
+    n_shown = len({step for one in by_default.impressions for step in one.steps} & there)
     assert f"already in the prompt: {n_shown} of the steps" in by_default.decision.reason
     assert "already in the prompt: 3 of the steps" in event.decision.reason
 
@@ -180,7 +180,7 @@ def test_the_steps_around_an_example_are_shown_with_it_and_left_out_with_it():
         stored = once(walker(memory), Grid(["S....G"]))
         both = walker(memory, mode="both", reader=labels(), plan=False, reason=False, on_step=events.append)
         once(both, Grid(["S....G"]), learns=False)
-    found = [shown for event in events for shown in event.shown]
+    found = [shown for event in events for shown in event.impressions]
     assert found
     for shown in found:
         [(episode, step)] = shown.examples
@@ -194,7 +194,7 @@ def test_what_was_shown_by_others_as_well_counts_once():
         ids = [once(walker(memory, mode="none")).episode_id for _ in range(3)]
         state, asked = "cell:0,0 open:east", {"k": 1, "unit": "states", "threshold": 1.0, "gamma": None}
         assert memory.evidence(state, **asked).n_steps == 3
-        rest = Unshown(memory, {(ids[0], 0), ("gone", 0)})
+        rest = DiscountedEvidence(memory, {(ids[0], 0), ("gone", 0)})
         assert (rest.evidence(state, **asked).n_steps, rest.evidence(state, **asked).n_shown) == (3, 1)
         assert rest.evidence(state, **asked, shown_steps=[(ids[1], 0), (ids[0], 0)]).n_shown == 2
 
@@ -270,7 +270,7 @@ def cascading(memory, n=1):
         LabelReader(ScriptedLLM(lambda request: {"A": math.log(0.98), "B": math.log(0.02)}, name))
         for name in ("small", "large")
     )
-    cascade = CascadeReader(student, teacher, min_evidence=n, memory=memory, observation=observed)
+    cascade = CascadeReader(student, teacher, min_evidence=n, memory=memory, observation=current_state)
     return walker(memory, mode="none", reader=cascade, plan=False)
 
 
@@ -291,7 +291,7 @@ def test_a_cascade_looks_for_evidence_at_the_state_and_not_at_the_prompt():
         before = len(memory.notes())
         once(agent, corridor, learns=False)
         assert len(memory.notes()) == before
-    assert observed("a prompt") == "a prompt"  # nobody is asking any more
+    assert current_state("a prompt") == "a prompt"  # nobody is asking any more
 
 
 def test_episodes_at_the_same_time_each_have_their_own_state():
@@ -300,7 +300,7 @@ def test_episodes_at_the_same_time_each_have_their_own_state():
     class Asks(LabelReader):
         async def read(self, state, task, candidates):
             await asyncio.sleep(0)
-            seen.append((observed(state), state))
+            seen.append((current_state(state), state))
             return await super().read(state, task, candidates)
 
     model = ScriptedLLM(lambda request: {"A": math.log(0.5), "B": math.log(0.5)})

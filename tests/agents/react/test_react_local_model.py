@@ -37,6 +37,6 @@ def test_the_local_model_plans_reasons_acts_and_its_shift_follows_what_was_earne
     [event] = events
     assert event.reasoning and event.decision.mode == "memory"
     assert event.decision.probs[RIGHT] > event.decision.base_probs[RIGHT]
-    shown = {step for each in event.shown for step in each.steps}
+    shown = {step for each in event.impressions for step in each.steps}
     assert shown and not shown & {(n.experience.episode_id, n.experience.step) for n in event.decision.neighbors}
     assert pressed.episode.steps[0].action in (LEFT, RIGHT)  # the model wrote it

@@ -10,7 +10,7 @@ import math
 import pytest
 
 from seasoned import JitRL, Memory
-from seasoned.agents import RunRecord, UniformReader, play_run, read_lost, read_results
+from seasoned.agents import RunRecord, UniformReader, play_run, read_lost_usage, read_results
 from seasoned.agents.runs.run import LATE
 from seasoned.core import discounted_returns
 from seasoned.envs import ContextualBandit, Grid, SupportTriage
@@ -287,7 +287,7 @@ def test_what_an_episode_that_broke_off_has_cost_is_counted(tmp_path):
     with pytest.raises(EnvError):
         play()
     assert told == [(0, 4, 40)]
-    assert read_lost(tmp_path / "run").calls == RunRecord(tmp_path / "run", {}).usage.calls == 4
+    assert read_lost_usage(tmp_path / "run").calls == RunRecord(tmp_path / "run", {}).usage.calls == 4
     play()
     assert told == [(0, 4, 40)]
     record = RunRecord(tmp_path / "run", {})
@@ -296,7 +296,7 @@ def test_what_an_episode_that_broke_off_has_cost_is_counted(tmp_path):
     assert sum(result.usage.calls for result in read_results(tmp_path / "run")) == steps
     (tmp_path / "run" / "lost.jsonl").write_text("{}\n")
     with pytest.raises(InputError, match="own record"):
-        read_lost(tmp_path / "run")
+        read_lost_usage(tmp_path / "run")
 
 
 def test_the_record_sums_up_what_the_run_cost(tmp_path):

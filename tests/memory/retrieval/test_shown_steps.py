@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from seasoned import Episode, JitRL, Memory, Step
-from seasoned.agents import Unshown
+from seasoned.agents import DiscountedEvidence
 from seasoned.core import jaccard
 from seasoned.errors import InputError
 from seasoned.policies.shuffled_returns import ShuffledReturns
@@ -105,13 +105,13 @@ def test_a_policy_shifts_by_the_share_that_was_not_shown_also_where_there_is_mor
         overrides = {"threshold": 0.8, "exploration": None}
         plain = JitRL.preset(preset, memory, **overrides).decide(state, candidates, seed=0)
         every = [(f"{action}{number}", 0) for action in ("go", "wait") for number in range(30)]
-        blind = JitRL.preset(preset, Unshown(memory, every), **overrides).decide(state, candidates, seed=0)
+        blind = JitRL.preset(preset, DiscountedEvidence(memory, every), **overrides).decide(state, candidates, seed=0)
         assert plain.mode == "memory"
         assert blind.mode == "base"
         assert f"already in the prompt: {plain.n_steps} of the steps" in blind.reason
         half = [place for place in every if place[0].startswith("go") and int(place[0][2:]) >= 28]
         read = sum(n.experience.action == "go" and (n.experience.episode_id, 0) in half for n in plain.neighbors)
-        partly = JitRL.preset(preset, Unshown(memory, half), **overrides).decide(state, candidates, seed=0)
+        partly = JitRL.preset(preset, DiscountedEvidence(memory, half), **overrides).decide(state, candidates, seed=0)
         assert read == 2
         share = 1.0 - read / plain.counts["go"]
         assert partly.advantages["go"] == pytest.approx(plain.advantages["go"] * share)
@@ -126,7 +126,7 @@ def test_what_memory_alone_proposes_is_not_proposed_once_it_was_read():
         shown = [(f"go{number}", 0) for number in range(4)]
         decided = [
             JitRL(source).decide("s", {"stay": -1.0}, admissible="any", seed=0).memory_only
-            for source in (memory, Unshown(memory, shown[1:]), Unshown(memory, shown))
+            for source in (memory, DiscountedEvidence(memory, shown[1:]), DiscountedEvidence(memory, shown))
         ]
         assert decided == [("go",), ("go",), ()]
 

@@ -6,8 +6,8 @@ from seasoned.agents.baselines.full_context import FullContext
 from seasoned.agents.baselines.past_successes import ByBM25, BySearch, PastSuccesses
 from seasoned.agents.baselines.prompt_evolution import Evolution
 from seasoned.agents.baselines.reflexion import Reflexion
-from seasoned.agents.baselines.self_consistency import Majority, SelfConsistency
-from seasoned.agents.baselines.success_criterion import Successes
+from seasoned.agents.baselines.self_consistency import MajorityPolicy, SelfConsistency
+from seasoned.agents.baselines.success_criterion import SuccessCriterion
 from seasoned.agents.baselines.token_checks import estimated_tokens
 from seasoned.agents.baselines.workflow_memory import Workflows
 
@@ -18,11 +18,11 @@ __all__ = [
     "BySearch",
     "Evolution",
     "FullContext",
-    "Majority",
+    "MajorityPolicy",
     "PastSuccesses",
     "Reflexion",
     "SelfConsistency",
-    "Successes",
+    "SuccessCriterion",
     "Workflows",
     "estimated_tokens",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from seasoned.agents.baselines.token_checks import check_whole, estimated_tokens
-from seasoned.agents.baselines.transcripts import check_told, framed, room_within, transcript
+from seasoned.agents.baselines.transcripts import check_finished, framed, room_within, transcript
 from seasoned.protocols import Usage
 from seasoned.types import Episode
 
@@ -57,7 +57,7 @@ class FullContext:
 
     async def learn(self, episode: Episode) -> Usage:
         """Keep the episode; free."""
-        self._episodes.append(check_told(episode))
+        self._episodes.append(check_finished(episode))
         self._shown.clear()
         return Usage()
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from seasoned.agents.baselines.bm25 import BM25
-from seasoned.agents.baselines.success_criterion import Successes
+from seasoned.agents.baselines.success_criterion import SuccessCriterion
 from seasoned.agents.baselines.token_checks import check_whole, estimated_tokens, one_line
-from seasoned.agents.baselines.transcripts import check_told, framed, room_within, score_of
+from seasoned.agents.baselines.transcripts import check_finished, framed, room_within, score_of
 from seasoned.protocols import Usage
 from seasoned.types import Episode, Neighbor
 
@@ -145,11 +145,11 @@ class PastSuccesses:
 
     The plain retrieval that every memory is to be held against; in-context examples of an agent's own successes are
     those of ICRL (arXiv 2505.00234), here single steps, with the return that followed. What is a success is said in
-    `Successes`, and decided when an episode ends. No call is made to learn.
+    `SuccessCriterion`, and decided when an episode ends. No call is made to learn.
 
     Args:
         finder: `ByBM25`, or `BySearch` over a memory.
-        success: an episode with at least this score is one; None: see `Successes`.
+        success: an episode with at least this score is one; None: see `SuccessCriterion`.
         k: at most this many steps.
         window_tokens: of all that is put before the state, by `estimated_tokens`. A state that does not fit is cut as
             far as needed, to 40 characters at least; then its step is left out, and the next is tried: as
@@ -176,7 +176,7 @@ class PastSuccesses:
         self, finder: Finder, success: float | None = None, k: int = 3, window_tokens: int = 800, text_chars: int = 400
     ) -> None:
         self._finder = finder
-        self._successes = Successes(success)
+        self._successes = SuccessCriterion(success)
         self._k = check_whole("k", k)
         self._window_tokens = check_whole("window_tokens", window_tokens)
         self._text_chars = check_whole("text_chars", text_chars)
@@ -194,7 +194,7 @@ class PastSuccesses:
 
     async def learn(self, episode: Episode) -> Usage:
         """Keep the episode's steps, if it is a success; free."""
-        score = score_of(check_told(episode))
+        score = score_of(check_finished(episode))
         if self._successes.take(episode.task, score):
             left = score
             for number, step in enumerate(episode.steps):

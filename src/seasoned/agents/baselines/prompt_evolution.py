@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from seasoned.agents.baselines.reflection import LessonArm
 from seasoned.agents.baselines.token_checks import check_fraction, one_line
-from seasoned.agents.baselines.transcripts import check_told, framed, score_of
+from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
 
@@ -112,7 +112,7 @@ class Evolution(LessonArm):
 
     async def learn(self, episode: Episode) -> Usage:
         """Score the guide that was played, and have the next one written."""
-        score = score_of(check_told(episode))
+        score = score_of(check_finished(episode))
         tree = self._latest = self._trees.setdefault(episode.task, _Tree())
         tree.nodes.append(_Node(tree.guide, tree.depth, score, episode))
         self._remember(episode)

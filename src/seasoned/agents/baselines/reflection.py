@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from seasoned.agents.baselines.lesson_request import Lesson, ask_lesson
-from seasoned.agents.baselines.success_criterion import Successes
+from seasoned.agents.baselines.success_criterion import SuccessCriterion
 from seasoned.agents.baselines.token_checks import check_whole
 from seasoned.agents.baselines.transcripts import transcript
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import LLM
 from seasoned.types import Episode
 
-__all__ = ["LessonArm", "Teller", "lesson_chars"]
+__all__ = ["LessonArm", "LessonWriter", "lesson_chars"]
 
 _LESSON_CHARS = 600
 _CHARS_PER_TOKEN = 2
@@ -29,7 +29,7 @@ def lesson_chars(window_tokens: int) -> int:
 
 
 @dataclass
-class Teller:
+class LessonWriter:
     """Shows a model an episode and asks what there is to learn; one call, at temperature 0.
 
     Args:
@@ -79,8 +79,8 @@ class LessonArm:
     def __init__(
         self, llm: LLM, success: float | None, window_tokens: int, transcript_tokens: int, max_tokens: int
     ) -> None:
-        self._teller = Teller(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
-        self._successes = Successes(success)
+        self._teller = LessonWriter(llm, transcript_tokens, max_tokens, lesson_chars(window_tokens))
+        self._successes = SuccessCriterion(success)
         self._window_tokens = window_tokens
 
     @property

@@ -6,7 +6,7 @@ from collections import deque
 
 from seasoned.agents.baselines.reflection import LessonArm
 from seasoned.agents.baselines.token_checks import check_whole
-from seasoned.agents.baselines.transcripts import check_told, framed, score_of
+from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
 
@@ -75,7 +75,7 @@ class Reflexion(LessonArm):
 
     async def learn(self, episode: Episode) -> Usage:
         """Reflect, if the episode was a failure."""
-        if self._successes.reached(score_of(check_told(episode))):
+        if self._successes.reached(score_of(check_finished(episode))):
             return Usage()
         lesson = await self._teller.tell(episode, _BEFORE, _AFTER)
         if lesson.text:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole, estimated_tokens
-from seasoned.agents.baselines.transcripts import check_told
+from seasoned.agents.baselines.transcripts import check_finished
 from seasoned.agents.loop.episode import episode_seed, play_episode
 from seasoned.agents.loop.step_log import EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult
@@ -32,7 +32,7 @@ from seasoned.protocols import (
 )
 from seasoned.types import Decision, Episode, Prior
 
-__all__ = ["Majority", "SelfConsistency", "VotesOf"]
+__all__ = ["MajorityPolicy", "SelfConsistency", "VotesOf"]
 
 VotesOf = Callable[[LLM, int, int], PriorReader]
 """A reader by votes, of a model, a number of samples and a seed."""
@@ -40,11 +40,11 @@ VotesOf = Callable[[LLM, int, int], PriorReader]
 _SEED_LIMIT = 2**30
 
 
-class Majority:
+class MajorityPolicy:
     """Takes the candidate with most votes; among equals one at random, by the seed.
 
     Example:
-        >>> Majority().decide("page:cart", {"click(pay)": -0.1, "click(back)": -2.4}, seed=0).action
+        >>> MajorityPolicy().decide("page:cart", {"click(pay)": -0.1, "click(back)": -2.4}, seed=0).action
         'click(pay)'
     """
 
@@ -125,9 +125,9 @@ class _Episode:
 class SelfConsistency:
     """Self-consistency (arXiv 2203.11171) for actions: n answers sampled at temperature 1, the majority is taken.
 
-    It is a `PriorReader`, and a `seasoned.agents.Play` that plays with it; decide with `Majority`. Samples are drawn
-    anew at every step of every episode. A step at which no answer names a candidate has no majority: all candidates
-    are alike, which the prior's method says, and one is drawn.
+    It is a `PriorReader`, and a `seasoned.agents.Play` that plays with it; decide with `MajorityPolicy`. Samples are
+    drawn at every step of every episode. If no answer names a candidate, the prior is uniform (its method states this),
+    and one candidate is drawn.
 
     With `tokens` the number of samples follows the budget: what is left of it, over the steps that are expected to
     come (the mean number of steps with a choice in the episodes that it was told of; `steps` before the first), over
@@ -186,7 +186,7 @@ class SelfConsistency:
 
     async def learn(self, episode: Episode) -> Usage:
         """Note how many steps of the episode had a choice; free."""
-        steps = check_told(episode).steps
+        steps = check_finished(episode).steps
         self._lengths.append(sum(step.prior is None or len(step.prior) > 1 for step in steps))
         return Usage()
 

@@ -7,10 +7,10 @@ import statistics
 
 from seasoned.checks import check_number
 
-__all__ = ["Successes"]
+__all__ = ["SuccessCriterion"]
 
 
-class Successes:
+class SuccessCriterion:
     """Judges each episode as it ends, against a threshold or against those before it at the same task.
 
     A score at or above the threshold is a success. While none of a task's episodes has reached it, or where there is
@@ -21,7 +21,7 @@ class Successes:
         threshold: in the environment's points; None where no best is known.
 
     Example:
-        >>> successes = Successes(10.0)
+        >>> successes = SuccessCriterion(10.0)
         >>> [successes.take("t", score) for score in (0.0, 4.0, 2.0, 1.0, 10.0, 9.0)]
         [False, True, True, False, True, False]
     """

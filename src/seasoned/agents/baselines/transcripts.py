@@ -8,12 +8,12 @@ from seasoned.agents.baselines.token_checks import estimated_tokens, one_line
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
 
-__all__ = ["check_told", "framed", "room_within", "score_of", "step_text", "transcript"]
+__all__ = ["check_finished", "framed", "room_within", "score_of", "step_text", "transcript"]
 
 _NOW = "Now:"
 
 
-def check_told(episode: object) -> Episode:
+def check_finished(episode: object) -> Episode:
     """Return `episode` if something can be learned from it: it came to its end.
 
     Raises:

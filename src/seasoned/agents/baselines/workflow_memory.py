@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from seasoned.agents.baselines.reflection import LessonArm
-from seasoned.agents.baselines.transcripts import check_told, framed, score_of
+from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
 
@@ -21,7 +21,7 @@ _AFTER = (
 class Workflows(LessonArm):
     r"""Agent Workflow Memory, online (arXiv 2409.07429): routines induced from successes, all of them in the prompt.
 
-    After an episode that is a success (see `Successes`: the environment's score stands for the paper's model-based
+    After an episode that is a success (see `SuccessCriterion`: the environment's score replaces the paper's model-based
     evaluator) the model induces a workflow: a goal, and steps of a moment and an action, with names abstracted. A
     workflow that is already known, but for case and blanks, becomes the latest. The newest come first into the window.
 
@@ -30,7 +30,7 @@ class Workflows(LessonArm):
 
     Args:
         llm: induces, in one call a success.
-        success: an episode with at least this score is one; None: see `Successes`.
+        success: an episode with at least this score is one; None: see `SuccessCriterion`.
         window_tokens: of all that is put before the state, by `estimated_tokens`.
         transcript_tokens, max_tokens: of the question's transcript, and of the answer.
 
@@ -68,7 +68,7 @@ class Workflows(LessonArm):
 
     async def learn(self, episode: Episode) -> Usage:
         """Induce a workflow, if the episode was a success."""
-        score = score_of(check_told(episode))
+        score = score_of(check_finished(episode))
         if not self._successes.take(episode.task, score):
             return Usage()
         lesson = await self._teller.tell(episode, _BEFORE, _AFTER)

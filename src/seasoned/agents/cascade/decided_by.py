@@ -15,18 +15,18 @@ from seasoned.policies.cascade import CascadePrior, CascadeReader
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
 from seasoned.types import Decision
 
-__all__ = ["DECIDED", "DecidedPlay", "decided_notes"]
+__all__ = ["DECIDED", "CascadePlay", "decision_notes"]
 
 DECIDED = "decided"
 """The kind of the notes: `by` (`student` or `teacher`), `model`, `reason`; `agreement` and `evidence` where they were
 looked at."""
 
 
-def decided_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]]]:
+def decision_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]]]:
     """Return what there is to note about who decided a step: nothing, unless a `CascadeReader` was asked.
 
     Example:
-        >>> decided_notes("go east")
+        >>> decision_notes("go east")
         []
     """
     prior = decision.prior if isinstance(decision, Decision) else None
@@ -38,7 +38,7 @@ def decided_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]
 
 
 @dataclass
-class DecidedPlay:
+class CascadePlay:
     """A `seasoned.agents.Play` for a `CascadeReader`: it counts who decided, and notes it beside each step.
 
     What a step's note says is in memory with the step, in the same transaction, where the log keeps notes (a memory's
@@ -69,7 +69,7 @@ class DecidedPlay:
         by: list[str] = []
 
         def about(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
-            notes = decided_notes(decision)
+            notes = decision_notes(decision)
             by.extend([body["by"] for _, body in notes] or ["unknown"])
             return notes
 

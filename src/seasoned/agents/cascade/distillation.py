@@ -17,14 +17,14 @@ from seasoned.checks import check_number
 from seasoned.errors import ConfigError, InputError, excerpt
 from seasoned.protocols import Environment, Judge, ModelJudge, Usage
 
-__all__ = ["TEACHER", "DistillBudget", "Distilled", "distill"]
+__all__ = ["TEACHER", "DistillationBudget", "DistillationResult", "distill"]
 
 TEACHER = "teacher"
 """The arm that a teacher's episodes are stored under."""
 
 
 @dataclass(frozen=True, slots=True)
-class DistillBudget:
+class DistillationBudget:
     """What filling a memory may take, in all. None: as much as it likes.
 
     Answers from a cache count by what they took when they were asked: a budget means the same with a cache as without.
@@ -38,7 +38,7 @@ class DistillBudget:
         InputError: a number is negative, or not finite.
 
     Example:
-        >>> DistillBudget(usd=2.0, calls=100).of(Usage(calls=60, cost_usd=0.5))
+        >>> DistillationBudget(usd=2.0, calls=100).of(Usage(calls=60, cost_usd=0.5))
         {'usd': 0.5, 'calls': 60}
     """
 
@@ -76,7 +76,7 @@ class DistillBudget:
 
 
 @dataclass(frozen=True)
-class Distilled:
+class DistillationResult:
     """What a teacher put into a memory.
 
     Args:
@@ -103,9 +103,9 @@ async def distill(
     seed: int = 0,
     run_id: str = TEACHER,
     record: RunRecord | None = None,
-    budget: DistillBudget | None = None,
+    budget: DistillationBudget | None = None,
     judges: tuple[Judge | ModelJudge, ...] = (),
-) -> Distilled:
+) -> DistillationResult:
     """Have the teacher play, and store what it did: arm `teacher`, its model's name, ids that do not change.
 
     What was played is not played again: episode e has the id `run_id-e`. Another episode is begun while what was spent,
@@ -131,9 +131,9 @@ async def distill(
     """
     if isinstance(episodes, bool) or not isinstance(episodes, int) or episodes < 1:
         raise InputError(f"episodes = {excerpt(episodes)}", "it is a whole number, at least 1", "Pass 1 or more.")
-    budget = budget or DistillBudget()
+    budget = budget or DistillationBudget()
     if any(limit <= 0 for limit in budget.limits.values()):
-        return Distilled((), Usage(), f"nothing may be spent: {budget}")
+        return DistillationResult((), Usage(), f"nothing may be spent: {budget}")
     results: list[EpisodeResult] = []
     total, dearest = dict.fromkeys(budget.limits, 0.0), dict.fromkeys(budget.limits, 0.0)
 
@@ -168,7 +168,7 @@ async def distill(
         stopped = f"{len(results)} of {episodes} episodes: one more might exceed {budget}"
         if record is not None:
             record.finish()
-    return Distilled(tuple(results), sum((result.usage for result in results), Usage()), stopped)
+    return DistillationResult(tuple(results), sum((result.usage for result in results), Usage()), stopped)
 
 
 def _unknown(seen: str, next_step: str) -> ConfigError:

@@ -3,18 +3,18 @@
 from seasoned.agents.react.agent import Agent
 from seasoned.agents.react.agent_result import (
     AgentResult,
-    Asked,
     Mode,
+    ModelCall,
     OnStep,
+    PromptImpression,
     Purpose,
-    Shown,
     StepEvent,
-    Verdict,
+    Verification,
     Verify,
 )
-from seasoned.agents.react.agent_settings import AgentSettings, Retriever
-from seasoned.agents.react.current_state import observed
-from seasoned.agents.react.prompt_evidence import AgentMemory, Unshown
+from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
+from seasoned.agents.react.current_state import current_state
+from seasoned.agents.react.prompt_evidence import AgentMemory, DiscountedEvidence
 from seasoned.agents.react.prompt_templates import FIELDS, TOOL_TEMPLATES, Templates, fill
 
 __all__ = [
@@ -24,17 +24,17 @@ __all__ = [
     "AgentMemory",
     "AgentResult",
     "AgentSettings",
-    "Asked",
+    "DiscountedEvidence",
+    "ExampleRetriever",
     "Mode",
+    "ModelCall",
     "OnStep",
+    "PromptImpression",
     "Purpose",
-    "Retriever",
-    "Shown",
     "StepEvent",
     "Templates",
-    "Unshown",
-    "Verdict",
+    "Verification",
     "Verify",
+    "current_state",
     "fill",
-    "observed",
 ]

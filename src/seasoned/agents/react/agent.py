@@ -7,14 +7,22 @@ from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from typing import Any, Literal, cast
 
-from seasoned.agents.cascade.decided_by import decided_notes
+from seasoned.agents.cascade.decided_by import decision_notes
 from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.episode import episode_seed
 from seasoned.agents.loop.step_log import AnnotatedLog, StepLog
 from seasoned.agents.loop.step_runner import EpisodeResult, StepRunner
 from seasoned.agents.react.agent_arm import arm_of
-from seasoned.agents.react.agent_result import AgentResult, Mode, OnStep, Purpose, Verdict, Verify, check_verdict
-from seasoned.agents.react.agent_settings import AgentSettings, Retriever
+from seasoned.agents.react.agent_result import (
+    AgentResult,
+    Mode,
+    OnStep,
+    Purpose,
+    Verification,
+    Verify,
+    check_verification,
+)
+from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
 from seasoned.agents.react.batch import Environments, environments_of, play_many
 from seasoned.agents.react.demonstrations import store_once
 from seasoned.agents.react.episode_trace import EpisodeTrace
@@ -64,7 +72,7 @@ class Agent:
             part of what the action's examples are looked for by.
         reader: reads the model's policy over actions, such as `LabelReader(llm)`; needed for `logits` and `both`. Where
             the environment names no actions it must propose them (`VotesReader`). What it is given as the state is a
-            whole prompt; `observed` finds the state. Who of a `CascadeReader` decided is noted beside each step.
+            whole prompt; `current_state` finds the state. Who of a `CascadeReader` decided is noted beside each step.
         policy: makes a policy over a memory; for `logits` and `both`.
         examples: finds past steps for the prompts; None: `seasoned.policies.examples.Examples(memory)`. With `trusted`
             or `vouched_by` not in mode `both`: they guard what is shown, and a shift asks for all that memory holds.
@@ -113,7 +121,7 @@ class Agent:
         calls: Literal[1, 2] | None = None,
         reader: PriorReader | Proposer | None = None,
         policy: Callable[[EvidenceSource], Policy] = JitRL,
-        examples: Retriever | None = None,
+        examples: ExampleRetriever | None = None,
         demonstrations: Sequence[Episode] = (),
         tools: Sequence[Tool] = (),
         templates: Templates | None = None,
@@ -310,7 +318,7 @@ class Agent:
     ) -> AgentResult:
         """Play and store. What broke the episode off is in the result; Ctrl-C and cancellation go on their way."""
         log = StepLog()
-        trace = EpisodeTrace(StepRunner(environment, AnnotatedLog(log, decided_notes)))
+        trace = EpisodeTrace(StepRunner(environment, AnnotatedLog(log, decision_notes)))
         fault: BaseException | None = None
         try:
             outcome = await play(self.settings, trace, seed=seed, learns=learns, on_step=self._on_step)
@@ -367,14 +375,14 @@ class Agent:
             log.copy_to(recorder)
         return cast(str, recorder.id)
 
-    async def _verified(self, episode: Episode) -> tuple[Verdict | None, Exception | None]:
+    async def _verified(self, episode: Episode) -> tuple[Verification | None, Exception | None]:
         """What the check says of an episode, stored as feedback; or what it raised, of which nothing is stored."""
         try:
             said = cast(Any, self._verify)(episode)
             verdict = await said if inspect.isawaitable(said) else said
             if verdict is None:
                 return None, None
-            check_verdict(verdict)
+            check_verification(verdict)
             last = len(episode.steps) - 1
             self._memory.feedback(cast(str, episode.id), cast(float, verdict.reward), last, verdict.source, weight=1.0)
         except Exception as error:

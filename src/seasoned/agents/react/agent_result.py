@@ -14,15 +14,15 @@ from seasoned.types import Decision, Episode
 
 __all__ = [
     "AgentResult",
-    "Asked",
     "Mode",
+    "ModelCall",
     "OnStep",
+    "PromptImpression",
     "Purpose",
-    "Shown",
     "StepEvent",
-    "Verdict",
+    "Verification",
     "Verify",
-    "check_verdict",
+    "check_verification",
 ]
 
 Mode = Literal["none", "prompt", "logits", "both"]
@@ -33,7 +33,7 @@ Purpose = Literal["plan", "reason", "act"]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelCall:
     """One call as it was made.
 
     Args:
@@ -43,7 +43,7 @@ class Asked:
         fault: why the reply could not be used; None where it could.
 
     Example:
-        >>> Asked("act", (Message("user", "Now: a kitchen"),)).fault is None
+        >>> ModelCall("act", (Message("user", "Now: a kitchen"),)).fault is None
         True
     """
 
@@ -54,7 +54,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class PromptImpression:
     """Past steps that a prompt showed, (episode id, step) each.
 
     Args:
@@ -63,7 +63,7 @@ class Shown:
         steps: these and their windows: every stored step that could be read.
 
     Example:
-        >>> Shown("act", (("e1", 1),), (("e1", 0), ("e1", 1), ("e1", 2))).purpose
+        >>> PromptImpression("act", (("e1", 1),), (("e1", 0), ("e1", 1), ("e1", 2))).purpose
         'act'
     """
 
@@ -81,10 +81,10 @@ class StepEvent:
         task: what is attempted.
         seed: of the episode; None where there is none.
         learns: whether the episode will be stored.
-        before: what was observed.
+        before: the observation before the action.
         plan, reasoning: what the model said; None where it was not asked, or gave none.
-        asked: the calls of this step, in order; the first step's begin with the plan's.
-        shown: the past steps in their prompts.
+        model_calls: of this step, in order; the first step's begin with the plan's.
+        impressions: the past steps in their prompts.
         decision: with every number, where a policy decided; None where the reply is the action.
         action: what was done.
         after: what followed, the reward in it.
@@ -98,8 +98,8 @@ class StepEvent:
     before: Observation
     plan: str | None
     reasoning: str | None
-    asked: tuple[Asked, ...]
-    shown: tuple[Shown, ...]
+    model_calls: tuple[ModelCall, ...]
+    impressions: tuple[PromptImpression, ...]
     decision: Decision | None
     action: str
     after: Observation
@@ -111,7 +111,7 @@ OnStep = Callable[[StepEvent], Awaitable[object] | object]
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verification:
     """What a check said of a finished episode.
 
     Args:
@@ -123,7 +123,7 @@ class Verdict:
         InputError: neither, a reward that is no finite number, or a blank source.
 
     Example:
-        >>> Verdict(success=False, source="tests").reward
+        >>> Verification(success=False, source="tests").reward
         -1.0
     """
 
@@ -144,24 +144,26 @@ class Verdict:
         object.__setattr__(self, "reward", check_reward("reward", self.reward))
 
 
-def check_verdict(said: object) -> Verdict:
+def check_verification(said: object) -> Verification:
     """Return what a check said, if it is a verdict.
 
     Raises:
         InputError: it is something else.
 
     Example:
-        >>> check_verdict(Verdict(success=True)).reward
+        >>> check_verification(Verification(success=True)).reward
         1.0
     """
-    if not isinstance(said, Verdict):
+    if not isinstance(said, Verification):
         raise InputError(
-            f"verify returned {excerpt(said)}", "it returns a Verdict, or None", "Return Verdict(success=True), say."
+            f"verify returned {excerpt(said)}",
+            "it returns a Verification, or None",
+            "Return Verification(success=True), say.",
         )
     return said
 
 
-Verify = Callable[[Episode], Awaitable[Verdict | None] | Verdict | None]
+Verify = Callable[[Episode], Awaitable[Verification | None] | Verification | None]
 """Checks a finished episode; waited for where it is async. None: it cannot say."""
 
 
@@ -190,7 +192,7 @@ class AgentResult(EpisodeResult):
     plan: str | None = None
     usage_by: Mapping[Purpose, Usage]
     example_steps: int = 0
-    verdict: Verdict | None = None
+    verdict: Verification | None = None
     verify_error: Exception | None = None
     error: Exception | None = None
     close_error: Exception | None = None

@@ -9,7 +9,7 @@ from typing import Any, Protocol, get_args, runtime_checkable
 
 from seasoned.agents.baselines.token_checks import check_fraction, check_whole
 from seasoned.agents.react.agent_result import Mode, Purpose
-from seasoned.agents.react.prompt_evidence import AgentMemory, Unshown
+from seasoned.agents.react.prompt_evidence import AgentMemory, DiscountedEvidence
 from seasoned.agents.react.prompt_templates import Templates
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
@@ -17,11 +17,11 @@ from seasoned.policies import ModelAlone
 from seasoned.policies.cascade import CascadeReader
 from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader, Proposer, Tool
 
-__all__ = ["AgentSettings", "Retriever"]
+__all__ = ["AgentSettings", "ExampleRetriever"]
 
 
 @runtime_checkable
-class Retriever(Protocol):
+class ExampleRetriever(Protocol):
     """Finds past steps for a prompt, as `seasoned.policies.examples.Examples` does."""
 
     def retrieve(self, query: Any, *, purpose: Purpose, exclude_task: str | None) -> Sequence[Any]:
@@ -45,7 +45,7 @@ class AgentSettings:
     calls: int
     reader: PriorReader | Proposer | None
     policy: Callable[[EvidenceSource], Policy]
-    examples: Retriever | None
+    examples: ExampleRetriever | None
     tools: tuple[Tool, ...]
     templates: Templates
     canonical: Callable[[str], str]
@@ -122,7 +122,7 @@ class AgentSettings:
             raise InputError(
                 f"mode = {mode!r}, memory = None", "examples come from a memory", "Pass one, or mode='none'."
             )
-        if self.examples is not None and not isinstance(self.examples, Retriever):
+        if self.examples is not None and not isinstance(self.examples, ExampleRetriever):
             raise InputError(
                 f"examples = {excerpt(self.examples)}", "they are found by retrieve()", "Pass Examples(memory, ...)."
             )
@@ -141,7 +141,7 @@ class AgentSettings:
             raise InputError(
                 f"a CascadeReader with min_evidence = {reader.min_evidence:g}, observation = None",
                 "an agent shows its reader a whole prompt, which is like no stored state",
-                "Pass it observation=observed, of seasoned.agents.react.",
+                "Pass it observation=current_state, of seasoned.agents.react.",
             )
         if reader is not None and self.tools:
             raise InputError(
@@ -177,7 +177,7 @@ class AgentSettings:
         """Return what decides where these steps are in the prompt already: they add no weight then."""
         if self.mode != "both" or not steps or self.memory is None:
             return self.decides
-        return self.policy(Unshown(self.memory, steps))
+        return self.policy(DiscountedEvidence(self.memory, steps))
 
     @property
     def name(self) -> str:

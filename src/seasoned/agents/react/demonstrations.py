@@ -11,24 +11,24 @@ from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
 
-__all__ = ["named_by_content", "store_once"]
+__all__ = ["store_once", "with_content_ids"]
 
 
 def store_once(memory: AgentMemory | None, episodes: Sequence[Episode]) -> None:
-    """Store episodes that are not stored yet, under `named_by_content`.
+    """Store episodes that are not stored yet, under `with_content_ids`.
 
     Raises:
         InputError: they are no list of episodes, or there is no memory.
         EpisodeConflictError, StoreError: as for `Memory.add_many`; nothing was stored.
     """
-    named = named_by_content(episodes)
+    named = with_content_ids(episodes)
     if named and memory is None:
         raise InputError("demonstrations, memory = None", "demonstrations are stored", "Pass a memory.")
     if named and memory is not None:
         memory.add_many(named)
 
 
-def named_by_content(episodes: Sequence[Episode]) -> list[Episode]:
+def with_content_ids(episodes: Sequence[Episode]) -> list[Episode]:
     """Return episodes that all have an id: their own, or one that follows from their content.
 
     Under it a memory stores an episode once, whoever brings it, and however often.
@@ -37,7 +37,7 @@ def named_by_content(episodes: Sequence[Episode]) -> list[Episode]:
         InputError: they are no list of episodes.
 
     Example:
-        >>> one, same = named_by_content([Episode("walk", [Step("hall", "east", 1)])] * 2)
+        >>> one, same = with_content_ids([Episode("walk", [Step("hall", "east", 1)])] * 2)
         >>> one == same, one.id
         (True, 'demonstration:b62e438cad5c5e3d226bfd0dab9249a5')
     """

@@ -10,21 +10,21 @@ from seasoned.agents.loop.arm import Arm, InformedReader
 from seasoned.agents.loop.episode import play_episode
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.agents.react.prompt_evidence import Unshown
+from seasoned.agents.react.prompt_evidence import DiscountedEvidence
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory
 from seasoned.protocols import Admissible, Chooser, Environment, EvidenceSource, Policy, PriorReader
 from seasoned.types import Decision
 
-__all__ = ["SHOWN", "WithoutShown", "shown_arm"]
+__all__ = ["SHOWN", "DiscountedPolicy", "example_arm"]
 
 SHOWN = "shown"
 """The kind of the notes: `examples`, `mode` and `purpose`; curation by value follows from them."""
 
 
 @dataclass(frozen=True)
-class WithoutShown:
-    """A policy in which what the model reads in its prompt adds no weight, so that nothing counts twice; see `Unshown`.
+class DiscountedPolicy:
+    """A policy whose shift gives no weight to the steps in the prompt, so that none counts twice.
 
     Args:
         policy: makes the policy over evidence.
@@ -53,11 +53,11 @@ class WithoutShown:
     ) -> Decision:
         """Return the decision, shifted as far as it rests on what was not shown; see `seasoned.protocols.Policy`."""
         shown = {place for example in self.knowledge.last_examples for place in example.places}
-        policy = self.policy(Unshown(self.memory, shown) if shown else self.memory)
+        policy = self.policy(DiscountedEvidence(self.memory, shown) if shown else self.memory)
         return policy.decide(state, candidates, admissible=admissible, task=task, step=step, seed=seed)
 
 
-def shown_arm(
+def example_arm(
     reader: PriorReader,
     knowledge: ExampleMemory,
     memory: EvidenceSource | None = None,
@@ -68,9 +68,9 @@ def shown_arm(
     Args:
         reader: reads the model's policy.
         knowledge: finds what is shown; over the memory that stores the arm's episodes.
-        memory, policy: with both, the policy is shifted too, as far as it rests on what was not shown (`WithoutShown`).
+        memory, policy: with both, the policy is shifted too, by the steps that were not shown (`DiscountedPolicy`).
     """
-    decides: Policy = ModelAlone() if policy is None or memory is None else WithoutShown(policy, memory, knowledge)
+    decides: Policy = ModelAlone() if policy is None or memory is None else DiscountedPolicy(policy, memory, knowledge)
     mode = "prompt" if policy is None or memory is None else "both"
 
     def about(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:

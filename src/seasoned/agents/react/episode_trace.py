@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from seasoned.agents.loop.step_runner import StepRunner
-from seasoned.agents.react.agent_result import Asked, Purpose, Shown
+from seasoned.agents.react.agent_result import ModelCall, PromptImpression, Purpose
 from seasoned.agents.react.reply_parser import shown_action
 from seasoned.protocols import Observation, Usage
 from seasoned.states.text_budget import estimated_tokens, one_line
@@ -46,9 +46,9 @@ class EpisodeTrace:
         runner: runs and records the steps.
         turns: the executed steps.
         plan: of the episode.
-        plan_shown: past steps in the plan's prompt.
-        asked: calls of the current step; those of the first step begin with the plan's.
-        shown: past steps in the prompts of the current step.
+        plan_impressions: past steps in the plan's prompt.
+        model_calls: calls of the current step; those of the first step begin with the plan's.
+        impressions: past steps in the prompts of the current step.
         step_usage: of the current step.
         example_steps: number of steps with past steps in a prompt.
     """
@@ -56,9 +56,9 @@ class EpisodeTrace:
     runner: StepRunner
     turns: list[PastTurn] = field(default_factory=list)
     plan: str | None = None
-    plan_shown: tuple[Shown, ...] = ()
-    asked: list[Asked] = field(default_factory=list)
-    shown: list[Shown] = field(default_factory=list)
+    plan_impressions: tuple[PromptImpression, ...] = ()
+    model_calls: list[ModelCall] = field(default_factory=list)
+    impressions: list[PromptImpression] = field(default_factory=list)
     step_usage: Usage = field(default_factory=Usage)
     example_steps: int = 0
 
@@ -74,16 +74,20 @@ class EpisodeTrace:
         log, step = self.runner.log, len(self.turns)
         if reasoning:
             log.note("reasoning", {"text": reasoning}, step)
-        for shown in self.shown:
-            body = {"examples": [list(one) for one in shown.examples], "mode": mode, "purpose": shown.purpose}
+        for impressions in self.impressions:
+            body = {
+                "examples": [list(one) for one in impressions.examples],
+                "mode": mode,
+                "purpose": impressions.purpose,
+            }
             log.note("shown", body, step)
-        self.example_steps += bool(self.shown)
+        self.example_steps += bool(self.impressions)
         action = decision.action if isinstance(decision, Decision) else decision
         self.turns.append(PastTurn(observation.state, reasoning, action, reward))
 
     def next_step(self) -> None:
         """Clear the fields of the current step."""
-        self.asked, self.shown, self.step_usage = [], [], Usage()
+        self.model_calls, self.impressions, self.step_usage = [], [], Usage()
 
 
 def history_text(turns: Sequence[PastTurn], budget_tokens: int) -> str:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from seasoned.agents.react.agent_result import Asked, Purpose
+from seasoned.agents.react.agent_result import ModelCall, Purpose
 from seasoned.agents.react.agent_settings import AgentSettings
 from seasoned.agents.react.episode_trace import EpisodeTrace
 from seasoned.errors import ModelAnswerError
@@ -15,7 +15,7 @@ from seasoned.protocols import Completion, CompletionRequest, Message, Usage
 from seasoned.protocols.thinking_block import after_thinking
 from seasoned.states.text_budget import one_line
 
-__all__ = ["ask", "messages_of", "request_seed"]
+__all__ = ["ask", "chat_messages", "request_seed"]
 
 _REPLY_CHARS = 300
 _PURPOSES: tuple[Purpose, ...] = ("plan", "reason", "act")
@@ -35,7 +35,7 @@ def request_seed(seed: int | None, step: int, purpose: Purpose, attempt: int = 0
     return int(np.random.SeedSequence([seed, step, _PURPOSES.index(purpose), attempt]).generate_state(1)[0]) >> 1
 
 
-def messages_of(system: str, prompt: str) -> tuple[Message, ...]:
+def chat_messages(system: str, prompt: str) -> tuple[Message, ...]:
     """Return a conversation of one question; a blank system message is none."""
     asked = Message("user", prompt)
     return (Message("system", system), asked) if system.strip() else (asked,)
@@ -76,17 +76,17 @@ async def ask(
             result = read(reply)
         except ModelAnswerError as unusable:
             error = _cut_off(unusable, settings.max_tokens) if _is_cut_off(reply) else unusable
-            trace.asked.append(Asked(purpose, asked, reply, str(error)))
+            trace.model_calls.append(ModelCall(purpose, asked, reply, str(error)))
             raise error from unusable.__cause__
         finally:
             trace.spend(purpose, reply.usage if reply is not None else Usage(calls=1, cost_usd=None))
-        trace.asked.append(Asked(purpose, asked, reply))
+        trace.model_calls.append(ModelCall(purpose, asked, reply))
         return result
 
     try:
         return await once(messages, 0)
     except ModelAnswerError as error:
-        again = _again(messages, trace.asked[-1].reply, error)
+        again = _again(messages, trace.model_calls[-1].reply, error)
     try:
         return await once(again, 1)
     except ModelAnswerError as error:

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.agents.react.agent_result import Asked, OnStep, Purpose, Shown, StepEvent
+from seasoned.agents.react.agent_result import ModelCall, OnStep, PromptImpression, Purpose, StepEvent
 from seasoned.agents.react.agent_settings import AgentSettings
-from seasoned.agents.react.current_state import observing
+from seasoned.agents.react.current_state import state_context
 from seasoned.agents.react.episode_trace import EpisodeTrace, history_text
-from seasoned.agents.react.model_request import ask, messages_of
-from seasoned.agents.react.reply_parser import Reply, read_reasoning, read_reply, shown_action
+from seasoned.agents.react.model_request import ask, chat_messages
+from seasoned.agents.react.reply_parser import ParsedReply, read_reasoning, read_reply, shown_action
 from seasoned.errors import EnvError, ModelAnswerError
 from seasoned.policies.examples import Example, ExampleQuery, render
 from seasoned.protocols import Completion, Message, Observation, PriorReader, Proposer, Usage
@@ -90,8 +90,8 @@ class _Player:
                 before,
                 trace.plan,
                 reasoning,
-                tuple(trace.asked),
-                tuple(trace.shown),
+                tuple(trace.model_calls),
+                tuple(trace.impressions),
                 decision if isinstance(decision, Decision) else None,
                 decision.action if isinstance(decision, Decision) else decision,
                 after,
@@ -106,10 +106,10 @@ class _Player:
     async def _plan(self, seen: Observation) -> str:
         plan = await self._ask("plan", self._prompt("plan", "plan", seen), read_reasoning)
         self.trace.runner.log.note("plan", {"text": plan})
-        self.trace.plan_shown = tuple(self.trace.shown)
+        self.trace.plan_impressions = tuple(self.trace.impressions)
         return plan
 
-    async def _reply(self, seen: Observation, reasoning: str | None) -> Reply:
+    async def _reply(self, seen: Observation, reasoning: str | None) -> ParsedReply:
         """The model's own action, parsed from its reply."""
         settings = self.settings
         together = settings.reason and settings.calls == 1
@@ -130,17 +130,17 @@ class _Player:
         actions = runner.actions(seen, proposes=isinstance(reader, Proposer))
         messages = (Message("user", text),)
         try:
-            with observing(seen.state):
+            with state_context(seen.state):
                 reading = await runner.read(reader, text, actions)
         except BaseException as error:
             if isinstance(error, ModelAnswerError):
-                trace.asked.append(Asked("act", messages, None, str(error)))
+                trace.model_calls.append(ModelCall("act", messages, None, str(error)))
             trace.spend("act", Usage(calls=1, cost_usd=None))  # or more: a reader that fails reports no usage
             raise
         trace.spend("act", reading.usage)
-        trace.asked.append(Asked("act", messages))
+        trace.model_calls.append(ModelCall("act", messages))
         # The examples of the plan's and the reasoning's prompts affect this prompt through the model's words.
-        shown = {one for each in (*trace.plan_shown, *trace.shown) for one in each.steps}
+        shown = {one for each in (*trace.plan_impressions, *trace.impressions) for one in each.steps}
         policy = settings.decides_without(frozenset(shown))
         return runner.decide(policy, seen.state, reading.prior, actions, self.seed)
 
@@ -158,7 +158,7 @@ class _Player:
         trace.runner.decision_s += time.perf_counter() - began
         if found:
             places = tuple((one.episode_id, one.step) for one in found)
-            trace.shown.append(Shown(purpose, places, _covered(found)))
+            trace.impressions.append(PromptImpression(purpose, places, _covered(found)))
         return text
 
     def _prompt(self, name: str, purpose: Purpose, seen: Observation, reasoning: str | None = None) -> str:
@@ -183,7 +183,7 @@ class _Player:
             self.settings,
             self.trace,
             purpose,
-            messages_of(system, prompt),
+            chat_messages(system, prompt),
             read,
             seed=self.seed,
             step=self.trace.runner.n_steps,

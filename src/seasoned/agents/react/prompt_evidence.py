@@ -11,7 +11,7 @@ from seasoned.judges.judge_feedback import FeedbackMemory
 from seasoned.protocols import EvidenceSource
 from seasoned.types import Episode, Evidence
 
-__all__ = ["AgentMemory", "Unshown"]
+__all__ = ["AgentMemory", "DiscountedEvidence"]
 
 
 class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
@@ -29,7 +29,7 @@ class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
 
 
 @dataclass(frozen=True)
-class Unshown:
+class DiscountedEvidence:
     """A memory some of whose steps the model reads in its prompt: they stay in the estimate, and add no weight to it.
 
     The model's own policy already follows what it was shown, and a shift by the same steps would count them twice. With

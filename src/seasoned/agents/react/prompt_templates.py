@@ -40,7 +40,7 @@ def fill(template: str, values: Mapping[str, str]) -> str:
         >>> fill('Goal: {goal}\n\nPlan:\n{plan}\n\nAnswer as {"a": 1} or {{plan}}.', {"goal": "{plan}", "plan": ""})
         'Goal: {plan}\n\nAnswer as {"a": 1} or {plan}.'
     """
-    check_fields("template", template, tuple(values))
+    check_template("template", template, tuple(values))
 
     def put(found: re.Match[str]) -> str:
         return f"{{{found[1]}}}" if found[1] else values[found[2]]
@@ -57,14 +57,14 @@ def _used(template: str) -> list[str]:
     return [found[2] for found in _FIELD.finditer(template) if found[2]]
 
 
-def check_fields(name: str, template: object, known: tuple[str, ...]) -> str:
+def check_template(name: str, template: object, known: tuple[str, ...]) -> str:
     """Return a template if it is text, and every field in it is known and is its name in braces, without more.
 
     Raises:
         InputError: it is not.
 
     Example:
-        >>> check_fields("act", "Now: {observation} {}", ("observation",))
+        >>> check_template("act", "Now: {observation} {}", ("observation",))
         'Now: {observation} {}'
     """
     text = check_text(f"{name} template", template)
@@ -138,7 +138,7 @@ class Templates:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            check_fields(field.name, getattr(self, field.name), FIELDS[field.name])
+            check_template(field.name, getattr(self, field.name), FIELDS[field.name])
 
     def uses(self, name: str, field: str) -> bool:
         """Return whether the template of this name has this field."""

@@ -12,7 +12,7 @@ from seasoned.protocols import Completion
 from seasoned.protocols.thinking_block import after_thinking
 from seasoned.types import normalize_action
 
-__all__ = ["Reply", "canonical_action", "read_reasoning", "read_reply", "shown_action"]
+__all__ = ["ParsedReply", "canonical_action", "read_reasoning", "read_reply", "shown_action"]
 
 _MARKER = re.compile(r"^[\s>*_#-]*action[*_]*[^\S\n]*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE)
 _THOUGHT = re.compile(r"^[\s>*_#-]*(?:thought|reasoning|plan)[*_]*[^\S\n]*:[*_]*\s*", re.IGNORECASE)
@@ -23,7 +23,7 @@ _QUOTES = ("`", '"', "'", "**", "*")
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class ParsedReply:
     """An action, and the reasoning that came with it (empty if none did)."""
 
     action: str
@@ -86,7 +86,7 @@ def read_reply(
     *,
     tools: Collection[str] = (),
     reasons: bool = False,
-) -> Reply:
+) -> ParsedReply:
     r"""Return what to do.
 
     With `tools` it is the one tool call, of one of them. Else what follows the first `Action:` at the beginning of a
@@ -110,12 +110,12 @@ def read_reply(
         >>> from seasoned.protocols import Usage
         >>> answer = Completion("Thought: hungry.\nAction: Open  fridge\nObservation: food", "m", Usage())
         >>> read_reply(answer, ["go north", "open fridge"], reasons=True)
-        Reply(action='open fridge', reasoning='hungry.')
+        ParsedReply(action='open fridge', reasoning='hungry.')
     """
     if tools:
         called = _tool_call(answer, tools)
         said = _THOUGHT.sub("", after_thinking(answer.text)).strip() if reasons else ""
-        return Reply(called if admissible is None else _among(answer, called, admissible, canonical), said)
+        return ParsedReply(called if admissible is None else _among(answer, called, admissible, canonical), said)
     text = after_thinking(answer.text).strip()
     named = _MARKER.search(text)
     said = _THOUGHT.sub("", text[: named.start()]).strip() if named and reasons else ""
@@ -124,12 +124,12 @@ def read_reply(
     if not action.strip():
         raise ModelAnswerError(_seen(answer), "an action is not blank, and not in <think>", "Answer with one action.")
     if admissible is not None:
-        return Reply(_among(answer, action, admissible, canonical), said)
+        return ParsedReply(_among(answer, action, admissible, canonical), said)
     if reasons and not named:
         raise ModelAnswerError(_seen(answer), "the action stands on a line of its own, after 'Action:'", "Add it.")
     if not complete or (answer.finish_reason == "length" and wanted.rstrip().endswith(action)):
         raise ModelAnswerError(_seen(answer), "the action is whole", "Answer more briefly, so that it is not cut off.")
-    return Reply(_unquoted(action, ("`",)), said)
+    return ParsedReply(_unquoted(action, ("`",)), said)
 
 
 def _seen(answer: Completion) -> str:

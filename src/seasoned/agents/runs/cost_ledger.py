@@ -18,7 +18,7 @@ from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.protocols import Usage
 
-__all__ = ["ArmCosts", "Estimate", "Ledger", "LedgerEntry", "Payoff"]
+__all__ = ["ArmCosts", "CostEstimate", "Ledger", "LedgerEntry", "Payoff"]
 
 _PRICE = "USD per success"
 
@@ -62,7 +62,7 @@ class LedgerEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class CostEstimate:
     """A number that may be unknown.
 
     Args:
@@ -110,10 +110,10 @@ class ArmCosts:
 
     arm: str
     episodes: int
-    success: Estimate
-    usd_per_episode: Estimate
-    usd_per_success: Estimate
-    teacher_share: Estimate
+    success: CostEstimate
+    usd_per_episode: CostEstimate
+    usd_per_success: CostEstimate
+    teacher_share: CostEstimate
     usage: Usage
 
 
@@ -196,7 +196,7 @@ class Ledger:
             arm: its name.
             results: what `play_run` returned.
             success_at: a score from this on is a success.
-            teacher_steps: by result, the steps that the teacher decided (`DecidedPlay.teacher_steps`); None: nobody
+            teacher_steps: by result, the steps that the teacher decided (`CascadePlay.teacher_steps`); None: nobody
                 counted.
             first: the number of the first result.
 
@@ -227,7 +227,7 @@ class Ledger:
         rows = list(self._of(arm).values())
         usd, why = _prices(rows)
         ones, success = [1.0] * len(rows), [row.success for row in rows]
-        unknown = Estimate(None, reason=why)
+        unknown = CostEstimate(None, reason=why)
         return ArmCosts(
             arm,
             len(rows),
@@ -238,7 +238,7 @@ class Ledger:
             sum((row.usage for row in rows), Usage()),
         )
 
-    def difference(self, first: str, second: str) -> Estimate:
+    def difference(self, first: str, second: str) -> CostEstimate:
         """Return dollars per success of one arm less another's, over the episodes that both played.
 
         Raises:
@@ -248,15 +248,15 @@ class Ledger:
         usd, why = _prices(rows)
         other_usd, other_why = _prices(others)
         if usd is None or other_usd is None:
-            return Estimate(None, reason=why or other_why)
+            return CostEstimate(None, reason=why or other_why)
         success, other_success = [row.success for row in rows], [row.success for row in others]
         if not sum(success) or not sum(other_success):
-            return Estimate(None, reason="an arm without a success in the episodes that both played")
+            return CostEstimate(None, reason="an arm without a success in the episodes that both played")
         value = math.fsum(usd) / math.fsum(success) - math.fsum(other_usd) / math.fsum(other_success)
         if len(rows) < BOOTSTRAP_MIN_RUNS:
-            return Estimate(value, reason=_few(len(rows)), n=len(rows), unit=_PRICE)
+            return CostEstimate(value, reason=_few(len(rows)), n=len(rows), unit=_PRICE)
         found = ratio_difference((usd, success), (other_usd, other_success))
-        return Estimate(value, found, n=len(rows), unit=_PRICE)
+        return CostEstimate(value, found, n=len(rows), unit=_PRICE)
 
     def break_even(
         self, cascade: str = "cascade", teacher: str = "teacher", *, per: Literal["episode", "success"] = "episode"
@@ -336,21 +336,21 @@ def _prices(rows: Sequence[LedgerEntry]) -> tuple[list[float] | None, str | None
     return known, None
 
 
-def _ratio(numerators: Sequence[float], denominators: Sequence[float], unit: str, none: str) -> Estimate:
+def _ratio(numerators: Sequence[float], denominators: Sequence[float], unit: str, none: str) -> CostEstimate:
     total = math.fsum(denominators)
     if not total:
-        return Estimate(None, reason=none)
+        return CostEstimate(None, reason=none)
     value = math.fsum(numerators) / total
     n = len(numerators)
     if n < BOOTSTRAP_MIN_RUNS:
-        return Estimate(value, reason=_few(n), n=n, unit=unit)
-    return Estimate(value, ratio_interval(numerators, denominators), n=n, unit=unit)
+        return CostEstimate(value, reason=_few(n), n=n, unit=unit)
+    return CostEstimate(value, ratio_interval(numerators, denominators), n=n, unit=unit)
 
 
-def _teacher_share(rows: Sequence[LedgerEntry]) -> Estimate:
+def _teacher_share(rows: Sequence[LedgerEntry]) -> CostEstimate:
     taught = [float(row.teacher_steps) for row in rows if row.teacher_steps is not None]
     if len(taught) < len(rows):
-        return Estimate(None, reason=f"nobody counted in {len(rows) - len(taught)} of {len(rows)} episodes")
+        return CostEstimate(None, reason=f"nobody counted in {len(rows) - len(taught)} of {len(rows)} episodes")
     return _ratio(taught, [float(row.steps) for row in rows], "of the steps", "no steps entered")
 
 

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError
 
-__all__ = ["BLOCKS", "Comparison", "block_means", "compare"]
+__all__ = ["BLOCKS", "CurveComparison", "block_means", "compare"]
 
 BLOCKS = 4
 
@@ -42,7 +42,7 @@ def block_means(scores: npt.ArrayLike, blocks: int = BLOCKS) -> npt.NDArray[np.f
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class CurveComparison:
     """With memory against without, paired by seed, resampled by seed; in points.
 
     Args:
@@ -57,7 +57,7 @@ class Comparison:
     last_minus_first: Interval
 
 
-def compare(with_memory: npt.ArrayLike, without: npt.ArrayLike) -> Comparison:
+def compare(with_memory: npt.ArrayLike, without: npt.ArrayLike) -> CurveComparison:
     """Compare two arms that played the same seeds; each of shape (seeds, episodes).
 
     Raises:
@@ -70,7 +70,7 @@ def compare(with_memory: npt.ArrayLike, without: npt.ArrayLike) -> Comparison:
     ours, alone = block_means(with_memory), block_means(without)
     if ours.shape != alone.shape:
         raise InputError(f"{ours.shape} and {alone.shape}", "paired arms play the same seeds", "Play the missing ones.")
-    return Comparison(
+    return CurveComparison(
         tuple(mean_interval(ours[:, block]) for block in range(BLOCKS)),
         tuple(mean_interval(alone[:, block]) for block in range(BLOCKS)),
         mean_interval(ours[:, -1] - alone[:, -1]),

@@ -21,7 +21,7 @@ from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.errors import ConfigError, InputError, NewerStoreError, excerpt
 from seasoned.protocols import Usage
 
-__all__ = ["RunRecord", "new_run_id", "provenance", "read_code", "read_lost", "read_results"]
+__all__ = ["RunRecord", "new_run_id", "provenance", "read_code", "read_lost_usage", "read_results"]
 
 _EPISODES = "episodes.jsonl"
 _LOST = "lost.jsonl"
@@ -178,7 +178,7 @@ class RunRecord:
     @property
     def usage(self) -> Usage:
         """What the model's calls cost, over all episodes, those that broke off included."""
-        return sum((result.usage for result in self.results.values()), read_lost(self.folder))
+        return sum((result.usage for result in self.results.values()), read_lost_usage(self.folder))
 
     @property
     def scores(self) -> list[float]:
@@ -216,7 +216,7 @@ def read_code(folder: Path) -> frozenset[tuple[str, str]]:
         return frozenset()
 
 
-def read_lost(folder: Path) -> Usage:
+def read_lost_usage(folder: Path) -> Usage:
     """Return what a run's episodes that broke off have cost; a killed process has noted nothing.
 
     Raises:

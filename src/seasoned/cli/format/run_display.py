@@ -15,7 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 from rich.text import Text
 
-from seasoned.agents.runs.learning_curves import Comparison
+from seasoned.agents.runs.learning_curves import CurveComparison
 from seasoned.cli.format.time_text import shown_span
 from seasoned.core import Interval
 from seasoned.errors import MissingExtraError
@@ -101,7 +101,7 @@ def _cell(interval: Interval) -> str:
     return f"{interval.mean:.2f} [{interval.low:.2f}, {interval.high:.2f}]"
 
 
-def comparison_table(comparison: Comparison, kind: str, max_score: float | None, episodes: int) -> Table:
+def comparison_table(comparison: CurveComparison, kind: str, max_score: float | None, episodes: int) -> Table:
     """Return mean scores by block of episodes, and the two differences that matter."""
     blocks = len(comparison.with_blocks)
     size = episodes // blocks

@@ -13,7 +13,7 @@ import click
 from seasoned.cli.format.output import echo_json, echo_text, printable
 from seasoned.cli.memory.common_options import example, json_option, memory_argument, namespace_option, writing
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
-from seasoned.integrations import FORMATS, Accepted, Refusal, bounded_lines, read_episodes
+from seasoned.integrations import FORMATS, ReadEpisode, Refusal, bounded_lines, read_episodes
 from seasoned.memory import Memory
 from seasoned.memory.transfer.jsonl import counted_as, parse_lines
 from seasoned.sqlite_connection import IN_RAM
@@ -165,7 +165,7 @@ def _import_foreign(
     namespace: str | None,
     settings: dict[str, Any],
 ) -> dict[str, Any]:
-    accepted: list[Accepted] = []
+    accepted: list[ReadEpisode] = []
     refusals: list[Refusal] = []
     for read in read_episodes(format_, lines(), evaluation=evaluation):
         if isinstance(read, Refusal):

@@ -24,7 +24,7 @@ from seasoned.cli.memory.common_options import (
 )
 from seasoned.cli.run import model_options, model_settings
 from seasoned.errors import ModelAnswerError, counted
-from seasoned.judges import Agreement, LLMJudge, add_judgement, agreement
+from seasoned.judges import JudgeAgreement, LLMJudge, add_judgement, agreement
 from seasoned.judges.episode_view import check_finished
 from seasoned.llms import LLM_SPECIFICATIONS, open_llm
 from seasoned.memory import Memory
@@ -158,7 +158,7 @@ async def _judge_all(
     return judged, refused
 
 
-def _beside_the_truth(episodes: Sequence[Episode], judged: Mapping[str, Judgement]) -> Agreement | None:
+def _beside_the_truth(episodes: Sequence[Episode], judged: Mapping[str, Judgement]) -> JudgeAgreement | None:
     """How far the scores agree with the environment's rewards; None where it gave none."""
     known = [episode for episode in episodes if str(episode.id) in judged]
     if not any(step.reward for episode in known for step in episode.steps):
@@ -173,7 +173,7 @@ def _echo(
     refused: Mapping[str, str],
     skipped: Counter[str],
     seconds: float,
-    beside: Agreement | None,
+    beside: JudgeAgreement | None,
     *,
     as_json: bool,
 ) -> None:

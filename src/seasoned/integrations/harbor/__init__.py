@@ -4,29 +4,29 @@ Learning and testing are apart: an agent never looks at the grader and never wri
 is read afterwards from the job's folder (`import_job`), and a trial that was run as a test is refused there.
 
 Two names more are here, made when they are asked for, since they subclass Harbor's own agent (extra `harbor`, Python
-3.12 or newer): `SeasonedAgent`, see `Acting`, and `WithExamples`, see `Wrapping`.
+3.12 or newer): `SeasonedAgent`, see `ActingAgent`, and `WithExamples`, see `WrappedAgent`.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from seasoned.integrations.harbor.acting_agent import Acting
-from seasoned.integrations.harbor.container import ContainerShell, Executes
+from seasoned.integrations.harbor.acting_agent import ActingAgent
+from seasoned.integrations.harbor.container import CommandRunner, ContainerShell
 from seasoned.integrations.harbor.grader_fence import GRADER_PATHS, grader_path
 from seasoned.integrations.harbor.job_import import JobImport, Trial, import_job, read_job
 from seasoned.integrations.harbor.job_plugin import LearnFromJob
-from seasoned.integrations.harbor.wrapped_agent import Wrapping
+from seasoned.integrations.harbor.wrapped_agent import WrappedAgent
 
 __all__ = [
     "GRADER_PATHS",
-    "Acting",
+    "ActingAgent",
+    "CommandRunner",
     "ContainerShell",
-    "Executes",
     "JobImport",
     "LearnFromJob",
     "Trial",
-    "Wrapping",
+    "WrappedAgent",
     "grader_path",
     "import_job",
     "read_job",

@@ -16,7 +16,7 @@ from seasoned.integrations.harbor.trajectory import TrajectoryLog
 from seasoned.llms import open_llm
 from seasoned.protocols import LLM
 
-__all__ = ["Acting"]
+__all__ = ["ActingAgent"]
 
 _SYSTEM = (
     "You work in the shell of a Linux container, one command line at a time, each in a fresh shell in the same folder "
@@ -24,7 +24,7 @@ _SYSTEM = (
 )
 
 
-class Acting:
+class ActingAgent:
     """Plans, reasons and acts with a model of ours; the best past steps are in its prompts (`seasoned.agents.Agent`).
 
     `harbor run --agent seasoned.integrations.harbor:SeasonedAgent --model openai/gpt-4o-mini --ak memory=agent.db

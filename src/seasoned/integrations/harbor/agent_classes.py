@@ -5,10 +5,10 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from seasoned.integrations.harbor.acting_agent import Acting
+from seasoned.integrations.harbor.acting_agent import ActingAgent
 from seasoned.integrations.harbor.agent_options import acting_options, wrapping_options
 from seasoned.integrations.harbor.harbor_package import load_harbor
-from seasoned.integrations.harbor.wrapped_agent import Wrapping
+from seasoned.integrations.harbor.wrapped_agent import WrappedAgent
 
 __all__ = ["seasoned_agent", "with_examples"]
 
@@ -17,22 +17,22 @@ _HOME = __name__.rpartition(".")[0]
 
 @cache
 def seasoned_agent() -> Any:
-    """Return `SeasonedAgent`: `Acting`, as a Harbor agent.
+    """Return `SeasonedAgent`: `ActingAgent`, as a Harbor agent.
 
     Raises:
         MissingExtraError: Harbor is not installed.
     """
-    return _made("SeasonedAgent", Acting, acting_options())
+    return _made("SeasonedAgent", ActingAgent, acting_options())
 
 
 @cache
 def with_examples() -> Any:
-    """Return `WithExamples`: `Wrapping`, as a Harbor agent.
+    """Return `WithExamples`: `WrappedAgent`, as a Harbor agent.
 
     Raises:
         MissingExtraError: Harbor is not installed.
     """
-    return _made("WithExamples", Wrapping, wrapping_options())
+    return _made("WithExamples", WrappedAgent, wrapping_options())
 
 
 def _made(name: str, part: type, options: Any) -> Any:

@@ -34,7 +34,7 @@ def _memory_options() -> Any:
 
 @cache
 def acting_options() -> Any:
-    """Return the class of the options of `Acting`."""
+    """Return the class of the options of `ActingAgent`."""
 
     class SeasonedOptions(_memory_options()):  # type: ignore[misc]
         """The model, if not Harbor's; how it acts; see `seasoned.agents.Agent`."""
@@ -51,7 +51,7 @@ def acting_options() -> Any:
 
 @cache
 def wrapping_options() -> Any:
-    """Return the class of the options of `Wrapping`."""
+    """Return the class of the options of `WrappedAgent`."""
 
     class ExampleOptions(_memory_options()):  # type: ignore[misc]
         """The agent that is wrapped, by its Harbor name or import path, and its own options."""

@@ -11,7 +11,7 @@ from seasoned.integrations.conversation import MAX_TASK_CHARS
 from seasoned.integrations.harbor.grader_fence import grader_path
 from seasoned.protocols import Observation
 
-__all__ = ["DONE", "ContainerShell", "Executes"]
+__all__ = ["DONE", "CommandRunner", "ContainerShell"]
 
 DONE = "done"
 """The action that says that the task is finished."""
@@ -20,7 +20,7 @@ _REFUSED = "refused: {path} belongs to the grader of this task, which is not loo
 
 
 @runtime_checkable
-class Executes(Protocol):
+class CommandRunner(Protocol):
     """What is asked of a container: `harbor.environments.base.BaseEnvironment` has it."""
 
     async def exec(self, command: str, cwd: str | None = None, *, timeout_sec: int | None = None) -> Any:
@@ -48,14 +48,14 @@ class ContainerShell:
 
     def __init__(
         self,
-        container: Executes,
+        container: CommandRunner,
         instruction: str,
         *,
         cwd: str | None = None,
         timeout_s: int = 120,
         output_chars: int = 6_000,
     ) -> None:
-        if not isinstance(container, Executes):
+        if not isinstance(container, CommandRunner):
             raise InputError(
                 f"container = {excerpt(container)}", "a container runs commands with exec()", "Pass Harbor's."
             )

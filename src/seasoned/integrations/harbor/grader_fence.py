@@ -13,14 +13,14 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from seasoned.integrations.harbor.shell_paths import UNKNOWN, Place, may_be, moved, place_of
+from seasoned.integrations.harbor.shell_paths import UNKNOWN_NAME, ShellPath, may_match, resolve, shell_path
 
 __all__ = ["GRADER_PATHS", "grader_path", "working_folder"]
 
 GRADER_PATHS = ("/tests", "/solution", "/oracle", "/logs/verifier")
 """Where Harbor and Terminal-Bench keep what grades a task; whatever lies below is meant too."""
 
-_GRADERS = {path: place_of(path) for path in GRADER_PATHS}
+_GRADERS = {path: shell_path(path) for path in GRADER_PATHS}
 _PWD = re.compile(r"\$\(\s*pwd(?:\s+-[LP])?\s*\)|`\s*pwd(?:\s+-[LP])?\s*`|\$\{PWD\}|\$PWD\b")
 _QUOTING = re.compile(r"\\\n|[\\'\"`]|\$(?=['\"])")
 _ASSIGNED = re.compile(r"(?:^|[\s;|&(])(\w+)=([^\s;|&()<>$`]*)")
@@ -67,10 +67,10 @@ def grader_path(command: str, cwd: str | None = None) -> str | None:
     plain = _CALLED.sub(r"; cd \1;", _VARIABLE.sub(value_of, plain))
     # Read twice: what stands inside `$(...)` is a command too, and what comes of it is any name.
     for text in dict.fromkeys((plain, _opened(plain))):
-        for places, words, walks in _pieces(text, place_of(cwd)):
-            for place in (moved(place, word) for word in words for place in places):
+        for places, words, walks in _pieces(text, shell_path(cwd)):
+            for place in (resolve(place, word) for word in words for place in places):
                 for path, folder in _GRADERS.items():
-                    if may_be(place, folder, walks=walks):
+                    if may_match(place, folder, walks=walks):
                         return path
     return None
 
@@ -81,10 +81,10 @@ def working_folder(result: Any) -> str | None:
     return folder if result.return_code == 0 and folder.startswith("/") and "\n" not in folder else None
 
 
-def _pieces(command: str, start: Place) -> Iterator[tuple[list[Place], list[str], bool]]:
+def _pieces(command: str, start: ShellPath) -> Iterator[tuple[list[ShellPath], list[str], bool]]:
     """Yield each simple command: the folders that its names may be read from, the names, and whether it walks."""
     here, before = start, start
-    outside: list[tuple[Place, Place]] = []
+    outside: list[tuple[ShellPath, ShellPath]] = []
     parts = [*_PIECE.split(command), ""]
     for part, mark in zip(parts[::2], parts[1::2], strict=True):
         piece = part
@@ -94,8 +94,8 @@ def _pieces(command: str, start: Place) -> Iterator[tuple[list[Place], list[str]
             if change[1] == "popd" or change[2] == "-":
                 here, before = before, here
             else:
-                here, before = moved(here, _opened(change[2] or "~")), here
-        places = [here, *(moved(here, _opened(folder)) for folder in _ELSEWHERE.findall(piece))]
+                here, before = resolve(here, _opened(change[2] or "~")), here
+        places = [here, *(resolve(here, _opened(folder)) for folder in _ELSEWHERE.findall(piece))]
         words = [_opened(word) for word in _WORD.findall(piece)]
         words += [word for inner in braces for word in inner.split(",")]
         programs = {posixpath.basename(word) for word in words}
@@ -110,4 +110,4 @@ def _pieces(command: str, start: Place) -> Iterator[tuple[list[Place], list[str]
 
 def _opened(word: str) -> str:
     """A name whose variables and braces stand for anything."""
-    return _BRACES.sub("*", _UNKNOWN.sub(UNKNOWN, word))
+    return _BRACES.sub("*", _UNKNOWN.sub(UNKNOWN_NAME, word))

@@ -12,8 +12,8 @@ from typing import Any
 from seasoned.checks import check_reward
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.integrations.atif import read_atif
-from seasoned.integrations.harbor.trajectory_notes import Noted, noted
-from seasoned.integrations.json_input import MAX_LINE_BYTES, Document, parse_json, reason
+from seasoned.integrations.harbor.trajectory_notes import TrajectoryNotes, trajectory_notes
+from seasoned.integrations.json_input import MAX_LINE_BYTES, Document, parse_strict_json, reason
 from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record, unix_time
 from seasoned.memory import Memory
 from seasoned.types import Episode
@@ -47,14 +47,14 @@ class Trial:
         episode: what was experienced, rewarded; None where it was refused.
         created_at: when it ended, in Unix seconds, where the job says so.
         refusal: why it is no episode; None where it is one.
-        noted: its plan, its reasoning and what it was shown, as far as the trajectory tells.
+        notes: its plan, its reasoning and what it was shown, as far as the trajectory tells.
     """
 
     name: str
     episode: Episode | None
     created_at: float | None = None
     refusal: str | None = None
-    noted: Noted = field(default_factory=Noted)
+    notes: TrajectoryNotes = field(default_factory=TrajectoryNotes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def import_job(
     new = memory.import_episodes(found, dry_run=dry_run) if found else 0
     known = set() if dry_run else {note.id for note in memory.notes(quarantined=True)}
     for one in [] if dry_run else trials:
-        for name, kind, body, step in one.noted.notes():
+        for name, kind, body, step in one.notes.items():
             if (id_ := f"{_id(one)}:{name}") not in known:
                 memory.note(_id(one), kind, body, step=step, source="harbor", id=id_)
     return JobImport(len(found), new, {one.name: one.refusal for one in trials if one.refusal is not None})
@@ -155,7 +155,7 @@ def _read_trial(folder: Path, reward_key: str | None) -> Iterator[Trial]:
         try:
             episode, beside = _episode(folder, inside, episode_id, told, reward_key)
             ended = told.get("finished_at") or optional_record("verifier", told.get("verifier")).get("finished_at")
-            yield Trial(name, episode, None if ended is None else unix_time("finished_at", ended), noted=beside)
+            yield Trial(name, episode, None if ended is None else unix_time("finished_at", ended), notes=beside)
         except (ValueError, OSError, RecursionError) as error:
             yield Trial(name, None, refusal=_why(error))
 
@@ -166,7 +166,7 @@ def _id(trial: Trial) -> str:
 
 def _episode(
     folder: Path, inside: Path, id_: str, result: Mapping[str, Any], reward_key: str | None
-) -> tuple[Episode, Noted]:
+) -> tuple[Episode, TrajectoryNotes]:
     _check_not_a_test(result)
     reward = _reward(result, reward_key)
     failed = optional_record("exception_info", result.get("exception_info")).get("exception_type")
@@ -184,7 +184,7 @@ def _episode(
     steps = [_without_examples(step) for step in optional_list("steps", trajectory.get("steps"))]
     document = Document(1, {**trajectory, "trajectory_id": id_, "extra": extra, "steps": steps})
     episode = next(read_atif(document)).episode
-    return episode, noted(steps, len(episode.steps))
+    return episode, trajectory_notes(steps, len(episode.steps))
 
 
 def _check_not_a_test(result: Mapping[str, Any]) -> None:
@@ -234,7 +234,7 @@ def _json(folder: Path, inside: Path) -> object:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_size > MAX_LINE_BYTES:
             raise InputError(f"{inside}, {status.st_size} bytes", "it is a file of at most 256 MiB", "Leave it out.")
-        return parse_json(file.read(MAX_LINE_BYTES + 1))
+        return parse_strict_json(file.read(MAX_LINE_BYTES + 1))
 
 
 def _why(error: Exception) -> str:

@@ -4,45 +4,45 @@ from __future__ import annotations
 
 from fnmatch import fnmatchcase
 
-__all__ = ["ANY", "HERE", "UNKNOWN", "UP", "Place", "may_be", "moved", "place_of"]
+__all__ = ["ANY", "HERE", "UNKNOWN_NAME", "UP", "ShellPath", "may_match", "resolve", "shell_path"]
 
-Place = tuple[str, ...]
+ShellPath = tuple[str, ...]
 """The names from the root on; or one of `HERE`, `ANY`, `UP`, and the names from there on."""
 
 HERE, ANY, UP = "\0here", "\0any", "\0up"
 """Where the command runs, which nobody said; a folder that only the shell knows; a folder above one of those."""
 
-UNKNOWN = "\0"
+UNKNOWN_NAME = "\0"
 """Stands in a text for what only the shell knows."""
 
 _MARKS = (HERE, ANY, UP)
 
 
-def place_of(folder: str | None) -> Place:
+def shell_path(folder: str | None) -> ShellPath:
     """Return the place of a folder; None: it is not known.
 
     Example:
-        >>> place_of("/app//src/.."), place_of(None) == (HERE,)
+        >>> shell_path("/app//src/.."), shell_path(None) == (HERE,)
         (('app',), True)
     """
-    return (HERE,) if folder is None else moved((HERE,), folder)
+    return (HERE,) if folder is None else resolve((HERE,), folder)
 
 
-def moved(place: Place, path: str) -> Place:
+def resolve(place: ShellPath, path: str) -> ShellPath:
     """Return where a path leads from a place; `/proc/N/root` leads to the root.
 
     Example:
-        >>> moved(("app",), "../proc/self/root/tests"), moved(("app",), "~/x") == (ANY, "x")
+        >>> resolve(("app",), "../proc/self/root/tests"), resolve(("app",), "~/x") == (ANY, "x")
         (('tests',), True)
     """
     names = path.split("/")
     here = list(place)
     if path.startswith("/"):
         here = []
-    elif names[0].startswith(("~", UNKNOWN)) and not names[0].startswith("~+"):
+    elif names[0].startswith(("~", UNKNOWN_NAME)) and not names[0].startswith("~+"):
         here = [ANY]
-        rest = "" if names[0].startswith("~") else names[0].strip(UNKNOWN)
-        names[0] = "*" + names[0].lstrip(UNKNOWN) if rest else ""
+        rest = "" if names[0].startswith("~") else names[0].strip(UNKNOWN_NAME)
+        names[0] = "*" + names[0].lstrip(UNKNOWN_NAME) if rest else ""
     elif names[0] == "~+":
         names[0] = ""
     for name in names:
@@ -55,11 +55,11 @@ def moved(place: Place, path: str) -> Place:
         elif len(here) in (2, 4) and fnmatchcase("proc", here[0]) and fnmatchcase("cwd", name):
             here = [ANY]
         else:
-            here.append(name.replace(UNKNOWN, "*"))
+            here.append(name.replace(UNKNOWN_NAME, "*"))
     return tuple(here)
 
 
-def may_be(place: Place, folder: Place, *, walks: bool) -> bool:
+def may_match(place: ShellPath, folder: ShellPath, *, walks: bool) -> bool:
     """Return whether a place may be a folder, or below it; one that is walked through may be above it too.
 
     A relative name is taken to be of the task's own files where nobody said where the command runs.

@@ -43,7 +43,9 @@ class TrajectoryLog:
     def add(self, event: StepEvent) -> None:
         """Write a step down."""
         usage = event.usage
-        shown = [{"purpose": one.purpose, "examples": [list(each) for each in one.examples]} for one in event.shown]
+        shown = [
+            {"purpose": one.purpose, "examples": [list(each) for each in one.examples]} for one in event.impressions
+        ]
         extra: dict[str, Any] = {"shown": shown} if shown else {}
         if event.step == 0 and event.plan:
             extra["plan"] = event.plan

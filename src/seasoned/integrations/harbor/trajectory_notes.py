@@ -10,11 +10,11 @@ from seasoned.agents.react.agent_result import Purpose
 from seasoned.errors import InputError, excerpt
 from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record
 
-__all__ = ["Noted", "noted"]
+__all__ = ["TrajectoryNotes", "trajectory_notes"]
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class TrajectoryNotes:
     """Notes of one trial.
 
     Args:
@@ -25,7 +25,7 @@ class Noted:
     thoughts: Mapping[int | None, str] = field(default_factory=dict)
     shown: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
 
-    def notes(self) -> Iterator[tuple[str, str, Mapping[str, Any], int | None]]:
+    def items(self) -> Iterator[tuple[str, str, Mapping[str, Any], int | None]]:
         """Yield a name that no other note of the trial has, the kind, the body and the step of each note."""
         for step, text in self.thoughts.items():
             yield (
@@ -38,8 +38,8 @@ class Noted:
                 yield f"{at}:shown:{number}", "shown", body, at
 
 
-def noted(steps: list[Any], n_steps: int) -> Noted:
-    """Return what was noted, by the step that came of it; nothing where turns and steps do not match.
+def trajectory_notes(steps: list[Any], n_steps: int) -> TrajectoryNotes:
+    """Return the notes of a trajectory by step; none if its turns and its steps do not match.
 
     Raises:
         InputError: a field has another shape.
@@ -61,7 +61,7 @@ def noted(steps: list[Any], n_steps: int) -> Noted:
         if (bodies := tuple(map(_body, optional_list("shown", extra.get("shown"))))) and n_actions:
             shown[at] = bodies
         at += n_actions
-    return Noted(thoughts, shown) if at == n_steps else Noted()
+    return TrajectoryNotes(thoughts, shown) if at == n_steps else TrajectoryNotes()
 
 
 def _body(told: object) -> Mapping[str, Any]:

@@ -11,7 +11,7 @@ from seasoned.integrations.harbor.harbor_package import load_harbor
 from seasoned.integrations.harbor.job_import import EXAMPLES_MARK
 from seasoned.policies.examples import ExampleQuery, render
 
-__all__ = ["Fenced", "Wrapping"]
+__all__ = ["GuardedContainer", "WrappedAgent"]
 
 _INSIDE = {
     "download_file": 0,
@@ -27,7 +27,7 @@ _INSIDE = {
 _NAMES = ("source_path", "target_path", "source_dir", "target_dir", "path")
 
 
-class Fenced:
+class GuardedContainer:
     """A container that runs no command that names the grader's files, and moves none of them; the rest as it is.
 
     `refused` lists what was not done.
@@ -47,7 +47,7 @@ class Fenced:
         if name not in _INSIDE:
             return held
 
-        async def moved(*arguments: Any, **named: Any) -> Any:
+        async def guarded(*arguments: Any, **named: Any) -> Any:
             position = _INSIDE[name]
             paths = [*arguments[position : position + 1]]
             paths += [named[key] for key in _NAMES if key in named and (position == 0) != key.startswith("target")]
@@ -57,7 +57,7 @@ class Fenced:
                     raise PermissionError(f"{path} belongs to the grader of this task")
             return await held(*arguments, **named)
 
-        return moved
+        return guarded
 
     async def exec(self, command: str, cwd: str | None = None, *arguments: Any, **named: Any) -> Any:
         """Run a command, or refuse it."""
@@ -77,14 +77,14 @@ class Fenced:
         return answer(stdout="", stderr=f"refused: {path} belongs to the grader of this task", return_code=126)
 
 
-class Wrapping:
+class WrappedAgent:
     """Wraps an agent: past steps that fit the task stand below its instruction, behind a mark.
 
     `harbor run --agent seasoned.integrations.harbor:WithExamples --ak agent=terminus-2 --ak memory=agent.db --ak
-    mode=train ...`; options: as of `Acting`, but `agent` (a name or an import path) and `agent_kwargs` instead of those
-    of a model and its acting. The wrapped agent writes its own trajectory; where it is ATIF,
+    mode=train ...`; options: as of `ActingAgent`, but `agent` (a name or an import path) and `agent_kwargs` instead
+    of those of a model and its acting. The wrapped agent writes its own trajectory; where it is ATIF,
     `import_job` learns from it, without what stands behind the mark. In every mode the memory is opened read-only, and
-    the container is `Fenced`.
+    the container is `GuardedContainer`.
     """
 
     options: Any
@@ -132,7 +132,7 @@ class Wrapping:
         if memory is not None and examples is not None:
             with memory:
                 found = examples.retrieve(ExampleQuery(goal=instruction), purpose="plan")
-        fenced = Fenced(environment, self._cwd)
+        fenced = GuardedContainer(environment, self._cwd)
         told = f"{instruction}\n\n{EXAMPLES_MARK}\n{render(found)}" if found else instruction
         try:
             await self.inner.run(told, fenced, context)

@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from seasoned.agents import Arm, EpisodeResult, play_episode
-from seasoned.agents.cascade.decided_by import DECIDED, DecidedPlay
+from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
-from seasoned.agents.react.displayed_steps import SHOWN, shown_arm
+from seasoned.agents.react.displayed_steps import SHOWN, example_arm
 from seasoned.checks import suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.arms.arm_context import ArmContext
@@ -178,7 +178,7 @@ def cascade_arm(
     """
     fill = check_whole("fill_episodes", fill_episodes, 0)
     if knowledge is not None:
-        student = shown_arm(reader, knowledge, None if policy is None else memory, policy)
+        student = example_arm(reader, knowledge, None if policy is None else memory, policy)
     else:
         student = Arm(ModelAlone() if policy is None else policy(memory), reader)
     asked: PriorReader = cast(PriorReader, student.reader)
@@ -265,7 +265,7 @@ class _CascadePlay:
             policy.shifted.place.set((seed, log))
         if self.knowledge is not None:
             self.knowledge.begin()
-        return await DecidedPlay()(environment, policy, reader, AnnotatedLog(log, self._shown), seed=seed)
+        return await CascadePlay()(environment, policy, reader, AnnotatedLog(log, self._shown), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
         """Count it: what is learned is in the memory that stores it."""

@@ -14,14 +14,14 @@ from seasoned.agents.baselines import (
     BySearch,
     Evolution,
     FullContext,
-    Majority,
+    MajorityPolicy,
     PastSuccesses,
     Reflexion,
     SelfConsistency,
     Workflows,
 )
 from seasoned.agents.baselines.token_checks import check_whole
-from seasoned.agents.react.displayed_steps import shown_arm
+from seasoned.agents.react.displayed_steps import example_arm
 from seasoned.checks import suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.lab.arms.arm_context import ArmContext
@@ -235,7 +235,7 @@ def _self_consistency(context: ArmContext) -> Arm:
         tokens=context.tokens,
         steps=context.settings["steps"],
     )
-    return Arm(Majority(), reader, reader.play, None if context.tokens is None else reader.learn)
+    return Arm(MajorityPolicy(), reader, reader.play, None if context.tokens is None else reader.learn)
 
 
 # -------------------------------------------------------------------------- with the past in the prompt
@@ -246,14 +246,14 @@ def _informed(context: ArmContext, memory: PromptMemory) -> Arm:
 
 
 def _prompt(context: ArmContext) -> Arm:
-    return shown_arm(context.prior_reader, _examples(context.memory, context.settings))
+    return example_arm(context.prior_reader, _examples(context.memory, context.settings))
 
 
 def _both(context: ArmContext) -> Arm:
     shown = {name: value for name, value in context.settings.items() if name in _EXAMPLES}
     shifts = {name: value for name, value in context.settings.items() if name == "gamma" or name not in _EXAMPLES}
     knowledge = _examples(context.memory, shown)
-    return shown_arm(context.prior_reader, knowledge, context.memory, lambda memory: _policy(shifts, memory))
+    return example_arm(context.prior_reader, knowledge, context.memory, lambda memory: _policy(shifts, memory))
 
 
 def _cascade(context: ArmContext) -> Arm:

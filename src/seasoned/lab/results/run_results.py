@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from seasoned.agents import EpisodeResult, read_code, read_lost, read_results
+from seasoned.agents import EpisodeResult, read_code, read_lost_usage, read_results
 from seasoned.errors import InputError, NewerStoreError, NotFoundError, SeasonedError, StoreError, excerpt
 from seasoned.lab.suites.suite import RunKey, Suite
 from seasoned.lab.suites.suite_toml import read_suite
@@ -162,7 +162,7 @@ def _load_run(folder: Path, suite: Suite, run: RunKey) -> RunResult:
         ends = [(each, home / f"transfer-{i}") for i, each in enumerate(suite.task(run.task).transfer)]
         played = [(each, read_results(end)) for each, end in ends]
         filled = read_results(home / FILLED)
-        lost = sum((read_lost(end) for _, end in ends), read_lost(home) + read_lost(home / FILLED))
+        lost = sum((read_lost_usage(end) for _, end in ends), read_lost_usage(home) + read_lost_usage(home / FILLED))
         lost = sum((result.usage for result in filled), lost)
         code = frozenset().union(read_code(home), *(read_code(end) for _, end in ends))
         _check_memory(home / MEMORY)
