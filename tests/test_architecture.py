@@ -105,12 +105,14 @@ ROOMS = {
     "cli": """
         format     :
         exit_codes : format
-        run        : format exit_codes
-        demo       : run format exit_codes
-        lab        : format exit_codes
-        memory     : run format exit_codes
-        serve      : memory format exit_codes
-        main       : exit_codes
+        params     :
+        lazy_group : exit_codes
+        run        : params format
+        demo       : params format
+        lab        : params format exit_codes
+        serve      : params format
+        memory     : lazy_group params format
+        main       : lazy_group exit_codes
     """,
 }
 
@@ -187,9 +189,9 @@ SHARED_STEMS = {
     "judges": "the protocol, and its checker",
     "policies": "the protocol, and its checker",
     "recall": "moments by several keys: the values, and the part of Memory",
-    "feedback": "typed feedback: the values, and the command",
+    "feedback": "typed feedback: the values, and the commands",
     "retention": "pruning, quarantine and erasure: the part of Memory, and the commands",
-    "migrate": "the command",
+    "transfer": "export and import: the part of Memory, and the commands",
     "diff": "how two stores differ",
 }
 

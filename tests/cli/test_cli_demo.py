@@ -355,15 +355,15 @@ def test_the_table_says_whether_zero_is_inside():
     for ours, alone, verdict in (
         (ones, 0 * ones, "above zero"),
         (0 * ones, ones, "below zero"),
-        (ones, ones, "not told apart from zero"),
+        (ones, ones, "not different from zero"),
     ):
         text = printed(run_display.comparison_table(compare(ours, alone), "memory", 4.0, 4))
         assert verdict in text and "of 4 points" in text
 
 
 def test_an_unknown_price_is_called_unknown():
-    assert "unknown price" in run_display.usage_line(Usage(calls=3, cost_usd=None), 1.0)
-    assert "0.2500 USD" in run_display.usage_line(Usage(calls=3, cost_usd=0.25), 1.0)
+    assert "unknown price" in run_display.usage_text(Usage(calls=3, cost_usd=None), 1.0)
+    assert "0.2500 USD" in run_display.usage_text(Usage(calls=3, cost_usd=0.25), 1.0)
 
 
 # ------------------------------------------------------------------------------------------ the real thing

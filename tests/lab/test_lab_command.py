@@ -36,7 +36,7 @@ def test_the_last_line_of_an_interrupted_run_goes_on_with_it_and_none_is_wrapped
     said = process.stdout.read().splitlines()
     assert process.wait() == 130
     assert said[-1].startswith("interrupted, ")
-    assert said[-1].endswith(f"go on with: seasoned lab resume {home}")
+    assert said[-1].endswith(f"resume with: seasoned lab resume {home}")
 
 
 def test_two_experiments_say_over_which_episodes_they_are_compared(tmp_path):

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Selection, Step
-from seasoned.cli.main import LazyGroup
-from seasoned.cli.memory.sources import reweight, sources
+from seasoned.cli.lazy_group import LazyGroup
+from seasoned.cli.memory.feedback import reweight, sources
 from seasoned.core import discounted_returns
 from seasoned.errors import InputError, NotFoundError
 
@@ -246,7 +246,7 @@ def test_the_commands_say_what_the_library_says(tmp_path):
     with Memory.open(path, gamma=GAMMA) as memory:
         memory.add(episode(0))
         memory.feedback("e0", 1.0, 0, "judge", weight=0.5)
-    root = LazyGroup("root", paths={})
+    root = LazyGroup("root", headings={})
     root.add_command(reweight)
     root.add_command(sources)
 

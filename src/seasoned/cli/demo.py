@@ -1,4 +1,4 @@
-"""`seasoned demo`: the same frozen model plays the same game, with memory and without."""
+"""`seasoned demo`: the same frozen model plays the same game with and without memory."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ import click
 from seasoned.agents import EpisodeResult, compare, play_run, provenance
 from seasoned.build import close_reader, make_policy, make_reader, open_env
 from seasoned.cli.format import run_display
-from seasoned.cli.run import model_options, model_settings
+from seasoned.cli.params import example, model_option, model_settings, policy_option, server_options
 from seasoned.errors import InputError, ReadOnlyStoreError, counted, excerpt
-from seasoned.llms import LLM_SPECIFICATIONS
 from seasoned.memory import Memory
 from seasoned.memory.namespace import names_in_file
-from seasoned.policies import PRESETS, ShuffledReturns
+from seasoned.policies import ShuffledReturns
 from seasoned.protocols import Chooser, Environment, PriorReader, Usage
 
 __all__ = ["DEMO_ENV", "demo"]
 
-# Of TextWorld's cooking games with these options and seeds 11 to 20, the one that asks the model the least: the fewest
-# words over the situations that 60 episodes of random play reach. No model had played it when it was chosen.
+# Of TextWorld's cooking games with these options and seeds 11 to 20, this one needs the fewest model tokens: the fewest
+# words over the situations that 60 episodes of random play reach. It was chosen before any model had played it.
 DEMO_ENV = (
     "textworld:cooking?take=1&open=1&cut=1&seed=14&max_steps=20&exclude=close,drop,examine,insert,inventory,look,put"
 )
@@ -36,49 +35,56 @@ MIN_EPISODES = 20
 CALIBRATE = True
 
 
-@click.command(epilog="Example: seasoned demo --placebo")
-@click.option("--placebo", is_flag=True, help="Shuffle the stored returns: the gain must vanish.")
-@click.option("--env", "spec", default=DEMO_ENV, help="The game.")
-@click.option("--model", default="local", show_default=True, help=f"{', '.join(LLM_SPECIFICATIONS)} or uniform.")
-@click.option("--policy", default="default", show_default=True, type=click.Choice(sorted(PRESETS)), help="The method.")
+@click.command(epilog=example("seasoned demo --placebo"))
+@click.option("--placebo", is_flag=True, help="Shuffle the stored returns; the gain must vanish.")
+@click.option("--env", "spec", default=DEMO_ENV, metavar="ENV", help="Environment.  [default: a TextWorld game]")
+@model_option("uniform")
+@policy_option()
 @click.option(
     "--seeds", default=MIN_SEEDS, show_default=True, type=click.IntRange(2), help="Independent learning runs."
 )
-@click.option("--episodes", default=40, show_default=True, type=click.IntRange(4), help="Per run; a multiple of four.")
+@click.option(
+    "--episodes",
+    default=40,
+    show_default=True,
+    type=click.IntRange(4),
+    help="Episodes of each run; a multiple of four.",
+)
 @click.option(
     "--out",
     default="demo",
     show_default=True,
     type=click.Path(path_type=Path, file_okay=False),
-    help="Folder for results.",
+    help="Folder of the results.",
 )
-@model_options
+@server_options
 def demo(
-    placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path, **about_model: Any
+    placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path, **model_options: Any
 ) -> None:
-    """Watch a language model with frozen weights get better at a game.
+    """Watch a frozen language model get better at a game.
 
-    Plays a TextWorld game on several seeds, with memory and without; each episode is scored before it is stored.
-    Prints mean scores by block of episodes with intervals over seeds, and writes OUT/result.json (OUT/placebo.json with
-    --placebo), a plot, and the memory, which `seasoned memory explain` reads. The model's answers are kept in
-    OUT/answers.db: a second run asks nothing twice. The memory of an earlier demo is replaced; another is not touched.
+    Plays a TextWorld game on several seeds, with memory and without; each episode is scored before it is stored. Prints
+    mean scores by block of episodes with intervals over seeds, and writes OUT/result.json (OUT/placebo.json with
+    --placebo), a plot, and the memory, which `seasoned memory explain` reads. The model's answers are cached in
+    OUT/answers.db: a second run does not ask again. The memory of an earlier demo is replaced; any other memory is
+    refused.
     """
     if episodes % 4:
-        raise InputError(f"episodes = {episodes}", "they fall into four equal blocks", "Try 40.")
+        raise InputError(f"episodes = {episodes}", "episodes must divide into four equal blocks", "Try 40.")
     console = run_display.Screen(markup=False)
     kind = "placebo" if placebo else "memory"
     path = out / f"{kind}.db"
     environment = open_env(spec)
     _check_replaceable(path)
-    reader = make_reader(model, cache=out / "answers.db", calibrate=CALIBRATE, **model_settings(about_model))
+    reader = make_reader(model, cache=out / "answers.db", calibrate=CALIBRATE, **model_settings(model_options))
     out.mkdir(parents=True, exist_ok=True)
     console.print(run_display.heading(f"model  {reader.name}\ngame   {environment.name}\ntask   {environment.task}"))
-    began = time.perf_counter()
+    start = time.perf_counter()
     scores, usage = asyncio.run(_play(environment, reader, console, policy, placebo, seeds, episodes, path))
     comparison = compare(scores[kind], scores["alone"])
     console.print(run_display.comparison_table(comparison, kind, environment.max_score, episodes))
     console.print(run_display.learning_curve({kind: scores[kind], "alone": scores["alone"]}))
-    console.print(run_display.usage_line(usage, time.perf_counter() - began))
+    console.print(run_display.usage_text(usage, time.perf_counter() - start))
     name = "placebo" if placebo else "result"
     result = {
         "model": reader.name,
@@ -103,19 +109,24 @@ def demo(
 
 
 def _check_replaceable(path: Path) -> None:
-    """Only what a demo wrote is replaced: a file that is no memory, or is somebody's memory, is refused."""
+    """Refuse to replace a file that no demo wrote.
+
+    Raises:
+        InputError: it is another memory.
+        StoreError: it is no memory.
+    """
     if not path.exists():
         return
     try:
         names = list(Memory.namespaces(path))
-    except ReadOnlyStoreError:  # of an earlier version: looked at without bringing it up to date
+    except ReadOnlyStoreError:  # of an earlier version: read without migrating it
         names = names_in_file(path)
     others = [name for name in names if not re.fullmatch(r"seed-\d+", name)]
     if others:
         raise InputError(
             f"{path} holds the namespace {excerpt(others[0])}",
-            "only the memory of an earlier demo is replaced, and its namespaces are seed-0, seed-1, ...",
-            "Choose another --out; this file was left as it is.",
+            "only the memory of an earlier demo is replaced; its namespaces are seed-0, seed-1, ...",
+            "Choose another --out; this file is unchanged.",
         )
 
 
@@ -129,7 +140,7 @@ async def _play(
     episodes: int,
     path: Path,
 ) -> tuple[dict[str, list[list[float]]], Usage]:
-    """Scores by arm, seed and episode. Each run starts with an empty memory of its own, a namespace of one file."""
+    """Return scores by arm, seed and episode, and the usage. Each run starts with an empty namespace of one file."""
     kind = "placebo" if placebo else "memory"
     scores: dict[str, list[list[float]]] = {"alone": [], kind: []}
     usage = Usage()

@@ -1,4 +1,4 @@
-"""How a command ends: its exit code and what it says on stderr, for every kind of error, in one place."""
+"""Exit codes of commands, and the message on stderr for every kind of error."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ EXIT_CODES: tuple[tuple[int, str, tuple[type[BaseException], ...]], ...] = (
     (6, "the environment", (EnvError,)),
     (INTERRUPTED, "interrupted", (click.Abort, KeyboardInterrupt)),
 )
-"""Exit code, what it means, and the errors that end with it."""
+"""Exit code, its meaning, and the errors that cause it."""
 
 
 def exit_code(error: BaseException) -> int:
@@ -61,11 +61,11 @@ def exit_codes_help() -> str:
 def finish(command: Callable[[], object]) -> int:
     """Run a command, report its error on stderr, and return the exit code."""
     try:
-        ended = command()
+        returned = command()
     except (click.Abort, KeyboardInterrupt) as error:
         click.echo("interrupted", err=True)
         return exit_code(error)
-    except _BARE as error:  # a group without a command: what there is, which is no error
+    except _BARE as error:  # a group without a command prints its help, which is no error
         click.echo(error.format_message())
         return OK
     except click.ClickException as error:
@@ -79,25 +79,25 @@ def finish(command: Callable[[], object]) -> int:
         else:
             traceback.print_exc()
         return exit_code(error)
-    # Click returns the code where a command, or `--help`, ended with one.
-    return ended if isinstance(ended, int) else OK
+    # Click returns the exit code of `ctx.exit`, which `--help` calls too.
+    return returned if isinstance(returned, int) else OK
 
 
 @contextlib.contextmanager
 def closed_pipe_ends() -> Iterator[None]:
-    """Where the reader of stdout has gone (`| head`), end quietly; nobody is left to read the rest."""
+    """End quietly if the reader of stdout has closed the pipe (`| head`)."""
     try:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
         if not _stdout_is_closed():
-            raise  # some other pipe broke, and that is an error
+            raise  # another pipe broke: an error
         sys.stdout = io.TextIOWrapper(io.FileIO(os.devnull, "w"), encoding="utf-8")
         raise click.exceptions.Exit(OK) from None
 
 
 def _stdout_is_closed() -> bool:
-    """Whether nobody reads stdout any more; without a descriptor there is no pipe that could have closed."""
+    """Return whether the other end of stdout is closed; False where stdout has no descriptor, as in a test."""
     try:
         descriptor = sys.stdout.fileno()
     except (AttributeError, OSError, ValueError):

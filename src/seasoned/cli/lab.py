@@ -1,4 +1,4 @@
-"""`seasoned lab`: experiments that could prove us wrong."""
+"""`seasoned lab`: experiments and their reports."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from seasoned.checks import suggest
 from seasoned.cli.exit_codes import exit_code
 from seasoned.cli.format import run_display
 from seasoned.cli.format.output import printable
+from seasoned.cli.params import example
 from seasoned.errors import InputError, SeasonedError
 from seasoned.lab.analysis.experiment_comparison import compare_experiments
 from seasoned.lab.analysis.findings import AuditedArms
@@ -36,31 +37,31 @@ _FOLDER = click.Path(path_type=Path, file_okay=False)
 def lab() -> None:
     """Run experiments: arms, tasks and seeds, with a report.
 
-    An experiment is a suite (what is asked) in a folder (what was found). It can be broken off at any moment, and goes
-    on with resume.
+    An experiment plays a suite of tasks and arms, and records the results in a folder. It can be interrupted at any
+    moment, and continued by resume.
     """
 
 
 @lab.command("list")
 def list_suites() -> None:
-    """List the suites that come with seasoned."""
+    """List the built-in suites."""
     screen = _screen()
     for name in suite_names():
         suite = load_suite(name)
         screen.print(f"{name}: {suite.about}")
         sizes = [(len(suite.tasks), "task"), (len(suite.arms), "arm"), (len(suite.seeds), "seed")]
         episodes = sum(planned_episodes(suite, run) for run in suite.runs())
-        said = ", ".join(plural(n, what) for n, what in sizes)
-        screen.print(f"  {said}; {plural(episodes, 'episode')}, model {suite.model}")
+        size = ", ".join(plural(n, what) for n, what in sizes)
+        screen.print(f"  {size}; {plural(episodes, 'episode')}, model {suite.model}")
 
 
 def _workers(ctx: click.Context, parameter: click.Parameter, given: str) -> int | str:
-    """A number of processes, or `ray`; refused before anything is said or made."""
+    """Return a number of processes, or `ray`; a wrong value is refused before anything is printed or written."""
     if given == "ray":
         load_extra("ray", "ray")
         return given
     if not given.isdecimal() or not 1 <= int(given) <= 1024:
-        raise InputError(f"--workers {given}", "it is a number of processes, or ray", "Try 2.")
+        raise InputError(f"--workers {given}", "it must be a number of processes, or ray", "Try 2.")
     return int(given)
 
 
@@ -70,19 +71,17 @@ _AUDIT = click.option(
     default="ours",
     show_default=True,
     type=click.Choice(get_args(AuditedArms)),
-    help="Whose changed actions are looked into, by deciding every stored step again.",
+    help="Arms whose flipped decisions are audited, by deciding every stored step again.",
 )
 _RUNNING = (
-    click.option(
-        "--workers", default="1", show_default=True, callback=_workers, help="Processes that play runs, or ray."
-    ),
-    click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]"),
+    click.option("--workers", default="1", show_default=True, callback=_workers, help="Number of processes, or ray."),
+    click.option("--cache", type=click.Path(path_type=Path), help="Cache of model answers.  [default: OUT/answers.db]"),
     click.option("--max-calls", type=click.IntRange(1), help="Stop after this many model calls."),
     click.option("--max-tokens", type=click.IntRange(1), help="Stop after this many tokens."),
     click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Stop after this many dollars."),
-    click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this much time, now."),
+    click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop after this many seconds."),
     click.option(
-        "--max-episode-seconds", type=click.FloatRange(0, min_open=True), help="Fail a run whose episode takes longer."
+        "--max-episode-seconds", type=click.FloatRange(0, min_open=True), help="Fail a run with a longer episode."
     ),
     _AUDIT,
 )
@@ -94,14 +93,14 @@ def _running(command: Callable[..., None]) -> Callable[..., None]:
     return command
 
 
-@lab.command(epilog="Example: seasoned lab run quick --out lab/quick")
+@lab.command(epilog=example("seasoned lab run quick --out lab/quick"))
 @click.argument("suite")
 @click.option("--out", type=_FOLDER, help="Folder of the experiment.  [default: lab/SUITE]")
 @click.option("--seeds", type=click.IntRange(1), help="Play seeds 0 to SEEDS - 1 instead of the suite's.")
 @click.option("--episodes", type=click.IntRange(1), help="Episodes per run instead of the suite's.")
-@click.option("--arms", help="Only these, parted by commas.")
-@click.option("--tasks", help="Only these, parted by commas.")
-@click.option("--model", help="Instead of the suite's.")
+@click.option("--arms", help="Only these arms, separated by commas.")
+@click.option("--tasks", help="Only these tasks, separated by commas.")
+@click.option("--model", help="Model to use instead of the suite's.")
 @_running
 def run(
     suite: str,
@@ -113,42 +112,51 @@ def run(
     model: str | None,
     **running: Any,
 ) -> None:
-    """Play SUITE, a name from `seasoned lab list` or a TOML file, and write its report.
+    """Play a suite, and write its report.
 
-    The same command again goes on where it was broken off.
+    SUITE is a name from `seasoned lab list`, or a TOML file. The same command resumes an interrupted experiment.
     """
     wanted = _narrow(load_suite(suite), seeds=seeds, episodes=episodes, arms=arms, tasks=tasks, model=model)
     experiment = Experiment.begin(out or Path("lab") / wanted.name, wanted)
     try:
         _run(experiment, **running)
     except SeasonedError:
-        experiment.discard()  # refused: it leaves nothing
+        experiment.discard()  # a refused experiment leaves no folder
         raise
 
 
-@lab.command(epilog="Example: seasoned lab resume lab/quick --workers 2")
+@lab.command(epilog=example("seasoned lab resume lab/quick --workers 2"))
 @click.argument("folder", type=_FOLDER)
 @_running
 def resume(folder: Path, **running: Any) -> None:
-    """Go on with the experiment in FOLDER: what is recorded is not played again, runs that failed are tried again."""
+    """Resume the experiment in FOLDER.
+
+    Recorded episodes are not played again; failed runs are tried again.
+    """
     _run(Experiment.find(folder), **running)
 
 
-@lab.command(epilog="Example: seasoned lab report lab/quick")
+@lab.command(epilog=example("seasoned lab report lab/quick"))
 @click.argument("folder", type=_FOLDER)
 @click.option("--out", type=_FOLDER, help="Folder of the report.  [default: FOLDER]")
 @_AUDIT
 def report(folder: Path, out: Path | None, audited: AuditedArms) -> None:
-    """Write the report of the experiment in FOLDER, which may still be running."""
+    """Write the report of an experiment.
+
+    The experiment in FOLDER may still be running.
+    """
     _report(load_results(folder), out or folder, audited)
 
 
-@lab.command(epilog="Example: seasoned lab compare lab/before lab/after")
+@lab.command(epilog=example("seasoned lab compare lab/before lab/after"))
 @click.argument("one", type=_FOLDER)
 @click.argument("other", type=_FOLDER)
 @click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
 def compare(one: Path, other: Path, as_json: bool) -> None:
-    """Compare two experiments, OTHER less ONE, paired where task, arm and seed agree."""
+    """Compare two experiments: OTHER less ONE.
+
+    Runs are paired where task, arm and seed agree.
+    """
     found = compare_experiments(load_results(one), load_results(other))
     if as_json:
         click.echo(json.dumps(found.to_json()))
@@ -179,7 +187,7 @@ def _run(
     )
     before = load_results(experiment.folder)
     again = shlex.join(["seasoned", "lab", "resume", str(experiment.folder)])
-    with contextlib.ExitStack() as shown:
+    with contextlib.ExitStack() as display:
         advance: list[Callable[[str], None]] = []
 
         def begins() -> None:
@@ -187,9 +195,9 @@ def _run(
                 f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
                 f"{plural(len(before.runs), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
             )
-            advance.append(shown.enter_context(run_display.progress(screen, before.left)))
+            advance.append(display.enter_context(run_display.progress(screen, before.left)))
 
-        def told(line: str) -> None:
+        def report(line: str) -> None:
             advance[0](line)
 
         try:
@@ -198,14 +206,14 @@ def _run(
                 budget=budget,
                 cache=cache,
                 begins=begins,
-                progress=told,
+                progress=report,
                 command=shlex.join(["seasoned", *sys.argv[1:]]),
             )
         except KeyboardInterrupt as interrupt:
-            shown.close()
+            display.close()
             left = load_results(experiment.folder).left
-            screen.print(f"interrupted, {plural(left, 'episode')} left; go on with: {again}")
-            raise click.exceptions.Exit(exit_code(interrupt)) from interrupt  # the last line is the one to copy
+            screen.print(f"interrupted, {plural(left, 'episode')} left; resume with: {again}")
+            raise click.exceptions.Exit(exit_code(interrupt)) from interrupt  # the command to copy stays the last line
     failed: dict[str, list[str]] = {}
     for each in results.runs:
         if each.error:
@@ -216,7 +224,7 @@ def _run(
     unfinished = sum(not each.done for each in results.runs)
     if unfinished:
         are = "is" if unfinished == 1 else "are"
-        screen.print(f"{unfinished} of {plural(len(results.runs), 'run')} {are} not finished; go on with: {again}")
+        screen.print(f"{unfinished} of {plural(len(results.runs), 'run')} {are} not finished; resume with: {again}")
     _report(results, experiment.folder, audited)
     if failed:
         raise click.exceptions.Exit(1)
@@ -236,7 +244,7 @@ def _report(results: ExperimentResults, out: Path, audited: AuditedArms) -> None
 
 
 def _screen() -> run_display.Screen:
-    """A terminal gets wrapped lines; in a pipe a line stays one."""
+    """Return a console that wraps lines in a terminal only."""
     return run_display.Screen(markup=False, soft_wrap=not sys.stdout.isatty())
 
 
@@ -247,7 +255,7 @@ def _width() -> int | None:
 def _narrow(
     suite: Suite, *, seeds: int | None, episodes: int | None, arms: str | None, tasks: str | None, model: str | None
 ) -> Suite:
-    """The suite with what the command line says instead; read again, so that every rule holds."""
+    """Return the suite with the options of the command line in place of its own; every rule of a suite is checked."""
     data = suite.to_json()
     if seeds is not None:
         data["seeds"] = list(range(seeds))

@@ -1,4 +1,4 @@
-"""`seasoned run`: play an environment for some episodes, learning or not."""
+"""`seasoned run`: episodes of one environment, with learning from each."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,82 +15,72 @@ import click
 from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli.format import run_display
+from seasoned.cli.params import (
+    encoder_option,
+    example,
+    model_option,
+    model_settings,
+    policy_option,
+    seed_option,
+    server_options,
+)
 from seasoned.envs.user_code import code_hashes
 from seasoned.errors import ConfigError, NotFoundError, counted
-from seasoned.llms import DEFAULT_VOTES, LLM_SPECIFICATIONS, MENUS, Menu
+from seasoned.llms import DEFAULT_VOTES, MENUS, Menu
 from seasoned.memory import Memory
-from seasoned.policies import PRESETS
 from seasoned.protocols import Chooser, Environment, PriorReader
 from seasoned.states.encoder_names import named_encoder
 
-__all__ = ["model_options", "model_settings", "run"]
-
-_POLICIES = (ALONE, *sorted(PRESETS))
-_MODEL_OPTIONS = (
-    click.option("--base-url", metavar="URL", help="Of an OpenAI-compatible server, with its version path."),
-    click.option(
-        "--usd-per-million-prompt-tokens",
-        type=float,
-        metavar="USD",
-        help="The model's price; with both, cost is known.",
-    ),
-    click.option("--usd-per-million-completion-tokens", type=float, metavar="USD", help="The model's other price."),
-)
-
-
-def model_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the options that say where its model is and what it costs; see `model_settings`."""
-    for option in reversed(_MODEL_OPTIONS):
-        command = option(command)
-    return command
-
-
-def model_settings(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of the options that were given: a kind of model that does not have one refuses it."""
-    return {name: value for name, value in given.items() if value is not None}
+__all__ = ["run"]
 
 
 @click.command(
-    epilog="Example: seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db"
+    epilog=example("seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db")
 )
 @click.option("--env", "spec", required=True, help="textworld:..., grid:..., bandit:... or python:MODULE:CALLABLE.")
-@click.option("--model", default="local", show_default=True, help=f"{', '.join(LLM_SPECIFICATIONS)} or uniform.")
-@click.option("--policy", default="default", show_default=True, type=click.Choice(_POLICIES), help="base: no memory.")
-@click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="How many in all.")
-@click.option("--memory", "path", type=click.Path(), help="Memory file.  [default: OUT/memory.db]")
+@model_option("uniform")
+@policy_option(ALONE, text="Policy preset; base: the model alone, without memory.")
+@click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="Number of episodes in all.")
+@click.option("--memory", "path", type=click.Path(), help="Memory to use.  [default: OUT/memory.db]")
 @click.option("--namespace", default=None, help="Namespace in the memory.  [default: the only one, or default]")
-@click.option(
-    "--encoder",
-    "encoder_spec",
-    metavar="ENCODER",
-    help="How states are compared, in a memory that is made: words (the default); masked (numbers, ids and times "
-    "hidden); or an identity, as `seasoned memory namespaces` prints it.",
-)
-@click.option("--seed", default=0, show_default=True, type=click.IntRange(0), help="Of the run.")
+@encoder_option("For a new memory")
+@seed_option
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Folder of the run's record.  [default: runs/NAME]"
 )
-@click.option("--cache", type=click.Path(path_type=Path), help="File of model answers.  [default: OUT/answers.db]")
+@click.option(
+    "--cache", type=click.Path(path_type=Path), help="File that caches model answers.  [default: OUT/answers.db]"
+)
 @click.option(
     "--reader",
     "method",
     default="auto",
     show_default=True,
     type=click.Choice(METHODS),
-    help="How the model's own policy is read; auto: the best that it allows.",
+    help="How the model's own policy is read; auto: the best way that its server allows.",
 )
-@click.option("--calibrate/--no-calibrate", default=True, show_default=True, help="Divide out letter preference.")
 @click.option(
-    "--votes", "n_votes", default=DEFAULT_VOTES, show_default=True, type=click.IntRange(1), help="Samples a reading."
+    "--calibrate/--no-calibrate",
+    default=True,
+    show_default=True,
+    help="Correct for the model's preference for letters.",
+)
+@click.option(
+    "--votes",
+    "n_votes",
+    default=DEFAULT_VOTES,
+    show_default=True,
+    type=click.IntRange(1),
+    help="Samples for each reading by votes.",
 )
 @click.option(
     "--menu",
     default="list",
     show_default=True,
     type=click.Choice(MENUS),
-    help="How a model that is read by exact is shown the candidates.",
+    help="How the candidates are shown to a model that is read by exact.",
 )
-@model_options
+@server_options
 @click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
 def run(
     spec: str,
@@ -108,14 +98,14 @@ def run(
     n_votes: int,
     menu: Menu,
     as_json: bool,
-    **about_model: Any,
+    **model_options: Any,
 ) -> None:
-    """Play an environment, and learn from each finished episode.
+    """Play an environment, and learn from each episode.
 
-    Every episode is scored before it is stored. The record (settings, versions, every score, what the model cost) goes
-    to OUT. The same command again resumes a run that was broken off: what is recorded is not played again. With more
-    --episodes it goes on. Other settings, another model, or a memory without the recorded episodes are refused. After
-    Ctrl-C the episode in flight is kept in memory, marked aborted.
+    Every episode is scored before it is stored. The record (settings, versions, every score, the model's cost) is
+    written to OUT. The same command resumes an interrupted run: recorded episodes are not played again. A larger
+    --episodes continues the run. Other settings, another model, or a memory without the recorded episodes are refused.
+    After Ctrl-C the episode in flight is stored as aborted.
     """
     encoder = {} if encoder_spec is None else {"encoder": named_encoder(encoder_spec)}
     environment = open_env(spec)
@@ -128,13 +118,13 @@ def run(
         "namespace": namespace,
         "calibrate": calibrate,
     }
-    if (method, n_votes) != ("auto", DEFAULT_VOTES):  # a run from before there was a choice goes on
+    if (method, n_votes) != ("auto", DEFAULT_VOTES):  # a record made before these settings existed stays valid
         settings |= {"reader": method, "votes": n_votes}
     if menu != "list":
         settings["menu"] = menu
     if encoder_spec is not None:
         settings["encoder"] = encoder_spec
-    folder = out or Path("runs") / _name({**settings, "base_url": about_model["base_url"]})
+    folder = out or Path("runs") / _name({**settings, "base_url": model_options["base_url"]})
     reader = make_reader(
         model,
         method=method,
@@ -142,9 +132,9 @@ def run(
         calibrate=calibrate,
         n_votes=n_votes,
         menu=menu,
-        **model_settings(about_model),
+        **model_settings(model_options),
     )
-    settings["model"] = reader.name  # which model it was, and where: `local` can be another one tomorrow
+    settings["model"] = reader.name  # the exact model: `local` may be another one tomorrow
     console = run_display.Screen(stderr=as_json, markup=False)
     code = code_hashes([spec])
     known = RunRecord(folder, settings, code) if RunRecord.is_in(folder) else None
@@ -157,7 +147,7 @@ def run(
         try:
             asyncio.run(_play(environment, reader, memory, policy, episodes, seed, record, console))
         except KeyboardInterrupt:
-            console.print(f"interrupted after {counted(len(record.results), 'episode')}; the same command goes on")
+            console.print(f"interrupted after {counted(len(record.results), 'episode')}; the same command resumes")
             raise
     if as_json:
         click.echo(json.dumps({"settings": settings, "scores": record.scores, "folder": str(folder)}))
@@ -166,7 +156,7 @@ def run(
 
 
 def _open_memory(path: str, namespace: str | None, known: RunRecord | None, encoder: Mapping[str, Any]) -> Memory:
-    """A run that has recorded episodes goes on with the memory that they are in: no empty one is made for it."""
+    """Open the memory of a run; one with recorded episodes must exist already."""
     if known is None or not known.results:
         return open_memory(path, namespace=namespace, create=True, **encoder)
     try:
@@ -174,13 +164,13 @@ def _open_memory(path: str, namespace: str | None, known: RunRecord | None, enco
     except NotFoundError as error:
         raise ConfigError(
             f"{error.seen} ({error.rule}), and {known.folder} has recorded {counted(len(known.results), 'episode')}",
-            "a run goes on with the memory that its recorded episodes are in",
-            "Bring that memory back, or choose another folder and begin anew.",
+            "a run resumes with the memory that holds its recorded episodes",
+            "Restore that memory, or choose another folder to start again.",
         ) from error
 
 
 def _name(settings: Mapping[str, object]) -> str:
-    """Names the run's folder: other settings, another name, whatever is cut off."""
+    """Return a folder name for these settings, distinct by their hash."""
     digest = hashlib.sha256(json.dumps(settings, sort_keys=True).encode()).hexdigest()[:8]
     parts = (settings[key] for key in ("env", "model", "policy", "seed"))
     return re.sub(r"[^A-Za-z0-9.=-]+", "_", "-".join(map(str, parts)))[:100] + f"-{digest}"
@@ -229,6 +219,6 @@ def _report(record: RunRecord, environment: Environment, console: run_display.Sc
     console.print(f"mean score {mean:.2f}{top} over {counted(len(results), 'episode')}; last {results[-1].score:g}")
     seconds = sum(result.seconds for result in results)
     decided = sum(result.decision_s for result in results)
-    console.print(run_display.usage_line(record.usage, seconds) + f"; deciding took {decided:.1f} s of it")
+    console.print(run_display.usage_text(record.usage, seconds) + f"; deciding took {decided:.1f} s of it")
     picture = run_display.save_plot({"score": [record.scores]}, "score", environment.max_score, folder / "scores.png")
     console.print(f"record in {folder}" + (f", plot in {picture}" if picture else ""))

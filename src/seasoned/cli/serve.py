@@ -1,4 +1,4 @@
-"""`seasoned serve`: a memory over HTTP, with the page on which people answer questions."""
+"""`seasoned serve`: a memory over HTTP, and the page for people who give feedback."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from seasoned.cli.format.output import echo_text
-from seasoned.cli.memory.common_options import example
+from seasoned.cli.params import encoder_option, example
 from seasoned.errors import ConfigError
 from seasoned.service import check_token, make_app
 from seasoned.service.server import listen
@@ -35,31 +35,31 @@ _MAX_TOKEN_FILE_BYTES = 8192
     "namespaces",
     multiple=True,
     metavar="NAME",
-    help="What is served; may be repeated. Default: the only one there is.",
+    help="Namespace to serve; repeatable.  [default: the only one]",
 )
-@click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="The address to listen on.")
-@click.option("--port", type=click.IntRange(0, 65535), default=8710, show_default=True, help="0: any that is free.")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Address to listen on.")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=8710,
+    show_default=True,
+    help="Port to listen on; 0: any free port.",
+)
 @click.option(
     "--token-file",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Holds the token that a request must carry. Needed where others can reach the address.",
+    help="File with the token that requests must carry. Needed if other machines can reach the address.",
 )
 @click.option(
     "--allow-host",
     "hosts",
     multiple=True,
     metavar="NAME",
-    help="A Host name to answer; may be repeated. Default: any with a token, else this machine's own.",
+    help="Host name to answer to; repeatable.  [default: any with a token, else this machine's names]",
 )
-@click.option("--create", is_flag=True, help="Make the memory if it does not exist.")
-@click.option(
-    "--encoder",
-    "encoder_spec",
-    metavar="ENCODER",
-    help="With --create, how states are compared: words (the default); masked (numbers, ids and times hidden); or an "
-    "identity, as `seasoned memory namespaces` prints it.",
-)
+@click.option("--create", is_flag=True, help="Create the memory if it does not exist.")
+@encoder_option("With --create")
 @click.option("--read-only", is_flag=True, help="Refuse every write.")
 @click.option("--quiet", is_flag=True, help="Do not log each request.")
 def serve(
@@ -74,12 +74,14 @@ def serve(
     read_only: bool,
     quiet: bool,
 ) -> None:
-    """Serve MEMORY over HTTP: episodes, search, typed feedback, and a page for people.
+    """Serve a memory over HTTP, with a page for people.
 
-    Ctrl-C stops it; requests that have begun are finished. The API is described at /openapi.json.
+    The API stores episodes, searches, and takes typed feedback; people give feedback on the page.
+
+    Ctrl-C stops the server after the running requests. The API is described at /openapi.json.
     """
     if encoder_spec is not None and not create:
-        raise click.UsageError("--encoder is of a memory that is made; give --create too, or leave it out")
+        raise click.UsageError("--encoder is for a new memory; give --create too, or leave it out")
     encoder = None if encoder_spec is None else named_encoder(encoder_spec)
     token = None if token_file is None else _read_token(token_file)
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
@@ -100,22 +102,21 @@ def serve(
     name, bound = listening.getsockname()[:2]
     url = f"http://[{name}]:{bound}/" if ":" in name else f"http://{name}:{bound}/"
     if not ipaddress.ip_address(name.partition("%")[0]).is_loopback:
-        click.echo("warning: others can listen in: put a proxy that speaks TLS in front", err=True)
-    asks = "it asks for the token" if token else "no token: this machine alone"
-
-    answer_requests(app, listening, ready=lambda: echo_text(f"{url}  ({asks}; Ctrl-C stops it)"))
+        click.echo("warning: the connection is not encrypted: put a proxy with TLS in front", err=True)
+    access = "requests need the token" if token else "no token: this machine only"
+    answer_requests(app, listening, ready=lambda: echo_text(f"{url}  ({access}; Ctrl-C stops it)"))
     click.echo("stopped", err=True)
 
 
 def _read_token(path: Path) -> str:
-    """The token in a file, less the last line break; a file that others can read is warned about."""
+    """Return the token in a file, without the last line break; warn about a file that others can read."""
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_TOKEN_FILE_BYTES).decode()
             mode = path.stat().st_mode
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(
-            f"{path}: {error}", "it must be a file that holds the token", "Name another --token-file."
+            f"{path}: {error}", "it must be a readable file with the token", "Name another --token-file."
         ) from error
     if mode & (stat.S_IRGRP | stat.S_IROTH):
         click.echo(f"warning: others on this machine can read {path}; chmod 600 it", err=True)

@@ -233,7 +233,7 @@ def test_bad_input_changes_nothing(path):
     ("args", "said"),
     [
         (["--thumb", "up"], "'--thumbs'"),
-        (["--thumbs", "up", "--weight", "-1"], "--weight -1: a weight must be greater than 0. Say .* --thumbs down"),
+        (["--thumbs", "up", "--weight", "-1"], "--weight -1: a weight must be greater than 0. Give .* --thumbs down"),
         (["1", "--weight", "0"], "--weight 0: a weight must be"),
     ],
 )

@@ -9,7 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned import Episode, Memory, Selection, Step
-from seasoned.cli.memory.forks import fork, import_harbor, promote, roll_back
+from seasoned.cli.memory.forks import fork, promote, roll_back
+from seasoned.cli.memory.transfer import import_harbor
 from seasoned.errors import InputError, NotFoundError
 
 
@@ -92,7 +93,7 @@ def test_the_record_of_another_fork_is_replaced_only_when_asked(tmp_path):
     candidate.unlink()
     ran(fork, live, candidate)  # of the same: nothing is lost
     candidate.unlink()
-    for content, said in ((first, "of namespace"), ("{", "not a fork's record")):
+    for content, said in ((first, "of namespace"), ("{", "no record of a fork")):
         record.write_text(content)
         with pytest.raises(InputError, match=rf"{said}.*must not be replaced.*--overwrite"):
             ran(fork, other, candidate)

@@ -10,9 +10,9 @@ from chat_server import ChatServer, answer
 from click.testing import CliRunner
 
 from seasoned import Episode, Memory, Selection, Step
-from seasoned.cli.main import LazyGroup
+from seasoned.cli.lazy_group import LazyGroup
+from seasoned.cli.memory.feedback import reweight
 from seasoned.cli.memory.judge import judge
-from seasoned.cli.memory.sources import reweight
 
 
 def scoring(score=0.5, disobey=lambda text: False):
@@ -40,7 +40,7 @@ def path(tmp_path, monkeypatch):
 
 
 def run(server, path, *options):
-    root = LazyGroup("root", paths={})
+    root = LazyGroup("root", headings={})
     root.add_command(judge)
     where = ["--model", "openai:m", "--base-url", server.url]
     return CliRunner().invoke(root, ["judge", path, *where, *options])
@@ -172,7 +172,7 @@ def test_a_misspelt_file_is_not_made(path, tmp_path):
 
 @pytest.mark.parametrize("factor", ["-1", "-0.5", "-1e3"])
 def test_a_negative_factor_is_a_number_and_refused_as_one(path, factor):
-    root = LazyGroup("root", paths={})
+    root = LazyGroup("root", headings={})
     root.add_command(reweight)
     with Memory.open(path) as memory:
         memory.feedback("buy-1", 1.0, 0, "judge")

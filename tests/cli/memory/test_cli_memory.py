@@ -19,6 +19,7 @@ from seasoned import Episode, JitRL, Memory, Selection, Step
 from seasoned.cli.exit_codes import EXIT_CODES
 from seasoned.cli.format.json_records import decision_record
 from seasoned.cli.main import cli
+from seasoned.cli.memory.group import HEADINGS
 from seasoned.cli.memory.group import memory as memory_group
 from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
@@ -534,16 +535,48 @@ def test_a_screen_that_lacks_a_character_gets_its_number(path):
 # ------------------------------------------------------------------------------- help
 
 
-@pytest.mark.parametrize("name", sorted(memory_group.commands))
+COMMANDS = [name for names in HEADINGS.values() for name in names]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_help_lists_each_command_once_under_its_heading(columns, warm_python):
+    lines = shell("memory", "--help", env={"COLUMNS": str(columns)}, python=warm_python).stdout.decode().splitlines()
+    assert max(map(len, lines)) <= columns
+    sections, heading = {}, None
+    for line in lines:
+        if line.endswith(":") and not line.startswith(" "):
+            heading = line[:-1]
+        elif line == "  Example:":
+            break
+        elif line and heading in HEADINGS:
+            name, text = line.split(maxsplit=1)
+            sections.setdefault(heading, []).append(name)
+            assert text.endswith(".") and not text.endswith("..."), line
+    assert sections == {heading: list(names) for heading, names in HEADINGS.items()}
+
+
+def test_command_loads_its_own_module_only(warm_python):
+    script = (
+        "import sys; from seasoned.cli.main import cli\n"
+        "try: cli(['memory', 'stats', '--help'])\n"
+        "except SystemExit: pass\n"
+        "loaded = [name for name in sys.modules if name.startswith('seasoned.cli.memory.')]\n"
+        "assert 'seasoned.cli.memory.inspect' in loaded and 'seasoned.cli.memory.judge' not in loaded, loaded"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_teaches(name):
     done = seasoned("memory", name, "--help")
     assert done.exit_code == 0
     help_text, _, example = done.stdout.partition("Example:\n")
     assert f"seasoned memory {name} " in example.splitlines()[0]
-    assert memory_group.commands[name].help
-    short = memory_group.commands[name].get_short_help_str(60)
+    assert memory_group.get_command(click.Context(memory_group), name).help
+    short = memory_group.get_command(click.Context(memory_group), name).get_short_help_str(60)
     assert not short.endswith("...")
-    for parameter in memory_group.commands[name].params:
+    for parameter in memory_group.get_command(click.Context(memory_group), name).params:
         if isinstance(parameter, click.Option):
             assert parameter.opts[0] in help_text
 

@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 
 from seasoned import Budget, Episode, Memory, Selection, Step
-from seasoned.cli.format.size import size_bytes
+from seasoned.cli.format.values import size_bytes
 from seasoned.cli.main import cli
 from seasoned.errors import InputError
 
@@ -93,12 +93,12 @@ def test_prune_says_what_would_go_and_then_it_goes(path):
 def test_prune_in_words(path):
     done = seasoned("prune", path, "--bytes", 0, "--dry-run")
     assert done.exit_code == 0
-    assert re.search(r"would go +4 episodes \(4 by value\): run-", done.stdout)
+    assert re.search(r"would be removed +4 episodes \(4 by value\): run-", done.stdout)
     assert re.search(r"steps +8 to 0\n", done.stdout)
     done = seasoned("prune", path, "--bytes", 0, "-y")
-    assert re.search(r"went +4 episodes", done.stdout)
+    assert re.search(r"removed +4 episodes", done.stdout)
     assert "seasoned memory compact" in done.stdout
-    assert "the budget holds" in seasoned("prune", path, "--bytes", 0, "-y").stdout
+    assert "the namespace fits the budget" in seasoned("prune", path, "--bytes", 0, "-y").stdout
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_a_quarantine_that_holds_nothing_yet_says_so(path, options, said):
     id_ = done.stdout.strip()
     first, second, third = done.stderr.splitlines()
     assert (done.exit_code, first) == (0, said)
-    assert second.startswith("0 episodes and 0 feedback events set aside now; it stays")
+    assert second.startswith("0 episodes and 0 feedback events quarantined now; data stored later is")
     assert third.endswith(f"seasoned memory release {path} {id_}")
     assert "seasoned memory quarantines" in seasoned("release", path, "zz").stderr
 
@@ -237,7 +237,7 @@ def test_erase_names_what_may_still_hold_it(path, tmp_path):
 
 
 def test_erase_says_that_no_copy_was_noted(path):
-    assert "no export or backup was noted" in seasoned("erase", path, "--subject", "customer-1", "--dry-run").stdout
+    assert "no export or backup on record" in seasoned("erase", path, "--subject", "customer-1", "--dry-run").stdout
 
 
 # ------------------------------------------------------------------------------- being asked
@@ -279,7 +279,7 @@ def test_at_a_terminal_it_asks(path, command, warm_python):
 def test_where_there_is_nothing_to_prune_nothing_is_asked(path):
     code, out, err = at_a_terminal([sys.executable], "", "prune", path, "--steps", 100)
     assert (code, err) == (0, "")
-    assert "the budget holds" in out
+    assert "the namespace fits the budget" in out
 
 
 # ------------------------------------------------------------------------------- bad input

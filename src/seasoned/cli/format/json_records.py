@@ -1,4 +1,4 @@
-"""Stored things as the documents that `--json` prints. The keys are stable."""
+"""JSON documents of stored episodes, neighbours and decisions, as `--json` prints them; the keys are stable."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from seasoned.types import Decision, Episode, Neighbor
 __all__ = ["decision_record", "episode_detail", "episode_summary", "neighbor_record"]
 
 
-SetAside = tuple[frozenset[str], frozenset[str]]
-"""The ids of the episodes and of the events that a quarantine holds; see `Memory.excluded_ids`."""
+Excluded = tuple[frozenset[str], frozenset[str]]
+"""The ids of the quarantined episodes and of the quarantined events; see `Memory.excluded_ids`."""
 
 
-def _feedback(events: Sequence[Event], aside: SetAside, step: int | None = None) -> float:
-    """The sum of what the events that still speak add, to one step or to all, in reward units."""
-    heard = [e for e in events if e.revoked_at is None and e.id not in aside[1]]
-    return math.fsum(e.reward * e.weight for e in heard if step is None or e.step == step)
+def _feedback(events: Sequence[Event], excluded: Excluded, step: int | None = None) -> float:
+    """Return the sum of reward times weight over the events that count, of one step or of all."""
+    counting = [e for e in events if e.revoked_at is None and e.id not in excluded[1]]
+    return math.fsum(e.reward * e.weight for e in counting if step is None or e.step == step)
 
 
-def episode_summary(episode: Episode, events: Sequence[Event], aside: SetAside) -> dict[str, Any]:
-    """Return an episode without its steps; `total_reward` is the environment's reward and the feedback."""
+def episode_summary(episode: Episode, events: Sequence[Event], excluded: Excluded) -> dict[str, Any]:
+    """Return an episode without its steps; `total_reward` is the environment's reward plus the feedback."""
     reward = math.fsum(step.reward for step in episode.steps)
-    feedback = _feedback(events, aside)
+    feedback = _feedback(events, excluded)
     return {
         "id": episode.id,
         "task": episode.task,
         "ending": episode.ending,
-        "quarantined": episode.id in aside[0],
+        "quarantined": episode.id in excluded[0],
         "steps": len(episode.steps),
         "reward": reward,
         "feedback": feedback,
@@ -43,7 +43,7 @@ def episode_summary(episode: Episode, events: Sequence[Event], aside: SetAside) 
     }
 
 
-def episode_detail(episode: Episode, events: Sequence[Event], aside: SetAside) -> dict[str, Any]:
+def episode_detail(episode: Episode, events: Sequence[Event], excluded: Excluded) -> dict[str, Any]:
     """Return an episode with every step and every feedback event."""
     steps = [
         {
@@ -51,29 +51,28 @@ def episode_detail(episode: Episode, events: Sequence[Event], aside: SetAside) -
             "state": step.state,
             "action": step.action,
             "reward": step.reward,
-            "feedback": _feedback(events, aside, index),
+            "feedback": _feedback(events, excluded, index),
             "prior": None if step.prior is None else dict(step.prior),
             "propensity": step.propensity,
         }
         for index, step in enumerate(episode.steps)
     ]
-    summary = episode_summary(episode, events, aside)
     return {
-        **summary,
+        **episode_summary(episode, events, excluded),
         "steps": steps,
         "final_state": episode.final_state,
-        "events": [{**dataclasses.asdict(event), "quarantined": event.id in aside[1]} for event in events],
+        "events": [{**dataclasses.asdict(event), "quarantined": event.id in excluded[1]} for event in events],
     }
 
 
 def neighbor_record(neighbor: Neighbor) -> dict[str, Any]:
-    """Return a neighbour on one level."""
-    seen = dataclasses.asdict(neighbor.experience)
-    return {"similarity": neighbor.similarity, "return": seen.pop("return_"), **seen}
+    """Return a neighbour as one flat object."""
+    fields = dataclasses.asdict(neighbor.experience)
+    return {"similarity": neighbor.similarity, "return": fields.pop("return_"), **fields}
 
 
 def decision_record(decision: Decision) -> dict[str, Any]:
-    """Return a decision with all its numbers, and how its prior was read (None: it was given as plain numbers)."""
+    """Return a decision with all its numbers. `prior` says how it was read; None: it was given as plain numbers."""
     record = {field.name: getattr(decision, field.name) for field in dataclasses.fields(decision)}
     if (prior := decision.prior) is not None:
         record["prior"] = {field.name: getattr(prior, field.name) for field in dataclasses.fields(prior)}

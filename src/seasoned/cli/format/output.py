@@ -1,24 +1,37 @@
-"""What goes to the screen or into a pipe: one document of JSON, a table, a line of text."""
+"""Output of commands: a JSON document for programs; tables, fields and text for people."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+import textwrap
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Literal
 
 import click
 
-__all__ = ["echo_fields", "echo_json", "echo_table", "echo_text", "number", "one_line", "printable"]
+__all__ = [
+    "Table",
+    "echo_fields",
+    "echo_hint",
+    "echo_table",
+    "echo_text",
+    "json_option",
+    "one_line",
+    "paragraph",
+    "present",
+    "printable",
+]
 
 PIPE_WIDTH = 80
 FIELD_WIDTH = 1000
 
 _GAP = 3
 _LEAST_TEXT, _NARROW_TEXT, _NARROW_ID = 11, 8, 12
-_LEAST_BODY = 30  # of what somebody said: the first words are seldom all of it
-_EXPENDABLE = ("policy", "model", "feedback", "author", "weight", "said")
+_LEAST_BODY = 30  # a comment is seldom clear from fewer characters
+_EXPENDABLE = ("policy", "model", "feedback", "author", "weight", "time")
 _OVERFLOWS: dict[str, Literal["fold", "crop", "ellipsis"]] = {
     "episode": "crop",
     "event": "fold",
@@ -26,6 +39,76 @@ _OVERFLOWS: dict[str, Literal["fold", "crop", "ellipsis"]] = {
     "id": "crop",
     "note": "crop",
 }
+_JSON = "seasoned.json"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under column names.
+
+    Args:
+        columns: their names.
+        rows: the cells of each row.
+        right: the columns that are aligned to the right.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    right: Collection[str] = ()
+
+
+def _remember_json(ctx: click.Context, parameter: click.Parameter, value: bool) -> bool:
+    del parameter
+    ctx.meta[_JSON] = value
+    return value
+
+
+json_option = click.option(
+    "--json",
+    "as_json",
+    is_flag=True,
+    expose_value=False,
+    callback=_remember_json,
+    help="Print one JSON document, for a program.",
+)
+"""The option that `present` and `echo_hint` read."""
+
+
+def _wants_json() -> bool:
+    return bool(click.get_current_context().meta.get(_JSON))
+
+
+def present(document: Any, *parts: str | Mapping[str, Any] | Table) -> None:
+    """Print the result of a command: with `--json` the document, else the parts, each a text, fields or a table.
+
+    Args:
+        document: a dataclass, or a value that JSON can hold. Its keys are stable. It is printed as ASCII, so that it
+            survives every locale.
+        parts: for people.
+    """
+    if _wants_json():
+        if dataclasses.is_dataclass(document) and not isinstance(document, type):
+            document = dataclasses.asdict(document)
+        click.echo(json.dumps(document, indent=2, allow_nan=False))
+        return
+    for part in parts:
+        if isinstance(part, str):
+            echo_text(part)
+        elif isinstance(part, Table):
+            echo_table(part)
+        else:
+            echo_fields(part)
+
+
+def echo_hint(text: str) -> None:
+    """Print a hint for people on stderr; nothing with `--json`."""
+    if not _wants_json():
+        click.echo(printable(text), err=True)
+
+
+def paragraph(text: str, indent: str = "") -> str:
+    """Return a text, broken into lines that fit a narrow terminal."""
+    return textwrap.fill(text, PIPE_WIDTH - 1, initial_indent=indent, subsequent_indent=indent)
 
 
 def printable(text: str) -> str:
@@ -51,42 +134,22 @@ def one_line(text: str, limit_chars: int = PIPE_WIDTH) -> str:
     return line if len(line) <= limit_chars else line[: limit_chars - 3] + "..."
 
 
-def number(value: float | None) -> str:
-    """Return a reward or a return as a person reads it; `-` where there is none.
-
-    Example:
-        >>> number(0.30000000000000004), number(None)
-        ('0.3', '-')
-    """
-    return "-" if value is None else format(value, ".6g")
-
-
-def echo_json(document: Any) -> None:
-    """Print one JSON document; ASCII, so that it survives every locale."""
-    click.echo(json.dumps(document, indent=2, allow_nan=False))
-
-
 def echo_text(text: str) -> None:
-    """Print a text that a person reads."""
+    """Print a text, with control characters made visible."""
     click.echo(printable(text))
 
 
 def echo_fields(fields: Mapping[str, Any]) -> None:
-    """Print names and values, one a line."""
+    """Print names and values, one pair a line."""
     width = max(map(len, fields))
     for name, value in fields.items():
         click.echo(f"{name.replace('_', ' '):<{width}}  {'-' if value is None else one_line(str(value), FIELD_WIDTH)}")
 
 
-def echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> None:
-    """Print rows under column names: drawn to the width of a terminal; aligned plain text, uncut, in a pipe.
-
-    Args:
-        columns: names; texts share what room is left.
-        rows: cells, one line each.
-        right: the columns that are aligned to the right.
-    """
-    rows = [[one_line(cell, FIELD_WIDTH) for cell in row] for row in rows]
+def echo_table(table: Table) -> None:
+    """Print a table: drawn to the width of a terminal; in a pipe as aligned plain text, uncut."""
+    columns, right = table.columns, table.right
+    rows = [[one_line(cell, FIELD_WIDTH) for cell in row] for row in table.rows]
     if sys.stdout.isatty():
         _draw(columns, rows, right)
         return
@@ -99,15 +162,15 @@ def echo_table(columns: Sequence[str], rows: Sequence[Sequence[str]], *, right: 
         click.echo("  ".join(cells).rstrip())
 
 
-def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str]) -> None:
+def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.console import Console
-    from rich.table import Table
+    from rich.table import Table as RichTable
     from rich.text import Text
 
     screen_width = shutil.get_terminal_size().columns
     widths, left_out = _fitted(columns, rows, right, screen_width)
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
+    table = RichTable(box=SIMPLE_HEAD, pad_edge=False, show_edge=False)
     for name, width in widths.items():
         # An id that is cut is still a prefix, and the commands take prefixes: no ellipsis there.
         overflow: Literal["fold", "crop", "ellipsis"] = _OVERFLOWS.get(name, "ellipsis")
@@ -126,9 +189,9 @@ def _draw(columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence
 
 
 def _fitted(
-    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[str], screen_width: int
+    columns: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[str], screen_width: int
 ) -> tuple[dict[str, int], list[str]]:
-    """Return the widths of the columns that fit, and which are left out: texts shrink first, then columns go."""
+    """Return the widths of the columns that fit, and the columns left out. Texts shrink first, then columns go."""
     natural = {name: max(map(len, (name, *cells))) for name, *cells in zip(columns, *rows, strict=True)}
     least: dict[str, int] = {}
     for name, *cells in zip(columns, *rows, strict=True):
@@ -146,7 +209,7 @@ def _fitted(
         if name in shown and over() > 0:
             shown.remove(name)
             left_out.append(name)
-    for crops, floor in ((False, _NARROW_TEXT), (True, _NARROW_ID)):  # then what tells least where it is cut
+    for crops, floor in ((False, _NARROW_TEXT), (True, _NARROW_ID)):  # then texts, then ids
         for name in sorted(shown, key=lambda name: -least[name]):
             if name not in right and (_OVERFLOWS.get(name) == "crop") == crops and over() > 0:
                 least[name] = max(min(floor, least[name]), least[name] - over())
@@ -161,7 +224,7 @@ def _fitted(
 
 
 def _distinct_width(ids: Sequence[str]) -> int:
-    """How many characters, 8 or more, tell these ids apart."""
+    """Return the shortest prefix length, at least 8, at which these ids differ."""
     different = set(ids)
     longest = max(map(len, ids), default=0)
     return next((n for n in range(8, longest) if len({i[:n] for i in different}) == len(different)), max(8, longest))

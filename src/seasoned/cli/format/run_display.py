@@ -1,4 +1,4 @@
-"""What runs look like in a terminal and in a picture."""
+"""Runs on the screen and as a picture: progress, tables, learning curves, usage."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rich.table import Table
 from rich.text import Text
 
 from seasoned.agents.runs.learning_curves import CurveComparison
-from seasoned.cli.format.time_text import shown_span
-from seasoned.core import Interval
+from seasoned.cli.format.values import span_text
+from seasoned.core import Interval, mean_interval
 from seasoned.errors import MissingExtraError
 from seasoned.protocols import Usage
 from seasoned.registry import load_extra
@@ -30,20 +30,22 @@ __all__ = [
     "learning_curve",
     "progress",
     "save_plot",
-    "usage_line",
+    "usage_text",
 ]
 
 _CURVE_ROWS = 10
 _CURVE_COLUMNS = 68
 _PLAIN_EVERY = 20
 _PLAIN_EVERY_S = 30.0
+_COLOURS = {"memory": "#1b7837", "placebo": "#762a83", "alone": "#7f7f7f"}
+_LABELS = {"memory": "with memory", "placebo": "with shuffled returns", "alone": "model alone"}
 
 
 class Screen(Console):
-    """A console that lets a closed pipe (`| head`) be seen: the command line ends quietly then, with exit code 0."""
+    """A console that passes on the error of a closed pipe (`| head`), so that the command ends with exit code 0."""
 
     def on_broken_pipe(self) -> None:
-        """Raise the BrokenPipeError again, where rich would end the process with exit code 1."""
+        """Raise the BrokenPipeError again; rich would end the process with exit code 1."""
         raise  # noqa: PLE0704
 
 
@@ -56,26 +58,27 @@ def heading(text: str) -> Panel:
 def progress(
     console: Console, total: int, clock: Callable[[], float] = time.monotonic
 ) -> Iterator[Callable[[str], None]]:
-    """A bar with the time left, in a terminal; a line now and then elsewhere. Gives a function that advances it.
+    """Show the progress of episodes: a bar in a terminal, elsewhere a line from time to time.
 
-    The time left is that of the episodes left, each as long as the latter half of those that were played took in the
-    mean: the first ones ask a model what later ones find in its cache. Of less than a twentieth nothing is concluded.
+    Yields a function that takes the description of a played episode. The time left is estimated from the mean duration
+    of the second half of the played episodes: the first ones are slower, since later ones find answers in the model's
+    cache. It is shown from a twentieth of the episodes on.
     """
     if not console.is_terminal:
-        ended = [clock()]
-        told = ended[0]
+        times = [clock()]
+        printed = times[0]
 
-        def plain(what: str) -> None:
-            nonlocal told
-            ended.append(now := clock())
-            done = len(ended) - 1
-            if done % _PLAIN_EVERY and done != total and now - told < _PLAIN_EVERY_S:
+        def plain(description: str) -> None:
+            nonlocal printed
+            times.append(now := clock())
+            done = len(times) - 1
+            if done % _PLAIN_EVERY and done != total and now - printed < _PLAIN_EVERY_S:
                 return
-            told = now
-            pace_s = (now - ended[done // 2]) / (done - done // 2)
+            printed = now
+            pace_s = (now - times[done // 2]) / (done - done // 2)
             known = total / 20 <= done < total
-            left = f", about {shown_span(pace_s * (total - done))} left" if known else ""
-            line = f"{done}/{total} episodes in {shown_span(now - ended[0])}{left}; {what}"
+            left = f", about {span_text(pace_s * (total - done))} left" if known else ""
+            line = f"{done}/{total} episodes in {span_text(now - times[0])}{left}; {description}"
             console.print(line, highlight=False, soft_wrap=True)
 
         yield plain
@@ -89,11 +92,11 @@ def progress(
     )
     with Progress(*columns, console=console) as bar:
         task = bar.add_task("", total=total)
-        yield lambda what: bar.update(task, advance=1, description=what)
+        yield lambda description: bar.update(task, advance=1, description=description)
 
 
 def interval_json(interval: Interval) -> dict[str, float]:
-    """Return an interval as a program reads it."""
+    """Return an interval as a JSON object."""
     return {"mean": interval.mean, "low": interval.low, "high": interval.high}
 
 
@@ -102,7 +105,7 @@ def _cell(interval: Interval) -> str:
 
 
 def comparison_table(comparison: CurveComparison, kind: str, max_score: float | None, episodes: int) -> Table:
-    """Return mean scores by block of episodes, and the two differences that matter."""
+    """Return mean scores by block of episodes; last less first quarter; with memory less alone in the last quarter."""
     blocks = len(comparison.with_blocks)
     size = episodes // blocks
     n = comparison.with_minus_without.n
@@ -124,16 +127,16 @@ def comparison_table(comparison: CurveComparison, kind: str, max_score: float | 
 
 
 def _signed(interval: Interval) -> str:
-    verdict = "above zero" if interval.low > 0 else "below zero" if interval.high < 0 else "not told apart from zero"
+    verdict = "above zero" if interval.low > 0 else "below zero" if interval.high < 0 else "not different from zero"
     return f"{interval.mean:+.2f} [{interval.low:+.2f}, {interval.high:+.2f}]\n{verdict}"
 
 
 def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
-    """Return the mean score by episode, as a chart of characters: `#` for the first arm, `.` for the second.
+    """Return the mean score by episode as a text chart: `#` for the first arm, `.` for the second.
 
     At most 68 columns wide: a long run shows means of consecutive episodes.
     """
-    means = {arm: _squeezed(np.asarray(table, dtype=np.float64).mean(axis=0)) for arm, table in scores.items()}
+    means = {arm: _resampled(np.asarray(table, dtype=np.float64).mean(axis=0)) for arm, table in scores.items()}
     points = np.concatenate([[0.0], *means.values()])
     low, top = float(points.min()), float(points.max())
     size = (top - low) or 1.0
@@ -158,14 +161,14 @@ def learning_curve(scores: Mapping[str, Sequence[Sequence[float]]]) -> Text:
     return text
 
 
-def _squeezed(curve: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _resampled(curve: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     if len(curve) <= _CURVE_COLUMNS:
         return curve
     return np.array([part.mean() for part in np.array_split(curve, _CURVE_COLUMNS)])
 
 
-def usage_line(usage: Usage, seconds: float) -> str:
-    """Return what the model cost."""
+def usage_text(usage: Usage, seconds: float) -> str:
+    """Return the model calls, their cost and the time."""
     if usage.cost_usd is None:
         cost = "at an unknown price"
     else:
@@ -179,13 +182,38 @@ def usage_line(usage: Usage, seconds: float) -> str:
 def save_plot(
     scores: Mapping[str, Sequence[Sequence[float]]], kind: str, max_score: float | None, path: Path
 ) -> Path | None:
-    """Save learning curves with 95 % bands over seeds; None, saying so, where the extra `plot` is missing."""
+    """Save the mean score by episode of every arm, smoothed over three episodes, with 95 % bands over seeds.
+
+    Returns the path. If the extra `plot` is missing, prints how to install it and returns None.
+    """
     try:
         load_extra("matplotlib", "plot").use("Agg")
     except MissingExtraError as error:
         Screen(stderr=True).print(f"no plot: {error.next_step}", highlight=False, markup=False)
         return None
-    from seasoned.cli.format.curve_plot import draw_curves
-
-    draw_curves(scores, kind, max_score, path)
+    pyplot = load_extra("matplotlib.pyplot", "plot")
+    figure, axes = pyplot.subplots(figsize=(8, 4.5), dpi=120)
+    for arm in sorted(scores, key=lambda name: name != kind):
+        table = np.asarray(scores[arm], dtype=np.float64)
+        smooth = np.stack([table[:, max(0, e - 1) : e + 2].mean(axis=1) for e in range(table.shape[1])], axis=1)
+        x = np.arange(1, table.shape[1] + 1)
+        colour = _COLOURS.get(arm, "#1b7837")
+        axes.plot(x, smooth.mean(axis=0), color=colour, label=_LABELS.get(arm, arm), linewidth=2)
+        if len(table) > 1:
+            bands = [mean_interval(column, resamples=2000) for column in smooth.T]
+            low, high = [band.low for band in bands], [band.high for band in bands]
+            axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    axes.set_xlabel("episode (mean of three)")
+    axes.set_ylabel("score" + (f" (of {max_score:g})" if max_score else ""))
+    seeds = len(scores[kind])
+    title = f"The same frozen model on the same game, {seeds} seeds, 95 % bands" if seeds > 1 else "One run"
+    axes.set_title(title, fontsize=11)
+    if all(np.min(table) >= 0 for table in scores.values()):
+        axes.set_ylim(bottom=0)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(scores) > 1:
+        axes.legend(frameon=False, loc="upper left")
+    figure.tight_layout()
+    figure.savefig(path)
+    pyplot.close(figure)
     return path

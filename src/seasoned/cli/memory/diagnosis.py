@@ -1,112 +1,117 @@
-"""`seasoned memory doctor`, `evaluate`, `drift`: whether memory helps, and what to change."""
+"""`seasoned memory doctor`, `evaluate`, `drift` and `audit`: whether memory helps, and what to change."""
 
 from __future__ import annotations
 
 import dataclasses
+import json
 import textwrap
-from typing import TYPE_CHECKING
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from seasoned.cli.format.output import PIPE_WIDTH, echo_fields, echo_json, echo_text, one_line
-from seasoned.cli.memory.audit import audit
-from seasoned.cli.memory.common_options import example, json_option, memory_argument, namespace_option, reading
-from seasoned.cli.memory.replay_options import (
-    as_read,
-    bounds,
-    echo_paragraph,
-    last_option,
-    policy_maker,
-    preset_option,
-    seed_option,
-    set_option,
-)
-from seasoned.errors import counted
+from seasoned.cli.format.output import PIPE_WIDTH, Table, one_line, paragraph, present
+from seasoned.cli.format.values import interval_text, number, rounded
+from seasoned.cli.memory.access import memory_command, read_memory
+from seasoned.cli.params import policy_option, seed_option
+from seasoned.errors import InputError, counted, excerpt
 from seasoned.memory import Memory
-from seasoned.policies import PRESETS
+from seasoned.protocols import Policy
 
 if TYPE_CHECKING:
     from seasoned.core import Interval
     from seasoned.lab.diagnosis.check_result import CheckResult
-    from seasoned.lab.diagnosis.doctor import Diagnosis
-    from seasoned.lab.diagnosis.drift import Drift
-    from seasoned.lab.diagnosis.policy_evaluation import PolicyEvaluation
+    from seasoned.lab.diagnosis.flip_audit import AuditedGroup, Flip, FlipAudit, FlipOutcome
 
 __all__ = ["audit", "doctor", "drift", "evaluate"]
+
+_last_option = click.option(
+    "--last", type=int, metavar="N", help="Decide only the last N episodes; earlier ones are still in memory."
+)
+_set_option = click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of the policy; repeatable."
+)
+
+
+def _parse_settings(pairs: tuple[str, ...]) -> dict[str, Any]:
+    """Return settings as Python values: numbers, true, false and null as in JSON, everything else as text."""
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, sign, value = pair.partition("=")
+        if not sign or not name:
+            raise InputError(f"--set {excerpt(pair)}", "a setting must be KEY=VALUE", "For example: --set beta=2")
+        if name in settings:
+            raise InputError(f"--set {excerpt(name)} twice", "each setting must be given once", "Leave one out.")
+        try:
+            settings[name] = json.loads(value)
+        except ValueError:
+            settings[name] = value
+    return settings
+
+
+def _policy_factory(policy: str, settings: tuple[str, ...]) -> Callable[[Memory], Policy]:
+    """Return a function that makes the policy over a memory, with some settings changed.
+
+    Raises:
+        InputError: a setting is not KEY=VALUE, or is given twice.
+    """
+    from seasoned.build import make_policy
+
+    overrides = _parse_settings(settings)
+    return lambda memory: make_policy(policy, memory, **overrides)
 
 
 # ---------------------------------------------------------------------------------------------- doctor
 
 
-@click.command(epilog=example("seasoned memory doctor agent.db", "seasoned memory doctor agent.db --last 500 --json"))
-@memory_argument
-@preset_option
-@last_option
+@memory_command("seasoned memory doctor agent.db", "seasoned memory doctor agent.db --last 500 --json")
+@policy_option()
+@_last_option
 @seed_option
-@namespace_option
-@json_option
-def doctor(path: str, policy: str, last: int | None, seed: int, namespace: str | None, as_json: bool) -> None:
-    """Diagnose a memory, and say what to change.
+def doctor(path: str, policy: str, last: int | None, seed: int, namespace: str | None) -> None:
+    """Diagnose a memory, and suggest what to change.
 
-    Ends with 0 whether or not something was found; programs read --json. Nothing is written.
+    Ends with exit code 0 with or without findings; programs read --json. Nothing is written.
     """
     from seasoned.lab.diagnosis.doctor import diagnose
 
-    def ask(memory: Memory) -> Diagnosis:
-        return diagnose(memory, policy=policy, last=last, seed=seed)
-
-    found = reading(path, namespace, ask, needs_encoder=True)
-    if as_json:
-        echo_json({"healthy": found.healthy, **dataclasses.asdict(found)})
-        return
-    n = len(found.findings)
-    about = f"{counted(found.n_episodes, 'episode')}, as the policy {found.policy!r} uses them"
-    echo_text(f"{'healthy' if found.healthy else counted(n, 'finding')}: {about}")
-    for title, verdict in (("", "finding"), ("fine:", "fine"), ("too little to say:", "not checked")):
-        checks = [check for check in found.checks if check.verdict == verdict]
+    diagnosis = read_memory(
+        path, namespace, lambda memory: diagnose(memory, policy=policy, last=last, seed=seed), needs_encoder=True
+    )
+    verdict = "healthy" if diagnosis.healthy else counted(len(diagnosis.findings), "finding")
+    lines = [f"{verdict}: {counted(diagnosis.n_episodes, 'episode')}, as the policy {diagnosis.policy!r} uses them"]
+    for title, kind in (("", "finding"), ("fine:", "fine"), ("too little data:", "not checked")):
+        checks = [check for check in diagnosis.checks if check.verdict == kind]
         if checks and title:
-            echo_text(f"\n{title}")
-        for check in checks:
-            _echo_check(check)
+            lines.append(f"\n{title}")
+        lines += map(_check_text, checks)
+    present({"healthy": diagnosis.healthy, **dataclasses.asdict(diagnosis)}, *lines)
 
 
-def _echo_check(check: CheckResult) -> None:
+def _check_text(check: CheckResult) -> str:
     if check.next_step is None:
-        echo_paragraph(f"{check.name}: {check.seen}", "  ")
-        return
-    echo_text("")
-    echo_paragraph(f"! {check.name}", "")
+        return paragraph(f"{check.name}: {check.seen}", "  ")
+    lines = ["", paragraph(f"! {check.name}")]
     for name, text in (("seen", check.seen), ("rule", check.rule), ("do", check.next_step)):
-        lines = textwrap.wrap(text, PIPE_WIDTH - 9)
-        for i, line in enumerate(lines):
-            echo_text(f"  {name if i == 0 else '':<4}  {line}")
+        for i, line in enumerate(textwrap.wrap(text, PIPE_WIDTH - 9)):
+            lines.append(f"  {name if i == 0 else '':<4}  {line}")
+    return "\n".join(lines)
 
 
 # ---------------------------------------------------------------------------------------------- evaluate
 
 
-@click.command(
-    epilog=example(
-        "seasoned memory evaluate agent.db --policy seed",
-        "seasoned memory evaluate agent.db --set beta=2 --set threshold=0.9 --one-step",
-    )
+@memory_command(
+    "seasoned memory evaluate agent.db --policy seed",
+    "seasoned memory evaluate agent.db --set beta=2 --set threshold=0.9 --one-step",
 )
-@memory_argument
-@click.option(
-    "--policy",
-    default="default",
-    show_default=True,
-    type=click.Choice(["base", *sorted(PRESETS)]),
-    help="Whose value; `base` is the model alone.",
-)
-@set_option
-@click.option("--one-step", is_flag=True, help="Change one decision at a time, then go on as before.")
+@policy_option("base", text="Policy to evaluate; `base` is the model alone.")
+@_set_option
+@click.option("--one-step", is_flag=True, help="Change one decision at a time; the others stay as recorded.")
 @click.option("--gamma", type=float, default=1.0, show_default=True, help="Discount of the value; 1: total reward.")
 @click.option("--min-effective", type=float, default=10.0, show_default=True, help="Least effective sample size.")
-@last_option
+@_last_option
 @seed_option
-@namespace_option
-@json_option
 def evaluate(
     path: str,
     policy: str,
@@ -117,21 +122,20 @@ def evaluate(
     last: int | None,
     seed: int,
     namespace: str | None,
-    as_json: bool,
 ) -> None:
-    """Estimate a setting from stored episodes.
+    """Estimate a policy's reward from stored episodes.
 
-    What it would have earned, by weighted importance sampling: every stored decision is made again on what was
-    known before its episode, and weighed by the probability of its action now over the one at which it was taken.
-    Refused (exit code 2) where the effective sample size is too small to say, or the mean ratio is off 1: the log
-    then lacks what the setting would do.
+    Uses weighted importance sampling: every stored decision is made again on what was known before its episode, and
+    weighed by the new probability of its action over the recorded one. Refused (exit code 2) if the effective sample
+    size is too small, or if the mean ratio is far from 1: the log then lacks the actions that the policy would take.
     """
-    from seasoned.lab.diagnosis.policy_evaluation import evaluate as run
+    from seasoned.lab.diagnosis.policy_evaluation import evaluate
 
-    make = policy_maker(policy, settings)
-
-    def ask(memory: Memory) -> PolicyEvaluation:
-        return run(
+    make = _policy_factory(policy, settings)
+    evaluation = read_memory(
+        path,
+        namespace,
+        lambda memory: evaluate(
             memory,
             make,
             estimator="one-step" if one_step else "sequence",
@@ -139,82 +143,169 @@ def evaluate(
             gamma=gamma,
             min_effective=min_effective,
             seed=seed,
+        ),
+        needs_encoder=True,
+    )
+    estimate = evaluation.estimate
+    of = counted(evaluation.n_steps, "step") if one_step else counted(evaluation.n_episodes, "episode")
+    measured = "return from a step on, with only that decision changed" if one_step else "total reward per episode"
+    fields = {
+        "policy": evaluation.policy,
+        "measured": f"{measured}, gamma {evaluation.gamma:g}",
+        "value": f"{rounded(estimate.value.mean)} {interval_text(estimate.value)}",
+        "as played": f"{rounded(estimate.behavior)}, of the episodes used",
+        "difference": f"{rounded(estimate.difference.mean, '+.4g')} {interval_text(estimate.difference)}",
+        "from": f"{counted(evaluation.n_episodes, 'episode')}, {counted(evaluation.n_steps, 'step')}; worth "
+        f"{estimate.effective:.3g} episodes (effective sample size)",
+        "mean ratio": f"{evaluation.mean_ratio:.3g} (1 if the log holds the actions that the policy would take)",
+    }
+    if evaluation.untaken_share:
+        fields["never taken"] = (
+            f"{evaluation.untaken_share:.2%} of the policy's actions, over {of}; the intervals allow for it"
         )
-
-    found = reading(path, namespace, ask, needs_encoder=True)
-    if as_json:
-        echo_json(dataclasses.asdict(found))
-        return
-    estimate = found.estimate
-    of = counted(found.n_steps, "step") if one_step else counted(found.n_episodes, "episode")
-    measured = "return from a step on, that decision alone changed" if one_step else "total reward per episode"
-    echo_fields(
-        {
-            "policy": found.policy,
-            "measured": f"{measured}, gamma {found.gamma:g}",
-            "value": f"{as_read(estimate.value.mean)} {bounds(estimate.value)}",
-            "as played": f"{as_read(estimate.behavior)}, of the episodes used",
-            "difference": f"{as_read(estimate.difference.mean, '+.4g')} {bounds(estimate.difference)}",
-            "from": f"{counted(found.n_episodes, 'episode')}, {counted(found.n_steps, 'step')}; worth "
-            f"{estimate.effective:.3g} episodes (effective sample size)",
-            "mean ratio": f"{found.mean_ratio:.3g} (1 if the log holds what the policy would do)",
-            **(
-                {"never taken": f"{found.untaken_share:.2%} of what it would do, over {of}; the intervals allow for it"}
-                if found.untaken_share
-                else {}
-            ),
-            **{f"left out, {why}": counted(n, "episode") for why, n in found.left_out.items()},
-        }
-    )
-    echo_paragraph(
+    fields |= {f"left out, {reason}": counted(n, "episode") for reason, n in evaluation.left_out.items()}
+    method = (
         f"Intervals at {estimate.value.level:.0%}, by bootstrap over episodes. The policy learns from the stored "
-        "episodes; what its own would have taught is in no log.",
-        "",
+        "episodes; no log shows what it would have learned from its own."
     )
+    present(evaluation, fields, paragraph(method))
 
 
 # ---------------------------------------------------------------------------------------------- drift
 
 
-@click.command(epilog=example("seasoned memory drift agent.db --recent 50"))
-@memory_argument
-@click.option("--recent", type=int, metavar="N", help="A task's last N are recent. Default: the last third.")
-@click.option("--min-episodes", type=int, default=10, show_default=True, help="Least recent and least older ones.")
+@memory_command("seasoned memory drift agent.db --recent 50")
+@click.option("--recent", type=int, metavar="N", help="A task's last N episodes are recent.  [default: the last third]")
+@click.option(
+    "--min-episodes", type=int, default=10, show_default=True, help="Least number of recent and of older episodes."
+)
 @seed_option
-@namespace_option
-@json_option
-def drift(path: str, recent: int | None, min_episodes: int, seed: int, namespace: str | None, as_json: bool) -> None:
+def drift(path: str, recent: int | None, min_episodes: int, seed: int, namespace: str | None) -> None:
     """Compare recent returns with older ones.
 
-    A test for each task, by permutation, adjusted for the number of tasks. Refused (exit code 2) where no task has
-    enough episodes. Agents that learn rise; what falls no longer fits.
+    A permutation test for each task, adjusted for the number of tasks. Refused (exit code 2) if no task has enough
+    episodes. An agent that learns improves; a fall means that the memory no longer fits the task.
     """
-    from seasoned.lab.diagnosis.drift import drift as run
+    from seasoned.lab.diagnosis.drift import drift
 
-    def ask(memory: Memory) -> Drift:
-        return run(memory, recent=recent, min_episodes=min_episodes, seed=seed)
-
-    found = reading(path, namespace, ask)
-    if as_json:
-        echo_json(dataclasses.asdict(found))
-        return
-    for one in found.tasks:
-        if one.difference is None:
-            continue
-        echo_text(one_line(one.task, PIPE_WIDTH - 1))
-        echo_text(f"  older   {_mean(one.older)} in {counted(one.n_older, 'episode')}")
-        echo_text(f"  recent  {_mean(one.recent)} in {counted(one.n_recent, 'episode')}")
-        change = f"{as_read(one.difference.mean, '+.4g')} {bounds(one.difference)}"
-        echo_text(f"  {one.verdict}: {change}, adjusted p = {one.adjusted:.2g}\n")
-    few = sum(one.difference is None for one in found.tasks)
-    if few:
-        echo_text(f"{counted(few, 'task')} not tested: too few episodes\n")
-    echo_paragraph(
-        "p by permutation, adjusted for the number of tasks (Holm); it fell or rose where p is at most "
-        f"{found.level:g}. Tested from {found.min_episodes} episodes in each group on.",
-        "",
+    found = read_memory(
+        path, namespace, lambda memory: drift(memory, recent=recent, min_episodes=min_episodes, seed=seed)
     )
+    lines: list[str] = []
+    for task in found.tasks:
+        if task.difference is not None:
+            change = f"{rounded(task.difference.mean, '+.4g')} {interval_text(task.difference)}"
+            lines += [
+                one_line(task.task, PIPE_WIDTH - 1),
+                f"  older   {_mean(task.older)} in {counted(task.n_older, 'episode')}",
+                f"  recent  {_mean(task.recent)} in {counted(task.n_recent, 'episode')}",
+                f"  {task.verdict}: {change}, adjusted p = {task.adjusted:.2g}\n",
+            ]
+    untested = sum(task.difference is None for task in found.tasks)
+    if untested:
+        lines.append(f"{counted(untested, 'task')} not tested: too few episodes\n")
+    method = (
+        "p by permutation, adjusted for the number of tasks (Holm). A task fell or rose if p is at most "
+        f"{found.level:g}. A task is tested if both groups have at least {counted(found.min_episodes, 'episode')}."
+    )
+    present(found, *lines, paragraph(method))
 
 
 def _mean(interval: Interval | None) -> str:
-    return "-" if interval is None else f"{as_read(interval.mean)} {bounds(interval)}"
+    return "-" if interval is None else f"{rounded(interval.mean)} {interval_text(interval)}"
+
+
+# ---------------------------------------------------------------------------------------------- audit
+
+
+@memory_command("seasoned memory audit agent.db", "seasoned memory audit agent.db --last 200 --set min_neighbors=5")
+@policy_option()
+@_set_option
+@_last_option
+@click.option(
+    "--flips",
+    "n_listed",
+    type=click.IntRange(min=0),
+    default=5,
+    show_default=True,
+    help="List the last N flips; --json lists all.",
+)
+@seed_option
+def audit(
+    path: str, policy: str, settings: tuple[str, ...], last: int | None, n_listed: int, seed: int, namespace: str | None
+) -> None:
+    """List the decisions that memory flips, and outcomes.
+
+    Every stored step is decided again on what was known before its episode. A decision is flipped if its most likely
+    action differs with and without memory. The outcome is the return of the action that was taken in fact.
+    """
+    from seasoned.lab.diagnosis.flip_audit import audit
+
+    make = _policy_factory(policy, settings)
+    found = read_memory(path, namespace, lambda memory: audit(memory, make, last=last, seed=seed), needs_encoder=True)
+    present(found, *_audit_parts(found, n_listed))
+
+
+def _audit_parts(audit: FlipAudit, n_listed: int) -> list[Any]:
+    ties = f"; and {audit.ties} ties of the model broken" if audit.ties else ""
+    steps, episodes = counted(audit.n_decisions, "step"), counted(audit.n_episodes, "episode")
+    parts: list[Any] = [
+        {
+            "policy": f"{audit.policy}, returns at gamma {audit.gamma:g}",
+            "decided": f"{steps} of {episodes}, each on what was known before",
+            **{f"left out, {reason}": counted(n, "step") for reason, n in audit.undecided.items()},
+            "flipped": counted(audit.total.flips, "decision") + ties,
+        }
+    ]
+    parts += map(_flip_text, audit.flips[max(0, len(audit.flips) - n_listed) :])
+    groups = [*audit.groups, audit.total]
+    names = [*map(_range, audit.groups), "all"]
+    columns = ["neighbours", "decisions", "flips", "took memory's", "model's", "another"]
+    rows = [
+        [name, *map(str, (g.decisions, g.flips, g.took_memory, g.took_base, g.took_other))]
+        for name, g in zip(names, groups, strict=True)
+    ]
+    parts += ["\nby number of neighbours (stored steps near the state):", Table(columns, rows, right=columns)]
+    if audit.flips:
+        columns = ["neighbours", "taken", "flips", "episodes", "mean", "95% interval"]
+        rows = [row for name, g in zip(names, groups, strict=True) if g.flips for row in _outcome_rows(name, g)]
+        caution = (
+            "Each episode counts once. States and times differ between the two as well, not only the action: "
+            "seasoned memory evaluate weighs by propensities."
+        )
+        right = [name for name in columns if name != "taken"]
+        parts += ["\nmean return after a flip, where the action taken was:", Table(columns, rows, right)]
+        parts.append(paragraph(caution))
+    return parts
+
+
+def _flip_text(flip: Flip) -> str:
+    taken = {"memory": "memory's action", "base": "the model's action"}.get(
+        flip.took, repr(one_line(flip.taken_action, 40))
+    )
+    return (
+        f"\n{one_line(flip.episode_id, 60)} step {flip.step}: taken was {taken}\n"
+        f"  model's   {one_line(flip.base_action, 66)}\n"
+        f"  memory's  {one_line(flip.memory_action, 66)}\n"
+        f"  {counted(flip.n_neighbors, 'neighbour')}, A {flip.advantage:+.3f}, KL {flip.kl_nats:.3f} nats, "
+        f"return {number(flip.return_)}"
+    )
+
+
+def _range(group: AuditedGroup) -> str:
+    if group.most is None:
+        return f"{group.least}+"
+    return str(group.least) if group.least == group.most else f"{group.least}-{group.most}"
+
+
+def _outcome_rows(name: str, group: AuditedGroup) -> list[list[str]]:
+    def row(taken: str, outcome: FlipOutcome) -> list[str]:
+        n = str(outcome.n_steps), str(outcome.n_episodes)
+        mean = "-" if outcome.mean is None else rounded(outcome.mean)
+        return [name, taken, *n, mean, interval_text(outcome.interval)]
+
+    rows = [row("memory's", group.after_memory), row("model's", group.after_base)]
+    if group.difference is not None:
+        change = rounded(group.difference.mean, "+.4g")
+        rows.append([name, "difference", "", "", change, interval_text(group.difference)])
+    return rows

@@ -1,4 +1,4 @@
-"""`seasoned memory feedback`, `revoke` and `notes`: what people and tests say of an episode."""
+"""`seasoned memory feedback`, `revoke`, `notes`, `sources` and `reweight`: feedback on episodes, and their notes."""
 
 from __future__ import annotations
 
@@ -8,77 +8,57 @@ from typing import Any
 
 import click
 
-from seasoned.cli.format.feedback_text import REWARD, bare_rewards, find_said, in_words, reward_in_words
-from seasoned.cli.format.output import echo_json, echo_table, echo_text, one_line
-from seasoned.cli.format.signed_number import SignedNumber
-from seasoned.cli.format.time_text import shown_time
-from seasoned.cli.memory.common_options import (
-    example,
-    find_episode,
-    json_option,
-    memory_argument,
-    namespace_option,
-    reading,
-    state_text,
-    writing,
-)
-from seasoned.errors import InputError
+from seasoned.checks import check_text
+from seasoned.cli.format.feedback_text import note_text, reward_text
+from seasoned.cli.format.output import Table, one_line, present
+from seasoned.cli.format.values import full_id, listed, number, time_text
+from seasoned.cli.memory.access import find_episode, memory_command, open_writable, read_memory, state_text
+from seasoned.cli.params import SignedNumber
+from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
-from seasoned.types import (
-    Choice,
-    Correction,
-    Edit,
-    Feedback,
-    FeedbackRecord,
-    Note,
-    Outcome,
-    OwnAnswer,
-    Review,
-    Score,
-    Thumbs,
+from seasoned.types import Choice, Correction, Edit, Feedback, Note, Outcome, OwnAnswer, Review, Score, Thumbs
+
+__all__ = ["feedback", "notes", "revoke", "reweight", "sources"]
+
+REWARD = "reward"
+"""The kind under which `notes` lists a plain reward, which is no note."""
+
+_TEST_COUNTS = re.compile(r"(\d+)/(\d+)")
+_SIGNED = {"ignore_unknown_options": True}  # so that -1 is a number, not an option
+
+# ---------------------------------------------------------------------------------------------- feedback
+
+
+@memory_command(
+    "seasoned memory feedback agent.db 4f2a -1.0 --step 3 --source human --author ada",
+    "seasoned memory feedback agent.db 4f2a --thumbs down --comment 'the wrong page'",
+    "seasoned memory feedback agent.db 4f2a --candidate 'Dear Ann' --candidate Hi --chosen 0 --author ada",
+    "seasoned memory feedback agent.db 4f2a --tests 11/12 --source tests",
+    context_settings=_SIGNED,
 )
-
-__all__ = ["feedback", "notes", "revoke"]
-
-_TESTS = re.compile(r"(\d+)/(\d+)")
-
-
-# A reward may begin with a minus; a misspelt option is then refused as one argument too many.
-@click.command(
-    epilog=example(
-        "seasoned memory feedback agent.db 4f2a -1.0 --step 3 --source human --author ada",
-        "seasoned memory feedback agent.db 4f2a --thumbs down --comment 'the wrong page'",
-        "seasoned memory feedback agent.db 4f2a --candidate 'Dear Ann' --candidate Hi --chosen 0 --author ada",
-        "seasoned memory feedback agent.db 4f2a --tests 11/12 --source tests",
-    ),
-    context_settings={"ignore_unknown_options": True},
-)
-@memory_argument
 @click.argument("episode_id")
 @click.argument("reward", type=SignedNumber(), required=False)
 @click.option("--thumbs", type=click.Choice(["up", "down"]), help="+1 or -1.")
-@click.option("--score", type=float, metavar="X", help="A number on --scale, as -1 to 1.")
-@click.option("--scale", type=float, nargs=2, metavar="LOW HIGH", help="Of --score. Default: -1 1.")
-@click.option("--candidate", "candidates", multiple=True, metavar="TEXT", help="An answer that was shown; repeat it.")
-@click.option("--chosen", type=int, metavar="N", help="Which candidate is the best, or was edited, from 0.")
+@click.option("--score", type=float, metavar="X", help="A number on --scale; becomes -1 to 1.")
+@click.option("--scale", type=float, nargs=2, metavar="LOW HIGH", help="Ends of the scale of --score.  [default: -1 1]")
+@click.option("--candidate", "candidates", multiple=True, metavar="TEXT", help="An answer that was shown; repeatable.")
+@click.option("--chosen", type=int, metavar="N", help="Number of the best candidate, or of the edited one, from 0.")
 @click.option(
-    "--edit", metavar="TEXT", help="What was made of the answer, or of the chosen candidate. `-` reads stdin."
+    "--edit", metavar="TEXT", help="The answer, or the chosen candidate, as a person edited it. `-` reads stdin."
 )
-@click.option("--own-answer", metavar="TEXT", help="What would have been a good answer. `-` reads stdin.")
-@click.option("--correction", metavar="TEXT", help="What was wrong: -1. `-` reads stdin.")
-@click.option("--exit-code", type=int, metavar="N", help="0 is +1, any other -1.")
+@click.option("--own-answer", metavar="TEXT", help="A good answer, written by a person. `-` reads stdin.")
+@click.option("--correction", metavar="TEXT", help="The mistake, in words: -1. `-` reads stdin.")
+@click.option("--exit-code", type=int, metavar="N", help="0 is +1, any other is -1.")
 @click.option("--tests", metavar="PASSED/TOTAL", help="2 x passed / total - 1.")
 @click.option("--built/--not-built", default=None, help="+1 or -1.")
-@click.option("--review", type=click.Choice(["approved", "changes_requested", "comment"]), help="+1, -1, nothing.")
-@click.option("--comment", metavar="TEXT", help="Why; kept beside any of these.")
-@click.option("--step", type=int, metavar="N", help="Which step, from 0. Default: the last.")
-@click.option("--source", default="human", show_default=True, help="Who speaks.")
-@click.option("--author", metavar="NAME", help="Which one of them.")
-@click.option("--weight", type=float, default=1.0, show_default=True, help="How much it counts.")
-@namespace_option
-@json_option
+@click.option("--review", type=click.Choice(["approved", "changes_requested", "comment"]), help="+1, -1, or no reward.")
+@click.option("--comment", metavar="TEXT", help="The reason, in words; stored with any kind of feedback.")
+@click.option("--step", type=int, metavar="N", help="Step that the feedback is about, from 0.  [default: the last]")
+@click.option("--source", default="human", show_default=True, help="Kind of source, such as human, judge or tests.")
+@click.option("--author", metavar="NAME", help="Name of the person or program within the source.")
+@click.option("--weight", type=float, default=1.0, show_default=True, help="Factor on the reward, above 0.")
 def feedback(
     path: str,
     episode_id: str,
@@ -88,149 +68,217 @@ def feedback(
     author: str | None,
     weight: float,
     namespace: str | None,
-    as_json: bool,
-    **said: Any,
+    **options: Any,
 ) -> None:
-    """Say how a step turned out.
+    """Rate a step of an episode.
 
-    Prints the id that takes it back. A bare REWARD, or one kind of feedback by its options. The same source and author
-    supersedes what it said before of the same step in the same kind; different ones add up. An answer that was not
-    executed becomes an episode of its own.
+    Give a REWARD, or one kind of feedback by its options. Prints an id, which `revoke` takes. The same source and
+    author replaces its earlier feedback of the same kind on the same step; feedback of different ones adds up. An
+    answer that was not executed becomes an episode of its own.
     """
-    typed = _feedback(said)
+    typed = _typed_feedback(options)
     if (reward is None) == (typed is None):
         raise click.UsageError("give a REWARD, or one kind of feedback, such as --thumbs up")
     if not weight > 0.0:
         raise InputError(
             f"--weight {weight:g}",
             "a weight must be greater than 0",
-            "Say the opposite instead, such as --thumbs down.",
+            "Give the opposite feedback instead, such as --thumbs down.",
         )
-    with writing(path, namespace) as memory:
-        full_id = str(find_episode(memory, episode_id).id)
-        if typed is None:
-            event_id = memory.feedback(full_id, float(reward or 0.0), step, source, author=author, weight=weight)
-            document: dict[str, Any] = {"event_id": event_id, "episode_id": full_id}
-        else:
-            event_id = memory.feedback(full_id, typed, step, source, author=author, weight=weight)
-            document = _record_document(memory.feedback_records(id=event_id)[0])
-    if as_json:
-        echo_json(document)
-    else:
-        echo_text(event_id)
+    with open_writable(path, namespace) as memory:
+        id_ = str(find_episode(memory, episode_id).id)
+        rating = float(reward or 0.0) if typed is None else typed
+        event_id = memory.feedback(id_, rating, step, source, author=author, weight=weight)
+        document: dict[str, Any] = {"event_id": event_id, "episode_id": id_}
+        if typed is not None:
+            document = {"kind": typed.kind, **dataclasses.asdict(memory.feedback_records(id=event_id)[0])}
+    present(document, event_id)
 
 
-def _feedback(said: dict[str, Any]) -> Feedback | None:
-    """Return the feedback that the options say; None if they say nothing."""
-    comment, scale, texts = said["comment"], said["scale"], said["candidates"]
+def _typed_feedback(options: dict[str, Any]) -> Feedback | None:
+    """Return the feedback that the options describe; None if they describe none."""
+    comment, scale, texts = options["comment"], options["scale"], options["candidates"]
     found: list[Feedback] = []
-    if said["thumbs"] is not None:
-        found.append(Thumbs(said["thumbs"] == "up", comment))
-    if said["score"] is not None:
+    if options["thumbs"] is not None:
+        found.append(Thumbs(options["thumbs"] == "up", comment))
+    if options["score"] is not None:
         low, high = scale or (-1.0, 1.0)
-        found.append(Score(said["score"], low, high, comment))
+        found.append(Score(options["score"], low, high, comment))
     elif scale:
-        raise click.UsageError("--scale is of a --score; give both")
-    if (said["chosen"] is None) == bool(texts):
-        raise click.UsageError("a choice is between --candidate texts, and --chosen says which; give both")
-    if said["edit"] is not None:
-        shown = (tuple(texts), said["chosen"]) if texts else (None, None)
-        found.append(Edit(state_text(said["edit"]), comment, *shown))
+        raise click.UsageError("--scale is for --score; give both")
+    if (options["chosen"] is None) == bool(texts):
+        raise click.UsageError("--chosen is the number of one of the --candidate texts; give both")
+    if options["edit"] is not None:
+        shown = (tuple(texts), options["chosen"]) if texts else (None, None)
+        found.append(Edit(state_text(options["edit"]), comment, *shown))
     elif texts:
-        found.append(Choice(texts, said["chosen"], comment))
+        found.append(Choice(texts, options["chosen"], comment))
     for name, kind in (("own_answer", OwnAnswer), ("correction", Correction)):
-        if said[name] is not None:
-            found.append(kind(state_text(said[name]), comment))
-    if (said["exit_code"], said["tests"], said["built"]) != (None, None, None):
-        passed, total = (None, None) if said["tests"] is None else _counts(said["tests"])
-        found.append(Outcome(said["exit_code"], passed, total, said["built"], comment))
-    if said["review"] is not None:
-        found.append(Review(said["review"], comment))
+        if options[name] is not None:
+            found.append(kind(state_text(options[name]), comment))
+    if (options["exit_code"], options["tests"], options["built"]) != (None, None, None):
+        passed, total = (None, None) if options["tests"] is None else _test_counts(options["tests"])
+        found.append(Outcome(options["exit_code"], passed, total, options["built"], comment))
+    if options["review"] is not None:
+        found.append(Review(options["review"], comment))
     if len(found) > 1:
         raise click.UsageError(f"one kind of feedback at a time, not {' and '.join(one.kind for one in found)}")
     if not found and comment is not None:
-        raise click.UsageError("a --comment stands beside a kind of feedback, such as --review comment")
+        raise click.UsageError("a --comment belongs to a kind of feedback, such as --review comment; give both")
     return found[0] if found else None
 
 
-def _counts(text: str) -> tuple[int, int]:
-    found = _TESTS.fullmatch(text)
-    if not found:
-        raise InputError(f"--tests {text}", "tests must be counted as PASSED/TOTAL", "Write 11/12, say.")
-    return int(found[1]), int(found[2])
+def _test_counts(text: str) -> tuple[int, int]:
+    match = _TEST_COUNTS.fullmatch(text)
+    if not match:
+        raise InputError(f"--tests {text}", "tests must be counted as PASSED/TOTAL", "For example: --tests 11/12")
+    return int(match[1]), int(match[2])
 
 
-def _record_document(record: FeedbackRecord) -> dict[str, Any]:
-    return {"kind": record.feedback.kind, **dataclasses.asdict(record)}
+# ---------------------------------------------------------------------------------------------- revoke
 
 
-@click.command(epilog=example("seasoned memory revoke agent.db 0c9d5f6e"))
-@memory_argument
-@click.argument("said_id", metavar="ID")
-@namespace_option
-@json_option
-def revoke(path: str, said_id: str, namespace: str | None, as_json: bool) -> None:
-    """Take back feedback or a note; returns follow.
+@memory_command("seasoned memory revoke agent.db 0c9d5f6e")
+@click.argument("record_id", metavar="ID")
+def revoke(path: str, record_id: str, namespace: str | None) -> None:
+    """Revoke feedback or a note; the returns follow.
 
-    ID is what `feedback` printed and `notes` lists, or its beginning where that means one. The answers that the
-    feedback brought in are set aside. Revoking twice changes nothing.
+    ID is printed by `feedback` and listed by `notes`; the start of it is enough if only one begins like this. The
+    answers that the feedback added are quarantined. Revoking twice changes nothing.
     """
-    with writing(path, namespace) as memory:
-        full_id = find_said(memory, said_id)
-        memory.revoke(full_id)
-    if as_json:
-        echo_json({"event_id": full_id})
-    else:
-        echo_text(f"revoked {full_id}")
+    with open_writable(path, namespace) as memory:
+        id_ = _find_record(memory, record_id)
+        memory.revoke(id_)
+    present({"event_id": id_}, f"revoked {id_}")
 
 
-@click.command(epilog=example("seasoned memory notes agent.db --kind reasoning", "seasoned memory notes agent.db 4f2a"))
-@memory_argument
+def _find_record(memory: Memory, id_or_prefix: str) -> str:
+    """Return the id of the feedback, note or plain reward with this id, or of the only one whose id begins with it.
+
+    Unrevoked records go before revoked ones.
+
+    Raises:
+        NotFoundError: there is none.
+        InputError: there are several, and the message lists them; or the id is blank or no text.
+    """
+    check_text("id", id_or_prefix)
+    unrevoked = {note.id for note in memory.notes(quarantined=True)}
+    revoked: set[str] = set()
+    for record in memory.feedback_records():
+        (unrevoked if record.revoked_at is None else revoked).add(record.id)
+    for event in memory.events():
+        if id_or_prefix == event.id:
+            return event.id
+        if event.kind is None:
+            (unrevoked if event.revoked_at is None else revoked).add(original_event_id(event.id))
+    revoked -= unrevoked  # reweighting revokes an event and adds another of the same first id
+    for ids in ({id_or_prefix} & revoked, unrevoked, revoked):
+        id_ = full_id("record", id_or_prefix, sorted(ids))
+        if id_ is not None:
+            return id_
+    raise NotFoundError(
+        f"id {excerpt(id_or_prefix)}",
+        f"no feedback, note or reward of namespace {memory.namespace!r} has an id that begins like this",
+        "See: seasoned memory notes",
+    )
+
+
+# ---------------------------------------------------------------------------------------------- notes
+
+
+@memory_command("seasoned memory notes agent.db --kind reasoning", "seasoned memory notes agent.db 4f2a")
 @click.argument("episode_id", required=False)
-@click.option("--kind", metavar="KIND", help="Only of this kind: plan, reasoning, shown, thumbs, reward, ...")
-@click.option("--quarantined", is_flag=True, help="Also those that a quarantine holds.")
-@namespace_option
-@json_option
-def notes(
-    path: str, episode_id: str | None, kind: str | None, quarantined: bool, namespace: str | None, as_json: bool
-) -> None:
-    """List what was said or thought about episodes.
+@click.option("--kind", metavar="KIND", help="Only this kind: plan, reasoning, shown, thumbs, reward, ...")
+@click.option("--quarantined", is_flag=True, help="Include quarantined notes.")
+def notes(path: str, episode_id: str | None, kind: str | None, quarantined: bool, namespace: str | None) -> None:
+    """List notes on episodes: feedback, plans, reasoning.
 
-    What stands, the oldest first: plans, reasoning, what a prompt has shown, and feedback; a bare reward is of the
-    kind `reward`. Bodies are cut to a line; --json has them whole. `revoke` takes the ids, short ones too.
+    Lists unrevoked notes, oldest first: plans, reasoning, the examples that prompts showed, and feedback; a plain
+    reward has the kind `reward`. Bodies are cut to a line; --json prints them whole. `revoke` takes the ids.
     """
 
-    def ask(memory: Memory) -> tuple[list[Note], list[Event], set[str]]:
-        full_id = None if episode_id is None else str(find_episode(memory, episode_id).id)
-        found = memory.notes(kind=kind, episode_id=full_id, quarantined=quarantined)
-        rewards = bare_rewards(memory, full_id, quarantined=quarantined)
+    def query(memory: Memory) -> tuple[list[Note], list[Event], set[str]]:
+        id_ = None if episode_id is None else str(find_episode(memory, episode_id).id)
+        found = memory.notes(kind=kind, episode_id=id_, quarantined=quarantined)
+        rewards = _plain_rewards(memory, id_, quarantined=quarantined)
         if found or kind is None or (kind == REWARD and rewards):
             return found, rewards if kind in (None, REWARD) else [], set()
-        every = memory.notes(episode_id=full_id, quarantined=quarantined)
+        every = memory.notes(episode_id=id_, quarantined=quarantined)
         return [], [], {note.kind for note in every} | ({REWARD} if rewards else set())
 
-    found, rewards, kinds = reading(path, namespace, ask)
-    if as_json:
-        echo_json({"notes": list(map(dataclasses.asdict, found)), "rewards": list(map(dataclasses.asdict, rewards))})
-        return
-    if not found and not rewards:
-        there = f" of kind {one_line(str(kind), 40)}; there are: {', '.join(sorted(kinds))}" if kinds else ""
-        echo_text(f"no notes{there}")
-        return
-    said: list[tuple[Note | Event, str, str, str]]
-    said = [(note, note.kind, in_words(note), note.id) for note in found]
-    said += [(event, REWARD, reward_in_words(event), original_event_id(event.id)) for event in rewards]
+    found, rewards, kinds = read_memory(path, namespace, query)
+    lines: list[tuple[Note | Event, str, str, str]]
+    lines = [(note, note.kind, note_text(note), note.id) for note in found]
+    lines += [(event, REWARD, reward_text(event), original_event_id(event.id)) for event in rewards]
     rows = [
         [
-            about.episode_id,
-            "-" if about.step is None else str(about.step),
+            record.episode_id,
+            "-" if record.step is None else str(record.step),
             what,
-            one_line(about.source, 20),
-            one_line(about.author or "-", 20),
-            shown_time(about.created_at),
-            one_line(words),
+            one_line(record.source, 20),
+            one_line(record.author or "-", 20),
+            time_text(record.created_at),
+            one_line(body),
             id_,
         ]
-        for about, what, words, id_ in sorted(said, key=lambda one: one[0].created_at)
+        for record, what, body, id_ in sorted(lines, key=lambda line: line[0].created_at)
     ]
-    echo_table(["episode", "step", "kind", "source", "author", "said", "body", "note"], rows, right=("step",))
+    others = f" of kind {one_line(str(kind), 40)}; there are: {listed(sorted(kinds))}" if kinds else ""
+    columns = ["episode", "step", "kind", "source", "author", "time", "body", "note"]
+    present(
+        {"notes": list(map(dataclasses.asdict, found)), "rewards": list(map(dataclasses.asdict, rewards))},
+        Table(columns, rows, right=("step",)) if rows else f"no notes{others}",
+    )
+
+
+def _plain_rewards(memory: Memory, episode_id: str | None, *, quarantined: bool) -> list[Event]:
+    """Return the unrevoked rewards that were given as a number, oldest first."""
+    episodes, events = (frozenset(), frozenset()) if quarantined else memory.excluded_ids()
+    return [
+        event
+        for event in memory.events(episode_id)
+        if event.kind is None
+        and event.revoked_at is None
+        and event.id not in events
+        and event.episode_id not in episodes
+    ]
+
+
+# ---------------------------------------------------------------------------------------------- sources
+
+
+@memory_command("seasoned memory sources agent.db")
+def sources(path: str, namespace: str | None) -> None:
+    """List the sources of feedback and their weights.
+
+    For each source: its unrevoked events, their total reward, and the factors by which it was reweighted.
+    """
+    found = read_memory(path, namespace, lambda memory: memory.sources())
+    rows = [
+        [one_line(name, 40), str(one.events), number(one.total), ", ".join(map(number, one.factors))]
+        for name, one in found.items()
+    ]
+    columns = ["source", "events", "total", "factor"]
+    present(
+        {"sources": [{"source": name, **dataclasses.asdict(one)} for name, one in found.items()]},
+        Table(columns, rows, right=columns[1:]) if rows else "no feedback counts in this namespace",
+    )
+
+
+@memory_command(
+    "seasoned memory reweight agent.db judge 0.5",
+    "seasoned memory reweight agent.db judge 1",
+    context_settings=_SIGNED,  # -1 is then refused as a factor
+)
+@click.argument("source")
+@click.argument("factor", type=SignedNumber())
+def reweight(path: str, source: str, factor: float, namespace: str | None) -> None:
+    """Change the weight of all feedback of a source.
+
+    Its rewards count FACTOR times their original weight. A new factor replaces the last one; 1 restores the original.
+    Feedback that SOURCE gives later keeps its own weight until this command runs again. To exclude a source for good,
+    quarantine it.
+    """
+    with open_writable(path, namespace) as memory:
+        n_events = memory.reweight_source(source, factor)
+    present({"source": source, "factor": factor, "events": n_events}, f"{counted(n_events, 'feedback event')} changed")

@@ -1,4 +1,4 @@
-"""`seasoned memory judge`: let a model score the steps of stored episodes."""
+"""`seasoned memory judge`: scores of stored steps by a language model."""
 
 from __future__ import annotations
 
@@ -12,21 +12,15 @@ from typing import Any
 
 import click
 
-from seasoned.cli.format.output import echo_fields, echo_json, number, printable
-from seasoned.cli.format.run_display import usage_line
-from seasoned.cli.memory.common_options import (
-    example,
-    find_episode,
-    json_option,
-    memory_argument,
-    namespace_option,
-    writing,
-)
-from seasoned.cli.run import model_options, model_settings
+from seasoned.cli.format.output import present, printable
+from seasoned.cli.format.run_display import usage_text
+from seasoned.cli.format.values import number
+from seasoned.cli.memory.access import find_episode, memory_command, open_writable
+from seasoned.cli.params import model_option, model_settings, server_options
 from seasoned.errors import ModelAnswerError, counted
 from seasoned.judges import JudgeAgreement, LLMJudge, add_judgement, agreement
 from seasoned.judges.episode_view import check_finished
-from seasoned.llms import LLM_SPECIFICATIONS, open_llm
+from seasoned.llms import open_llm
 from seasoned.memory import Memory
 from seasoned.protocols import LLM, Judgement
 from seasoned.types import Episode
@@ -34,29 +28,28 @@ from seasoned.types import Episode
 __all__ = ["judge"]
 
 
-@click.command(
-    epilog=example(
-        "seasoned memory judge agent.db --model openai:gpt-4o-mini --votes 3 --source judge:gpt-4o-mini",
-        "seasoned memory judge agent.db --episode 4f2a --hide-outcome --again",
-    )
+@memory_command(
+    "seasoned memory judge agent.db --model openai:gpt-4o-mini --votes 3 --source judge:gpt-4o-mini",
+    "seasoned memory judge agent.db --episode 4f2a --hide-outcome --again",
 )
-@memory_argument
-@click.option("--model", default="local", show_default=True, help=f"{', '.join(LLM_SPECIFICATIONS)}.")
-@click.option("--votes", default=1, show_default=True, metavar="N", help="For each step; an odd number.")
-@click.option("--source", default="judge", show_default=True, metavar="NAME", help="Recorded with every reward.")
-@click.option("--hide-outcome", is_flag=True, help="Do not tell the judge the score and the ending.")
-@click.option("--rubric", metavar="TEXT", help="What counts, in your words.")
-@click.option("--episode", "episode_ids", multiple=True, metavar="ID", help="Only this one; may be repeated.")
-@click.option("--again", is_flag=True, help="Also what this source has judged; the new scores supersede.")
-@click.option("--chunk-steps", default=10, show_default=True, metavar="N", help="Judged in one call, at most.")
-@click.option("--text-chars", default=1000, show_default=True, metavar="N", help="Of a state that is shown.")
-@click.option("--retries", default=2, show_default=True, metavar="N", help="After a refused reply.")
-@click.option("--seed", default=0, show_default=True, metavar="N", help="Of the first vote.")
+@model_option()
+@click.option("--votes", default=1, show_default=True, metavar="N", help="Votes for each step; an odd number.")
+@click.option(
+    "--source", default="judge", show_default=True, metavar="NAME", help="Source of the feedback that is stored."
+)
+@click.option("--hide-outcome", is_flag=True, help="Hide the score and the ending from the judge.")
+@click.option("--rubric", metavar="TEXT", help="The criteria, in your own words.")
+@click.option("--episode", "episode_ids", multiple=True, metavar="ID", help="Judge only this episode; repeatable.")
+@click.option("--again", is_flag=True, help="Judge again what this source has judged; new scores replace the old ones.")
+@click.option("--chunk-steps", default=10, show_default=True, metavar="N", help="At most this many steps in one call.")
+@click.option(
+    "--text-chars", default=1000, show_default=True, metavar="N", help="At most this many characters of a state."
+)
+@click.option("--retries", default=2, show_default=True, metavar="N", help="Calls after a refused reply.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="Seed of the first vote.")
 @click.option("--example", "show_example", is_flag=True, help="Show the model a judged episode first.")
-@click.option("--cache", type=click.Path(dir_okay=False), help="Keep the model's answers in this file.")
-@model_options
-@namespace_option
-@json_option
+@click.option("--cache", type=click.Path(dir_okay=False), help="Store the model's answers in this file.")
+@server_options
 def judge(
     path: str,
     model: str,
@@ -73,19 +66,18 @@ def judge(
     show_example: bool,
     cache: str | None,
     namespace: str | None,
-    as_json: bool,
-    **about_model: Any,
+    **model_options: Any,
 ) -> None:
     """Let a model score finished episodes.
 
-    It gives every step a score in [-1, 1], which is stored as feedback. Episodes that SOURCE has judged are left
-    alone, so that the same command again goes on where it stopped. A reply that breaks a rule is asked for again,
-    then refused: that episode stays unjudged, the others go on, and the command ends with code 5. Aborted and
-    quarantined episodes are not judged. Where the environment gave rewards, the scores are compared with them.
+    The model gives every step a score in [-1, 1], which is stored as feedback. Episodes that SOURCE has judged are
+    skipped, so the same command resumes a run that was interrupted. A reply that breaks a rule is asked for again, then
+    refused: that episode stays unjudged, the others go on, and the command ends with exit code 5. Aborted and
+    quarantined episodes are skipped. If the environment gave rewards, the scores are compared with them.
     """
-    with writing(path, namespace) as memory:
-        llm = open_llm(model, cache, **model_settings(about_model))
-        asked = LLMJudge(
+    with open_writable(path, namespace) as memory:
+        llm = open_llm(model, cache, **model_settings(model_options))
+        llm_judge = LLMJudge(
             llm,
             votes=votes,
             show_outcome=not hide_outcome,
@@ -97,40 +89,44 @@ def judge(
             seed=seed,
             source=source,
         )
-        wanted, skipped = _wanted(memory, episode_ids, source, again=again)
-        began = time.perf_counter()
-        judged, refused = asyncio.run(_judge_all(memory, llm, asked, wanted))
-        seconds = time.perf_counter() - began
-    _echo(llm.name, asked, judged, refused, skipped, seconds, _beside_the_truth(wanted, judged), as_json=as_json)
+        wanted, skipped = _select(memory, episode_ids, source, again=again)
+        start = time.perf_counter()
+        judged, refused = asyncio.run(_judge_all(memory, llm, llm_judge, wanted))
+        seconds = time.perf_counter() - start
+    _present(llm.name, llm_judge, judged, refused, skipped, seconds, _compare_with_rewards(wanted, judged))
     if refused:
         raise ModelAnswerError(
             f"{counted(len(refused), 'episode')} of {len(wanted)} refused",
-            "a judgement is whole, or there is none; what was judged is stored",
-            "Use a model that follows instructions, or fewer --chunk-steps; the same command judges what is left.",
+            "an episode is judged whole or not at all; the judged ones are stored",
+            "Use a model that follows instructions, or fewer --chunk-steps; the same command judges the rest.",
         )
 
 
-def _wanted(
+def _select(
     memory: Memory, episode_ids: Sequence[str], source: str, *, again: bool
 ) -> tuple[list[Episode], Counter[str]]:
-    """Return the episodes to judge, and how many are left out, by reason. Those that are named must be finished."""
+    """Return the episodes to judge, and the number of skipped ones by reason.
+
+    Raises:
+        InputError: an episode in `episode_ids` is not finished.
+    """
     named = [find_episode(memory, id_) for id_ in episode_ids]
     for episode in named:
         check_finished(episode)
-    spoken: defaultdict[str, set[int]] = defaultdict(set)  # a judge that was killed while it spoke speaks again
+    judged_steps: defaultdict[str, set[int]] = defaultdict(set)  # a half-judged episode is judged again
     for event in memory.events():
         if event.source == source:
-            spoken[event.episode_id].add(event.step)
-    aside, _ = memory.excluded_ids()
+            judged_steps[event.episode_id].add(event.step)
+    quarantined, _ = memory.excluded_ids()
     wanted: dict[str, Episode] = {}
     skipped: Counter[str] = Counter()
     for episode in named or memory.episodes():
         id_ = str(episode.id)
         if episode.ending == "aborted":
             skipped["aborted"] += 1
-        elif id_ in aside:
+        elif id_ in quarantined:
             skipped["quarantined"] += 1
-        elif len(spoken[id_]) == len(episode.steps) and not again:
+        elif len(judged_steps[id_]) == len(episode.steps) and not again:
             skipped["judged already"] += 1
         else:
             wanted[id_] = episode
@@ -140,17 +136,17 @@ def _wanted(
 async def _judge_all(
     memory: Memory, llm: LLM, judge: LLMJudge, episodes: Sequence[Episode]
 ) -> tuple[dict[str, Judgement], dict[str, str]]:
-    """Return the judgements that were stored, and why the others were refused, by episode."""
+    """Return the stored judgements, and the reasons for which the others were refused, by episode id."""
     judged: dict[str, Judgement] = {}
     refused: dict[str, str] = {}
     try:
-        for place, episode in enumerate(episodes, start=1):
+        for count, episode in enumerate(episodes, start=1):
             id_ = str(episode.id)
             try:
                 judged[id_] = await judge.judge(episode)
             except ModelAnswerError as error:
                 refused[id_] = str(error)
-                click.echo(printable(f"refused: {place}/{len(episodes)} {id_}: {error}"), err=True)
+                click.echo(printable(f"refused: {count}/{len(episodes)} {id_}: {error}"), err=True)
                 continue
             add_judgement(memory, id_, judged[id_])
     finally:
@@ -158,50 +154,43 @@ async def _judge_all(
     return judged, refused
 
 
-def _beside_the_truth(episodes: Sequence[Episode], judged: Mapping[str, Judgement]) -> JudgeAgreement | None:
-    """How far the scores agree with the environment's rewards; None where it gave none."""
+def _compare_with_rewards(episodes: Sequence[Episode], judged: Mapping[str, Judgement]) -> JudgeAgreement | None:
+    """Return the agreement of the scores with the environment's rewards; None if it gave none."""
     known = [episode for episode in episodes if str(episode.id) in judged]
     if not any(step.reward for episode in known for step in episode.steps):
         return None
     return agreement(known, [judged[str(episode.id)] for episode in known])
 
 
-def _echo(
+def _present(
     model: str,
     judge: LLMJudge,
     judged: Mapping[str, Judgement],
     refused: Mapping[str, str],
     skipped: Counter[str],
     seconds: float,
-    beside: JudgeAgreement | None,
-    *,
-    as_json: bool,
+    agreement: JudgeAgreement | None,
 ) -> None:
     n_steps = sum(len(one.rewards) for one in judged.values())
-    if as_json:
-        echo_json(
-            {
-                "source": judge.source,
-                "model": model,
-                "judged": list(judged),
-                "steps": n_steps,
-                "skipped": dict(skipped),
-                "refused": [{"episode_id": id_, "reason": reason} for id_, reason in refused.items()],
-                "usage": dataclasses.asdict(judge.spent),
-                "agreement": beside
-                and {**dataclasses.asdict(beside), "accuracy": beside.accuracy, "kappa": beside.kappa},
-            }
-        )
-        return
+    document = {
+        "source": judge.source,
+        "model": model,
+        "judged": list(judged),
+        "steps": n_steps,
+        "skipped": dict(skipped),
+        "refused": [{"episode_id": id_, "reason": reason} for id_, reason in refused.items()],
+        "usage": dataclasses.asdict(judge.spent),
+        "agreement": agreement
+        and {**dataclasses.asdict(agreement), "accuracy": agreement.accuracy, "kappa": agreement.kappa},
+    }
     rewards = [reward for one in judged.values() for reward in one.rewards.values()]
     weights = [weight for one in judged.values() for weight in one.weights.values()]
     fields = {"judged": f"{counted(len(judged), 'episode')}, {counted(n_steps, 'step')}, as {judge.source!r}"}
     if rewards:
         fields["mean score"] = f"{number(fmean(rewards))}, between {number(min(rewards))} and {number(max(rewards))}"
         fields["mean weight"] = number(fmean(weights))
-    fields["left alone"] = ", ".join(f"{count} {reason}" for reason, count in skipped.items()) or "none"
+    fields["skipped"] = ", ".join(f"{count} {reason}" for reason, count in skipped.items()) or "none"
     fields["refused"] = str(len(refused))
-    fields["usage"] = usage_line(judge.spent, seconds)
-    echo_fields(fields)
-    if beside is not None:
-        click.echo(f"\nbeside the environment's rewards\n{beside}")
+    fields["usage"] = usage_text(judge.spent, seconds)
+    compared = [] if agreement is None else [f"\ncompared with the environment's rewards\n{agreement}"]
+    present(document, fields, *compared)

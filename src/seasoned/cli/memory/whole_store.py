@@ -1,38 +1,33 @@
-"""`seasoned memory backup`, `restore`, `diff`, `merge` and `compact`: what is done to whole stores."""
+"""`seasoned memory backup`, `restore`, `diff`, `merge`, `compact` and `migrate`: operations on whole stores."""
 
 from __future__ import annotations
 
 import dataclasses
 import shlex
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import click
 
-from seasoned.cli.format.output import echo_fields, echo_json, echo_table, echo_text, one_line
-from seasoned.cli.memory.common_options import example, json_option, memory_argument, overwrite_option
+from seasoned.cli.format.output import Table, echo_hint, json_option, one_line, present
+from seasoned.cli.format.values import listed
+from seasoned.cli.memory.access import memory_command
+from seasoned.cli.params import example, overwrite_option
+from seasoned.errors import InputError, excerpt
+from seasoned.memory import Memory
+from seasoned.memory.stores.registry import display_path, is_file
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
 from seasoned.memory.values.encoder_mismatch import told_apart
 
-__all__ = ["backup", "compact", "diff", "merge", "restore"]
+__all__ = ["backup", "compact", "diff", "merge", "migrate", "restore"]
 
 DIFFERENT = 1
+"""Exit code of `diff` if the memories differ."""
+
 _LISTED = 10
 
-
-def _echo_copied(copied: Any, as_json: bool) -> None:
-    if as_json:
-        echo_json(dataclasses.asdict(copied))
-        return
-    echo_fields({"target": copied.target, "bytes": copied.bytes, "schema": copied.schema})
-    unknown = "(the encoder is not known here: SQLite alone checked it)"
-    rows = [[one_line(name, 40), unknown if hash_ is None else hash_] for name, hash_ in copied.hashes.items()]
-    echo_table(["namespace", "hash"], rows)
-    if copied.schema < SCHEMA_VERSION:
-        click.echo(
-            f"it was copied as it is, with the older schema {copied.schema}; to bring it to schema {SCHEMA_VERSION}: "
-            f"seasoned memory migrate {shlex.quote(copied.target)}",
-            err=True,
-        )
+# ---------------------------------------------------------------------------------------------- backups
 
 
 @click.command(epilog=example("seasoned memory backup agent.db agent-2026-01-31.db"))
@@ -40,17 +35,18 @@ def _echo_copied(copied: Any, as_json: bool) -> None:
 @click.argument("target", metavar="FILE")
 @overwrite_option
 @json_option
-def backup(source: str, target: str, overwrite: bool, as_json: bool) -> None:
+def backup(source: str, target: str, overwrite: bool) -> None:
     """Copy a memory into one file, while others write.
 
-    It is as of one instant, and checked before it gets its name. MEMORY may be postgresql://..., FILE is a file.
+    The copy is a snapshot of one instant, and is checked before it gets its name. MEMORY may be postgresql://...; FILE
+    is a file.
     """
     from seasoned.memory.maintenance.backup import backup
 
-    copied = backup(source, target, overwrite=overwrite)
-    _echo_copied(copied, as_json)
-    if not copied.noted:
-        click.echo("warning: the memory could not be written, so an erasure will not name this backup", err=True)
+    copy = backup(source, target, overwrite=overwrite)
+    _present_copy(copy)
+    if not copy.noted:
+        click.echo("warning: the memory could not be written, so an erasure will not list this backup", err=True)
 
 
 @click.command(epilog=example("seasoned memory restore agent-2026-01-31.db agent.db --overwrite"))
@@ -58,70 +54,83 @@ def backup(source: str, target: str, overwrite: bool, as_json: bool) -> None:
 @click.argument("target", metavar="MEMORY")
 @overwrite_option
 @json_option
-def restore(source: str, target: str, overwrite: bool, as_json: bool) -> None:
-    """Make a memory from a backup, checked first.
+def restore(source: str, target: str, overwrite: bool) -> None:
+    """Restore a memory from a backup, checked first.
 
-    All of it or nothing: on a failure MEMORY is as it was. A memory that somebody has open is not overwritten. MEMORY
-    may be an empty database, postgresql://...
+    Restores all of it or nothing: on a failure MEMORY is unchanged. A memory that a process has open is not
+    overwritten. MEMORY may be an empty database, postgresql://...
     """
     from seasoned.memory.maintenance.backup import restore
 
-    _echo_copied(restore(source, target, overwrite=overwrite), as_json)
+    _present_copy(restore(source, target, overwrite=overwrite))
+
+
+def _present_copy(copy: Any) -> None:
+    present(copy, {"target": copy.target, "bytes": copy.bytes, "schema": copy.schema}, _hashes(copy.hashes))
+    if copy.schema < SCHEMA_VERSION:
+        echo_hint(
+            f"it was copied unchanged, with the older schema {copy.schema}; to bring it to schema {SCHEMA_VERSION}: "
+            f"seasoned memory migrate {shlex.quote(copy.target)}"
+        )
+
+
+def _hashes(hashes: Mapping[str, str | None]) -> Table:
+    unknown = "(the encoder is unknown here: only SQLite checked it)"
+    return Table(["namespace", "hash"], [[one_line(name, 40), hash_ or unknown] for name, hash_ in hashes.items()])
+
+
+# ---------------------------------------------------------------------------------------------- diff
 
 
 @click.command(epilog=example("seasoned memory diff agent.db agent-2026-01-31.db"))
 @click.argument("a", metavar="A")
 @click.argument("b", metavar="B")
-@click.option("--namespace", "-n", metavar="NAME", help="Compare this one only. Default: all.")
-@click.option("--other", metavar="NAME", help="What that one is called in B. Default: the same.")
+@click.option("--namespace", "-n", metavar="NAME", help="Compare only this namespace.  [default: all]")
+@click.option("--other", metavar="NAME", help="Name of that namespace in B.  [default: the same]")
 @json_option
 @click.pass_context
-def diff(ctx: click.Context, a: str, b: str, namespace: str | None, other: str | None, as_json: bool) -> None:
-    """Say how memory B differs from memory A.
+def diff(ctx: click.Context, a: str, b: str, namespace: str | None, other: str | None) -> None:
+    """Show how memory B differs from memory A.
 
-    Ends with 0 if their content is equal (as the hashes of `verify` would say), with 1 if it is not. Encoder and gamma
-    are settings: they are shown where they differ.
+    Ends with exit code 0 if their content is equal (as the hashes of `verify` tell), and with 1 if it differs. Encoder
+    and gamma are settings: they are shown if they differ.
     """
     from seasoned.memory.maintenance.diff import diff_stores
 
     if other is not None and namespace is None:
         raise click.UsageError("--other is another name of --namespace; give both")
     found = diff_stores(a, b, namespace=namespace, other=other)
-    if as_json:
-        echo_json({"equal": found.equal, **dataclasses.asdict(found)})
-    else:
-        for name in found.only_in_a:
-            echo_text(f"namespace {name!r} is only in A")
-        for name in found.only_in_b:
-            echo_text(f"namespace {name!r} is only in B")
-        for name, one in found.namespaces.items():
-            _echo_difference(name, one)
-        echo_text("equal" if found.equal else "different")
+    present(
+        {"equal": found.equal, **dataclasses.asdict(found)},
+        *(f"namespace {name!r} is only in A" for name in found.only_in_a),
+        *(f"namespace {name!r} is only in B" for name in found.only_in_b),
+        *(part for name, one in found.namespaces.items() for part in _differences(name, one)),
+        "equal" if found.equal else "different",
+    )
     if not found.equal:
         ctx.exit(DIFFERENT)
 
 
-def _echo_difference(name: str, found: Any) -> None:
+def _differences(name: str, found: Any) -> list[str | Table]:
+    parts: list[str | Table] = []
     for setting, (in_a, in_b) in (("encoder", found.encoders), ("gamma", found.gammas)):
         if in_a != in_b:
-            said_a, said_b = told_apart(in_a, in_b) if setting == "encoder" else (in_a, in_b)
-            echo_text(f"{name}: {setting} {said_a} in A, {said_b} in B")
+            text_a, text_b = told_apart(in_a, in_b) if setting == "encoder" else (in_a, in_b)
+            parts.append(f"{name}: {setting} {text_a} in A, {text_b} in B")
     for kind in ("episodes", "feedback", "quarantines", "notes"):
         one = getattr(found, kind)
         for ids, where in ((one.only_in_a, "only in A"), (one.only_in_b, "only in B")):
             if ids:
-                echo_text(f"{name}: {len(ids)} {kind} {where}: {_listed(ids)}")
+                parts.append(f"{name}: {len(ids)} {kind} {where}: {listed(ids, _LISTED)}")
         if one.changed:
-            echo_text(f"{name}: {len(one.changed)} {kind} with other content")
             rows = [[one_line(c.id, 40), c.field, c.a, c.b] for c in one.changed[:_LISTED]]
-            echo_table(["id", "field", "a", "b"], rows)
+            parts += [f"{name}: {len(one.changed)} {kind} with other content", Table(["id", "field", "a", "b"], rows)]
         if one.reordered:
-            echo_text(f"{name}: the {kind} that both have are in another order")
+            parts.append(f"{name}: the {kind} in both are in another order")
+    return parts
 
 
-def _listed(ids: tuple[str, ...]) -> str:
-    more = ", ..." if len(ids) > _LISTED else ""
-    return ", ".join(one_line(id_, 40) for id_ in ids[:_LISTED]) + more
+# ---------------------------------------------------------------------------------------------- merge
 
 
 @click.command(
@@ -129,40 +138,90 @@ def _listed(ids: tuple[str, ...]) -> str:
 )
 @click.argument("target", metavar="TARGET")
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option("--namespace", "-n", metavar="NAME", help="Merge this one only. Default: all.")
+@click.option("--namespace", "-n", metavar="NAME", help="Merge only this namespace.  [default: all]")
 @json_option
-def merge(target: str, sources: tuple[str, ...], namespace: str | None, as_json: bool) -> None:
-    """Store in TARGET what it lacks of the sources.
+def merge(target: str, sources: tuple[str, ...], namespace: str | None) -> None:
+    """Add the episodes of other memories to TARGET.
 
-    Each is a file or postgresql://...; the sources are left as they are. TARGET is made if it does not exist. If an id
-    means two things, nothing is written. Merging again changes nothing.
+    Each memory is a file or postgresql://...; the sources are not changed. TARGET is created if it does not exist. If
+    an id has different content in two memories, nothing is written. Merging again changes nothing.
     """
     from seasoned.memory.transfer.merge import merge
 
-    done = merge(target, *sources, namespace=namespace)
-    if as_json:
-        echo_json(dataclasses.asdict(done))
-        return
+    merged = merge(target, *sources, namespace=namespace)
     columns = ["namespace", "episodes", "feedback", "quarantines", "notes", "changed"]
     rows = [
-        [one_line(one.namespace, 40), *(str(getattr(one, name)) for name in columns[1:])] for one in done.namespaces
+        [one_line(one.namespace, 40), *(str(getattr(one, name)) for name in columns[1:])] for one in merged.namespaces
     ]
-    echo_table(columns, rows, right=columns[1:])
+    present(merged, Table(columns, rows, right=columns[1:]))
 
 
-@click.command(epilog=example("seasoned memory compact agent.db"))
-@memory_argument
-@json_option
-def compact(path: str, as_json: bool) -> None:
-    """Give free space back, after pruning or erasing.
+# ---------------------------------------------------------------------------------------------- compact, migrate
 
-    Others may go on. It needs as much free disk space as the memory has content.
+
+@memory_command("seasoned memory compact agent.db", namespace=False)
+def compact(path: str) -> None:
+    """Shrink the file after pruning or erasing.
+
+    Other processes may keep using it. Needs as much free disk space as the memory has content.
     """
     from seasoned.memory.maintenance.compaction import compact
 
-    done = compact(path)
-    if as_json:
-        echo_json(dataclasses.asdict(done))
-        return
-    echo_fields({"bytes before": done.bytes_before, "bytes after": done.bytes_after})
-    echo_table(["namespace", "hash"], [[one_line(name, 40), hash_] for name, hash_ in done.hashes.items()])
+    compacted = compact(path)
+    fields = {"bytes before": compacted.bytes_before, "bytes after": compacted.bytes_after}
+    present(compacted, fields, _hashes(compacted.hashes))
+
+
+@memory_command(
+    "seasoned memory migrate agent.db",
+    "seasoned memory migrate postgresql://owner@db/agents --tenant shop --tenant desk --passwords tenants.txt",
+    namespace=False,
+)
+@click.option("--tenant", "tenants", multiple=True, metavar="NAME", help="Create this role if need be; repeatable.")
+@click.option("--passwords", metavar="FILE", help="Passwords of the tenants, one NAME=PASSWORD a line.")
+def migrate(path: str, tenants: tuple[str, ...], passwords: str | None) -> None:
+    """Bring a store to this version's schema.
+
+    The content does not change; migrating again does nothing. A PostgreSQL database is migrated as the role that owns
+    the tables, or will own them. Each tenant is a role that sees only its own namespaces.
+    """
+    if is_file(path):
+        if tenants or passwords:
+            raise InputError(f"tenants of the file {path}", "a file has no tenants", "Name a postgresql:// database.")
+        Memory.namespaces(path, read_only=False)
+        made: tuple[str, ...] = ()
+        schema = SCHEMA_VERSION
+        secrets: dict[str, str] = {}
+    else:
+        from seasoned.memory.stores.postgres.tenants import migrate as migrate_database
+
+        secrets = _read_passwords(passwords)
+        report = migrate_database(path, tenants, secrets)
+        made, schema = report.made, report.version
+    lines = [f"{display_path(path)} has schema {schema}"]
+    for tenant in tenants:
+        password = ", with the password given" if tenant in secrets else ", no password given"
+        lines.append(f"tenant {tenant}: {'created' if tenant in made else 'exists'}{password}")
+    present({"path": display_path(path), "schema": schema, "tenants": list(tenants), "made": list(made)}, *lines)
+
+
+def _read_passwords(file: str | None) -> dict[str, str]:
+    if file is None:
+        return {}
+    try:
+        lines = Path(file).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{file}: {error}", "the passwords must be in a readable file", "Name a text file in UTF-8."
+        ) from error
+    found: dict[str, str] = {}
+    for number, line in enumerate(lines, start=1):
+        name, sign, password = line.partition("=")
+        if not line.strip():
+            continue
+        if not sign or not name.strip() or not password:
+            raise InputError(f"{file}, line {number}", "each line is NAME=PASSWORD", "Correct it.")
+        if name.strip() in found:
+            raise InputError(f"{file}, line {number}: {excerpt(name)} again", "a tenant has one password", "Remove it.")
+        found[name.strip()] = password
+    return found

@@ -1,0 +1,112 @@
+"""Options and arguments that several commands share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import click
+
+from seasoned.llms import LLM_SPECIFICATIONS
+from seasoned.policies import PRESETS
+
+__all__ = [
+    "SignedNumber",
+    "encoder_option",
+    "example",
+    "model_option",
+    "model_settings",
+    "namespace_option",
+    "overwrite_option",
+    "policy_option",
+    "seed_option",
+    "server_options",
+]
+
+
+def example(*lines: str) -> str:
+    """Return the last part of a command's help: example calls, one a line."""
+    return "\n".join(["\b", "Example:", *(f"  {line}" for line in lines)])
+
+
+namespace_option = click.option(
+    "--namespace", "-n", metavar="NAME", help="Namespace in the memory; needed if there are several."
+)
+overwrite_option = click.option("--overwrite", is_flag=True, help="Replace the target if it exists.")
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of all random draws."
+)
+
+
+def policy_option(*names: str, text: str = "Policy preset.") -> Callable[..., Any]:
+    """Return the option that names a policy: one of `names`, or a preset; `text` is its help."""
+    return click.option(
+        "--policy", default="default", show_default=True, type=click.Choice([*names, *sorted(PRESETS)]), help=text
+    )
+
+
+def encoder_option(when: str) -> Callable[..., Any]:
+    """Return the option that names the encoder of a new memory; `when` begins its help."""
+    return click.option(
+        "--encoder",
+        "encoder_spec",
+        metavar="ENCODER",
+        help=f"{when}: how states are compared. words (the default); masked (numbers, ids and times are hidden); or an "
+        "identity, as `seasoned memory namespaces` prints it.",
+    )
+
+
+# ---------------------------------------------------------------------------------------------- models
+
+
+def model_option(*others: str) -> Callable[..., Any]:
+    """Return the option that names a model: one that `open_llm` opens, or one of `others`."""
+    *forms, last = [*LLM_SPECIFICATIONS, *others]
+    text = f"Language model: {', '.join(forms)} or {last}."
+    return click.option("--model", default="local", show_default=True, metavar="MODEL", help=text)
+
+
+_SERVER_OPTIONS = (
+    click.option("--base-url", metavar="URL", help="Address of an OpenAI-compatible server, with its version path."),
+    click.option(
+        "--usd-per-million-prompt-tokens",
+        type=float,
+        metavar="USD",
+        help="Price of a million prompt tokens. The cost is known if both prices are given.",
+    ),
+    click.option(
+        "--usd-per-million-completion-tokens", type=float, metavar="USD", help="Price of a million completion tokens."
+    ),
+)
+
+
+def server_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the options for the address and the prices of a model; see `model_settings`."""
+    for option in reversed(_SERVER_OPTIONS):
+        command = option(command)
+    return command
+
+
+def model_settings(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: a kind of model refuses a setting that it does not have."""
+    return {name: value for name, value in options.items() if value is not None}
+
+
+# ---------------------------------------------------------------------------------------------- numbers
+
+
+class SignedNumber(click.types.FloatParamType):
+    """A float that may be negative, for a command with `ignore_unknown_options`: `-1` is a number, not an option."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number; refuse a misspelt option, and suggest the closest one."""
+        try:
+            return super().convert(value, param, ctx)
+        except click.BadParameter:
+            if ctx is None or not str(value).startswith("-"):
+                raise
+            from difflib import get_close_matches  # for misspellings only
+
+            known = [name for one in ctx.command.params if isinstance(one, click.Option) for name in one.opts]
+            close = get_close_matches(str(value), known, n=1)
+            raise click.NoSuchOption(str(value), possibilities=close, ctx=ctx) from None
