@@ -15,9 +15,9 @@ __all__ = ["arriving"]
 @contextlib.contextmanager
 def arriving(memory, episode):
     """Insert an episode as `add` does, and commit at the end of the block. Use the memory for nothing else inside."""
-    store, line = memory._store, canonical_json(episode_record(episode))
+    store, line = memory.session.store, canonical_json(episode_record(episode))
     digest = line_digest("episode", line)
-    values = insert_values(memory._id, memory.encoder.identity, episode, time.time(), digest, line)
+    values = insert_values(memory.session.namespace_id, memory.encoder.identity, episode, time.time(), digest, line)
     with store.transaction(None):
         assert store.execute(f"{INSERT} RETURNING ordinal", values).fetchall()
         yield

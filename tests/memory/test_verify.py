@@ -97,7 +97,7 @@ def others(value):
 
 def names_of_columns():
     with Memory.open(":memory:") as memory:
-        connection = memory._store.connection
+        connection = memory.session.store.connection
         names = [n for (n,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         return [(name, row[1]) for name in sorted(names) for row in connection.execute(f"PRAGMA table_info({name})")]
 

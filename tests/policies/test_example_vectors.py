@@ -134,9 +134,9 @@ def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(
 
     def asked(**options):
         statements = []
-        memory._store.connection.set_trace_callback(statements.append)
+        memory.session.store.connection.set_trace_callback(statements.append)
         found = source.recall({"observation": "furniture"}, pool=1, **options).moments
-        memory._store.connection.set_trace_callback(None)
+        memory.session.store.connection.set_trace_callback(None)
         return len(statements), {moment.place[0] for moment in found}
 
     asked()  # takes all in

@@ -216,7 +216,7 @@ def test_what_was_said_of_many_episodes_is_read_at_once_and_through_indexes(memo
     memory.feedback("said", -1.0, 1, weight=0.5)
     memory.feedback("said", 2.0, 1, source="tests")
     memory.feedback("other", -1.0, 0, source="a")
-    statements, connection = [], memory._store.connection
+    statements, connection = [], memory.session.store.connection
     connection.set_trace_callback(statements.append)
     said = memory.step_feedback(["said", "other", "silent", "unknown", "said"], but_sources=["a", "b"])
     connection.set_trace_callback(None)

@@ -358,7 +358,7 @@ def test_notes_of_other_kinds_are_not_read(memory, look):
     questions = Questions(memory)
     questions.answer(questions.add(QUESTION), QuestionAnswer("choice", "ann", chosen=0))
     statements = []
-    connection = memory._store.connection
+    connection = memory.session.store.connection
     connection.set_trace_callback(statements.append)
     getattr(questions, look)()
     connection.set_trace_callback(None)

@@ -1,27 +1,30 @@
-"""The memory of an agent: episodes in, neighbours and evidence out."""
+"""The memory of an agent: a facade over one session and its parts."""
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Collection, Iterable, Sequence
 from types import TracebackType
-from typing import Literal, Self, TypeVar
+from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
 
-from seasoned.checks import check_text
+from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.memory.namespace import Namespace, enter_namespace, list_namespaces
-from seasoned.memory.parts.recall import Recalling
-from seasoned.memory.pending.inbox import CachingEncoder, Inbox
-from seasoned.memory.reading.reader import Reader
+from seasoned.memory.namespace import enter_namespace, list_namespaces
+from seasoned.memory.parts.feedback_log import FeedbackLog
+from seasoned.memory.parts.recall import MomentRecall
+from seasoned.memory.parts.retention import Retention
+from seasoned.memory.parts.source_weights import SourceWeights
+from seasoned.memory.parts.transfer import Transfer
 from seasoned.memory.retrieval.retriever import Retriever
+from seasoned.memory.session import Redact, Session
 from seasoned.memory.stats import MemoryStats, gather_stats
-from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import open_store
 from seasoned.memory.values.corruption import EncoderFailedError
-from seasoned.memory.values.text_limits import check_max_text_bytes, check_sizes
+from seasoned.memory.values.text_limits import check_max_text_bytes
 from seasoned.memory.verify import Verification, verify
-from seasoned.memory.writing.episode_writer import Writer, with_id
+from seasoned.memory.writing.episode_writer import with_id
 from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
@@ -30,11 +33,22 @@ from seasoned.types import Backup, Episode, Evidence, Neighbor, Note
 __all__ = ["Memory"]
 
 MAX_TEXT_BYTES = 1024 * 1024
-Redact = Callable[[str], str]
-Text = TypeVar("Text", str, str | None)
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer")
 
 
-class Memory(Recalling):
+def _part(name: str, method: Callable[Concatenate[Any, P], Answer]) -> Callable[Concatenate[Any, P], Answer]:
+    """Return a method of `Memory` that calls `method` of one of its parts; signature and docstring are the part's."""
+
+    @functools.wraps(method)
+    def call(self: Any, /, *args: P.args, **kwargs: P.kwargs) -> Answer:
+        return method(getattr(self, name), *args, **kwargs)
+
+    return call
+
+
+class Memory:
     """Stored episodes of one namespace, with exact retrieval.
 
     Open one with `Memory.open`. Safe to share between threads, and between processes on one file: each sees the others'
@@ -50,22 +64,25 @@ class Memory(Recalling):
         0.5
     """
 
-    def __init__(
-        self, store: Store, entered: Namespace, encoder: StateEncoder, max_text_bytes: int, redact: Redact | None
-    ) -> None:
-        self.namespace = entered.name
-        self.gamma = entered.gamma
-        self.encoder = encoder
-        self.max_text_bytes = max_text_bytes
-        self._redact = redact
-        self._store = store
-        self._id = entered.id
-        if store.pending is not None:
-            encoder = CachingEncoder(encoder)
-        self._reader = Reader(store, entered.id)
-        self._writer = Writer(store, entered.id, encoder)
-        self._inbox = Inbox(store, entered.id, encoder, self._writer)
-        self._retriever = Retriever(store, entered.id, self._reader, self._writer, self._inbox, encoder, max_text_bytes)
+    def __init__(self, session: Session) -> None:
+        self.session = session
+        self.namespace = session.namespace
+        self.gamma = session.gamma
+        self.encoder = session.encoder
+        self._retriever = Retriever(
+            session.store,
+            session.namespace_id,
+            session.reader,
+            session.writer,
+            session.inbox,
+            session.store_encoder,
+            session.max_text_bytes,
+        )
+        self._feedback_log = FeedbackLog(session)
+        self._source_weights = SourceWeights(session)
+        self._retention = Retention(session)
+        self._transfer = Transfer(session)
+        self._recall = MomentRecall(session, self._retriever)
 
     @classmethod
     def open(
@@ -120,7 +137,7 @@ class Memory(Recalling):
             entered = store.retrying(
                 lambda: enter_namespace(store, namespace, gamma, encoder, create=writes, reindex=reindex)
             )
-            return cls(store, entered, encoder, max_text_bytes, redact)
+            return cls(Session(store, entered, encoder, max_text_bytes=max_text_bytes, redact=redact))
         except BaseException:
             store.close()
             raise
@@ -149,43 +166,28 @@ class Memory(Recalling):
             EpisodeConflictError: its id is stored with other content.
             StoreError: the disk is full, busy (for 30 s: StoreBusyError) or broken; nothing was written.
         """
-        return self._add_noted(episode, ())
+        return self._add(episode)
 
-    def _add_noted(self, episode: Episode, notes: Sequence[Note]) -> str:
-        """Store an episode, and what was noted while it was played."""
-        named = with_id(self._checked(episode))
-        if self._inbox.add(named, notes):
+    def _add(self, episode: Episode, notes: Sequence[Note] = ()) -> str:
+        """Store an episode with the notes of its recorder."""
+        session = self.session
+        named = with_id(session.checked_episode(episode))
+        if session.inbox.add(named, notes):
             return str(named.id)
 
-        def change() -> None:  # also for notes that come again: those that are known are left alone
-            self._writer.add([(named, None)])
-            NoteWriter(self._store, self._id).add_recorded(notes)
+        def change() -> None:  # also for notes that are stored already: these are left alone
+            session.writer.add([(named, None)])
+            NoteWriter(session.store, session.namespace_id).add_recorded(notes)
 
-        if notes or self._store.pending is None:
-            self._write(change)
+        if notes or session.store.pending is None:
+            session.write(change)
         return str(named.id)
 
     def add_many(self, episodes: Iterable[Episode]) -> list[str]:
         """Store several episodes in one transaction, all or none, and return their ids."""
-        named = [with_id(self._checked(episode)) for episode in episodes]
-        self._write(lambda: self._writer.add([(episode, None) for episode in named]))
+        named = [with_id(self.session.checked_episode(episode)) for episode in episodes]
+        self.session.write(lambda: self.session.writer.add([(episode, None) for episode in named]))
         return [str(episode.id) for episode in named]
-
-    def _derive_before_read(self) -> None:
-        self._inbox.try_derive()
-
-    def _derive_before_write(self) -> None:
-        self._inbox.derive_all()
-
-    def _checked(self, episode: Episode) -> Episode:
-        if not isinstance(episode, Episode):
-            raise InputError(f"episode = {excerpt(episode)}", "add() takes an Episode", "Build it with Episode(...).")
-        if self._redact is not None:
-            from seasoned.states.redaction import redact_episode
-
-            episode = redact_episode(episode, self._redact)
-        check_sizes(episode, self.max_text_bytes)
-        return episode
 
     def episode(
         self,
@@ -202,13 +204,13 @@ class Memory(Recalling):
         It commits on exit; an exception marks the episode aborted.
         """
         check_text("task", task)
-        self._store.check_open()
+        self.session.store.check_open()
         fields = {"id": id, "model": model, "policy": policy, "arm": arm, "subject": subject}
 
         def commit(episode: Episode, notes: Sequence[Note]) -> str:
-            return self._add_noted(episode, notes) if notes else self.add(episode)
+            return self._add(episode, notes) if notes else self.add(episode)
 
-        return EpisodeRecorder(commit, task, fields, self._own_note)
+        return EpisodeRecorder(commit, task, fields, self._feedback_log.callers_note)
 
     # ------------------------------------------------------------------------------------------ retrieval
 
@@ -230,14 +232,10 @@ class Memory(Recalling):
             InputError: the state is blank or too large, k is below 1, or the threshold is outside [0, 1].
         """
         gamma = self.gamma if gamma is None else gamma
-        state, exclude_task = self._redacted(state), self._redacted(exclude_task)
-        return self._store.retrying(
+        state, exclude_task = self.session.redacted(state), self.session.redacted(exclude_task)
+        return self.session.store.retrying(
             lambda: self._retriever.search(state, k, threshold, gamma=gamma, exclude_task=exclude_task)
         )
-
-    def _redacted(self, text: Text) -> Text:
-        """Return a text that is asked for as it would be stored; what is no text is refused later."""
-        return self._redact(text) if self._redact is not None and isinstance(text, str) else text
 
     def evidence(
         self,
@@ -277,8 +275,8 @@ class Memory(Recalling):
                 with `unit="steps"`, or with `backup` gamma = 1.
         """
         gamma = self.gamma if gamma is None else gamma
-        state, exclude_task = self._redacted(state), self._redacted(exclude_task)
-        return self._store.retrying(
+        state, exclude_task = self.session.redacted(state), self.session.redacted(exclude_task)
+        return self.session.store.retrying(
             lambda: self._retriever.evidence(
                 state,
                 k=k,
@@ -294,10 +292,49 @@ class Memory(Recalling):
             )
         )
 
+    # ------------------------------------------------------------------------------------------ feedback and notes
+
+    feedback = _part("_feedback_log", FeedbackLog.feedback)
+    feedback_records = _part("_feedback_log", FeedbackLog.feedback_records)
+    events = _part("_feedback_log", FeedbackLog.events)
+    revoke = _part("_feedback_log", FeedbackLog.revoke)
+    note = _part("_feedback_log", FeedbackLog.note)
+    notes = _part("_feedback_log", FeedbackLog.notes)
+    reweight_source = _part("_source_weights", SourceWeights.reweight_source)
+    sources = _part("_source_weights", SourceWeights.sources)
+
+    # ------------------------------------------------------------------------------------------ recall for prompts
+
+    recall = _part("_recall", MomentRecall.recall)
+    experiences = _part("_recall", MomentRecall.experiences)
+    impressions = _part("_recall", MomentRecall.impressions)
+    peer_comparisons = _part("_recall", MomentRecall.peer_comparisons)
+    peer_returns = _part("_recall", MomentRecall.peer_returns)
+    feedback_totals = _part("_recall", MomentRecall.feedback_totals)
+    step_feedback = _part("_recall", MomentRecall.step_feedback)
+    median_return = _part("_recall", MomentRecall.median_return)
+    redacted = _part("_recall", MomentRecall.redacted)
+
+    # ------------------------------------------------------------------------------------------ retention and transfer
+
+    quarantine = _part("_retention", Retention.quarantine)
+    release = _part("_retention", Retention.release)
+    quarantines = _part("_retention", Retention.quarantines)
+    excluded_ids = _part("_retention", Retention.excluded_ids)
+    selected = _part("_retention", Retention.selected)
+    prune = _part("_retention", Retention.prune)
+    erase = _part("_retention", Retention.erase)
+    compact = _part("_retention", Retention.compact)
+    record_copy = _part("_retention", Retention.record_copy)
+    copies = _part("_retention", Retention.copies)
+    export = _part("_transfer", Transfer.export)
+    import_lines = _part("_transfer", Transfer.import_lines)
+    import_episodes = _part("_transfer", Transfer.import_episodes)
+
     # ------------------------------------------------------------------------------------------ the whole
     def __len__(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
-        return self._read(self._reader.step_count)
+        return self.session.read(self.session.reader.step_count)
 
     def get(self, episode_id: str) -> Episode:
         """Return a stored episode with the environment's rewards.
@@ -306,7 +343,7 @@ class Memory(Recalling):
             NotFoundError: no such episode.
         """
         check_text("episode id", episode_id)
-        for _, _, _, episode in self._read(lambda: list(self._reader.episodes(id_=episode_id))):
+        for _, _, _, episode in self.session.read(lambda: list(self.session.reader.episodes(id_=episode_id))):
             return episode
         raise NotFoundError(
             f"episode {excerpt(episode_id)}", "it is not in this namespace", "List what is: memory.episodes()."
@@ -316,12 +353,10 @@ class Memory(Recalling):
         """Return stored episodes in commit order: all, those of one task, or the last few."""
         if task is not None:
             check_text("task", task)
-        if last is not None and (isinstance(last, bool) or not isinstance(last, int) or last < 1):
-            raise InputError(
-                f"last = {excerpt(last)}", "it must be a whole number, at least 1", "Leave it out to list all."
-            )
-        about = self._redacted(task)
-        return [one for _, _, _, one in self._read(lambda: list(self._reader.episodes(task=about, last=last)))]
+        if last is not None:
+            last = check_whole("last", last, at_least=1, next_step="Leave it out to list all.")
+        task, reader = self.session.redacted(task), self.session.reader
+        return [episode for *_, episode in self.session.read(lambda: list(reader.episodes(task=task, last=last)))]
 
     def verify(self) -> Verification:
         """Check that the store is whole: hash all that is raw, derive again all that is derived.
@@ -332,20 +367,30 @@ class Memory(Recalling):
         Raises:
             IntegrityError: at the first disagreement; the message says what.
         """
+        session = self.session
         try:
-            return self._read(lambda: verify(self._store, self._id, self.namespace, self.encoder.features))
+            return session.read(
+                lambda: verify(session.store, session.namespace_id, session.namespace, session.encoder.features)
+            )
         except EncoderFailedError as failed:
             raise failed.reason from None
 
     def stats(self) -> MemoryStats:
         """Return what this namespace holds."""
+        session = self.session
 
         def attempt() -> MemoryStats:
-            with self._retriever.view(self.gamma, 1.0) as view_id:
-                spread = self._retriever.spread(view_id)
-                return gather_stats(self._store, self._id, self.namespace, self.encoder.identity, self.gamma, spread)
+            with self._retriever.view(session.gamma, 1.0) as view_id:
+                return gather_stats(
+                    session.store,
+                    session.namespace_id,
+                    session.namespace,
+                    session.encoder.identity,
+                    session.gamma,
+                    self._retriever.spread(view_id),
+                )
 
-        return self._store.retrying(attempt)
+        return session.store.retrying(attempt)
 
     def known_gammas(self) -> tuple[float, ...]:
         """Return the discounts at which returns are stored, in ascending order.
@@ -359,15 +404,13 @@ class Memory(Recalling):
             (0.5, 1.0)
         """
         sql = "SELECT DISTINCT gamma FROM view WHERE namespace_id = ? AND decay = 1.0 ORDER BY gamma"
-        rows = self._read(lambda: self._store.execute(sql, (self._id,)).fetchall())
+        store, namespace_id = self.session.store, self.session.namespace_id
+        rows = self.session.read(lambda: store.execute(sql, (namespace_id,)).fetchall())
         return tuple(float(row[0]) for row in rows)
 
     def close(self) -> None:
         """Close the store. What was added is on disk already; what nobody has derived yet is, if that can be done."""
-        try:
-            self._inbox.close()
-        finally:
-            self._store.close()
+        self.session.close()
 
     def __enter__(self) -> Self:
         return self

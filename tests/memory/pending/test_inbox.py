@@ -73,7 +73,7 @@ def waiting(url):
 
 def rows(memory):
     """Everything that is stored of a namespace, by table."""
-    store, kept = memory._store, {}
+    store, kept = memory.session.store, {}
     for table in TABLES:
         names = [
             column.name for column in table.columns if column.name not in ("namespace_id", "id", "revision", "name")
@@ -82,7 +82,9 @@ def rows(memory):
         key = "id" if table.name == "namespace" else "namespace_id"
         with store.snapshot():
             kept[table.name] = sorted(
-                store.execute(f"SELECT {', '.join(names)} FROM {table.name} WHERE {key} = ?", (memory._id,)).fetchall(),
+                store.execute(
+                    f"SELECT {', '.join(names)} FROM {table.name} WHERE {key} = ?", (memory.session.namespace_id,)
+                ).fetchall(),
                 key=repr,
             )
     # When a namespace was made, and what is how old, is told apart.
@@ -271,8 +273,8 @@ def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noq
     assert waiting(fresh_url) == len(episodes)
     found(later)
     assert waiting(fresh_url) == 0
-    with later._store.snapshot():
-        times = [created_at for _, created_at, _, _ in later._reader.episodes()]
+    with later.session.store.snapshot():
+        times = [created_at for _, created_at, _, _ in later.session.reader.episodes()]
     at_once.import_episodes(zip(episodes, times, strict=True))
     assert later.episodes() == episodes
     assert later.verify().hash == at_once.verify().hash
@@ -438,7 +440,7 @@ def test_an_export_yields_no_arrival_that_was_erased_meanwhile(fresh_url, n):  #
 
 def test_inside_a_transaction_nothing_is_added(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
-        with memory._store.snapshot(), pytest.raises(StoreError, match=r"a write inside another"):
+        with memory.session.store.snapshot(), pytest.raises(StoreError, match=r"a write inside another"):
             memory.add(episode("e"))
         assert len(memory) == 0
 
@@ -462,8 +464,8 @@ def test_a_writer_that_holds_the_namespace_keeps_nobody_waiting_for_long(fresh_u
     holder, writer, reader = (Memory.open(fresh_url) for _ in range(3))
     writer.add(episode("before"))
     assert found(reader) == {"before"}
-    with holder._store.transaction(holder._id):
-        holder._store.execute("SELECT count(*) FROM meta").fetchone()  # the lock is taken
+    with holder.session.store.transaction(holder.session.namespace_id):
+        holder.session.store.execute("SELECT count(*) FROM meta").fetchone()  # the lock is taken
         writer.add(episode("during"))
         assert found(reader) == {"before", "during"}  # though it cannot be folded
         assert {one.id for one in reader.episodes()} == {"before", "during"}
@@ -539,7 +541,9 @@ def test_a_read_only_memory_sees_and_finds_all_that_is_stored(fresh_url, tmp_pat
 
 def test_two_stores_are_merged_with_what_has_arrived_in_both(postgres):  # noqa: F811
     one, other = Memory.open(postgres.fresh()), Memory.open(postgres.fresh())
-    urls = [postgres.url(*[m._store._parameters[k] for k in ("user", "password", "dbname")]) for m in (one, other)]
+    urls = [
+        postgres.url(*[m.session.store._parameters[k] for k in ("user", "password", "dbname")]) for m in (one, other)
+    ]
     one.add(episode("both"))
     one.add(episode("one"))
     other.add(episode("both"))
@@ -570,7 +574,7 @@ def test_a_role_that_may_only_read_reads(crowd):
         assert reader.stats().waiting == 1
         assert crowd.log.read_text().count("permission denied for table namespace") == 1  # it is not tried each time
         tenant("a")  # gives it its rights back
-        reader._inbox.permission_retry_s = 0.0
+        reader.session.inbox.permission_retry_s = 0.0
         assert found(reader) == {"folded", "arrived"}
         assert reader.stats().waiting == 0
 
@@ -588,13 +592,14 @@ def test_a_tenant_neither_sees_nor_writes_anothers_arrivals(crowd):
             connection.execute(
                 "INSERT INTO seasoned.episode "
                 "(namespace_id, ordinal, id, task, ending, steps, created_at, digest, line) "
-                f"VALUES ({a._id}, nextval('seasoned.arrival_number'), 'x', 't', 'aborted', 0, 1, '', '{{}}')"
+                f"VALUES ({a.session.namespace_id}, nextval('seasoned.arrival_number'), "
+                "'x', 't', 'aborted', 0, 1, '', '{}')"
             )
         for grab in ("SELECT setval('seasoned.arrival_number', -1)", "DROP SEQUENCE seasoned.arrival_number"):
             with pytest.raises(psycopg.errors.InsufficientPrivilege):
                 connection.execute(grab)
     b.add(episode("a", reward=0.0))  # the same id, and another namespace
-    b._inbox._ns = a._id
+    b.session.inbox._ns = a.session.namespace_id
     with pytest.raises((StoreError, TypeError)):
         b.add(episode("into a's"))
     assert (found(a), found(a, "page a")) == ({"a"}, {"a"})
@@ -649,7 +654,7 @@ def test_a_database_of_version_2_gets_arrivals_from_its_owner(crowd):
         assert memory.verify().hash == hash_
         memory.add(episode("new"))
         assert found(memory) == {"old", "new"}
-        assert memory._store.problems() == []
+        assert memory.session.store.problems() == []
     make_version_2(crowd, owner_url)
     Memory.open(owner_url).close()  # the owner's own first look does it, too
     with Memory.open(url) as memory:

@@ -41,7 +41,7 @@ def traffic(memory, look):
     """How many bytes a look sends, and how many rows it gets: the least of some, since plans are made now and then."""
     costs = []
     for _ in range(4):
-        wire = memory._store._live.pgconn
+        wire = memory.session.store._live.pgconn
         with tempfile.TemporaryFile() as file:
             wire.trace(file.fileno())
             look()
@@ -68,7 +68,7 @@ def test_a_look_asks_for_what_is_new_only(three):
     costs = []
 
     def look():
-        slow._store.execute("SELECT pg_current_xact_id()")  # transactions come and go
+        slow.session.store.execute("SELECT pg_current_xact_id()")  # transactions come and go
         found(reader, "nothing like it")
 
     for more in (10, MAX_TAIL):
@@ -166,7 +166,7 @@ def renumbered(postgres, url, shift):  # noqa: F811
 
 
 def look_from_the_first(memory):
-    memory._store.pending.watermark.full_scan_s = 0.0
+    memory.session.store.pending.watermark.full_scan_s = 0.0
 
 
 def test_arrivals_that_a_dump_brings_under_open_connections_are_found_in_a_while(postgres, fresh_url):  # noqa: F811
@@ -238,8 +238,8 @@ def test_where_nodes_number_for_themselves_every_look_begins_at_the_first_number
 
 def test_an_add_behind_a_lock_on_the_namespaces_row_is_told_so_in_the_end(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory, psycopg.connect(fresh_url) as other:
-        memory._store._live.execute("SET lock_timeout = 50")  # 30 s otherwise
-        memory._store.retry_s = 0.0
+        memory.session.store._live.execute("SET lock_timeout = 50")  # 30 s otherwise
+        memory.session.store.retry_s = 0.0
         other.execute("SELECT id FROM seasoned.namespace FOR UPDATE")
         with pytest.raises(StoreBusyError):
             memory.add(episode("e"))

@@ -49,7 +49,7 @@ def rows(store, table):
 @given(EPISODES, EPISODES)
 def test_shadow_store_holds_the_rows_that_the_writer_gives_the_store(stored, pending):
     with Memory.open(":memory:") as memory:
-        store, namespace_id = memory._store, memory._id
+        store, namespace_id = memory.session.store, memory.session.namespace_id
         memory.add_many(named(stored))
         memory.quarantine(Selection(task="t1"), "suspect")
         memory.evidence("a", k=1, unit="states", threshold=0.0, decay=0.9)  # a second view
@@ -72,17 +72,17 @@ def test_the_writer_of_episodes_reads_stored_rows_through_lookup_alone():
     whole = {"namespace", "view", "distribution", "quarantine", "episode"}
     with Memory.open(":memory:") as memory:
         memory.add_many(named([Episode("t", [Step("a", "go", 1.0, {"go": -0.1})])]))
-        store, looked_up = memory._store, []
+        store, looked_up = memory.session.store, []
 
         class Recording(ShadowStore):
             def lookup(self, key, columns, equal, values, *, group_by=""):
                 looked_up.append(key.table)
                 return super().lookup(key, columns, equal, values, group_by=group_by)
 
-        shadow = Recording(store, memory._id)
+        shadow = Recording(store, memory.session.namespace_id)
         answer = Episode("t", [Step("a", "go", 1.0, {"go": -0.1})], "n-0", arm="alternative")
         with shadow.trace() as statements, shadow.transaction(None):
-            Writer(shadow, memory._id, TokenEncoder()).add([(answer, 1.0)])
+            Writer(shadow, memory.session.namespace_id, TokenEncoder()).add([(answer, 1.0)])
         read = [found[1] for sql in statements if (found := re.match(r"SELECT .+? FROM (\w+)", sql))]
         assert {"state", "action", "prior", "evidence", "note"} <= set(looked_up)
         assert not Counter(table for table in read if table not in whole) - Counter(looked_up)

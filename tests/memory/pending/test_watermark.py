@@ -32,7 +32,12 @@ def found(memory, state="page"):
 
 def blocks_read(connection, memory, lowest):
     """How many blocks a look reads that begins at this number."""
-    sql = translate(VERSION).replace("$1", str(memory._id)).replace("$2", str(lowest)).replace("$3", str(memory._id))
+    sql = (
+        translate(VERSION)
+        .replace("$1", str(memory.session.namespace_id))
+        .replace("$2", str(lowest))
+        .replace("$3", str(memory.session.namespace_id))
+    )
     [(plan,)] = connection.execute(f"EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) {sql}").fetchall()
     return plan[0]["Plan"]["Shared Hit Blocks"] + plan[0]["Plan"]["Shared Read Blocks"]
 
@@ -46,7 +51,9 @@ def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open
             memory.add(episode(f"e{number}", "page", "x" * 1500))  # five a block
         assert len(found(memory)) == 200
         found(memory)
-        lowest = memory._store.pending.watermark.start(memory._store.generation, memory._id)
+        lowest = memory.session.store.pending.watermark.start(
+            memory.session.store.generation, memory.session.namespace_id
+        )
         assert blocks_read(owner, memory, FIRST_ARRIVAL) - blocks_read(owner, memory, lowest) > 30
         memory.add(episode("after"))
         assert found(memory)[0] == "after"
@@ -55,9 +62,9 @@ def test_a_look_does_not_walk_over_what_was_folded_while_an_old_snapshot_is_open
 def test_what_a_rolled_back_transaction_folded_is_not_taken_for_folded(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as memory:
         memory.add(episode("e"))
-        with contextlib.suppress(LookupError), memory._store.transaction(memory._id):
-            memory._inbox.derive_all()
-            assert memory._store.version(memory._id).pending is None
+        with contextlib.suppress(LookupError), memory.session.store.transaction(memory.session.namespace_id):
+            memory.session.inbox.derive_all()
+            assert memory.session.store.version(memory.session.namespace_id).pending is None
             raise LookupError
         assert found(memory) == ["e"]
 
@@ -167,10 +174,10 @@ def test_what_is_added_while_the_namespace_is_encoded_anew_is_refused(postgres, 
 def test_a_lost_connection_is_told_once(fresh_url, caplog):  # noqa: F811
     with Memory.open(fresh_url) as memory, psycopg.connect(fresh_url, autocommit=True) as admin:
         memory.add_many([episode("e")])
-        memory._store.retry_s = 0.0
-        with pytest.raises(StoreError), memory._store.snapshot():
-            pid = memory._store.execute("SELECT pg_backend_pid()").fetchone()[0]
+        memory.session.store.retry_s = 0.0
+        with pytest.raises(StoreError), memory.session.store.snapshot():
+            pid = memory.session.store.execute("SELECT pg_backend_pid()").fetchone()[0]
             admin.execute("SELECT pg_terminate_backend(%s)", (pid,))
-            memory._store.execute("SELECT 1").fetchone()
+            memory.session.store.execute("SELECT 1").fetchone()
         assert [record for record in caplog.records if "terminating" in record.msg] == []
         assert found(memory) == ["e"]

@@ -133,9 +133,9 @@ def test_without_the_task_of_most_notes_the_others_are_found_and_none_of_its_own
         assert found("most") == ["few0", "few1", "other0"]
         assert found("few") == ["most28", "most29", "most30", "other0"]
         statements = []
-        memory._store.connection.set_trace_callback(statements.append)
+        memory.session.store.connection.set_trace_callback(statements.append)
         assert found("most") == ["few0", "few1", "other0"]
-        memory._store.connection.set_trace_callback(None)
+        memory.session.store.connection.set_trace_callback(None)
         assert any("said by few0" in sql for sql in statements)
         assert not any("said by most" in sql for sql in statements)
 
@@ -221,7 +221,7 @@ def test_a_recall_reads_episodes_by_their_ids_and_numbers():
         places = [("e0", 0), ("e1", 0)]
         query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page", "reasoning": "it is full"}
         memory.recall(query)
-        connection, statements = memory._store.connection, []
+        connection, statements = memory.session.store.connection, []
         connection.set_trace_callback(statements.append)
         memory.recall(query, with_feedback_totals=True)
         memory.experiences(places)

@@ -148,9 +148,9 @@ def asked(memory, call):
     """Return how many statements a question takes, when it is asked again."""
     call()
     statements = []
-    memory._store.connection.set_trace_callback(statements.append)
+    memory.session.store.connection.set_trace_callback(statements.append)
     call()
-    memory._store.connection.set_trace_callback(None)
+    memory.session.store.connection.set_trace_callback(None)
     return len(statements)
 
 

@@ -283,7 +283,7 @@ def test_the_guard_asks_no_question_for_each_state(unit, decay):
             question = {"k": 5, "unit": unit, "threshold": 0.0, "exclude_task": "t1", "decay": decay}
             memory.evidence("a", **question)
             statements = []
-            memory._store.connection.set_trace_callback(statements.append)
+            memory.session.store.connection.set_trace_callback(statements.append)
             assert memory.evidence("a", **question).n_steps == 0
             asked.append(len(statements))
     assert max(asked) < 20

@@ -74,7 +74,7 @@ def test_a_store_in_partitions_passes_the_same_checks(postgres, fresh_url):  # n
     with Memory.open(fresh_url, namespace="many") as memory:
         memory.add(Episode("t", [Step("a page", "go", 1.0)], "e"))
         assert memory.verify().episodes == 1
-        assert memory._store.problems() == []
+        assert memory.session.store.problems() == []
     with postgres.connect(fresh_url) as connection:
         partitions = connection.execute("SELECT count(*) FROM pg_inherits").fetchone()[0]
         assert partitions == 3 * (len(TABLES) - 1) + 3 * sum(

@@ -195,8 +195,8 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
     open_, go, seen = threading.Event(), threading.Event(), []
 
     def hold():
-        with slow._store.transaction(slow._id):
-            slow._writer.add([(episode("slow"), None)])
+        with slow.session.store.transaction(slow.session.namespace_id):
+            slow.session.writer.add([(episode("slow"), None)])
             open_.set()
             go.wait(30)
 
@@ -225,12 +225,14 @@ def test_commits_of_one_namespace_are_in_the_order_of_its_numbers(fresh_url):  #
 
 def test_a_transaction_that_began_first_and_numbers_later_loses_nothing(fresh_url):  # noqa: F811
     early, late, reader = (Memory.open(fresh_url, namespace="a") for _ in range(3))
-    with early._store._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
-        early._store.execute("SELECT count(*) FROM meta").fetchone()  # it is open before the other begins
+    with early.session.store._block("transaction", "BEGIN ISOLATION LEVEL READ COMMITTED"):
+        early.session.store.execute("SELECT count(*) FROM meta").fetchone()  # it is open before the other begins
         late.add(episode("late"))
         assert [n.experience.episode_id for n in reader.search("page", 10)] == ["late"]
-        early._store.execute("UPDATE namespace SET revision = revision + 1 WHERE id = ?", (early._id,))
-        early._writer.add([(episode("early"), None)])
+        early.session.store.execute(
+            "UPDATE namespace SET revision = revision + 1 WHERE id = ?", (early.session.namespace_id,)
+        )
+        early.session.writer.add([(episode("early"), None)])
         assert [n.experience.episode_id for n in reader.search("page", 10)] == ["late"]
     assert sorted(n.experience.episode_id for n in reader.search("page", 10)) == ["early", "late"]
     assert reader.verify().episodes == 2
@@ -367,11 +369,11 @@ def test_a_child_has_a_connection_of_its_own(fresh_url):  # noqa: F811
     memory = Memory.open(fresh_url)
     memory.add(episode("before"))
     backend = "SELECT pg_backend_pid()"
-    mine = memory._store.execute(backend).fetchone()[0]
-    assert forked(lambda: (memory.add(episode("child")), memory._store.execute(backend).fetchone()[0] != mine)) == (
-        "('child', True)"
-    )
-    assert memory._store.execute(backend).fetchone()[0] == mine
+    mine = memory.session.store.execute(backend).fetchone()[0]
+    assert forked(
+        lambda: (memory.add(episode("child")), memory.session.store.execute(backend).fetchone()[0] != mine)
+    ) == ("('child', True)")
+    assert memory.session.store.execute(backend).fetchone()[0] == mine
     assert {one.id for one in memory.episodes()} == {"before", "child"}
     assert memory.verify().episodes == 2
 

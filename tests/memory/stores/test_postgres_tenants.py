@@ -41,12 +41,12 @@ class Site:
             memory.quarantine(Selection(subject="nobody"), reason="r")
             memory.note("a1", "plan", {"text": "a plan of a"}, author="a")
             self.hash = memory.verify().hash
-            self.id = memory._id
+            self.id = memory.session.namespace_id
         self.admin.execute(f"INSERT INTO seasoned.copy VALUES ({self.id}, 1, 'export', '/a', 1.0)")
         self.admin.execute(f"UPDATE seasoned.namespace SET copies = 1 WHERE id = {self.id}")
         with Memory.open(self.b, namespace="site") as memory:
             memory.add(Episode("t", [Step("a page of b", "go", 1.0)], "b1"))
-            self.b_id = memory._id
+            self.b_id = memory.session.namespace_id
         self.before = self.everything()
 
     def everything(self):
@@ -343,8 +343,8 @@ def test_b_holds_up_no_writer_of_a(site, b):
         b.execute("SELECT * FROM seasoned.namespace WHERE id = %s FOR UPDATE", (site.id,)).fetchall()
         with Memory.open(site.a, namespace="other") as memory:
             memory.add(Episode("t", [Step("p", "go")], "x"))
-    with Memory.open(site.a, namespace="site") as memory, memory._store.transaction(memory._id):
-        memory._store.execute("SELECT 1").fetchone()
+    with Memory.open(site.a, namespace="site") as memory, memory.session.store.transaction(memory.session.namespace_id):
+        memory.session.store.execute("SELECT 1").fetchone()
         assert b.execute("UPDATE seasoned.namespace SET gamma = gamma").rowcount >= 1  # and waits for none
     site.before = site.everything()  # the revision moved
 

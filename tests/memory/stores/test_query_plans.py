@@ -47,10 +47,10 @@ def test_no_statement_reads_a_whole_namespace(name):
     with Memory.open(":memory:") as memory:
         memory.add_many([episode(0), episode(1)])
         memory.search("room 1 lamp", k=3)
-        with memory._store.trace() as statements:
+        with memory.session.store.trace() as statements:
             OPERATIONS[name](memory)
         plans = {
-            sql: [row[3] for row in memory._store.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()]
+            sql: [row[3] for row in memory.session.store.execute(f"EXPLAIN QUERY PLAN {sql}").fetchall()]
             for sql in statements
             if re.match(r"SELECT|UPDATE|DELETE", sql)
         }
@@ -73,7 +73,8 @@ def test_a_look_for_arrivals_reads_no_episode_that_is_folded(postgres, fresh_url
             owner.execute("VACUUM ANALYZE seasoned.episode")
         owner.execute(f"SET search_path = seasoned; SET plan_cache_mode = {plan}")
         owner.execute("PREPARE look (bigint, bigint, bigint) AS " + translate(VERSION))
-        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE look({memory._id}, {FIRST_ARRIVAL}, {memory._id})"
+        namespace_id = memory.session.namespace_id
+        explain = f"EXPLAIN (ANALYZE, FORMAT JSON) EXECUTE look({namespace_id}, {FIRST_ARRIVAL}, {namespace_id})"
         scans = [
             node
             for node in nodes(owner.execute(explain).fetchone()[0][0]["Plan"])

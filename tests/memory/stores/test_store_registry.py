@@ -28,7 +28,7 @@ def test_a_registered_scheme_opens_its_class(temporary, tmp_path):
     url = f"temporary://{tmp_path}/m.db"
     assert not is_file(url)
     with Memory.open(url) as memory:
-        assert (type(memory._store).__name__, len(memory)) == ("TemporaryStore", 0)
+        assert (type(memory.session.store).__name__, len(memory)) == ("TemporaryStore", 0)
 
 
 def test_an_unknown_scheme_is_refused():

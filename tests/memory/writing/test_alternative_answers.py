@@ -208,7 +208,7 @@ def test_an_answer_that_arrives_after_its_feedback_was_taken_back_is_silent(plac
     made = memory.get(record.episode_ids[0])
     memory.add(Episode("support", [Step(STATE, f"more {n}") for n in range(9)], "more"))
     assert memory.prune(Budget(steps=10)).episodes == ("g-0",)  # what does not count goes first
-    memory._inbox.close = lambda: None  # it leaves what it added to others
+    memory.session.inbox.close = lambda: None  # it leaves what it added to others
     memory.add(made)
     expected = {SHOWN, *(f"more {n}" for n in range(9))}
     with Memory.open(place, namespace=memory.namespace, read_only=True) as reader:

@@ -348,7 +348,7 @@ def test_damage_is_found(tmp_path, statement):
     with Memory.open(tmp_path / "a.db") as memory:
         memory.add(two_steps())
         memory.note("e1", "plan", {"text": "x"})
-        memory._store.connection.execute(statement)
+        memory.session.store.connection.execute(statement)
         with pytest.raises(IntegrityError, match=DAMAGE[statement]):
             memory.verify()
 

@@ -233,8 +233,8 @@ def test_verify_finds_a_quarantine_that_was_tampered_with(tmp_path):
         memory.quarantine(Selection(task="task 0"), "the site was down")
         export = [json.loads(line) for line in memory.export()]
         for column, value in (("selection", '{"task":"task 1"}'), ("reason", "fine"), ("lifted_at", 5.0)):
-            with pytest.raises(RuntimeError), memory._store.transaction(None):
-                memory._store.execute(f"UPDATE quarantine SET {column} = ?", (value,))
+            with pytest.raises(RuntimeError), memory.session.store.transaction(None):
+                memory.session.store.execute(f"UPDATE quarantine SET {column} = ?", (value,))
                 with pytest.raises(IntegrityError):
                     memory.verify()
                 raise RuntimeError("taken back")

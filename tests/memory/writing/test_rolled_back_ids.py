@@ -80,7 +80,7 @@ def test_a_full_disk_and_another_process_at_the_same_states(tmp_path):
     states = [f"state {number} " + f"w{number} " * 5 + "x" * 300 for number in range(400)]
     with Memory.open(tmp_path / "m.db") as memory, Memory.open(tmp_path / "m.db") as other:
         memory.add(episode("e0", "start", "go"))
-        connection = memory._store.connection
+        connection = memory.session.store.connection
         pages = connection.execute("PRAGMA page_count").fetchone()[0]
         connection.execute(f"PRAGMA max_page_count = {pages}")
         long = Episode("t", [Step(state, "go", 1.0) for state in states], id="long")
@@ -97,7 +97,7 @@ def test_a_lost_connection_and_another_host_at_the_same_state(postgres, fresh_ur
     lost = []
     with Memory.open(fresh_url) as memory, Memory.open(fresh_url) as other, postgres.connect(fresh_url) as admin:
         memory.add_many([episode("e0", "start", "go")])
-        memory._store.retry_s = 0.0
+        memory.session.store.retry_s = 0.0
 
         def add():
             try:
@@ -109,7 +109,7 @@ def test_a_lost_connection_and_another_host_at_the_same_state(postgres, fresh_ur
             admin.execute("LOCK TABLE seasoned.action")  # states are numbered before actions
             thread = threading.Thread(target=add, daemon=True)
             thread.start()
-            pid = memory._store._live.info.backend_pid
+            pid = memory.session.store._live.info.backend_pid
             waits = "SELECT wait_event_type FROM pg_stat_activity WHERE pid = %s"
             deadline = time.monotonic() + 30.0
             while admin.execute(waits, [pid]).fetchone() != ("Lock",) and time.monotonic() < deadline:

@@ -114,7 +114,9 @@ def test_texts_are_compared_before_the_store_is_locked_and_only_those_that_were_
         record = stored_feedback(memory, "e1", Edit(long, None, (f"{long}z",), 0))
         assert [one.reward for one in record.rewards] == [1 - 2 / 60_001, 1.0]
         locked = []
-        memory._store.connection.set_trace_callback(lambda sql: locked.append(sql) if "IMMEDIATE" in sql else None)
+        memory.session.store.connection.set_trace_callback(
+            lambda sql: locked.append(sql) if "IMMEDIATE" in sql else None
+        )
         with pytest.raises(InputError, match="60000"):
             memory.feedback("e1", Edit(long, None, (other,), 0))
         assert locked == []

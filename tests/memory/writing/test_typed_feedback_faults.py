@@ -100,7 +100,7 @@ def test_a_database_of_version_3_gets_notes_from_its_owner(request):
         memory.add_many([Episode("t", [Step("s", "a", 1.0)], "old")])
         memory.feedback("old", 1.0, author="ann")
     with Memory.open(url) as memory:
-        memory._inbox.close = lambda: None  # it leaves what it added to others
+        memory.session.inbox.close = lambda: None  # it leaves what it added to others
         memory.add(Episode("t", [Step("s", "b", 2.0)], "waits"))
         hash_ = memory.verify().hash
     with running.connect(running.url(database=owner.rsplit("/", 1)[1])) as admin:
@@ -112,7 +112,7 @@ def test_a_database_of_version_3_gets_notes_from_its_owner(request):
         prepare_schema(connection, "p", create=False, migrate=True, steps={3: MIGRATIONS[3]})
         assert connection.execute("SELECT version FROM seasoned.meta").fetchone() == (POSTGRES_VERSION,)
     with Memory.open(url) as memory, Memory.open(owner) as other:
-        assert memory._store.problems() == []
+        assert memory.session.store.problems() == []
         assert memory.verify().hash == hash_
         memory.note("waits", "plan", {"text": "x"})
         memory.feedback("old", OwnAnswer("c"), author="ann")

@@ -171,7 +171,7 @@ def _replayed(
     memory: Memory, make: PolicyMaker, counted: Sequence[Episode], first: int, seed: int
 ) -> Iterator[ReplayedEpisode]:
     with Memory.open(
-        ":memory:", encoder=memory.encoder, gamma=memory.gamma, max_text_bytes=memory.max_text_bytes
+        ":memory:", encoder=memory.encoder, gamma=memory.gamma, max_text_bytes=memory.session.max_text_bytes
     ) as known:
         policy = policy_over(make, known)
         known.add_many(counted[:first])

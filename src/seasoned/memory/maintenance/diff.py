@@ -108,10 +108,10 @@ def diff(a: Memory, b: Memory) -> Difference:
 
     def compare() -> Difference:
         names = a.namespace, b.namespace
-        entries = find_entry(a._store, names[0]), find_entry(b._store, names[1])
-        return _compare(a._store, entries[0], b._store, entries[1])
+        entries = find_entry(a.session.store, names[0]), find_entry(b.session.store, names[1])
+        return _compare(a.session.store, entries[0], b.session.store, entries[1])
 
-    return _in_snapshots(a._store, b._store, compare)
+    return _in_snapshots(a.session.store, b.session.store, compare)
 
 
 def diff_stores(

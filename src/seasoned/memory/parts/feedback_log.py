@@ -1,46 +1,37 @@
-"""What is said about episodes: notes, typed feedback, bare rewards. The part of `Memory` that listens."""
+"""Notes, rewards and typed feedback on stored episodes: a part of `Memory`."""
 
 from __future__ import annotations
 
 import functools
 import time
 import uuid
-from collections.abc import Callable, Collection, Mapping
-from dataclasses import fields, replace
-from typing import Any, cast
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import cast
 
 import numpy as np
 
-from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_number, check_reward, check_text, suggest
 from seasoned.core.feedback_reward import edit_reward
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
-from seasoned.memory.parts.transfer import Exchange
+from seasoned.memory.session import Session
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
-from seasoned.memory.writing.note_records import NoteWriter, prepared, read_notes, unsilenced
+from seasoned.memory.writing.note_records import NoteWriter, read_notes, unsilenced
 from seasoned.memory.writing.typed_feedback import AnswerContext, FeedbackRequest, TypedFeedbackWriter, read_feedback
-from seasoned.types import (
-    FEEDBACK_KINDS,
-    JSON,
-    Edit,
-    Feedback,
-    FeedbackRecord,
-    Note,
-    check_kind,
-    check_step,
-    feedback_record,
-)
+from seasoned.types import FEEDBACK_KINDS, JSON, Edit, Feedback, FeedbackRecord, Note, check_kind, check_step
 
-__all__ = ["Speaking"]
+__all__ = ["FeedbackLog"]
 
 
-class Speaking(Exchange):
-    """Takes notes and feedback of one namespace."""
+class FeedbackLog:
+    """Stores the notes and the feedback of one namespace."""
 
-    max_text_bytes: int
-    _redact: Callable[[str], str] | None
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._store = session.store
+        self._ns = session.namespace_id
 
     # ------------------------------------------------------------------------------------------ feedback
 
@@ -137,10 +128,10 @@ class Speaking(Exchange):
             if checked.shown is not None:
                 shown = [checked.shown]
             else:
-                shown = self._read(lambda: self._executed(episode_id, request.step))
+                shown = self._session.read(lambda: self._executed(episode_id, request.step))
             for text in shown:
                 edit_reward_(text, checked.text)
-        return self._write(lambda: self._typed_feedback_writer().add(request, edit_reward_)).id
+        return self._session.write(lambda: self._typed_feedback_writer().add(request, edit_reward_)).id
 
     def _add_reward(
         self,
@@ -169,22 +160,22 @@ class Speaking(Exchange):
         event_id, at = uuid.uuid4().hex if id_ is None else id_, time.time()
 
         def change() -> None:
-            writer = FeedbackWriter(self._store, self._id)
+            writer = FeedbackWriter(self._store, self._ns)
             target = writer.last_step(episode_id) if step is None else int(step)
             event = Event(event_id, episode_id, target, number, weight, source, author, at)
             if id_ is not None:
                 self._check_reward_id(id_)
-                known = [one for _, one in self._reader.events(episode_id) if one.id == event_id]
+                known = [one for _, one in self._session.reader.events(episode_id) if one.id == event_id]
                 event = replace(event, created_at=known[0].created_at) if known else event
             writer.add(event)
 
-        self._write(change)
+        self._session.write(change)
         return event_id
 
     def _check_reward_id(self, id_: str) -> None:
         """Refuse a caller's key that a note or typed feedback has."""
         self._store.check_key("feedback id", id_)
-        if NoteWriter(self._store, self._id).find(id_) is not None:
+        if NoteWriter(self._store, self._ns).find(id_) is not None:
             raise EpisodeConflictError(
                 f"{excerpt(id_)} is the id of a note or of typed feedback",
                 "one id names one thing",
@@ -195,7 +186,7 @@ class Speaking(Exchange):
         """Return feedback events in the order in which they were given, revoked ones included."""
         if episode_id is not None:
             check_text("episode id", episode_id)
-        return [event for _, event in self._read(lambda: list(self._reader.events(episode_id)))]
+        return [event for _, event in self._session.read(lambda: list(self._session.reader.events(episode_id)))]
 
     def revoke(self, event_id: str) -> None:
         """Take back what was said: feedback that was given, a note, or an event; returns follow.
@@ -214,13 +205,13 @@ class Speaking(Exchange):
         at = time.time()
 
         def change() -> None:
-            note = NoteWriter(self._store, self._id).find(event_id)
+            note = NoteWriter(self._store, self._ns).find(event_id)
             if note is None:
-                FeedbackWriter(self._store, self._id).revoke(event_id, at=at)
+                FeedbackWriter(self._store, self._ns).revoke(event_id, at=at)
             else:
                 self._typed_feedback_writer().take_back(note, at=at)
 
-        self._write(change)
+        self._session.write(change)
 
     # ------------------------------------------------------------------------------------------ notes
 
@@ -262,10 +253,10 @@ class Speaking(Exchange):
             ...     [note.body["text"] for note in memory.notes(kind="reasoning")]
             ['the total is right']
         """
-        note = self._own_note(
+        note = self.callers_note(
             Note(uuid.uuid4().hex if id is None else id, episode_id, step, kind, body, source, author, time.time())
         )
-        self._write(lambda: NoteWriter(self._store, self._id).add([note], anew=True))
+        self._session.write(lambda: NoteWriter(self._store, self._ns).add([note], anew=True))
         return note.id
 
     def notes(self, *, kind: str | None = None, episode_id: str | None = None, quarantined: bool = False) -> list[Note]:
@@ -282,23 +273,19 @@ class Speaking(Exchange):
             check_text("episode id", episode_id)
 
         def ask() -> list[Note]:
-            found = read_notes(self._store, self._id, kind=kind, episode_id=episode_id, standing=True)
+            found = read_notes(self._store, self._ns, kind=kind, episode_id=episode_id, standing=True)
             notes = [note for _, note in found]
-            return notes if quarantined else unsilenced(self._store, self._id, notes)
+            return notes if quarantined else unsilenced(self._store, self._ns, notes)
 
-        return self._read(ask)
+        return self._session.read(ask)
 
-    def _own_note(self, note: Note) -> Note:
+    def callers_note(self, note: Note) -> Note:
         """Return a note of the caller's as it may be stored; refuse the names of feedback: that has given rewards."""
         if note.kind in FEEDBACK_KINDS:
             raise InputError(
                 f"kind = {note.kind!r}", "feedback is given, so that its rewards follow", "Call feedback()."
             )
-        return self._checked_note(note)
-
-    def _checked_note(self, note: Note) -> Note:
-        """Return a note as it may be stored."""
-        return prepared(note, self._redact, self.max_text_bytes)
+        return self._session.checked_note(note)
 
     def feedback_records(
         self,
@@ -334,22 +321,22 @@ class Speaking(Exchange):
             found = [
                 note
                 for kind in by_kind
-                for _, note in read_notes(self._store, self._id, ids=ids, kind=kind, episode_id=episode_id)
+                for _, note in read_notes(self._store, self._ns, ids=ids, kind=kind, episode_id=episode_id)
                 if note.kind in wanted
             ]
             found.sort(key=lambda note: (note.created_at, note.id))
-            return read_feedback(self._store, self._id, found)
+            return read_feedback(self._store, self._ns, found)
 
-        return self._read(ask)
+        return self._session.read(ask)
 
     def _executed(self, episode_id: str, step: int | None) -> list[str]:
         """Return the action of a step, waiting to be derived or not, if it is there."""
         at = -1 if step is None else step
-        every = [one.steps for _, _, _, one in self._reader.episodes(id_=episode_id)]
+        every = [one.steps for _, _, _, one in self._session.reader.episodes(id_=episode_id)]
         return [steps[at].action for steps in every if at < len(steps) and steps]
 
     def _typed_feedback_writer(self) -> TypedFeedbackWriter:
-        return TypedFeedbackWriter(self._store, self._id, self._writer)
+        return TypedFeedbackWriter(self._store, self._ns, self._session.writer)
 
     def _request(
         self,
@@ -369,9 +356,9 @@ class Speaking(Exchange):
         weight = check_reward("weight", weight)
         if id_ is not None:
             check_text("feedback id", id_)
-        check_size("feedback", canonical_json(feedback_record(told := self._told(feedback))), self.max_text_bytes)
+        checked = self._session.checked_feedback(feedback)
         id_ = uuid.uuid4().hex if id_ is None else id_
-        return FeedbackRequest(id_, told, episode_id, step, source, author, weight, time.time())
+        return FeedbackRequest(id_, checked, episode_id, step, source, author, weight, time.time())
 
     def _moment(
         self, request: FeedbackRequest, step: int | None, task: str | None, state: str | None, subject: str | None
@@ -385,11 +372,9 @@ class Speaking(Exchange):
             )
         if step is not None:
             raise InputError(f"step = {step}, without an episode", "a step is one of an episode", "Name the episode.")
-        task, state = self._redacted(check_text("task", task)), self._redacted(check_text("state", state))
-        check_size("task", task, self.max_text_bytes)
-        check_size("state", state, self.max_text_bytes)
+        task, state = self._session.checked_text("task", task), self._session.checked_text("state", state)
         if subject is not None:
-            check_size("subject", check_text("subject", subject), self.max_text_bytes)
+            check_size("subject", check_text("subject", subject), self._session.max_text_bytes)
         if request.feedback.kind not in ("choice", "own_answer"):
             raise InputError(
                 f"{request.feedback.kind} without an episode",
@@ -397,18 +382,6 @@ class Speaking(Exchange):
                 "Name the episode.",
             )
         return AnswerContext(task, state, None, subject)
-
-    def _told(self, feedback: Feedback) -> Feedback:
-        """Return feedback with its texts redacted."""
-        feedback_record(feedback)  # refuses what is none
-        changed: dict[str, Any] = {}
-        for name in (one.name for one in fields(feedback)):
-            value = getattr(feedback, name)
-            if isinstance(value, tuple):
-                changed[name] = tuple(self._redacted(text) for text in value)
-            elif isinstance(value, str) and name in ("text", "comment"):
-                changed[name] = self._redacted(value)
-        return replace(feedback, **changed) if self._redact is not None else feedback
 
 
 def _check_speaker(source: object, author: object) -> None:

@@ -1,4 +1,4 @@
-"""The part of `Memory` that prompts need: moments by several keys, and what followed where they were shown."""
+"""Moments by several keys, and the outcomes of prompts that showed them: a part of `Memory`."""
 
 from __future__ import annotations
 
@@ -6,28 +6,33 @@ from collections.abc import Collection, Mapping
 
 from seasoned.checks import check_text
 from seasoned.errors import InputError, excerpt
-from seasoned.memory.parts.feedback_log import Speaking
 from seasoned.memory.recall.engine import MAX_VISITS, Place, Recaller
 from seasoned.memory.retrieval.retriever import Retriever
+from seasoned.memory.session import Session
 from seasoned.types import Experience
 from seasoned.types.impression import Impression, PeerComparison
 from seasoned.types.recall import KEYS, Recall
 
-__all__ = ["Recalling"]
+__all__ = ["MomentRecall"]
 
 
-class Recalling(Speaking):
+class MomentRecall:
     """Recalls moments from one namespace."""
 
-    _retriever: Retriever
-    __recaller: Recaller | None = None
+    def __init__(self, session: Session, retriever: Retriever) -> None:
+        self._session = session
+        self._retriever = retriever
+        self._made: Recaller | None = None
 
     @property
     def _recaller(self) -> Recaller:
-        if self.__recaller is None:
-            with self._store.lock:
-                self.__recaller = Recaller(self._store, self._id, self._retriever, self.encoder, self.gamma)
-        return self.__recaller
+        session = self._session
+        if self._made is None:
+            with session.store.lock:
+                self._made = Recaller(
+                    session.store, session.namespace_id, self._retriever, session.encoder, session.gamma
+                )
+        return self._made
 
     def recall(
         self,
@@ -82,10 +87,10 @@ class Recalling(Speaking):
             )
         if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
             raise InputError(f"pool = {excerpt(pool)}", "a pool is a whole number, at least 1", "16 is usual.")
-        asked = {key: self._redacted(check_text(key, text)) for key, text in texts.items()}
-        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
-        gamma = self.gamma if gamma is None else gamma
-        return self._store.retrying(
+        asked = {key: self._session.redacted(check_text(key, text)) for key, text in texts.items()}
+        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
+        gamma = self._session.gamma if gamma is None else gamma
+        return self._session.store.retrying(
             lambda: self._recaller.recall(
                 asked,
                 pool=pool,
@@ -98,7 +103,7 @@ class Recalling(Speaking):
 
     def redacted(self, text: str) -> str:
         """Return a text as it is stored, and looked up: by the `redact` that the memory was opened with."""
-        return self._redacted(check_text("text", text))
+        return self._session.redacted(check_text("text", text))
 
     def experiences(self, places: Collection[Place], *, gamma: float | None = None) -> dict[Place, Experience]:
         """Return stored steps by episode id and index; what is not stored, or set aside, is left out.
@@ -111,8 +116,8 @@ class Recalling(Speaking):
             >>> place, seen.return_
             (('e1', 0), 1.0)
         """
-        gamma = self.gamma if gamma is None else gamma
-        return self._store.retrying(lambda: self._recaller.experiences(places, gamma=gamma))
+        gamma = self._session.gamma if gamma is None else gamma
+        return self._session.store.retrying(lambda: self._recaller.experiences(places, gamma=gamma))
 
     def impressions(
         self,
@@ -149,15 +154,15 @@ class Recalling(Speaking):
             >>> one.place, one.share, one.peers
             (('e2', 0), 1.0, PeerComparison(return_=0.0, n_others=1, others_mean=1.0))
         """
-        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> list[Impression]:
-            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+            with self._recaller.following(self._session.gamma if gamma is None else gamma) as view_id:
                 shown = self._recaller.shown
                 wanted = shown.places if places is None else places
                 return shown.impressions(view_id, wanted, alike=alike, task=about, most=most)
 
-        return self._store.retrying(read)
+        return self._session.store.retrying(read)
 
     def peer_comparisons(
         self, places: Collection[Place], *, gamma: float | None = None, exclude_task: str | None = None
@@ -166,13 +171,13 @@ class Recalling(Speaking):
 
         What is not stored, or set aside, is left out; so is, of the others, what happened in `exclude_task`.
         """
-        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> dict[Place, PeerComparison]:
-            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+            with self._recaller.following(self._session.gamma if gamma is None else gamma) as view_id:
                 return self._recaller.shown.peer_comparisons(view_id, places, about)
 
-        return self._store.retrying(read)
+        return self._session.store.retrying(read)
 
     def peer_returns(
         self,
@@ -183,22 +188,22 @@ class Recalling(Speaking):
         most: int = MAX_VISITS,
     ) -> dict[Place, list[tuple[str, float]]]:
         """Return of stored steps the latest others at their distinct states: whose each is, and its return."""
-        about = None if exclude_task is None else self._redacted(check_text("task", exclude_task))
+        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> dict[Place, list[tuple[str, float]]]:
-            with self._recaller.following(self.gamma if gamma is None else gamma) as view_id:
+            with self._recaller.following(self._session.gamma if gamma is None else gamma) as view_id:
                 return self._recaller.shown.peer_returns(view_id, places, about, most)
 
-        return self._store.retrying(read)
+        return self._session.store.retrying(read)
 
     def feedback_totals(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
         """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
 
         def read() -> dict[str, dict[str, float]]:
-            with self._recaller.numbering(self.gamma):
+            with self._recaller.numbering(self._session.gamma):
                 return self._recaller.feedback_totals.by_source(episode_ids)
 
-        return self._store.retrying(read)
+        return self._session.store.retrying(read)
 
     def step_feedback(
         self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
@@ -227,12 +232,12 @@ class Recalling(Speaking):
             raise InputError(f"but_sources = {but_sources!r}", "it is a collection of sources", "Pass {'human'}, say.")
 
         def read() -> dict[str, dict[int, list[float]]]:
-            with self._recaller.numbering(self.gamma):
+            with self._recaller.numbering(self._session.gamma):
                 return self._recaller.feedback_totals.by_step(episode_ids, but_sources)
 
-        return self._store.retrying(read)
+        return self._session.store.retrying(read)
 
     def median_return(self, *, gamma: float | None = None) -> float | None:
         """Return the median of the mean returns of all (distinct state, action) pairs; None if there are none."""
-        gamma = self.gamma if gamma is None else gamma
-        return self._store.retrying(lambda: self._recaller.median_return(gamma=gamma))
+        gamma = self._session.gamma if gamma is None else gamma
+        return self._session.store.retrying(lambda: self._recaller.median_return(gamma=gamma))

@@ -1,21 +1,17 @@
-"""What a memory keeps: quarantine, pruning, erasure. The part of `Memory` that takes things away."""
+"""Quarantine, pruning, erasure, and the register of copies: a part of `Memory`."""
 
 from __future__ import annotations
 
-import contextlib
 import time
 import uuid
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
 
 from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
-from seasoned.memory.reading.reader import Reader
 from seasoned.memory.retention.copies import Copy, read_copies, record_copies
 from seasoned.memory.retention.deletion import Remover
 from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
-from seasoned.memory.stores.base import Store
+from seasoned.memory.session import Session
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import naming_damage
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
@@ -24,14 +20,7 @@ from seasoned.memory.writing.exclusions import answers_on
 from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.types import ALTERNATIVE
 
-__all__ = ["Erasure", "Keeper"]
-
-Answer = TypeVar("Answer")
-Text = TypeVar("Text", str, str | None)
-
-
-class _TakenBack(Exception):  # noqa: N818 - no error: what rolls a dry run back
-    pass
+__all__ = ["Erasure", "Retention"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,48 +44,13 @@ class Erasure:
     notes: int = 0
 
 
-class Keeper:
-    """Keeps, sets aside and takes away what one namespace holds. Nothing of it ever runs unasked."""
+class Retention:
+    """Quarantines, prunes and erases the content of one namespace. Nothing of it ever runs unasked."""
 
-    _store: Store
-    _id: int
-    _reader: Reader
-
-    def _redacted(self, text: Text) -> Text:
-        """Return a text as it would be stored."""
-        return text
-
-    def _derive_before_read(self) -> None:
-        """Derive the pending episodes before a read."""
-
-    def _derive_before_write(self) -> None:
-        """Derive the pending episodes inside the transaction of a write."""
-
-    def _read(self, ask: Callable[[], Answer]) -> Answer:
-        """Ask inside one snapshot."""
-
-        def attempt() -> Answer:
-            self._derive_before_read()
-            with self._store.snapshot(), naming_damage(self._store.path):
-                return ask()
-
-        return self._store.retrying(attempt)
-
-    def _write(self, change: Callable[[], Answer], *, dry_run: bool = False) -> Answer:
-        """Make a change inside one transaction. It may be tried twice, so it names what it writes beforehand.
-
-        A dry run makes the change, and takes it back.
-        """
-
-        def attempt() -> Answer:
-            with contextlib.suppress(_TakenBack), self._store.transaction(self._id):
-                self._derive_before_write()
-                answer = change()
-                if dry_run:
-                    raise _TakenBack
-            return answer
-
-        return self._store.retrying(attempt)
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._store = session.store
+        self._ns = session.namespace_id
 
     # ------------------------------------------------------------------------------------------ quarantine
 
@@ -121,18 +75,18 @@ class Keeper:
             (0, 1)
         """
         check_text("reason", reason)
-        reason, selection = self._redacted(reason), self._as_stored(selection)
-        quarantine = Quarantine(uuid.uuid4().hex, selection, reason, time.time())
+        quarantine = self._session.checked_quarantine(Quarantine(uuid.uuid4().hex, selection, reason, time.time()))
+        selection = quarantine.selection
 
         def change() -> None:
-            writer = QuarantineWriter(self._store, self._id)
+            writer = QuarantineWriter(self._store, self._ns)
             if selection.episode is not None and writer.covered(selection) == (0, 0):
                 raise NotFoundError(
                     f"episode {excerpt(selection.episode)}", "it is not in this namespace", "See: memory.episodes()"
                 )
             writer.impose(quarantine)
 
-        self._write(change)
+        self._session.write(change)
         return quarantine.id
 
     def release(self, quarantine_id: str) -> None:
@@ -143,11 +97,11 @@ class Keeper:
         """
         check_text("quarantine id", quarantine_id)
         at = time.time()
-        self._write(lambda: QuarantineWriter(self._store, self._id).release(quarantine_id, at=at))
+        self._session.write(lambda: QuarantineWriter(self._store, self._ns).release(quarantine_id, at=at))
 
     def quarantines(self) -> list[Quarantine]:
         """Return all quarantines in the order in which they were imposed, lifted ones included."""
-        return self._read(lambda: [quarantine for _, quarantine in self._reader.quarantines()])
+        return self._session.read(lambda: [quarantine for _, quarantine in self._session.reader.quarantines()])
 
     def excluded_ids(self) -> tuple[frozenset[str], frozenset[str]]:
         """Return the ids of the episodes and of the feedback events that do not count now.
@@ -159,22 +113,19 @@ class Keeper:
             episodes = self._store.execute(
                 "SELECT id FROM episode WHERE namespace_id = ? AND ending <> 'aborted' AND EXISTS (SELECT 1 FROM step "
                 f"WHERE step.namespace_id = episode.namespace_id AND visit = ordinal << {STEP_BITS} AND NOT live)",
-                (self._id,),
+                (self._ns,),
             ).fetchall()
             events = self._store.execute(
-                "SELECT id FROM feedback WHERE namespace_id = ? AND revoked_at IS NULL AND NOT live", (self._id,)
+                "SELECT id FROM feedback WHERE namespace_id = ? AND revoked_at IS NULL AND NOT live", (self._ns,)
             ).fetchall()
             return frozenset(row[0] for row in episodes), frozenset(row[0] for row in events)
 
-        return self._read(ask)
+        return self._session.read(ask)
 
     def selected(self, selection: Selection) -> tuple[int, int]:
         """Return how many stored episodes and how many feedback events are selected."""
-        selection = self._as_stored(selection)
-        return self._read(lambda: QuarantineWriter(self._store, self._id).covered(selection))
-
-    def _as_stored(self, selection: Selection) -> Selection:
-        return replace(selection, task=self._redacted(selection.task))
+        selection = self._session.checked_selection(selection)
+        return self._session.read(lambda: QuarantineWriter(self._store, self._ns).covered(selection))
 
     # ------------------------------------------------------------------------------------------ pruning
 
@@ -190,7 +141,7 @@ class Keeper:
 
         def plan() -> Pruning:
             with naming_damage(self._store.path):
-                return plan_pruning(self._store, self._id, budget, now=now)
+                return plan_pruning(self._store, self._ns, budget, now=now)
 
         tried: list[Pruning] = []
 
@@ -199,10 +150,10 @@ class Keeper:
             if tried and not planned.ordinals:
                 return replace(tried[0], done=True)  # it was committed, and the answer lost
             tried.append(planned)
-            Remover(self._store, self._id).remove(planned.ordinals)
+            Remover(self._store, self._ns).remove(planned.ordinals)
             return replace(planned, done=True)
 
-        return self._read(plan) if dry_run else self._write(change)
+        return self._session.read(plan) if dry_run else self._session.write(change)
 
     # ------------------------------------------------------------------------------------------ erasure
 
@@ -228,11 +179,11 @@ class Keeper:
         """
         check_text("subject", subject)
         if dry_run:
-            return self._read(lambda: self._plan_erasure(subject, "TRUE"))
+            return self._session.read(lambda: self._plan_erasure(subject, "TRUE"))
 
         tried: list[Erasure] = []
         if self._store.pending is not None:
-            self._store.pending.rescan(self._id)  # every pending episode is derived first
+            self._store.pending.rescan(self._ns)  # every pending episode is derived first
 
         def change() -> Erasure:
             try:
@@ -242,13 +193,13 @@ class Keeper:
                     raise
                 return replace(tried[0], done=True)  # it was committed, and the answer lost
             tried.append(planned)
-            remover = Remover(self._store, self._id)
+            remover = Remover(self._store, self._ns)
             remover.forget_author(subject)
             remover.remove(planned.ordinals)
             remover.forget_quarantines(planned.quarantines)
             return replace(planned, done=True)
 
-        erased = self._write(change)
+        erased = self._session.write(change)
         try:
             self._store.compact()
         except StoreError as error:
@@ -263,7 +214,7 @@ class Keeper:
         about = self._store.execute(
             f"SELECT ordinal, id, task, steps FROM episode WHERE namespace_id = ? AND subject = ? AND {which} "
             "ORDER BY ordinal",
-            (self._id, subject),
+            (self._ns, subject),
         ).fetchall()
         about += self._answers_of(subject, {row[1] for row in about}, which)
         about += self._answers_on({row[1] for row in about}, which)
@@ -271,20 +222,20 @@ class Keeper:
         ids = {row[1] for row in about}
         gone = {row[0] for row in about}
         said = self._store.execute(
-            f"SELECT visit >> {STEP_BITS}, author FROM feedback WHERE namespace_id = ?", (self._id,)
+            f"SELECT visit >> {STEP_BITS}, author FROM feedback WHERE namespace_id = ?", (self._ns,)
         ).fetchall()
         said = [row for row in said if row[0] in gone or row[1] == subject]
         noted = self._store.execute(
-            "SELECT episode_id, author FROM note WHERE namespace_id = ?", (self._id,)
+            "SELECT episode_id, author FROM note WHERE namespace_id = ?", (self._ns,)
         ).fetchall()
         noted = [row for row in noted if row[0] in ids or row[1] == subject]
         others = self._store.execute(
-            "SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (self._id,)
+            "SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (self._ns,)
         ).fetchall()
         tasks = {row[2] for row in about} - {task for id_, task in others if id_ not in ids}
         naming = [
             quarantine
-            for _, quarantine in self._reader.quarantines()
+            for _, quarantine in self._session.reader.quarantines()
             if quarantine.selection.subject == subject
             or quarantine.selection.episode in ids
             or quarantine.selection.task in tasks
@@ -299,7 +250,7 @@ class Keeper:
             sum(row[3] for row in about),
             len(said),
             tuple(quarantine.id for quarantine in naming),
-            tuple(read_copies(self._store, self._id)),
+            tuple(read_copies(self._store, self._ns)),
             done=False,
             ordinals=tuple(row[0] for row in about),
             notes=len(noted),
@@ -315,14 +266,14 @@ class Keeper:
             "JOIN episode ON episode.namespace_id = feedback.namespace_id "
             f"AND ordinal = visit >> {STEP_BITS} "
             f"WHERE feedback.namespace_id = ? AND author = ? AND arm = ? AND {which}",
-            (self._id, author, ALTERNATIVE),
+            (self._ns, author, ALTERNATIVE),
         ).fetchall()
         made = {row[1:] for row in rows if feedback_of_event(row[0]) == feedback_of_answer(row[2])}
         return [row for row in made if row[1] not in known]
 
     def _answers_on(self, ids: set[str], which: str) -> list[tuple[int, str, str, int]]:
         """Return (ordinal, id, task, steps) of the other episodes that feedback on these has made, and on those."""
-        made = answers_on(self._store, self._id) if ids else {}
+        made = answers_on(self._store, self._ns) if ids else {}
         waiting, others = list(ids), set[str]()
         while waiting:
             new = set(made.get(waiting.pop(), ())) - ids - others
@@ -331,7 +282,7 @@ class Keeper:
         return self._store.execute_in(
             f"SELECT ordinal, id, task, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND {which} "
             "AND id IN {values}",
-            (self._id,),
+            (self._ns,),
             sorted(others),
         )
 
@@ -348,8 +299,8 @@ class Keeper:
     def record_copy(self, kind: str, path: str) -> None:
         """Record an `export` or a `backup`, so that an erasure can name it."""
         copy = Copy(kind, check_text("path", path), time.time())
-        self._write(lambda: record_copies(self._store, self._id, [copy]))
+        self._session.write(lambda: record_copies(self._store, self._ns, [copy]))
 
     def copies(self) -> list[Copy]:
-        """Return the recorded exports and backups, in order."""
-        return self._read(lambda: read_copies(self._store, self._id))
+        """Return the recorded exports and backups, the oldest first."""
+        return self._session.read(lambda: read_copies(self._store, self._ns))

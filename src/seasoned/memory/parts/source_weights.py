@@ -1,4 +1,4 @@
-"""How much each source of feedback counts. The part of `Memory` that weighs sources against each other."""
+"""Weights of the sources of feedback: a part of `Memory`."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from dataclasses import dataclass
 
 from seasoned.checks import check_number, check_reward, check_text
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.memory.parts.retention import Keeper
+from seasoned.memory.session import Session
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 
-__all__ = ["Source", "Sources"]
+__all__ = ["Source", "SourceWeights"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +32,13 @@ class Source:
     factors: tuple[float, ...]
 
 
-class Sources(Keeper):
+class SourceWeights:
     """Weighs the sources of one namespace's feedback."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._store = session.store
+        self._ns = session.namespace_id
 
     def reweight_source(self, source: str, factor: float) -> int:
         """Let all that a source has said count `factor` times as much as when it was said; returns are derived again.
@@ -75,7 +80,7 @@ class Sources(Keeper):
         counts: list[int] = []
 
         def change() -> None:
-            events = [event for _, event in self._reader.events()]
+            events = [event for _, event in self._session.reader.events()]
             standing = [event for event in events if event.source == source and event.revoked_at is None]
             if not standing:
                 known = ", ".join(sorted({repr(e.source) for e in events if e.revoked_at is None})[:10])
@@ -90,21 +95,21 @@ class Sources(Keeper):
                 check_reward("reward * weight", event.reward * weight)
                 if weight != event.weight:  # each weighing has a time of its own, however coarse the clock
                     changed.append(word[0].reweighted(weight, max(now_us, word[-1].reweighted_at_us + 1)))
-            FeedbackWriter(self._store, self._id).add_many(changed)
+            FeedbackWriter(self._store, self._ns).add_many(changed)
             counts.append(len(changed))
 
-        self._write(change)
+        self._session.write(change)
         return max(counts)  # of several attempts, one may have been committed though its answer was lost
 
     def sources(self) -> dict[str, Source]:
         """Return what each source has said that still stands, by source."""
-        events, heard = self._read(
+        events, heard = self._session.read(
             lambda: (
-                [event for _, event in self._reader.events()],
+                [event for _, event in self._session.reader.events()],
                 {
                     row[0]
                     for row in self._store.execute(
-                        "SELECT id FROM feedback WHERE namespace_id = ? AND live", (self._id,)
+                        "SELECT id FROM feedback WHERE namespace_id = ? AND live", (self._ns,)
                     )
                 },
             )

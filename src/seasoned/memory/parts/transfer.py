@@ -1,42 +1,35 @@
-"""What a memory gives out and takes in whole. The part of `Memory` that exports and imports."""
+"""Export and import of one namespace: a part of `Memory`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from seasoned.memory.parts.source_weights import Sources
+from seasoned.memory.session import Session
 from seasoned.memory.transfer import jsonl as json_lines
 from seasoned.memory.transfer.importer import Once, import_parsed
-from seasoned.memory.writing.episode_writer import Writer, with_id
-from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Note
+from seasoned.memory.writing.episode_writer import with_id
+from seasoned.types import Episode
 
-__all__ = ["Exchange"]
+__all__ = ["Transfer"]
 
 
-class Exchange(Sources):
+class Transfer:
     """Exports and imports one namespace."""
 
-    namespace: str
-    gamma: float
-    encoder: StateEncoder
-    _writer: Writer
-
-    def _checked(self, episode: Episode) -> Episode:
-        """Return an episode as it may be stored."""
-        return episode
-
-    def _checked_note(self, note: Note) -> Note:
-        """Return a note as it may be stored."""
-        return note
+    def __init__(self, session: Session) -> None:
+        self._session = session
 
     def export(self) -> Iterator[str]:
         """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines, notes.
 
         It is what the memory held at the first line; the memory may be used while the lines are read.
         """
-        header = {"namespace": self.namespace, "encoder": self.encoder.identity, "gamma": self.gamma}
-        return json_lines.export_lines(self._store, self._reader, header)
+        header = {
+            "namespace": self._session.namespace,
+            "encoder": self._session.encoder.identity,
+            "gamma": self._session.gamma,
+        }
+        return json_lines.export_lines(self._session.store, self._session.reader, header)
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> tuple[int, int]:
         """Store what `export` gave, all or nothing; what is stored already is left alone.
@@ -47,10 +40,10 @@ class Exchange(Sources):
         Raises:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
-        parsed = Once(json_lines.parse_lines(lines), self._store.path)
-        return self._write(
-            lambda: import_parsed(self._store, self._id, self._writer, self._checked, self._checked_note, parsed),
-            dry_run=dry_run,
+        session = self._session
+        parsed = Once(json_lines.parse_lines(lines), session.store.path)
+        return session.write(
+            lambda: import_parsed(session.store, session.namespace_id, session.writer, session, parsed), dry_run=dry_run
         )
 
     def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]], *, dry_run: bool = False) -> int:
@@ -62,7 +55,7 @@ class Exchange(Sources):
         Raises:
             InputError, EpisodeConflictError, StoreError: as for `add`; nothing was imported.
         """
-        timed = [(with_id(self._checked(episode)), created_at) for episode, created_at in episodes]
+        timed = [(with_id(self._session.checked_episode(episode)), created_at) for episode, created_at in episodes]
         counts: list[int] = []
-        self._write(lambda: counts.append(self._writer.add(timed)), dry_run=dry_run)
+        self._session.write(lambda: counts.append(self._session.writer.add(timed)), dry_run=dry_run)
         return max(counts)  # of several attempts, one may have been committed though its answer was lost

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from itertools import groupby, islice
-from typing import Generic, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.reading.reader import Reader
@@ -44,15 +44,26 @@ class Once(Generic[_T]):
         return items
 
 
+class TextChecks(Protocol):
+    """Checks and redaction of a caller's texts, as `Session` has them."""
+
+    def checked_episode(self, episode: Episode) -> Episode:
+        """Return an episode as it is stored."""
+
+    def checked_note(self, note: Note) -> Note:
+        """Return a note as it is stored."""
+
+    def checked_quarantine(self, quarantine: Quarantine) -> Quarantine:
+        """Return a quarantine as it is stored."""
+
+
 def import_parsed(
-    store: Store,
-    namespace_id: int,
-    writer: Writer,
-    checked: Callable[[Episode], Episode],
-    checked_note: Callable[[Note], Note],
-    lines: Iterable[Numbered],
+    store: Store, namespace_id: int, writer: Writer, checks: TextChecks, lines: Iterable[Numbered]
 ) -> tuple[int, int]:
-    """Store what lines hold, given with their numbers; return how many episodes and feedback events were new.
+    """Store the content of parsed lines, given with their numbers.
+
+    Returns:
+        How many episodes and feedback events were new.
 
     Feedback that comes in standing supersedes what stood there, as when it is given.
 
@@ -60,13 +71,13 @@ def import_parsed(
         InputError: what a line holds cannot be stored; the message names it.
     """
     feedback, quarantines = FeedbackWriter(store, namespace_id), QuarantineWriter(store, namespace_id)
-    giver = TypedFeedbackWriter(store, namespace_id, writer)
+    typed_feedback = TypedFeedbackWriter(store, namespace_id, writer)
     n_episodes = n_events = last = 0
     said: dict[str, int] = {}
     noted: list[Note] = []
     for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
         if of_one_kind is tuple:
-            n_episodes += sum(_add(writer, checked, batch) for batch in _batches(group))
+            n_episodes += sum(_add(writer, checks, batch) for batch in _batches(group))
             continue
         for number, item in group:
             last = number
@@ -75,12 +86,12 @@ def import_parsed(
                     said.setdefault(item.id, number)
                     n_events += feedback.add(item)
                 elif isinstance(item, Quarantine):
-                    quarantines.impose(item)
+                    quarantines.impose(checks.checked_quarantine(item))
                 elif isinstance(item, Note):
-                    note = checked_note(item)
-                    if giver.take_in(note):
+                    note = checks.checked_note(item)
+                    if typed_feedback.take_in(note):
                         noted.append(note)
-    giver.settle(noted)
+    typed_feedback.settle(noted)
     for event_id in Reader(store, namespace_id).broken_supersessions():
         with naming(said.get(event_id, last), event_id):
             raise ValueError("an event is superseded by a later one of its source, author and step")
@@ -92,12 +103,12 @@ def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
-def _add(writer: Writer, checked: Callable[[Episode], Episode], numbered: list[Numbered]) -> int:
+def _add(writer: Writer, checks: TextChecks, numbered: list[Numbered]) -> int:
     batch: list[Timed] = []
     for number, item in numbered:
         with naming(number, item):
             episode, created_at = item  # type: ignore[misc]
-            batch.append((with_id(checked(episode)), created_at))
+            batch.append((with_id(checks.checked_episode(episode)), created_at))
     try:
         return writer.add(batch)
     except EpisodeConflictError:

@@ -22,11 +22,11 @@ __all__ = [
     "NoteWriter",
     "check_feedback_note",
     "check_place",
+    "checked_note",
     "note_digest",
     "note_record",
     "note_row",
     "noted_ids",
-    "prepared",
     "read_notes",
     "unsilenced",
 ]
@@ -85,7 +85,7 @@ def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
     )
 
 
-def prepared(note: Note, redact: Callable[[str], str] | None, max_bytes: int) -> Note:
+def checked_note(note: Note, redact: Callable[[str], str] | None, max_bytes: int) -> Note:
     """Return a note as it may be stored: its texts redacted, and not too large.
 
     Redacted is what people write or read, at any depth. What lies under a key of `NAMING` names something that is
@@ -223,7 +223,7 @@ class NoteWriter:
         """Append notes, and return those that were not stored already.
 
         Args:
-            notes: as they were `prepared`.
+            notes: as they were `checked_note`.
             anew: whether one of a known id may come at another time; it is then left as it was said first.
 
         Raises:

@@ -9,15 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
+from seasoned.canonical_json import canonical_json
 from seasoned.core.feedback_reward import choice_rewards, score_reward, success_reward
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.derived_ids import answer_id, event_id, event_number
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.memory.writing.exclusions import active_selections
 from seasoned.memory.writing.feedback_events import FeedbackWriter
@@ -45,7 +47,7 @@ from seasoned.types import (
     normalize_action,
 )
 
-__all__ = ["AnswerContext", "FeedbackRequest", "TypedFeedbackWriter", "read_feedback", "record_of"]
+__all__ = ["AnswerContext", "FeedbackRequest", "TypedFeedbackWriter", "checked_feedback", "read_feedback", "record_of"]
 
 _VERDICTS = {"approved": 1.0, "changes_requested": -1.0, "comment": None}
 
@@ -84,6 +86,26 @@ class FeedbackRequest:
                 "a weight must be finite and greater than 0",
                 "Say the opposite instead, such as Thumbs(up=False); or say nothing.",
             )
+
+
+def checked_feedback(feedback: Feedback, redact: Callable[[str], str] | None, max_bytes: int) -> Feedback:
+    """Return feedback as it is stored: its texts redacted.
+
+    Raises:
+        InputError: it is no feedback, has more than `max_bytes` bytes as JSON, or two candidates become one.
+    """
+    feedback_record(feedback)  # refuses what is no feedback
+    if redact is not None:
+        changed: dict[str, Any] = {}
+        for name in (one.name for one in fields(feedback)):
+            value = getattr(feedback, name)
+            if isinstance(value, tuple):
+                changed[name] = tuple(redact(text) for text in value)
+            elif isinstance(value, str) and name in ("text", "comment"):
+                changed[name] = redact(value)
+        feedback = replace(feedback, **changed)
+    check_size("feedback", canonical_json(feedback_record(feedback)), max_bytes)
+    return feedback
 
 
 def rewards_of(
