@@ -32,7 +32,7 @@ from seasoned.agents.runs.cost_ledger import Ledger
 from seasoned.build import close_reader, make_reader
 from seasoned.core import mean_interval
 from seasoned.envs import TextWorldEnv
-from seasoned.envs.textworld_games import game_file, quiet, read_options
+from seasoned.envs.textworld_games import challenge_options, game_file, quiet
 from seasoned.lab.arms.cascade_arm import cascade_arm
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory, Examples
@@ -54,7 +54,7 @@ class Guided:
     def __init__(self, challenge: str, options: dict[str, Any], max_steps: int) -> None:
         self._played = TextWorldEnv(challenge, seed=SEED, max_steps=max_steps, exclude=EXCLUDE, **options)
         with quiet():
-            file = game_file(challenge, read_options(challenge, options), SEED, None)
+            file = game_file(challenge, challenge_options(challenge, options), SEED, None)
             self._twin = textworld.start(str(file), textworld.EnvInfos(policy_commands=True))
         self.name, self.task, self.max_score = self._played.name, self._played.task, self._played.max_score
         self.best: str | None = None

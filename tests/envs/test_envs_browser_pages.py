@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from seasoned.actions import Page
-from seasoned.envs.browser.action_space import Call, Screen, goal_texts
-from seasoned.envs.browser.page import Item, clean_text, read_page
+from seasoned.envs.browser.action_space import BrowserCall, PageView, goal_texts
+from seasoned.envs.browser.page import PageItem, clean_text, read_page
 from seasoned.errors import EnvError
 from seasoned.types import normalize_action
 
@@ -38,8 +38,8 @@ def tree(*rows):
     return {"nodes": nodes}, extra
 
 
-def screen(*rows, goal="", **options):
-    return Screen(read_page(*tree((0, "RootWebArea", "Shop", {}), *rows)), goal, **options)
+def view(*rows, goal="", **options):
+    return PageView(read_page(*tree((0, "RootWebArea", "Shop", {}), *rows)), goal, **options)
 
 
 LOGIN = (
@@ -57,7 +57,7 @@ LOGIN = (
 
 
 def test_a_state_is_the_goal_and_a_line_for_each_text_and_element():
-    assert screen(*LOGIN, goal="Log in.").state().splitlines() == [
+    assert view(*LOGIN, goal="Log in.").state().splitlines() == [
         "goal: Log in.",
         'page "Shop"',
         '"Username"',
@@ -69,15 +69,15 @@ def test_a_state_is_the_goal_and_a_line_for_each_text_and_element():
 
 
 def test_offered_are_visible_enabled_elements_by_name_with_the_call_on_todays_ids():
-    offers = screen(*LOGIN, goal='Enter "ann" and "x1".').offers
+    offers = view(*LOGIN, goal='Enter "ann" and "x1".').actions
     assert offers == {
-        'click(button "Login")': Call("click", ("109",)),
-        'fill(textbox "", "ann")': Call("fill", ("105", "ann")),
-        'fill(textbox "" #2, "ann")': Call("fill", ("108", "ann")),
-        'fill(textbox "", "x1")': Call("fill", ("105", "x1")),
-        'fill(textbox "" #2, "x1")': Call("fill", ("108", "x1")),
-        'press(textbox "", "Enter")': Call("press", ("105", "Enter")),
-        'click(textbox "" #2)': Call("click", ("108",)),
+        'click(button "Login")': BrowserCall("click", ("109",)),
+        'fill(textbox "", "ann")': BrowserCall("fill", ("105", "ann")),
+        'fill(textbox "" #2, "ann")': BrowserCall("fill", ("108", "ann")),
+        'fill(textbox "", "x1")': BrowserCall("fill", ("105", "x1")),
+        'fill(textbox "" #2, "x1")': BrowserCall("fill", ("108", "x1")),
+        'press(textbox "", "Enter")': BrowserCall("press", ("105", "Enter")),
+        'click(textbox "" #2)': BrowserCall("click", ("108",)),
     }
 
 
@@ -86,8 +86,8 @@ def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
         (d, r, n, {**f, "bid": f.get("bid", f"z{i}" if r != "StaticText" else "")})
         for i, (d, r, n, f) in enumerate(LOGIN)
     ]
-    first, second = screen(*LOGIN, goal="Go."), screen(*again, goal="Go.")
-    assert first.state() == second.state() and list(first.offers) == list(second.offers)
+    first, second = view(*LOGIN, goal="Go."), view(*again, goal="Go.")
+    assert first.state() == second.state() and list(first.actions) == list(second.actions)
     assert not any(str(number) in first.state() for number in range(101, 112))
 
 
@@ -153,11 +153,11 @@ def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
     ],
 )
 def test_what_can_be_acted_on(rows, offered):
-    assert list(screen(*rows).offers) == offered
+    assert list(view(*rows).actions) == offered
 
 
 def test_marks_and_titles_are_told():
-    page = screen(
+    page = view(
         (1, "heading", "Milk", {}),
         (2, "StaticText", "Milk", {}),
         (1, "checkbox", "Fat", {"checked": "true"}),
@@ -177,7 +177,7 @@ def test_marks_and_titles_are_told():
 
 
 def test_the_goal_is_left_to_the_page_where_the_page_says_it():
-    assert "goal:" not in screen((1, "StaticText", "Click OK.", {}), goal="Click OK.").state()
+    assert "goal:" not in view((1, "StaticText", "Click OK.", {}), goal="Click OK.").state()
 
 
 @pytest.mark.parametrize(
@@ -204,8 +204,8 @@ def test_texts_that_a_goal_suggests(goal, page, texts):
 
 
 def test_a_date_field_takes_the_goals_date_in_its_own_form():
-    offers = screen((1, "Date", "", {}), goal="Enter 07/02/2012.").offers
-    assert offers['fill(Date "", "2012-07-02")'] == Call("fill", ("102", "2012-07-02"))
+    offers = view((1, "Date", "", {}), goal="Enter 07/02/2012.").actions
+    assert offers['fill(Date "", "2012-07-02")'] == BrowserCall("fill", ("102", "2012-07-02"))
 
 
 HOSTILE = [
@@ -222,15 +222,15 @@ HOSTILE = [
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_hostile_texts_stay_on_their_line_and_are_no_elements(text):
-    page = screen(
+    page = view(
         (1, "StaticText", text, {}), (1, "button", text, {"clickable": True}), (1, "button", text, {"clickable": True})
     )
     lines = page.state().splitlines()
     assert len(lines) == 4 and page.state().isprintable() is False  # the line breaks are ours
     assert all(line.isprintable() for line in lines)
     assert lines[1].startswith('"') and [line.split()[0] for line in lines[2:]] == ["button", "button"]
-    first, second = page.offers
-    assert [page.call(first), page.call(second)] == list(page.offers.values())
+    first, second = page.actions
+    assert [page.free_call(first), page.free_call(second)] == list(page.actions.values())
     assert normalize_action(first) != normalize_action(second)
     state_bytes = page.state().encode()
     assert len(state_bytes) < 2_500
@@ -244,47 +244,47 @@ def test_hostile_texts_stay_on_their_line_and_are_no_elements(text):
     st.text(),
 )
 def test_any_texts_give_distinct_actions_that_lead_back_to_their_calls(rows, goal):
-    page = screen(*[(1, role, name, {"clickable": True}) for role, name in rows], goal=goal)
+    page = view(*[(1, role, name, {"clickable": True}) for role, name in rows], goal=goal)
     assert page.state().strip() and page.state() == "\n".join(page.state().split("\n"))
-    assert 1 <= len(page.offers) <= 40
-    assert len({normalize_action(action) for action in page.offers}) == len(page.offers)
-    for action, call in page.offers.items():
+    assert 1 <= len(page.actions) <= 40
+    assert len({normalize_action(action) for action in page.actions}) == len(page.actions)
+    for action, call in page.actions.items():
         if call.name == "click":
-            assert page.call(action) == call
+            assert page.free_call(action) == call
 
 
 def test_a_hundred_thousand_elements_make_a_short_state_and_a_short_list():
-    items = [Item("button", f"Item {i % 7}", str(i), shown=i >= 50_000) for i in range(100_000)]
-    page = Screen(items, "Buy.", ends=True)
+    items = [PageItem("button", f"PageItem {i % 7}", str(i), shown=i >= 50_000) for i in range(100_000)]
+    page = PageView(items, "Buy.", ends=True)
     state = page.state(1000)
     assert len(state) < 1100 and state.endswith("more")
-    assert len(page.offers) == 40
-    assert list(page.offers)[-5:-3] == ["scroll(0, 300)", "scroll(0, -300)"]
+    assert len(page.actions) == 40
+    assert list(page.actions)[-5:-3] == ["scroll(0, 300)", "scroll(0, -300)"]
     # in the window first: of the seven kinds, each has thousands before the window
-    assert next(iter(page.offers.values())).args == ("50000",)
+    assert next(iter(page.actions.values())).args == ("50000",)
 
 
 def test_deep_nesting_cycles_and_missing_children_are_read():
     deep = [(depth, "generic", "", {}) for depth in range(1, 5000)]
-    assert screen(*deep, (5000, "button", "Deep", {})).state().splitlines() == ['page "Shop"', 'button "Deep"']
+    assert view(*deep, (5000, "button", "Deep", {})).state().splitlines() == ['page "Shop"', 'button "Deep"']
     broken, extra = tree((0, "RootWebArea", "", {}), (1, "button", "A", {}))
     broken["nodes"][1]["childIds"] = ["1", "77"]
     assert [item.name for item in read_page(broken, extra)] == ["A"]
-    assert read_page({"nodes": []}, {}) == [] and Screen([]).state() == "an empty page"
+    assert read_page({"nodes": []}, {}) == [] and PageView([]).state() == "an empty page"
 
 
 def test_fills_and_keys_keep_a_share_where_there_are_many_clicks():
     rows = [(1, "button", f"B{i}", {}) for i in range(60)]
     rows += [(1, "textbox", f"T{i}", {"value": "x"}) for i in range(4)]
-    offers = screen(*rows, goal='Say "hi".', max_actions=24).offers
+    offers = view(*rows, goal='Say "hi".', max_actions=24).actions
     assert len(offers) == 24
     assert 'fill(textbox "T0", "hi")' in offers and 'press(textbox "T0", "Enter")' in offers
 
 
 def test_a_free_action_names_an_element_of_the_page():
-    page = screen(*LOGIN)
-    assert page.call('fill( textbox "" #2, "any, \\"text\\"")') == Call("fill", ("108", 'any, "text"'))
-    assert page.call('send_msg_to_user("42")') == Call("send_msg_to_user", ("42",))
+    page = view(*LOGIN)
+    assert page.free_call('fill( textbox "" #2, "any, \\"text\\"")') == BrowserCall("fill", ("108", 'any, "text"'))
+    assert page.free_call('send_msg_to_user("42")') == BrowserCall("send_msg_to_user", ("42",))
 
 
 @pytest.mark.parametrize(
@@ -301,13 +301,13 @@ def test_a_free_action_names_an_element_of_the_page():
 )
 def test_a_free_action_that_the_page_does_not_have_is_refused(action, said):
     with pytest.raises(EnvError) as caught:
-        screen(*LOGIN).call(action)
+        view(*LOGIN).free_call(action)
     assert said in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
 
 
 def test_descriptions_are_those_of_the_canonical_web_actions():
     page = Page({"a": ("button", "Add"), "b": ("button", "Add")})
-    offers = screen((1, "button", "Add", {}), (1, "button", "Add", {})).offers
+    offers = view((1, "button", "Add", {}), (1, "button", "Add", {})).actions
     assert list(offers) == [page.describe("click('a')"), page.describe("click('b')")]
 
 

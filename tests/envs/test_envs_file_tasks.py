@@ -38,7 +38,7 @@ def test_a_tree_is_what_is_really_there(tmp_path):
     assert tree.listing() == ("a.txt@", "b/c.txt", "b/link@", "empty/", "etc@", "hard@", "long@", "od?d", "pipe@")
     (tmp_path.parent / "alias").symlink_to(tmp_path)
     assert read_tree(tmp_path.parent / "alias") == FileTree()
-    assert read_tree(tmp_path, max_entries=3).more
+    assert read_tree(tmp_path, max_entries=3).truncated
 
 
 # ------------------------------------------------------------------------------------------------ goals
@@ -57,8 +57,8 @@ def test_a_goal_begins_at_zero_with_nothing_reached_and_nothing_harmed(kind):
         for seed in range(30):
             goal = draw_goal(kind, level=level, seed=seed)
             tree = first_tree(goal)
-            assert not any(check(tree) for check in goal.wanted)
-            assert all(check(tree) for check in goal.kept)
+            assert not any(check(tree) for check in goal.subgoals)
+            assert all(check(tree) for check in goal.invariants)
             assert goal.score(tree) == 0.0
             menu = goal.menu(tree)
             assert len(menu) <= 24
@@ -70,7 +70,7 @@ def test_seeds_and_levels_differ():
     for kind in FILE_GOALS:
         drawn = [draw_goal(kind, level=level, seed=seed) for level in (1, 3) for seed in range(5)]
         assert len({repr(sorted(goal.files.items())) for goal in drawn}) == len(drawn)
-        assert len(drawn[-1].wanted) >= len(drawn[0].wanted)
+        assert len(drawn[-1].subgoals) >= len(drawn[0].subgoals)
 
 
 def solved(kind, level, seed):
@@ -121,13 +121,13 @@ def test_file_tasks_keep_the_protocol(kind, free_text):
 
 def test_undoing_and_harming_cost_what_they_are_worth(free):
     log = free.solution[1].split()[1]
-    others = [path for path in free.reset().state.split() if path.startswith("logs/") and path != log]
+    special = [path for path in free.reset().state.split() if path.startswith("logs/") and path != log]
     assert free.step("mkdir archive").reward == pytest.approx(1 / 2)
     assert free.step(f"cp {log} archive/").reward == 0.0  # copied is not moved
     assert free.step("rmdir archive; rm -r archive").reward == pytest.approx(-1 / 2)
-    seen = free.step(f"rm {others[0]}")
-    assert seen.reward == pytest.approx(-1 / len(others))
-    assert seen.state.splitlines()[1:] == [f"done: rmdir archive; rm -r archive; rm {others[0]}", "last: exit 0"]
+    seen = free.step(f"rm {special[0]}")
+    assert seen.reward == pytest.approx(-1 / len(special))
+    assert seen.state.splitlines()[1:] == [f"done: rmdir archive; rm -r archive; rm {special[0]}", "last: exit 0"]
 
 
 def test_a_link_satisfies_no_goal_and_shows_nothing(free):
@@ -211,7 +211,7 @@ def test_any_task_is_one_of_them_by_seed():
 
 def test_a_task_whose_shell_was_killed_begins_anew(free):
     first = free.reset()
-    with pytest.raises(EnvError, match="warden ended"):
+    with pytest.raises(EnvError, match="supervisor ended"):
         free.step("kill -9 $PPID")
     with pytest.raises(EnvError, match="Call reset"):
         free.step("ls")
@@ -225,13 +225,13 @@ def test_a_task_whose_shell_was_killed_begins_anew(free):
     ("target", "given", "says"),
     [
         ("cuont", {}, "Did you mean 'count'"),
-        ("count", {"level": "4"}, "from 1 to 3"),
+        ("count", {"level": "4"}, "at least 1 and at most 3"),
         ("count", {"sead": "4"}, "Did you mean 'seed'"),
         ("rename", {"level": "3", "max_steps": "3"}, "at least 4"),
         ("count", {"timeout_s": "0"}, "above 0"),
         ("count", {"timeout_s": "soon"}, "is a number"),
         ("count", {"free_text": "maybe"}, "on or off"),
-        ("count", {"history": "11"}, "from 0 to 10"),
+        ("count", {"history": "11"}, "at least 0 and at most 10"),
     ],
 )
 def test_a_mistake_in_a_task_is_named(target, given, says):

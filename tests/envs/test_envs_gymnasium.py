@@ -225,7 +225,7 @@ def test_an_end_on_the_limit_is_terminated_and_one_step_less_is_truncated(spare)
         ("FrozenLake-v1?map=9x9", "4x4, 8x8, random"),
         ("FrozenLake-v1?view=all", "position, near, map"),
         ("FrozenLake-v1?size=5", "map=random"),
-        ("FrozenLake-v1?map=random&size=1", "from 2 to 20"),
+        ("FrozenLake-v1?map=random&size=1", "at least 2 and at most 20"),
         ("FrozenLake-v1?max_steps=0", "at least 1"),
         (f"{TAXI}?rainy=often", "rainy=1 or rainy=0"),
         ("CartPole-v1?slippery=0", "no such option"),

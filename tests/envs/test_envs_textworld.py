@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from seasoned.envs import TextWorldEnv, open_env
-from seasoned.envs.textworld_games import game_file, read_options
+from seasoned.envs.textworld_games import challenge_options, game_file
 from seasoned.errors import EnvError, InputError
 from seasoned.sync import Sync
 from seasoned.testing import check_environment
@@ -24,7 +24,7 @@ SPEC = "textworld:cooking?take=1&open=1&cut=1&seed=1&max_steps=30"
 @pytest.fixture(scope="module")
 def games(tmp_path_factory):
     folder = tmp_path_factory.mktemp("games")
-    game_file("cooking", read_options("cooking", COOKING), 1, folder)
+    game_file("cooking", challenge_options("cooking", COOKING), 1, folder)
     return folder
 
 

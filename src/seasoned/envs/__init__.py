@@ -1,4 +1,4 @@
-"""Environments behind one protocol. The libraries behind them are loaded when one is opened."""
+"""Environments behind one protocol. The library of an environment is loaded when the environment is opened."""
 
 from seasoned.envs.bandit import ContextualBandit
 from seasoned.envs.browser import BrowserEnv
@@ -7,12 +7,13 @@ from seasoned.envs.grid import Grid
 from seasoned.envs.gym import GymnasiumEnv, record_gymnasium
 from seasoned.envs.jericho import JerichoEnv
 from seasoned.envs.mdp_solver import ExactValues
-from seasoned.envs.registry import open_env
+from seasoned.envs.registry import ENVIRONMENTS, open_env
 from seasoned.envs.shell import Shell, ShellLimits, ShellResult
 from seasoned.envs.support import SupportTriage
 from seasoned.envs.textworld import TextWorldEnv
 
 __all__ = [
+    "ENVIRONMENTS",
     "BrowserEnv",
     "ContextualBandit",
     "ExactValues",

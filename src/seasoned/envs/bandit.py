@@ -1,35 +1,36 @@
-"""A contextual bandit whose mean rewards are known: the smallest unit test of learning."""
+"""A contextual bandit with known mean rewards: the smallest unit test of learning."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from typing import Literal, get_args
-from urllib.parse import quote
+from urllib.parse import quote, unquote
 
 import numpy as np
 
-from seasoned.checks import check_number, check_text, suggest
-from seasoned.envs.episode_guard import Turns, check_whole
+from seasoned.checks import check_number, check_one_of, check_text, check_whole
+from seasoned.envs.env_options import Option, option_values
+from seasoned.envs.episode_guard import EpisodeGuard
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Observation
 from seasoned.types import normalize_action
 
-__all__ = ["ContextualBandit", "Noise"]
+__all__ = ["ContextualBandit", "Noise", "open_bandit"]
 
 Noise = Literal["none", "gaussian", "bernoulli"]
-"""How a reward varies about its mean m: not at all, N(m, sigma^2), or 1 with probability m and else 0."""
+"""The distribution of a reward with mean m: constant, N(m, sigma^2), or 1 with probability m and else 0."""
 
 
 class ContextualBandit:
-    """Each round shows a context, drawn uniformly; an action earns a reward whose mean depends on both.
+    """A bandit that shows a uniformly drawn context each round; the mean reward depends on context and action.
 
     Args:
         means: context to action to mean reward.
         noise: `none`, `gaussian` or `bernoulli` (means in [0, 1]).
         sigma: standard deviation of Gaussian noise, in reward units.
-        rounds: an episode is terminated after this many.
-        seed: of contexts and noise, from one episode to the next; `reset(seed=...)` starts a sequence of its own.
+        rounds: an episode is terminated after this many rounds.
+        seed: the seed of contexts and noise across episodes; `reset(seed=...)` starts a new random sequence.
 
     Raises:
         InputError: a value breaks one of these rules.
@@ -51,10 +52,7 @@ class ContextualBandit:
         seed: int = 0,
     ) -> None:
         self._means = _check_means(means)
-        if noise not in get_args(Noise):
-            raise InputError(
-                f"noise = {excerpt(noise)}", "no noise has this name", suggest(str(noise), get_args(Noise))
-            )
+        check_one_of("noise", noise, get_args(Noise))
         flat = [mean for actions in self._means.values() for mean in actions.values()]
         if noise == "bernoulli" and not all(0.0 <= mean <= 1.0 for mean in flat):
             raise InputError(
@@ -62,25 +60,24 @@ class ContextualBandit:
                 "a Bernoulli mean is a probability, in [0, 1]",
                 "Rescale the means, or use gaussian noise.",
             )
-        if check_number("sigma", sigma) < 0.0:
-            raise InputError(f"sigma = {sigma}", "a standard deviation is at least 0", "Try sigma=0.1.")
-        self._noise, self._sigma, self._rounds = noise, float(sigma), check_whole("rounds", rounds, 1)
+        self._noise, self._sigma = noise, check_number("sigma", sigma, at_least=0.0, next_step="Try sigma=0.1.")
+        self._rounds = check_whole("rounds", rounds, 1)
         self._seed = check_whole("seed", seed, 0)
         self._rng = np.random.default_rng(seed)
-        self._turns = Turns(None)
+        self._guard = EpisodeGuard(None)
         self._context = ""
         self._played = 0
 
     @property
     def name(self) -> str:
-        """The specification that makes it again, with `open_env`."""
+        """The specification that opens the same environment with `open_env`."""
         table = quote(json.dumps(self._means, separators=(",", ":"), ensure_ascii=False), safe=' {}[]":,.')
         noise = f"&noise={self._noise}" + (f"&sigma={self._sigma}" if self._noise == "gaussian" else "")
         return f"bandit:{table}?rounds={self._rounds}{noise}&seed={self._seed}"
 
     @property
     def task(self) -> str:
-        """What is attempted, in words."""
+        """The task in words."""
         return "Earn as much reward as you can. The best action depends on the context."
 
     @property
@@ -98,7 +95,7 @@ class ContextualBandit:
         return {context: dict(actions) for context, actions in self._means.items()}
 
     async def reset(self, *, seed: int | None = None) -> Observation:
-        """Begin an episode with a context.
+        """Begin an episode and return its first context.
 
         Raises:
             EnvError: the environment was closed.
@@ -107,15 +104,15 @@ class ContextualBandit:
             self._rng = np.random.default_rng(check_whole("seed", seed, 0))
         self._played = 0
         self._draw_context()
-        return self._turns.begin(self._context, self._means[self._context])
+        return self._guard.begin(self._context, self._means[self._context])
 
     async def step(self, action: str) -> Observation:
-        """Earn the action's reward in this context, and see the next one.
+        """Draw the action's reward in this context, and return it with the next context.
 
         Raises:
             EnvError: before `reset`, after the end, or for an unknown action.
         """
-        chosen = self._turns.take(action)
+        chosen = self._guard.resolve_action(action)
         reward = mean = self._means[self._context][chosen]
         if self._noise == "gaussian":
             reward = float(self._rng.normal(mean, self._sigma))
@@ -124,18 +121,34 @@ class ContextualBandit:
         self._played += 1
         self._draw_context()
         actions = self._means[self._context]
-        return self._turns.show(self._context, actions, reward=reward, terminated=self._played >= self._rounds)
+        return self._guard.observe(self._context, actions, reward=reward, terminated=self._played >= self._rounds)
 
     async def aclose(self) -> None:
         """Refuse every later call."""
-        self._turns.close()
+        self._guard.close()
 
     def _draw_context(self) -> None:
         self._context = list(self._means)[int(self._rng.integers(len(self._means)))]
 
 
+def open_bandit(target: str, options: Mapping[str, str]) -> ContextualBandit:
+    """Return the bandit of `bandit:JSON?option=value&...`; the target is percent-encoded JSON of the mean rewards.
+
+    Raises:
+        InputError: the target is not JSON, an option is unknown, or a value is not allowed.
+    """
+    try:
+        means = json.loads(unquote(target))
+    except ValueError:
+        raise InputError(
+            f"bandit {excerpt(target)}", "a bandit's target is JSON", 'Write bandit:{"red":{"left":0.1,"right":0.9}}.'
+        ) from None
+    known = {"seed": Option(0, high=2**31 - 1), "rounds": Option(1, low=1)}
+    return ContextualBandit(means, **option_values(options, known, ("noise",), ("sigma",)))
+
+
 def _check_means(means: Mapping[str, Mapping[str, float]]) -> dict[str, dict[str, float]]:
-    """The table as plain dicts, checked."""
+    """Return the mean rewards as plain dicts, checked."""
     example = 'Pass {"red": {"left": 0.1, "right": 0.9}}, say.'
     if not isinstance(means, Mapping) or not means:
         raise InputError(f"means = {excerpt(means)}", "means map each context to its actions, at least one", example)

@@ -1,4 +1,4 @@
-"""Options of environments, as a specification spells them: `name=value&...`."""
+"""The options of environments, as a specification writes them: `name=value&...`."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from seasoned.checks import suggest
-from seasoned.envs.episode_guard import check_whole
+from seasoned.checks import check_whole, suggest
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Option", "OptionValue", "option_values", "parse_query"]
@@ -19,21 +18,21 @@ _FLAGS = {"0": False, "1": True, "false": False, "true": True, "False": False, "
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One option of a challenge: a whole number in [low, high], a flag, or one of `choices`."""
+    """One option of an environment: a whole number in [low, high], a flag, or one of `choices`."""
 
     default: OptionValue
     low: int = 0
     high: int | None = None
     choices: tuple[OptionValue, ...] = ()
 
-    def read(self, name: str, value: object) -> OptionValue:
-        """Return the value that `value`, perhaps a text from a spec, stands for.
+    def parse(self, name: str, value: object) -> OptionValue:
+        """Return the option's value from `value`, which may be the text of a specification.
 
         Raises:
-            InputError: it is not one that the option allows.
+            InputError: the option does not allow the value.
 
         Example:
-            >>> Option(False).read("cook", "1"), Option(1, high=5).read("take", "2")
+            >>> Option(False).parse("cook", "1"), Option(1, high=5).parse("take", "2")
             (True, 2)
         """
         if isinstance(self.default, bool):
@@ -51,31 +50,37 @@ class Option:
 
 
 def parse_query(query: str) -> dict[str, str]:
-    """Return the options that a query gives, each once.
+    """Return the options of a query, as texts by name.
 
     Raises:
-        InputError: a pair is not `name=value`, or a name is given twice.
+        InputError: a pair is not `name=value`, or a name occurs twice.
 
     Example:
         >>> parse_query("seed=3&max_steps=30")
         {'seed': '3', 'max_steps': '30'}
     """
-    given: dict[str, str] = {}
+    options: dict[str, str] = {}
     for pair in query.split("&") if query else ():
         name, equals, value = pair.partition("=")
-        if not name or not equals or not value or name in given:
+        if not name or not equals or not value or name in options:
             raise InputError(f"option {excerpt(pair)}", "an option is name=value, once", "Write max_steps=30, say.")
-        given[name] = value
-    return given
+        options[name] = value
+    return options
 
 
 def option_values(
     given: Mapping[str, str], known: Mapping[str, Option], texts: Sequence[str] = (), numbers: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Return the values of options, by their kind: `known` ones, plain texts, and plain numbers.
+    """Return the values of the options that a specification gives.
+
+    Args:
+        given: the options as texts by name, from `parse_query`.
+        known: the options that are whole numbers, flags or choices.
+        texts: the names of options that are plain texts.
+        numbers: the names of options that are real numbers.
 
     Raises:
-        InputError: an unknown option, or a value that is not allowed.
+        InputError: an option is unknown, or its value is not allowed.
 
     Example:
         >>> option_values({"seed": "3", "slip": "0.5"}, {"seed": Option(0)}, numbers=("slip",))
@@ -84,7 +89,7 @@ def option_values(
     values: dict[str, Any] = {}
     for name, text in given.items():
         if name in known:
-            values[name] = known[name].read(name, text)
+            values[name] = known[name].parse(name, text)
         elif name in texts:
             values[name] = text
         elif name in numbers:

@@ -1,50 +1,33 @@
-"""Whose turn it is: the order of calls, the step limit and the score, kept once for every environment here."""
+"""The episode guard: the order of calls, admissible actions, the step limit and the score of one environment."""
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
 
-from seasoned.checks import check_number
-from seasoned.errors import EnvError, InputError, excerpt
+from seasoned.checks import check_number, check_whole
+from seasoned.errors import EnvError, excerpt
 from seasoned.protocols import Observation
 from seasoned.types import normalize_action
 
-__all__ = ["Turns", "check_whole"]
+__all__ = ["EpisodeGuard"]
 
 
-def check_whole(name: str, value: object, low: int, high: int | None = None) -> int:
-    """Return `value` if it is an int (and not a bool) in [low, high].
+class EpisodeGuard:
+    """Guards the episodes of one environment, so that each environment implements its own dynamics only.
 
-    Raises:
-        InputError: it is something else.
-
-    Example:
-        >>> check_whole("max_steps", 50, 1)
-        50
-    """
-    in_range = isinstance(value, int) and not isinstance(value, bool) and low <= value <= (high or value)
-    if not in_range or not isinstance(value, int):
-        limits = f"at least {low}" if high is None else f"from {low} to {high}"
-        raise InputError(f"{name} = {excerpt(value)}", f"{name} is a whole number, {limits}", f"Try {name}={low}.")
-    return value
-
-
-class Turns:
-    """Keeps the turns of one environment.
-
-    The end is `terminated` or `truncated`, never both: a step that ends the task on the limit is terminated.
+    An episode ends as `terminated` or `truncated`, never both: a step that ends the task on the limit is terminated.
 
     Args:
         max_steps: the episode is truncated after this many steps; None for no limit.
 
     Example:
-        >>> turns = Turns(max_steps=1)
-        >>> turns.begin("a door", ["open it"]).admissible
+        >>> guard = EpisodeGuard(max_steps=1)
+        >>> guard.begin("a door", ["open it"]).admissible
         ('open it',)
-        >>> turns.take("Open  it")
+        >>> guard.resolve_action("Open  it")
         'open it'
-        >>> turns.show("a hall", ["walk on"], reward=1.0, terminated=False).truncated
+        >>> guard.observe("a hall", ["walk on"], reward=1.0, terminated=False).truncated
         True
     """
 
@@ -66,8 +49,12 @@ class Turns:
         self._admissible = tuple(admissible)
         return Observation(state, self._admissible)
 
-    def take(self, action: str, *, free_text: bool = False) -> str:
-        """Return the admissible action that `action` spells, up to case and blanks.
+    def resolve_action(self, action: str, *, free_text: bool = False) -> str:
+        """Return the admissible action that equals `action` up to case and blanks.
+
+        Args:
+            action: the agent's action.
+            free_text: also return a printable action that is not admissible, stripped.
 
         Raises:
             EnvError: no episode is running, or the action is not admissible now (unless `free_text`).
@@ -81,21 +68,21 @@ class Turns:
             )
         if not isinstance(action, str):
             raise EnvError(f"action = {excerpt(action)}", "an action is a str", "Pass one of the admissible actions.")
-        known = {normalize_action(text): text for text in self._admissible}
+        by_key = {normalize_action(text): text for text in self._admissible}
         key = normalize_action(action)
-        if key in known:
-            return known[key]
+        if key in by_key:
+            return by_key[key]
         if free_text and key and action.isprintable():
             return action.strip()
-        close = difflib.get_close_matches(key, known, n=3, cutoff=0.4) or list(known)[:5]
+        close = difflib.get_close_matches(key, by_key, n=3, cutoff=0.4) or list(by_key)[:5]
         raise EnvError(
             f"action {excerpt(action)}",
-            f"it is not one of the {len(known)} actions that are admissible now",
-            f"Close ones are: {', '.join(known[match] for match in close)}.",
+            f"it is not one of the {len(by_key)} actions that are admissible now",
+            f"Close ones are: {', '.join(by_key[match] for match in close)}.",
         )
 
-    def show(self, state: str, admissible: Iterable[str], *, reward: float, terminated: bool) -> Observation:
-        """Return what followed the action: the limit applied, the score added up, no actions after the end."""
+    def observe(self, state: str, admissible: Iterable[str], *, reward: float, terminated: bool) -> Observation:
+        """Return the observation after a step, with the step limit applied, the score and no actions after the end."""
         self._steps += 1
         reward = check_number("reward", reward)
         self._score += reward
@@ -110,10 +97,10 @@ class Turns:
         self._status = "closed"
 
     def check_open(self) -> None:
-        """Raise if the environment was closed.
+        """Check that the environment is open.
 
         Raises:
-            EnvError: it was.
+            EnvError: the environment was closed.
         """
         if self._status == "closed":
             raise EnvError("a call after aclose", "a closed environment cannot be played", "Open it again.")

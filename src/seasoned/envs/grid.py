@@ -1,4 +1,4 @@
-"""A small grid world whose values are known exactly, by dynamic programming."""
+"""A small grid world with exact values by dynamic programming."""
 
 from __future__ import annotations
 
@@ -7,32 +7,33 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from seasoned.checks import check_number
-from seasoned.envs.episode_guard import Turns, check_whole
-from seasoned.envs.mdp_solver import ExactValues, prior_at, solve
+from seasoned.checks import check_number, check_whole
+from seasoned.envs.env_options import Option, option_values
+from seasoned.envs.episode_guard import EpisodeGuard
+from seasoned.envs.mdp_solver import ExactValues, prior_at, solve_bellman
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Observation
 
-__all__ = ["Grid"]
+__all__ = ["Grid", "open_grid"]
 
 _MOVES = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
 _SIDES = {"north": ("west", "east"), "east": ("north", "south"), "south": ("east", "west"), "west": ("south", "north")}
 
-Cell = tuple[int, int]
+_Cell = tuple[int, int]
 
 
 class Grid:
-    """Walk from S to G. Every step costs; with probability `slip` the move goes to one side instead.
+    """A grid to cross from S to G. Every step costs `step_cost`; with probability `slip` a move goes to one side.
 
     Args:
         rows: text rows of equal length: `S` start (one), `G` goal (at least one), `T` trap, `#` wall, `.` floor. Goals
-            and traps end the episode. An action is admissible where its cell is no wall; a slip into a wall stays.
-        goal_reward: for entering a goal, above 0, in reward units.
-        trap_reward: for entering a trap, at most 0.
-        step_cost: taken from the reward of every step, at least 0.
-        slip: probability, in [0, 1), that a move goes left or right of where it was aimed, half each.
-        max_steps: the episode is truncated after this many steps, and no sooner than the goal can be reached.
-        seed: of the slips, from one episode to the next; `reset(seed=...)` starts a sequence of its own.
+            and traps end the episode. A move is admissible unless it enters a wall; a slip into a wall does not move.
+        goal_reward: the reward of entering a goal, above 0, in reward units.
+        trap_reward: the reward of entering a trap, at most 0.
+        step_cost: subtracted from the reward of every step, at least 0.
+        slip: the probability, in [0, 1), that a move goes to the left or right of its direction, half each.
+        max_steps: the episode is truncated after this many steps; at least the distance of the nearest goal.
+        seed: the seed of the slips across episodes; `reset(seed=...)` starts a new random sequence.
 
     Raises:
         InputError: a value breaks one of these rules, or no goal can be reached.
@@ -55,17 +56,12 @@ class Grid:
         seed: int = 0,
     ) -> None:
         self._rows = _check_rows(rows)
-        self._rewards = {"G": check_number("goal_reward", goal_reward), "T": check_number("trap_reward", trap_reward)}
-        self._step_cost = check_number("step_cost", step_cost)
-        self._slip = check_number("slip", slip)
-        for wrong, seen, rule in (
-            (self._rewards["G"] <= 0.0, f"goal_reward = {goal_reward}", "goal_reward is above 0"),
-            (self._rewards["T"] > 0.0, f"trap_reward = {trap_reward}", "trap_reward is at most 0"),
-            (self._step_cost < 0.0, f"step_cost = {step_cost}", "step_cost is at least 0"),
-            (not 0.0 <= self._slip < 1.0, f"slip = {slip}", "slip is a probability in [0, 1)"),
-        ):
-            if wrong:
-                raise InputError(seen, rule, "Change it, or leave it out.")
+        self._rewards = {
+            "G": check_number("goal_reward", goal_reward, above=0.0),
+            "T": check_number("trap_reward", trap_reward, at_most=0.0),
+        }
+        self._step_cost = check_number("step_cost", step_cost, at_least=0.0)
+        self._slip = check_number("slip", slip, at_least=0.0, below=1.0)
         self._cells = [(r, c) for r, row in enumerate(self._rows) for c, mark in enumerate(row) if mark != "#"]
         self._start = next(cell for cell in self._cells if self._mark(cell) == "S")
         distance = self._distances()
@@ -78,12 +74,12 @@ class Grid:
             self._rewards[self._mark(c)] - self._step_cost * d for c, d in distance.items() if self._ends(c)
         )
         self._rng = np.random.default_rng(seed)
-        self._turns = Turns(max_steps)
+        self._guard = EpisodeGuard(max_steps)
         self._cell = self._start
 
     @property
     def name(self) -> str:
-        """The specification that makes it again, with `open_env`."""
+        """The specification that opens the same environment with `open_env`."""
         given = {
             "goal_reward": (self._rewards["G"], 1.0),
             "trap_reward": (self._rewards["T"], -1.0),
@@ -96,12 +92,12 @@ class Grid:
 
     @property
     def task(self) -> str:
-        """What is attempted, in words."""
+        """The task in words."""
         return "Reach the goal in as few steps as you can."
 
     @property
     def max_score(self) -> float | None:
-        """The best possible score: the best ending by its shortest way."""
+        """The best possible score: of the best ending, by its shortest path."""
         return self._max_score
 
     async def reset(self, *, seed: int | None = None) -> Observation:
@@ -113,7 +109,7 @@ class Grid:
         if seed is not None:
             self._rng = np.random.default_rng(check_whole("seed", seed, 0))
         self._cell = self._start
-        return self._turns.begin(self._text(self._cell), self._open(self._cell))
+        return self._guard.begin(self._text(self._cell), self._open(self._cell))
 
     async def step(self, action: str) -> Observation:
         """Move one cell.
@@ -121,10 +117,10 @@ class Grid:
         Raises:
             EnvError: before `reset`, after the end, or for a move into a wall.
         """
-        outcomes = self._outcomes(self._cell, self._turns.take(action))
+        outcomes = self._outcomes(self._cell, self._guard.resolve_action(action))
         drawn = self._rng.choice(len(outcomes), p=list(outcomes.values())) if len(outcomes) > 1 else 0
         self._cell = list(outcomes)[int(drawn)]
-        return self._turns.show(
+        return self._guard.observe(
             self._text(self._cell),
             self._open(self._cell),
             reward=self._reward(self._cell),
@@ -133,7 +129,7 @@ class Grid:
 
     async def aclose(self) -> None:
         """Refuse every later call."""
-        self._turns.close()
+        self._guard.close()
 
     def exact_values(self, gamma: float) -> ExactValues:
         """Return the optimal values: `Q*(s,a) = E[r + gamma V*(s')]`, `V*(s) = max_a Q*(s,a)`, without the step limit.
@@ -144,7 +140,7 @@ class Grid:
             gamma: discount in [0, 1).
 
         Raises:
-            InputError: gamma is outside.
+            InputError: gamma is outside its range.
         """
         return self._solve(gamma, None, None)
 
@@ -162,20 +158,17 @@ class Grid:
             prior: pi, state to action to probability; uniform over the admissible actions if None.
 
         Raises:
-            InputError: a value is outside, or the prior misses a state or an action or does not sum to 1.
+            InputError: a value is outside its range, or the prior lacks a state or an action, or does not sum to 1.
         """
-        if check_number("beta", beta) < 0.0:
-            raise InputError(f"beta = {beta}", "beta is at least 0 nats per unit of reward", "Try 1.")
-        return self._solve(gamma, float(beta), prior)
+        return self._solve(gamma, check_number("beta", beta, at_least=0.0, next_step="Try 1 nat per unit."), prior)
 
     def states(self) -> dict[str, tuple[str, ...]]:
-        """Return every state in which an action can be taken, with its admissible actions."""
+        """Return every state with admissible actions, and these actions."""
         return {self._text(cell): self._open(cell) for cell in self._cells if not self._ends(cell) and self._open(cell)}
 
     def _solve(self, gamma: float, beta: float | None, prior: Mapping[str, Mapping[str, float]] | None) -> ExactValues:
-        """The grid as arrays, solved. `beta` None takes the maximum."""
-        if not 0.0 <= check_number("gamma", gamma) < 1.0:
-            raise InputError(f"gamma = {gamma}", "gamma is in [0, 1), so that values are finite", "Try 0.95.")
+        """Solve the grid as arrays; without `beta`, V is the maximum over actions."""
+        check_number("gamma", gamma, at_least=0.0, below=1.0, next_step="Try 0.95: below 1, values are finite.")
         live = [cell for cell in self._cells if not self._ends(cell) and self._open(cell)]
         index = {cell: i for i, cell in enumerate(self._cells)}
         names = list(_MOVES)
@@ -188,35 +181,35 @@ class Grid:
                 for landing, probability in self._outcomes(cell, action).items():
                     transition[index[cell], names.index(action), index[landing]] += probability
         rewards = transition @ np.array([self._reward(cell) for cell in self._cells])
-        q, v = solve(transition, rewards, policy, gamma, beta)
+        q, v = solve_bellman(transition, rewards, policy, gamma, beta)
         return ExactValues(
             q={self._text(cell): {a: float(q[index[cell], names.index(a)]) for a in self._open(cell)} for cell in live},
             v={self._text(cell): float(v[index[cell]]) for cell in live},
         )
 
-    def _mark(self, cell: Cell) -> str:
+    def _mark(self, cell: _Cell) -> str:
         r, c = cell
         return self._rows[r][c] if 0 <= r < len(self._rows) and 0 <= c < len(self._rows[0]) else "#"
 
-    def _ends(self, cell: Cell) -> bool:
+    def _ends(self, cell: _Cell) -> bool:
         return self._mark(cell) in self._rewards
 
-    def _reward(self, landing: Cell) -> float:
+    def _reward(self, landing: _Cell) -> float:
         return self._rewards.get(self._mark(landing), 0.0) - self._step_cost
 
-    def _open(self, cell: Cell) -> tuple[str, ...]:
+    def _open(self, cell: _Cell) -> tuple[str, ...]:
         return tuple(name for name, move in _MOVES.items() if self._mark(_shift(cell, move)) != "#")
 
-    def _text(self, cell: Cell) -> str:
+    def _text(self, cell: _Cell) -> str:
         mark = self._mark(cell)
         if mark in self._rewards:
             return f"cell:{cell[0]},{cell[1]} {'goal' if mark == 'G' else 'trap'}"
         return f"cell:{cell[0]},{cell[1]} open:{','.join(self._open(cell))}"
 
-    def _outcomes(self, cell: Cell, action: str) -> dict[Cell, float]:
-        """Where a move lands, with probabilities; a wall leaves it in place."""
+    def _outcomes(self, cell: _Cell, action: str) -> dict[_Cell, float]:
+        """Return the probability of each landing cell; a wall leaves the position unchanged."""
         left, right = _SIDES[action]
-        outcomes: dict[Cell, float] = {}
+        outcomes: dict[_Cell, float] = {}
         for name, probability in ((action, 1.0 - self._slip), (left, self._slip / 2), (right, self._slip / 2)):
             landing = _shift(cell, _MOVES[name])
             landing = cell if self._mark(landing) == "#" else landing
@@ -224,8 +217,8 @@ class Grid:
                 outcomes[landing] = outcomes.get(landing, 0.0) + probability
         return outcomes
 
-    def _distances(self) -> dict[Cell, int]:
-        """Steps from the start, along cells that do not end the episode."""
+    def _distances(self) -> dict[_Cell, int]:
+        """Return the steps from the start to each cell, through cells that do not end the episode."""
         distance = {self._start: 0}
         queue = deque([self._start])
         while queue:
@@ -237,12 +230,23 @@ class Grid:
         return distance
 
 
-def _shift(cell: Cell, move: Cell) -> Cell:
+def open_grid(target: str, options: Mapping[str, str]) -> Grid:
+    """Return the grid of `grid:ROWS?option=value&...`; the rows are separated by `/`.
+
+    Raises:
+        InputError: the rows break a rule, an option is unknown, or a value is not allowed.
+    """
+    known = {"seed": Option(0, high=2**31 - 1), "max_steps": Option(100, low=1)}
+    numbers = ("goal_reward", "trap_reward", "step_cost", "slip")
+    return Grid(target.split("/"), **option_values(options, known, numbers=numbers))
+
+
+def _shift(cell: _Cell, move: _Cell) -> _Cell:
     return cell[0] + move[0], cell[1] + move[1]
 
 
 def _check_rows(rows: Sequence[str]) -> tuple[str, ...]:
-    """The rows, checked."""
+    """Return the rows, checked."""
     seen = f"rows = {excerpt(rows)}"
     if isinstance(rows, str) or not rows or not all(isinstance(row, str) and row for row in rows):
         raise InputError(seen, "rows are a list of texts, none empty", 'Pass ["S.G"], say.')

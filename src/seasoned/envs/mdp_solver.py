@@ -1,4 +1,4 @@
-"""Exact values of a small Markov decision process given as arrays, by iterating its Bellman equation."""
+"""Exact values of a small Markov decision process given as arrays, by value iteration."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["ExactValues", "prior_at", "solve"]
+__all__ = ["ExactValues", "prior_at", "solve_bellman"]
 
-Floats = npt.NDArray[np.float64]
+_Floats = npt.NDArray[np.float64]
 
 _TOLERANCE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class ExactValues:
-    """Values in reward units: `q[state][action]` and `v[state]`, for every state in which an action can be taken."""
+    """Values in reward units: `q[state][action]` and `v[state]`, for every state with admissible actions."""
 
     q: Mapping[str, Mapping[str, float]]
     v: Mapping[str, float]
 
 
-def solve(
-    transition: Floats, rewards: Floats, policy: Floats, gamma: float, beta: float | None
-) -> tuple[Floats, Floats]:
+def solve_bellman(
+    transition: _Floats, rewards: _Floats, policy: _Floats, gamma: float, beta: float | None
+) -> tuple[_Floats, _Floats]:
     """Return (Q, V) with `Q = rewards + gamma * transition @ V` to 1e-12, for S states and A actions.
 
-    `V` is `max_a Q` where `beta` is None, else `(1/beta) log sum_a policy * exp(beta * Q)`, whose limit at beta 0 is
+    `V` is `max_a Q` if `beta` is None, else `(1/beta) log sum_a policy * exp(beta * Q)`, whose limit at beta 0 is
     `sum_a policy * Q`. States without actions have value 0. The iteration contracts by gamma in the sup norm.
 
     Args:
-        transition: shape (S, A, S), probabilities; all 0 where the action cannot be taken.
+        transition: shape (S, A, S), probabilities; all 0 for an action that is not admissible.
         rewards: shape (S, A), expected, in reward units.
-        policy: shape (S, A), the prior's probabilities; 0 where the action cannot be taken.
+        policy: shape (S, A), the prior's probabilities; 0 for an action that is not admissible.
         gamma: discount in [0, 1).
         beta: nats per reward unit, or None.
     """
@@ -53,24 +53,28 @@ def solve(
             return rewards + gamma * transition @ values, values
 
 
-def _backup(q: Floats, allowed: npt.NDArray[np.bool_], policy: Floats, beta: float | None) -> Floats:
-    """V from Q by row: the maximum, the prior's mean (beta 0), or the log-mean-exp, shifted against overflow."""
+def _backup(q: _Floats, allowed: npt.NDArray[np.bool_], policy: _Floats, beta: float | None) -> _Floats:
+    """Return V from Q by row: the maximum, the prior's mean (beta 0), or the log-mean-exp, shifted against overflow."""
     if beta == 0.0:
-        mean: Floats = (policy * q).sum(axis=1)
+        mean: _Floats = (policy * q).sum(axis=1)
         return mean
     masked = np.where(allowed if beta is None else policy > 0.0, q, -np.inf)
-    top: Floats = masked.max(axis=1)
+    top: _Floats = masked.max(axis=1)
     if beta is None:
         return top
-    # By expm1 and log1p: at a small beta, exp and log would round the difference away, and no backup would settle.
-    rest: Floats = (policy * np.expm1(beta * (masked - top[:, None]))).sum(axis=1)
+    # expm1 and log1p: at a small beta, exp and log round the difference away, and the iteration does not converge.
+    rest: _Floats = (policy * np.expm1(beta * (masked - top[:, None]))).sum(axis=1)
     return top + np.log1p(rest) / beta
 
 
 def prior_at(
     state: str, actions: tuple[str, ...], prior: Mapping[str, Mapping[str, float]] | None
 ) -> Mapping[str, float]:
-    """The prior's probabilities at one state, checked."""
+    """Return the prior's probabilities at one state, checked; uniform if `prior` is None.
+
+    Raises:
+        InputError: the prior lacks an action of the state, or does not sum to 1.
+    """
     if prior is None:
         return dict.fromkeys(actions, 1.0 / len(actions))
     probs = prior.get(state, {})

@@ -1,28 +1,37 @@
-"""TextWorld games: text adventures with rewards, made on the spot from a seed.
+"""TextWorld games: text adventures with rewards, generated from a seed.
 
-A state is the room's description and the inventory, not the last feedback, so that the same situation reads the same
-whenever and however it is reached: TextWorld lists things in the order in which they were moved, so lists are sorted.
+A state is the room's description and the inventory, without the last feedback, so that one situation has one text.
+TextWorld lists things in the order in which they were moved; here lists are sorted.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from seasoned.envs.env_options import OptionValue
-from seasoned.envs.episode_guard import Turns, check_whole
-from seasoned.envs.textworld_games import CHALLENGES, game_file, quiet, read_options
+from seasoned.checks import check_whole, suggest
+from seasoned.envs.env_options import Option, OptionValue, option_values
+from seasoned.envs.episode_guard import EpisodeGuard
+from seasoned.envs.textworld_games import CHALLENGES, challenge_options, game_file, quiet
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
 from seasoned.registry import load_extra
 
-__all__ = ["DEFAULT_EXCLUDE", "TextWorldEnv"]
+__all__ = ["DEFAULT_EXCLUDE", "TextWorldEnv", "open_textworld"]
 
 DEFAULT_EXCLUDE = ("examine", "inventory", "look")
-"""Commands that only observe what the state already shows."""
+"""Commands that only repeat the content of the state."""
 
+_OPTIONS = {
+    "seed": Option(0, high=2**31 - 1),
+    "max_steps": Option(50, low=1),
+    "show_recipe": Option(True),
+    "show_objective": Option(False),
+    "show_feedback": Option(False),
+    "free_text": Option(False),
+}
 _READ_RECIPE = "examine cookbook"
 _ITEM = r"(?:an?|some) (?:(?! and |, | on the floor)[\w' -])+"
 _LIST = re.compile(rf"({_ITEM}(?:, {_ITEM})*) and ({_ITEM})(?=\.| on the floor)")
@@ -31,30 +40,30 @@ _BANNER = re.compile(r"\n>\s*(?:-= .*)?\s*\Z")
 
 
 class TextWorldEnv:
-    """A TextWorld game. The reward of a step is the difference that it made to the game's score, in points.
+    """A TextWorld game. The reward of a step is the change of the game's score, in points.
 
-    Won or lost is `terminated`; `max_steps` is `truncated`. A game has no chance in it: `reset(seed=...)` is accepted
-    and changes nothing. In cooking games the recipe stands in a cookbook: once `examine cookbook` was done, the
-    recipe is part of the state until the episode ends.
+    A game that is won or lost is `terminated`; `max_steps` is `truncated`. A game is deterministic: `reset(seed=...)`
+    is accepted and changes nothing. In cooking games the recipe is in a cookbook: after `examine cookbook`, the recipe
+    is part of the state until the episode ends.
 
     Args:
         challenge: `coin_collector`, `cooking`, `custom`, `simple`, `treasure_hunter`, or the path of a `.z8` file
-            that has TextWorld's `.json` beside it.
-        seed: makes the game; None for a file.
+            with TextWorld's `.json` file in the same folder.
+        seed: the seed of the generated game; None for a file.
         max_steps: the episode is truncated after this many steps.
-        exclude: commands, or first words of commands, that are not offered (`("drop", "put")`); `examine cookbook`
-            stays unless it is named in full or the recipe is not shown. Where nothing is left, `look` is offered.
-        show_recipe: whether a recipe that was read stays in the state.
+        exclude: commands, or first words of commands, that are not admissible (`("drop", "put")`); `examine cookbook`
+            stays unless it is named in full or the recipe is not shown. If no command is left, `look` is admissible.
+        show_recipe: whether the recipe, once read, is part of the state.
         show_objective: whether the objective is part of the state (it is always in `task`).
         show_feedback: whether the game's answer to the last action is part of the state. States then recur less.
         free_text: whether `step` also takes commands that are not in `admissible`.
-        games_dir: where generated games are kept; a cache folder of the user if None.
-        **options: the challenge's own, see `seasoned.envs.textworld_games.CHALLENGES`.
+        games_dir: the folder of generated games; a cache folder of the user if None.
+        **options: the options of the challenge, see `seasoned.envs.textworld_games.CHALLENGES`.
 
     Raises:
         InputError: an option is unknown or not allowed, or the file is not a TextWorld game.
         MissingExtraError: TextWorld is not installed.
-        EnvError: TextWorld cannot make or start the game.
+        EnvError: TextWorld cannot generate or start the game.
     """
 
     def __init__(
@@ -71,7 +80,7 @@ class TextWorldEnv:
         games_dir: str | Path | None = None,
         **options: OptionValue,
     ) -> None:
-        self._turns = Turns(max_steps)
+        self._guard = EpisodeGuard(max_steps)
         self._exclude = _check_exclude(exclude)
         self._show_recipe, self._show_objective, self._show_feedback = show_recipe, show_objective, show_feedback
         self._free_text = free_text
@@ -79,24 +88,26 @@ class TextWorldEnv:
             if seed is not None or options:
                 raise InputError(
                     f"{sorted(options) or 'seed'} with the file {excerpt(challenge)}",
-                    "a game that is already made takes no seed and no options of a challenge",
+                    "a game file takes no seed and no options of a challenge",
                     "Leave them out.",
                 )
-            file, wanted = _check_file(Path(challenge)), {}
+            file, shown_options = _check_file(Path(challenge)), {}
         else:
-            values = read_options(challenge, options)
+            values = challenge_options(challenge, options)
             seed = check_whole("seed", 0 if seed is None else seed, 0, 2**31 - 1)
             file = game_file(challenge, values, seed, None if games_dir is None else Path(games_dir))
-            wanted = {name: value for name, value in values.items() if value != CHALLENGES[challenge][name].default}
-            wanted["seed"] = seed
-        wanted["max_steps"] = max_steps
+            shown_options = {
+                name: value for name, value in values.items() if value != CHALLENGES[challenge][name].default
+            }
+            shown_options["seed"] = seed
+        shown_options["max_steps"] = max_steps
         if self._exclude != DEFAULT_EXCLUDE:
-            wanted["exclude"] = ",".join(self._exclude)
+            shown_options["exclude"] = ",".join(self._exclude)
         switches = {"show_recipe": show_recipe, "show_objective": show_objective, "show_feedback": show_feedback}
-        wanted |= {name: on for name, on in switches.items() if on != (name == "show_recipe")}
+        shown_options |= {name: on for name, on in switches.items() if on != (name == "show_recipe")}
         if free_text:
-            wanted["free_text"] = True
-        query = "&".join(f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in wanted.items())
+            shown_options["free_text"] = True
+        query = "&".join(f"{name}={int(v) if isinstance(v, bool) else v}" for name, v in shown_options.items())
         self._name = f"textworld:{challenge}?{query}"
         self._game = _start(file)
         first = self._reset_game()
@@ -108,7 +119,7 @@ class TextWorldEnv:
 
     @property
     def name(self) -> str:
-        """The specification that makes this environment again, with `open_env`."""
+        """The specification that opens the same environment with `open_env`."""
         return self._name
 
     @property
@@ -118,19 +129,19 @@ class TextWorldEnv:
 
     @property
     def max_score(self) -> float | None:
-        """The points of a game that is won with nothing missed."""
+        """The points of a won game with every reward collected."""
         return self._max_score
 
     async def reset(self, *, seed: int | None = None) -> Observation:
-        """Begin an episode. The same game begins the same, whatever the seed.
+        """Begin an episode. The seed changes nothing: the game is deterministic.
 
         Raises:
             EnvError: the environment was closed.
         """
-        self._turns.check_open()
+        self._guard.check_open()
         game = self._reset_game()
         self._recipe, self._points = None, int(game.score or 0)
-        return self._turns.begin(self._state(game, feedback=""), self._admissible(game))
+        return self._guard.begin(self._state(game, feedback=""), self._admissible(game))
 
     async def step(self, action: str) -> Observation:
         """Send one command to the game.
@@ -138,13 +149,13 @@ class TextWorldEnv:
         Raises:
             EnvError: before `reset`, after the end, or for an inadmissible command (the message names close ones).
         """
-        command = self._turns.take(action, free_text=self._free_text)
+        command = self._guard.resolve_action(action, free_text=self._free_text)
         game, _, _ = self._game.step(command)
         feedback = _tidy(_BANNER.sub("", game.feedback))
         if self._show_recipe and command == _READ_RECIPE and (recipe := _RECIPE.search(feedback)):
             self._recipe = f"{_in_line(recipe['ingredients'])}. Then {_in_line(recipe['directions'])}."
         reward, self._points = int(game.score) - self._points, int(game.score)
-        return self._turns.show(
+        return self._guard.observe(
             self._state(game, feedback=feedback),
             self._admissible(game),
             reward=float(reward),
@@ -153,7 +164,7 @@ class TextWorldEnv:
 
     async def aclose(self) -> None:
         """End the game's interpreter."""
-        self._turns.close()
+        self._guard.close()
         self._game.close()
 
     def _reset_game(self) -> Any:
@@ -182,8 +193,24 @@ class TextWorldEnv:
         return any(command == words or command.startswith(words + " ") for words in self._exclude)
 
 
+def open_textworld(target: str, options: Mapping[str, str], *, games_dir: str | Path | None = None) -> TextWorldEnv:
+    """Return the game of `textworld:CHALLENGE?option=value&...` or `textworld:FILE.z8`, with its options.
+
+    Raises:
+        InputError: no challenge has this name, an option is unknown, or a value is not allowed.
+        MissingExtraError: TextWorld is not installed.
+        EnvError: TextWorld cannot generate or start the game.
+    """
+    if not target.endswith(".z8") and target not in CHALLENGES:
+        raise InputError(f"challenge {excerpt(target)}", "no challenge has this name", suggest(target, CHALLENGES))
+    values = option_values(options, {**CHALLENGES.get(target, {}), **_OPTIONS}, ("exclude",))
+    if "exclude" in values:
+        values["exclude"] = [word.strip() for word in values["exclude"].split(",") if word.strip()]
+    return TextWorldEnv(target, games_dir=games_dir, **values)
+
+
 def _tidy(text: str) -> str:
-    """The text without rules around titles and blank lines, its lists of things in alphabetical order."""
+    """Return the text without title rules and blank lines, with its lists of things sorted."""
     text = re.sub(r"-= (.*?) =-", r"\1.", text)
     lines = (" ".join(line.split()) for line in text.splitlines())
     return _LIST.sub(_sort_list, "\n".join(line for line in lines if line))

@@ -1,4 +1,4 @@
-"""TextWorld games made from a seed, once: the same options and TextWorld version find the same file again."""
+"""The generator of TextWorld games, with a file per game: equal options and TextWorld version reuse the file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from seasoned.envs.env_options import Option, OptionValue
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.registry import load_extra
 
-__all__ = ["CHALLENGES", "game_file", "quiet", "read_options"]
+__all__ = ["CHALLENGES", "challenge_options", "game_file", "quiet"]
 
 CHALLENGES: Mapping[str, Mapping[str, Option]] = {
     "coin_collector": {"level": Option(1, low=1, high=300)},
@@ -47,17 +47,17 @@ CHALLENGES: Mapping[str, Mapping[str, Option]] = {
     },
     "treasure_hunter": {"level": Option(1, low=1, high=30)},
 }
-"""What can be generated, and every option with its default; the names are TextWorld's."""
+"""The challenges, with every option and its default; the names are TextWorld's."""
 
 
-def read_options(challenge: str, given: Mapping[str, object]) -> dict[str, OptionValue]:
-    """Return every option of the challenge, those given and the defaults of the rest.
+def challenge_options(challenge: str, given: Mapping[str, object]) -> dict[str, OptionValue]:
+    """Return the value of every option of the challenge: the given value, or the default.
 
     Raises:
         InputError: an unknown challenge or option, or a value that is not allowed.
 
     Example:
-        >>> read_options("coin_collector", {"level": "5"})
+        >>> challenge_options("coin_collector", {"level": "5"})
         {'level': 5}
     """
     if challenge not in CHALLENGES:
@@ -68,7 +68,7 @@ def read_options(challenge: str, given: Mapping[str, object]) -> dict[str, Optio
     for name in given:
         if name not in options:
             raise InputError(f"option {excerpt(name)}", f"{challenge} has no such option", suggest(name, options))
-    values = {name: option.read(name, given.get(name, option.default)) for name, option in options.items()}
+    values = {name: option.parse(name, given.get(name, option.default)) for name, option in options.items()}
     if challenge == "cooking" and int(values["take"] or 0) > int(values["recipe"] or 0):
         raise InputError(
             f"take = {values['take']}",
@@ -80,26 +80,26 @@ def read_options(challenge: str, given: Mapping[str, object]) -> dict[str, Optio
 
 @contextlib.contextmanager
 def quiet() -> Iterator[None]:
-    """Keep back what TextWorld warns of at every game of its own making: that Jericho does not know it."""
+    """Suppress a warning about every generated game: that Jericho does not know it."""
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=r"Game '.*' is not fully supported")
         yield
 
 
 def game_file(challenge: str, options: Mapping[str, OptionValue], seed: int, games_dir: Path | None = None) -> Path:
-    """Return the game's `.z8` file, made now (2 to 5 seconds) or found from before.
+    """Return the game's `.z8` file; it is generated (2 to 5 seconds) unless it exists.
 
-    Two processes may make the same game at once: each writes a folder of its own, and the first to rename it wins.
+    Two processes may generate one game at once: each writes a folder of its own, and the first to rename it wins.
 
     Args:
         challenge: a key of `CHALLENGES`.
-        options: what `read_options` returned.
+        options: the result of `challenge_options`.
         seed: the seed of the game: its map, objects, quest and wording.
-        games_dir: where games are kept; `$XDG_CACHE_HOME/seasoned/games` or `~/.cache/seasoned/games` if None.
+        games_dir: the folder of the games; `$XDG_CACHE_HOME/seasoned/games` or `~/.cache/seasoned/games` if None.
 
     Raises:
         MissingExtraError: TextWorld is not installed.
-        EnvError: TextWorld cannot make such a game.
+        EnvError: TextWorld cannot generate such a game.
     """
     textworld = load_extra("textworld", "textworld")
     key = json.dumps([challenge, dict(options), seed, textworld.__version__], sort_keys=True)
@@ -115,7 +115,7 @@ def game_file(challenge: str, options: Mapping[str, OptionValue], seed: int, gam
         try:
             draft.replace(folder)
         except OSError:
-            if not file.is_file():  # otherwise another process was first, with the same game
+            if not file.is_file():  # else another process has generated the same game
                 raise
     finally:
         shutil.rmtree(draft, ignore_errors=True)
@@ -134,7 +134,7 @@ def _make(textworld: Any, challenge: str, options: Mapping[str, OptionValue], se
     except Exception as error:
         raise EnvError(
             f"textworld:{challenge} with {dict(options)}, seed {seed} ({type(error).__name__}: {excerpt(str(error))})",
-            "TextWorld could not make a game with these options",
+            "TextWorld could not generate a game with these options",
             "Try another seed, or options that ask for less.",
         ) from error
 

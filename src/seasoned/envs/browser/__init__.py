@@ -1,4 +1,4 @@
-"""Web pages, played in a real Chromium through BrowserGym."""
+"""Web tasks in a Chromium browser, through BrowserGym."""
 
 from seasoned.envs.browser.browser_env import BrowserEnv, open_browser
 

@@ -1,4 +1,4 @@
-"""What a page is to an agent: a state in words, and named actions with the calls that carry them out."""
+"""The agent's view of a page: a state in words, and named actions with their browser calls."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from seasoned.actions import Page, parse_call
-from seasoned.envs.browser.page import TEXT_ROLES, Item, clean_text
+from seasoned.envs.browser.page import TEXT_ROLES, PageItem, clean_text
 from seasoned.errors import EnvError, InputError, NotFoundError, excerpt
 from seasoned.types import normalize_action
 
-__all__ = ["Call", "Screen", "goal_texts"]
+__all__ = ["BrowserCall", "PageView", "goal_texts"]
 
 _QUOTED = re.compile(r'"([^"]+)"|“([^”]+)”|(?<!\w)\'([^\']+)\'(?!\w)')
 _SIGNS = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|https?://\S+|\$?\d[\d/.,:-]*\d|\d")
@@ -31,8 +31,8 @@ _FREE = {"fill": 2, "press": 2, "select_option": 2, "send_msg_to_user": 1, "repo
 _MAX_TEXTS = 12
 
 
-class Call(NamedTuple):
-    """A call of BrowserGym's action set, its arguments plain: `Call("fill", ("b12", "tea"))`."""
+class BrowserCall(NamedTuple):
+    """A call of BrowserGym's action set, with plain arguments: `BrowserCall("fill", ("b12", "tea"))`."""
 
     name: str
     args: tuple[str | int | list[str], ...]
@@ -41,9 +41,9 @@ class Call(NamedTuple):
 def goal_texts(goal: str, page_texts: Iterable[str] = ()) -> tuple[str, ...]:
     """Return the texts that a goal suggests to write into a field, the likeliest first, at most 12.
 
-    Quoted texts, then numbers, dates and addresses. A goal that quotes nothing gives its names too (runs of words with
-    a capital); one without numbers asks to copy something, and the page's short texts come before them. Its other words
-    come last, where it has neither.
+    Quoted texts come first, then numbers, dates and addresses. For a goal without quotes, names follow (runs of
+    capitalised words); if it has no numbers either, the page's short texts come before the names, since such goals ask
+    to copy a text. The goal's other words are used only if it has neither numbers nor names.
 
     Example:
         >>> goal_texts('Enter the username "juan" and the password "Jc" into the text fields.')
@@ -57,64 +57,67 @@ def goal_texts(goal: str, page_texts: Iterable[str] = ()) -> tuple[str, ...]:
     if texts:
         texts += signs
     else:
-        telling = _WORD.sub(lambda word: "|" if word[0].casefold() in _PLAIN else word[0], rest)
-        names = _NAMES.findall(telling)
+        content_words = _WORD.sub(lambda word: "|" if word[0].casefold() in _PLAIN else word[0], rest)
+        names = _NAMES.findall(content_words)
         texts = [*signs, *([] if signs else page_texts), *names]
-        texts += [] if signs or names else _WORD.findall(telling)
+        texts += [] if signs or names else _WORD.findall(content_words)
     distinct = {normalize_action(text): text for text in reversed(texts) if text.strip()}
     return tuple(reversed(distinct.values()))[:_MAX_TEXTS]
 
 
-class Screen:
-    """A page as an agent sees it.
+class PageView:
+    """The state and the actions of a page.
 
     Args:
-        items: of the page, see `read_page`.
-        goal: what is asked, in words; may be empty.
-        max_actions: how many actions are offered at most.
-        ends: whether actions that end the task by a message are offered, which sites' tasks wait for.
+        items: the items of the page, see `read_page`.
+        goal: the task's goal in words; may be empty.
+        max_actions: the largest number of actions.
+        ends: whether to include actions that end the task by a message; tasks on whole sites need them.
+
+    Attributes:
+        actions: the browser call of each action.
 
     Example:
-        >>> screen = Screen([Item("textbox", "Name", "7"), Item("button", "OK", "9")], 'Enter "Bo".')
-        >>> list(screen.offers)
+        >>> view = PageView([PageItem("textbox", "Name", "7"), PageItem("button", "OK", "9")], 'Enter "Bo".')
+        >>> list(view.actions)
         ['click(button "OK")', 'fill(textbox "Name", "Bo")', 'click(textbox "Name")']
-        >>> screen.offers['fill(textbox "Name", "Bo")']
-        Call(name='fill', args=('7', 'Bo'))
-        >>> print(screen.state())
+        >>> view.actions['fill(textbox "Name", "Bo")']
+        BrowserCall(name='fill', args=('7', 'Bo'))
+        >>> print(view.state())
         goal: Enter "Bo".
         textbox "Name"
         button "OK"
     """
 
-    def __init__(self, items: Sequence[Item], goal: str = "", *, max_actions: int = 40, ends: bool = False) -> None:
+    def __init__(self, items: Sequence[PageItem], goal: str = "", *, max_actions: int = 40, ends: bool = False) -> None:
         self._items = items
         self._goal = clean_text(goal, 2000)
         self._active = [item for item in items if item.bid]
         self._page = Page({item.bid: (item.role, item.name) for item in self._active})
-        self.offers = self._offers(max_actions, ends)
+        self.actions = self._offers(max_actions, ends)
 
     def state(self, max_chars: int = 2000) -> str:
-        """Return the page in words: the goal unless the page says it, then a line for each text and element, in order.
+        """Return the page in words: the goal unless a text contains it, then a line for each text and element.
 
-        Texts stand in quotes, so that no text can pass for an element; ids never appear. What does not fit in
-        `max_chars` gives way: first what is out of the window, then the end.
+        Texts are quoted, so that no text can pass for an element; ids never appear. If the lines exceed `max_chars`,
+        elements outside the window are left out first, then the last lines.
         """
-        goal = [f"goal: {self._goal}"] if self._goal and not self._says_goal() else []
-        kept = self._fitting(self._items, max_chars)
-        if len(kept) < len(self._items):
-            kept = self._fitting([item for item in self._items if item.shown], max_chars)
-            kept.append(f"... {len(self._items) - len(kept)} more")
-        return "\n".join([*goal, *kept]) or "an empty page"
+        goal = [f"goal: {self._goal}"] if self._goal and not self._contains_goal() else []
+        lines = self._fitting(self._items, max_chars)
+        if len(lines) < len(self._items):
+            lines = self._fitting([item for item in self._items if item.shown], max_chars)
+            lines.append(f"... {len(self._items) - len(lines)} more")
+        return "\n".join([*goal, *lines]) or "an empty page"
 
-    def call(self, action: str) -> Call:
-        """Return the call of an action that was not offered but names an element of this page.
+    def free_call(self, action: str) -> BrowserCall:
+        """Return the call of a free action, such as writing any text, on an element of this page.
 
         Raises:
-            EnvError: it is no call that this page allows.
+            EnvError: the page does not allow the action.
 
         Example:
-            >>> Screen([Item("textbox", "Name", "7")]).call('fill(textbox "Name", "any text")')
-            Call(name='fill', args=('7', 'any text'))
+            >>> PageView([PageItem("textbox", "Name", "7")]).free_call('fill(textbox "Name", "any text")')
+            BrowserCall(name='fill', args=('7', 'any text'))
         """
         try:
             found = parse_call(self._page.resolve(action))
@@ -127,11 +130,11 @@ class Screen:
                 f"a free action is one of {', '.join(sorted(known))}",
                 'Write fill(textbox "Name", "any text"), say.',
             )
-        return Call(found.name, tuple(_literal(action, arg) for arg in found.args))
+        return BrowserCall(found.name, tuple(_literal(action, arg) for arg in found.args))
 
-    def _offers(self, max_actions: int, ends: bool) -> dict[str, Call]:
-        """Action to call: clicks and choices, then texts, then keys; what is in the window first."""
-        ranked = sorted(self._active, key=lambda item: not item.shown)[: 4 * max_actions]  # more is not offered anyway
+    def _offers(self, max_actions: int, ends: bool) -> dict[str, BrowserCall]:
+        """Return the calls by action: clicks and choices, then texts, then keys; elements in the window come first."""
+        ranked = sorted(self._active, key=lambda item: not item.shown)[: 4 * max_actions]  # more would be cut off below
         fields = [item for item in ranked if _is_field(item)]
         texts = goal_texts(self._goal, self._short_texts())
         clicks = [offer for item in ranked for offer in self._clicks(item)]
@@ -140,10 +143,10 @@ class Screen:
         endings = list(_endings()) if ends else []
         wanted = [*clicks, *fills, *keys]
         room = max_actions - len(endings)
-        if len(wanted) > room:  # each kind keeps a share; scrolling brings others into the window
+        if len(wanted) > room:  # each kind gets a share; scrolling shows other elements
             endings = [
-                ("scroll(0, 300)", Call("scroll", (0, 300))),
-                ("scroll(0, -300)", Call("scroll", (0, -300))),
+                ("scroll(0, 300)", BrowserCall("scroll", (0, 300))),
+                ("scroll(0, -300)", BrowserCall("scroll", (0, -300))),
                 *endings,
             ]
             room -= 2
@@ -151,80 +154,80 @@ class Screen:
             few = fills[: max(least, room - len(clicks) - min(least, len(keys)))]
             some = keys[: max(least, room - len(clicks) - len(few))]
             wanted = [*clicks[: room - len(few) - len(some)], *few, *some]
-        offers: dict[str, Call] = {}
+        actions: dict[str, BrowserCall] = {}
         known: set[str] = set()
         for text, call in [*wanted, *endings]:
             if (key := normalize_action(text)) not in known:
                 known.add(key)
-                offers[text] = call
-        return offers or {"wait()": Call("noop", (1000,))}
+                actions[text] = call
+        return actions or {"wait()": BrowserCall("noop", (1000,))}
 
-    def _clicks(self, item: Item) -> Iterator[tuple[str, Call]]:
+    def _clicks(self, item: PageItem) -> Iterator[tuple[str, BrowserCall]]:
         name = self._described(item)
         if item.options:
             for label in item.options:
                 if label.strip() and label != item.value:
-                    yield f"select_option({name}, {_quoted(label)})", Call("select_option", (item.bid, label))
+                    yield f"select_option({name}, {_quoted(label)})", BrowserCall("select_option", (item.bid, label))
         elif item.role == "option" and "multiple" in item.marks:
-            yield f'click({name}, "left", ["Control"])', Call("click", (item.bid, "left", ["Control"]))
+            yield f'click({name}, "left", ["Control"])', BrowserCall("click", (item.bid, "left", ["Control"]))
         elif "readonly" in item.marks or (item.role not in TEXT_ROLES and not _is_handle(item)):
-            yield f"click({name})", Call("click", (item.bid,))
+            yield f"click({name})", BrowserCall("click", (item.bid,))
 
-    def _fill(self, item: Item, text: str) -> Iterator[tuple[str, Call]]:
+    def _fill(self, item: PageItem, text: str) -> Iterator[tuple[str, BrowserCall]]:
         if item.role == "Date":
             date = _DATE.fullmatch(text)
             text = "" if date is None else f"{date[3]}-{int(date[1]):02}-{int(date[2]):02}"
         if text and text != item.value:
-            yield f"fill({self._described(item)}, {_quoted(text)})", Call("fill", (item.bid, text))
+            yield f"fill({self._described(item)}, {_quoted(text)})", BrowserCall("fill", (item.bid, text))
 
-    def _keys(self, item: Item) -> Iterator[tuple[str, Call]]:
+    def _keys(self, item: PageItem) -> Iterator[tuple[str, BrowserCall]]:
         pressed: tuple[str, ...] = _KEYS["slider"] if _is_handle(item) else _KEYS.get(item.role, ())
         if _is_field(item) and item.role != "spinbutton":
             pressed = ("Enter",) if item.value else ()
         for key in pressed:
-            yield f'press({self._described(item)}, "{key}")', Call("press", (item.bid, key))
+            yield f'press({self._described(item)}, "{key}")', BrowserCall("press", (item.bid, key))
         if _is_field(item) and not item.value:
-            yield f"click({self._described(item)})", Call("click", (item.bid,))
+            yield f"click({self._described(item)})", BrowserCall("click", (item.bid,))
 
-    def _described(self, item: Item) -> str:
+    def _described(self, item: PageItem) -> str:
         return self._page.describe(f"click('{item.bid}')").removeprefix("click(").removesuffix(")")
 
-    def _line(self, item: Item) -> str:
+    def _line(self, item: PageItem) -> str:
         if not item.role:
             return _quoted(item.name)
         head = self._described(item) if item.bid else f"{item.role} {_quoted(item.name)}"
         value = f" = {_quoted(item.value)}" if item.value else ""
         return " ".join([head + value, *(mark for mark in item.marks if mark not in ("focusable", "multiple"))])
 
-    def _fitting(self, items: Iterable[Item], max_chars: int) -> list[str]:
-        kept: list[str] = []
+    def _fitting(self, items: Iterable[PageItem], max_chars: int) -> list[str]:
+        lines: list[str] = []
         for line in map(self._line, items):
             max_chars -= len(line) + 1
             if max_chars < 0:
                 break
-            kept.append(line)
-        return kept
+            lines.append(line)
+        return lines
 
     def _short_texts(self) -> list[str]:
-        """What could be copied: what fields hold, and short texts."""
-        held = [item.value for item in self._items if item.value.strip() and item.role == "textbox"]
-        return held + [item.name for item in self._items if not item.role and len(item.name) <= 40]
+        """Return the texts to copy: the values of fields, and short texts."""
+        values = [item.value for item in self._items if item.value.strip() and item.role == "textbox"]
+        return values + [item.name for item in self._items if not item.role and len(item.name) <= 40]
 
-    def _says_goal(self) -> bool:
+    def _contains_goal(self) -> bool:
         return any(self._goal in item.name for item in self._items)
 
 
-def _endings() -> Iterator[tuple[str, Call]]:
-    yield "go_back()", Call("go_back", ())
-    yield 'send_msg_to_user("done")', Call("send_msg_to_user", ("done",))
-    yield 'report_infeasible("not possible")', Call("report_infeasible", ("not possible",))
+def _endings() -> Iterator[tuple[str, BrowserCall]]:
+    yield "go_back()", BrowserCall("go_back", ())
+    yield 'send_msg_to_user("done")', BrowserCall("send_msg_to_user", ("done",))
+    yield 'report_infeasible("not possible")', BrowserCall("report_infeasible", ("not possible",))
 
 
-def _is_field(item: Item) -> bool:
+def _is_field(item: PageItem) -> bool:
     return item.role in TEXT_ROLES and not item.options and "readonly" not in item.marks
 
 
-def _is_handle(item: Item) -> bool:
+def _is_handle(item: PageItem) -> bool:
     return item.role == "slider" or (item.role == "generic" and not item.name and "focusable" in item.marks)
 
 

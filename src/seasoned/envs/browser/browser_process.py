@@ -1,4 +1,4 @@
-"""The process that a browser environment plays in: started, asked with a time limit, and ended with all it started."""
+"""The worker process of a browser environment: requests with a time limit, and an end that kills its descendants."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ __all__ = ["BrowserProcess"]
 
 _MARK = "SEASONED_BROWSER_DIR"
 _GRACE_S = 5.0
-_PLACE_CHARS = 40  # of the 104 to 108 that a socket's path may have, Chromium adds 45 and we 18
+_FOLDER_CHARS = 40  # a socket's path has at most 104 to 108: Chromium adds 45 and we 18
 
 
 class BrowserProcess:
     """A worker process with its browser, in a temporary folder of its own.
 
     Args:
-        asked: what the worker is to open.
-        env: environment variables on top of this process's own.
+        settings: the task that the worker opens, and its settings.
+        env: environment variables in addition to this process's own.
 
     Raises:
         MissingExtraError: psutil is not installed.
     """
 
-    def __init__(self, asked: Mapping[str, Any], env: Mapping[str, str]) -> None:
+    def __init__(self, settings: Mapping[str, Any], env: Mapping[str, str]) -> None:
         self._psutil = load_extra("psutil", "browser")
-        self._asked = dict(asked)
+        self._settings = dict(settings)
         self._folder = _new_folder()
         self._log = self._folder / "worker.log"
         own = {_MARK: str(self._folder), "TMPDIR": str(self._folder), "PYTHONIOENCODING": "utf-8"}
@@ -51,24 +51,24 @@ class BrowserProcess:
                 stdout=subprocess.PIPE,
                 stderr=log,
                 env={**os.environ, **env, **own},
-                start_new_session=True,  # Ctrl-C is for us to hear; we end it
+                start_new_session=True,  # Ctrl-C goes to this process, which ends the worker
             )
         self._rest = b""
         self._opened = False
-        # Whoever forgets to close leaves nothing behind either.
+        # Without `close`, the garbage collector or the exit of this process cleans up.
         self._finalizer = weakref.finalize(self, _end, self._psutil, self._child, self._folder)
 
-    def ask(self, request: str, *args: object, limit_s: float) -> dict[str, Any]:
-        """Return the worker's answer. It opens its environment before the first one.
+    def request(self, request: str, *args: object, limit_s: float) -> dict[str, Any]:
+        """Return the worker's answer. The worker opens its environment at the first request.
 
         Raises:
-            EnvError: the time is up, or the worker or its browser failed. The process is then ended.
-            SeasonedError: the worker refused, as it says.
+            EnvError: the time is up, or the worker or its browser failed. The process is then killed.
+            SeasonedError: the worker refused the request; its error is raised here.
         """
         deadline = time.monotonic() + limit_s
         try:
             if not self._opened:
-                self._answer("open", (self._asked,), deadline, limit_s)
+                self._answer("open", (self._settings,), deadline, limit_s)
                 self._opened = True
             return self._answer(request, args, deadline, limit_s)
         except BaseException:
@@ -76,7 +76,7 @@ class BrowserProcess:
             raise
 
     def close(self) -> None:
-        """End it in good order if it can be, and else by force."""
+        """Close the worker; kill it if it does not exit in time."""
         if self._finalizer.alive and self._child.stdin is not None:
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 self._child.stdin.close()
@@ -84,18 +84,18 @@ class BrowserProcess:
         self.end()
 
     def end(self) -> None:
-        """Kill it and every process that it started, and delete its folder."""
+        """Kill the worker and every process that it started, and delete its folder."""
         self._finalizer()
 
     def _answer(self, request: str, args: tuple[object, ...], deadline: float, limit_s: float) -> dict[str, Any]:
         try:
             stdin, stdout = self._child.stdin, self._child.stdout
             if stdin is None or stdout is None or not self._finalizer.alive:
-                raise BrokenPipeError  # noqa: TRY301 - one way out for a process that is gone
+                raise BrokenPipeError  # noqa: TRY301 - one error path for a process that has ended
             stdin.write(json.dumps([request, *args]).encode() + b"\n")
             stdin.flush()
             line = self._line(stdout.fileno(), deadline)
-        except (BrokenPipeError, ValueError):  # ValueError: ended meanwhile, by another thread
+        except (BrokenPipeError, ValueError):  # ValueError: another thread has ended the process
             line = b""
         if line is None:
             raise EnvError(
@@ -105,7 +105,7 @@ class BrowserProcess:
             )
         if not line:
             raise EnvError(
-                f"the browser's process is gone{self._last_words()}",
+                f"the browser's process has ended{self._last_words()}",
                 "an episode ends with its browser",
                 "Call reset to start another.",
             )
@@ -122,7 +122,7 @@ class BrowserProcess:
         return answer
 
     def _line(self, source: int, deadline: float) -> bytes | None:
-        """The next line; empty at the end, None if the time is up."""
+        """Return the next line; empty at the end of the stream, None if the time is up."""
         pieces = [self._rest]
         while b"\n" not in pieces[-1]:
             ready, _, _ = select.select([source], [], [], max(0.0, deadline - time.monotonic()))
@@ -142,14 +142,14 @@ class BrowserProcess:
 
 
 def _new_folder() -> Path:
-    """A temporary folder; below /tmp where the usual place has a path too long for Chromium's socket in it."""
+    """Return a temporary folder; below /tmp if the usual path is too long for Chromium's socket."""
     usual = Path(tempfile.gettempdir())
-    place = usual if len(str(usual)) <= _PLACE_CHARS else Path("/tmp")  # noqa: S108 - mkdtemp makes it ours
+    place = usual if len(str(usual)) <= _FOLDER_CHARS else Path("/tmp")  # noqa: S108 - mkdtemp makes it private
     return Path(tempfile.mkdtemp(prefix="seasoned-", dir=place))
 
 
 def _end(psutil: Any, child: subprocess.Popen[bytes], folder: Path) -> None:
-    """Kill the child, its descendants, and those of them that another parent took on, known by their environment."""
+    """Kill the child, its descendants, and orphaned descendants, which are found by their environment."""
     family: list[Any] = []
     with contextlib.suppress(psutil.Error):
         family = psutil.Process(child.pid).children(recursive=True) if child.returncode is None else []

@@ -1,4 +1,4 @@
-"""Where the parts are that BrowserGym does not bring: MiniWoB++'s pages and a Chromium."""
+"""The installation of BrowserGym's other parts: benchmark packages, MiniWoB++'s pages and a Chromium."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ _VARIABLE = "PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH"
 
 
 def find_task(task_id: str) -> str:
-    """Return the task's name in Gymnasium's registry, after loading the benchmark that it belongs to.
+    """Return the task's name in Gymnasium's registry, after loading its benchmark.
 
     Raises:
         MissingExtraError: BrowserGym, or the benchmark's package, is not installed.
-        InputError: the benchmark has no such task; the message names the closest.
+        InputError: the benchmark has no such task; the message suggests the closest one.
     """
     load_extra("browsergym.core", "browser")
     benchmark = task_id.partition(".")[0]
@@ -45,12 +45,12 @@ def find_miniwob(task_id: str) -> str:
     """Return the URL of the folder of MiniWoB++'s pages: `MINIWOB_URL`, or the pages in the package `miniwob`.
 
     Raises:
-        MissingExtraError: neither is there.
+        MissingExtraError: there is neither.
         ConfigError: the folder has no page for the task.
     """
     url = os.environ.get("MINIWOB_URL", "")
     if not url:
-        package = importlib.util.find_spec("miniwob")  # found, not loaded: loading it would load Selenium
+        package = importlib.util.find_spec("miniwob")  # not imported: the import would load Selenium
         folders = [] if package is None else list(package.submodule_search_locations or ())
         if not folders:
             raise MissingExtraError(
@@ -72,10 +72,10 @@ def find_miniwob(task_id: str) -> str:
 
 
 def check_chromium() -> None:
-    """Look whether there is a Chromium, without starting it. Playwright is asked for its own if the system has none.
+    """Check that there is a Chromium, of the system or of Playwright, without starting it.
 
     Raises:
-        MissingExtraError: there is none, or no Playwright.
+        MissingExtraError: there is no Chromium, or no Playwright.
     """
     try:
         find_chromium("")
@@ -85,13 +85,13 @@ def check_chromium() -> None:
 
 
 def find_chromium(own: str) -> str:
-    """Return the program to start: `PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH`, Playwright's own, or one of the system.
+    """Return the browser program: `PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH`, Playwright's own, or one of the system.
 
     Args:
-        own: where `playwright install chromium` would have put it.
+        own: the path of Playwright's own Chromium, which may not exist.
 
     Raises:
-        MissingExtraError: there is none.
+        MissingExtraError: there is no Chromium.
     """
     named = os.environ.get(_VARIABLE, "")
     if named and shutil.which(named) is None:

@@ -1,7 +1,7 @@
-"""The process that runs BrowserGym; `seasoned.envs.browser.browser_process` starts it and sends it JSON lines.
+"""The worker process that runs BrowserGym; `seasoned.envs.browser.browser_process` starts it and sends JSON lines.
 
-A process of its own, since BrowserGym keeps one Playwright per process, bound to one thread, and since a page that
-hangs hangs whoever waits for it: a process can be ended, a thread cannot.
+It is a separate process because BrowserGym has one Playwright per process, bound to one thread, and because a page that
+hangs blocks its caller: a process can be killed, a thread cannot.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from seasoned.registry import load_extra
 
 __all__ = ["main"]
 
-_PATIENCE_S = 10.0
+_CLOSE_TIMEOUT_S = 10.0
 _TRIES = 3
 _REPEATABLE = ("click", "fill", "select_option")
 
 
 class _TextChat:
-    """What BrowserGym's chat remembers, without its window: that is a second browser, started for every episode."""
+    """BrowserGym's chat without its window, which would be a second browser for every episode."""
 
     def __init__(self, **_: Any) -> None:
         self.messages: list[dict[str, Any]] = []
@@ -43,13 +43,13 @@ class _TextChat:
             self.messages.append({"role": role, "timestamp": time.time(), "message": msg})
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no window is open."""
 
 
 class _Worker:
     """One BrowserGym environment."""
 
-    def __init__(self, asked: dict[str, Any]) -> None:
+    def __init__(self, settings: dict[str, Any]) -> None:
         core = load_extra("browsergym.core", "browser")
         vars(load_extra("browsergym.core.env", "browser"))["Chat"] = _TextChat
         self._playwright = load_extra("playwright.sync_api", "browser").sync_playwright().start()
@@ -58,30 +58,30 @@ class _Worker:
         core._set_global_playwright(self._playwright)
         gymnasium = load_extra("gymnasium", "browser")
         self._env = gymnasium.make(
-            find_task(asked["task_id"]),
+            find_task(settings["task_id"]),
             disable_env_checker=True,
             headless=True,
             slow_mo=0,
-            pre_observation_delay=asked["wait_s"],
-            **({"task_kwargs": asked["task_kwargs"]} if asked["task_kwargs"] else {}),
+            pre_observation_delay=settings["wait_s"],
+            **({"task_kwargs": settings["task_kwargs"]} if settings["task_kwargs"] else {}),
         ).unwrapped
-        self._seen: dict[str, Any] = {}
+        self._observed: dict[str, Any] = {}
 
     def reset(self, seed: int) -> dict[str, Any]:
-        self._seen, info = self._env.reset(seed=seed)
-        return self._told(0.0, False, info)
+        self._observed, info = self._env.reset(seed=seed)
+        return self._observation(0.0, False, info)
 
     def step(self, name: str, args: list[Any]) -> dict[str, Any]:
         action = f"{name}({', '.join(map(repr, args))})"
         for _ in range(_TRIES):
-            self._seen, reward, terminated, _, info = self._env.step(action)
-            if terminated or not (name in _REPEATABLE and _came_late(str(self._seen["last_action_error"]))):
+            self._observed, reward, terminated, _, info = self._env.step(action)
+            if terminated or not (name in _REPEATABLE and _was_not_ready(str(self._observed["last_action_error"]))):
                 break
-        return self._told(float(reward), bool(terminated), info)
+        return self._observation(float(reward), bool(terminated), info)
 
     def screenshot(self) -> dict[str, Any]:
         image = io.BytesIO()
-        load_extra("PIL.Image", "browser").fromarray(self._seen["screenshot"]).save(image, format="PNG")
+        load_extra("PIL.Image", "browser").fromarray(self._observed["screenshot"]).save(image, format="PNG")
         return {"png": base64.b64encode(image.getvalue()).decode()}
 
     def close(self) -> dict[str, Any]:
@@ -89,55 +89,55 @@ class _Worker:
         self._playwright.stop()
         return {}
 
-    def _told(self, reward: float, terminated: bool, info: dict[str, Any]) -> dict[str, Any]:
+    def _observation(self, reward: float, terminated: bool, info: dict[str, Any]) -> dict[str, Any]:
         raw = (info.get("task_info") or {}).get("RAW_REWARD_GLOBAL")
         return {
-            "items": read_page(self._seen["axtree_object"], self._seen["extra_element_properties"]),
-            "goal": str(self._seen["goal"] or ""),
-            "error": str(self._seen["last_action_error"]),
+            "items": read_page(self._observed["axtree_object"], self._observed["extra_element_properties"]),
+            "goal": str(self._observed["goal"] or ""),
+            "error": str(self._observed["last_action_error"]),
             "reward": reward,
             "raw_reward": None if raw is None else float(raw),
             "terminated": terminated,
         }
 
 
-def _came_late(error: str) -> bool:
-    """Whether the element was not ready in BrowserGym's half second, and nothing was done to it.
+def _was_not_ready(error: str) -> bool:
+    """Return whether the element was not ready within BrowserGym's half second, and the action did nothing.
 
-    A busy machine must not decide what a click does; an element that is covered stays so.
+    Such an action is repeated, so that a busy machine does not change its effect; a covered element stays covered.
     """
     return error.startswith("TimeoutError") and "performing" not in error
 
 
 def _main_line(message: str) -> str:
-    """Of a browser's long log, the line that says why it ended; else the first line."""
+    """Return the line of a browser's log with the reason of its end, or the first line."""
     lines = message.splitlines() or [""]
     return next((line for line in lines if "FATAL" in line or "shared libraries" in line), lines[0])
 
 
-def _listen(requests: queue.SimpleQueue[str]) -> None:
-    """Pass lines on; after the last, a page that hangs keeps this process no longer than a while."""
+def _read_requests(requests: queue.SimpleQueue[str]) -> None:
+    """Queue the lines of the input; after the last one, exit even if a page hangs."""
     for line in sys.stdin:
         requests.put(line)
     requests.put("")
-    time.sleep(_PATIENCE_S)
-    _leave(1)
+    time.sleep(_CLOSE_TIMEOUT_S)
+    _exit(1)
 
 
-def _leave(status: int) -> None:
+def _exit(status: int) -> None:
     shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
-    os._exit(status)  # at once: threads of a hung page would be waited for
+    os._exit(status)  # at once: a normal exit would wait for the threads of a hung page
 
 
 def main() -> None:
-    """Answer each line with a line, until there are no more."""
+    """Answer each line of the input with a line, until the input ends."""
     logging.disable(logging.ERROR)
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)  # what a task prints is no answer
+    os.dup2(2, 1)  # the output of a task goes to the log
     requests: queue.SimpleQueue[str] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(requests,), daemon=True).start()
+    threading.Thread(target=_read_requests, args=(requests,), daemon=True).start()
     worker: _Worker | None = None
-    with contextlib.suppress(BrokenPipeError):  # whoever asked is gone
+    with contextlib.suppress(BrokenPipeError):  # the parent process has ended
         while line := requests.get():
             name, *args = json.loads(line)
             try:
@@ -151,10 +151,10 @@ def main() -> None:
                 answer = {"failed": f"{type(error).__name__}: {_main_line(str(error))}"}
             answers.write(json.dumps(answer) + "\n")
             answers.flush()
-    with contextlib.suppress(Exception):  # a browser that is gone cannot be closed
+    with contextlib.suppress(Exception):  # the browser may have ended
         if worker is not None:
             worker.close()
-    _leave(0)
+    _exit(0)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Jobs on files, done by real shell commands."""
+"""File tasks, solved by shell commands."""
 
 from seasoned.envs.files.file_tasks import FileTasks, open_files
 

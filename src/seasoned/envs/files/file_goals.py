@@ -1,4 +1,4 @@
-"""Small jobs on files, drawn by seed: where each begins, what is to be reached, a menu of commands and a solution."""
+"""The goals of file tasks, drawn by seed: initial files, subgoals, a menu of commands and a solution."""
 
 from __future__ import annotations
 
@@ -10,87 +10,87 @@ from seasoned.checks import suggest
 from seasoned.envs.files.file_tree import FileTree
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["FILE_GOALS", "Check", "FileGoal", "draw_goal"]
+__all__ = ["FILE_GOALS", "FileGoal", "TreeCheck", "draw_goal"]
 
-Check = Callable[[FileTree], bool]
-"""Whether something holds of a tree."""
+TreeCheck = Callable[[FileTree], bool]
+"""A condition on a file tree."""
 
-Menu = Callable[[FileTree], list[str]]
+CommandMenu = Callable[[FileTree], list[str]]
 
 
 @dataclass(frozen=True, slots=True)
 class FileGoal:
-    """One job: its words, where it begins, and what is checked.
+    """The goal of one file task: its text, its initial files and its conditions.
 
     Args:
-        words: the goal, as the agent is told it.
-        files: every file at the start, path to content.
-        folders: folders that are empty at the start.
-        wanted: what is to be reached; none holds at the start.
-        kept: what must not be harmed; all hold at the start.
-        menu: the commands to offer on a tree, wrong ones among them.
-        solution: commands of the menu that reach everything, in order.
+        text: the goal as the agent reads it.
+        files: the initial files, path to content.
+        folders: the folders that are empty at the start.
+        subgoals: conditions to reach; none holds at the start.
+        invariants: conditions to preserve; all hold at the start.
+        menu: the admissible commands on a tree, including wrong ones.
+        solution: commands of the menu that reach every subgoal, in order.
     """
 
-    words: str
+    text: str
     files: Mapping[str, str]
     folders: tuple[str, ...]
-    wanted: tuple[Check, ...]
-    kept: tuple[Check, ...]
-    menu: Menu
+    subgoals: tuple[TreeCheck, ...]
+    invariants: tuple[TreeCheck, ...]
+    menu: CommandMenu
     solution: tuple[str, ...]
 
     def score(self, tree: FileTree) -> float:
-        """Return the share of `wanted` that holds, less the share of `kept` that does not: from -1 to 1.
+        """Return the share of `subgoals` that hold, minus the share of `invariants` that do not: from -1 to 1.
 
         Example:
             >>> draw_goal("count", level=1, seed=0).score(FileTree())
             -1.0
         """
-        reached = sum(check(tree) for check in self.wanted) / len(self.wanted)
-        broken = sum(not check(tree) for check in self.kept) / len(self.kept)
+        reached = sum(check(tree) for check in self.subgoals) / len(self.subgoals)
+        broken = sum(not check(tree) for check in self.invariants) / len(self.invariants)
         return reached - broken
 
 
 def draw_goal(kind: str, *, level: int, seed: int) -> FileGoal:
-    """Return the job of this kind, level (1 to 3) and seed.
+    """Return the goal of this kind, level (1 to 3) and seed.
 
     Raises:
-        InputError: no such kind.
+        InputError: no file task has this name.
 
     Example:
-        >>> draw_goal("largest-log", level=1, seed=3).words
+        >>> draw_goal("largest-log", level=1, seed=3).text
         'Move the largest log of logs/ into archive/.'
     """
     if kind not in FILE_GOALS:
         raise InputError(f"file task {excerpt(kind)}", "no file task has this name", suggest(kind, FILE_GOALS))
-    rng = random.Random(f"{kind}/{level}/{seed}")  # noqa: S311 - a game's chance, no secret
+    rng = random.Random(f"{kind}/{level}/{seed}")  # noqa: S311 - randomness of a game, no secret
     return FILE_GOALS[kind](rng, level)
 
 
-def _holds(path: str, text: str) -> Check:
+def _has_content(path: str, text: str) -> TreeCheck:
     return lambda tree: tree.files.get(path) == text.encode()
 
 
-def _moved(old: str, new: str, text: str) -> Check:
+def _is_moved(old: str, new: str, text: str) -> TreeCheck:
     return lambda tree: tree.files.get(new) == text.encode() and old not in tree.files
 
 
-def _gone(path: str) -> Check:
+def _is_deleted(path: str) -> TreeCheck:
     return lambda tree: path not in tree.files
 
 
-def _keep(files: Mapping[str, str], *but: str) -> tuple[Check, ...]:
-    return tuple(_holds(path, text) for path, text in files.items() if path not in but)
+def _unchanged(files: Mapping[str, str], *but: str) -> tuple[TreeCheck, ...]:
+    return tuple(_has_content(path, text) for path, text in files.items() if path not in but)
 
 
-def _moving(tree: FileTree, *folders: str) -> list[str]:
-    """Every move of a file from one of the folders to another that exists."""
+def _move_commands(tree: FileTree, *folders: str) -> list[str]:
+    """Return every move of a file from one of the folders to another that exists."""
     there = [folder for folder in folders if folder in tree.folders]
     return [f"mv {path} {to}/" for at in there for path in tree.within(at) for to in there if to != at]
 
 
-def _removing(tree: FileTree, folder: str) -> list[str]:
+def _remove_commands(tree: FileTree, folder: str) -> list[str]:
     return [f"rm {path}" for path in tree.within(folder)]
 
 
@@ -106,24 +106,24 @@ def _largest_log(rng: random.Random, level: int) -> FileGoal:
     old = f"logs/{names[sizes.index(max(sizes))]}.log"
     new = old.replace("logs/", "archive/")
     make, empty = level >= 2, f"logs/{names[sizes.index(min(sizes))]}.log"
-    wanted: list[Check] = [lambda tree: "archive" in tree.folders] if make else []
-    wanted.append(_moved(old, new, files[old]))
+    subgoals: list[TreeCheck] = [lambda tree: "archive" in tree.folders] if make else []
+    subgoals.append(_is_moved(old, new, files[old]))
     if level == 3:
         files[empty] = ""
-        wanted.append(_gone(empty))
+        subgoals.append(_is_deleted(empty))
     return FileGoal(
         "Move the largest log of logs/ into archive/"
         + (", a folder to be made" if make else "")
         + (", and delete the log that is empty." if level == 3 else "."),
         files,
         () if make else ("archive",),
-        tuple(wanted),
-        _keep(files, old, *([empty] if level == 3 else [])),
+        tuple(subgoals),
+        _unchanged(files, old, *([empty] if level == 3 else [])),
         lambda tree: [
             "wc -c logs/*",
             *([] if "archive" in tree.folders else ["mkdir archive"]),
-            *_moving(tree, "logs", "archive"),
-            *_removing(tree, "logs"),
+            *_move_commands(tree, "logs", "archive"),
+            *_remove_commands(tree, "logs"),
         ],
         (*(["mkdir archive"] if make else []), f"mv {old} archive/", *([f"rm {empty}"] if level == 3 else [])),
     )
@@ -147,8 +147,8 @@ def _rename(rng: random.Random, level: int) -> FileGoal:
         f"Rename every .{old} file of album/ so that it ends in .{new}; leave the others.",
         files,
         (),
-        tuple(_moved(f"album/{s}.{old}", f"album/{s}.{new}", f"{s}\n") for s in targets),
-        _keep(files, *(f"album/{stem}.{old}" for stem in targets)),
+        tuple(_is_moved(f"album/{s}.{old}", f"album/{s}.{new}", f"{s}\n") for s in targets),
+        _unchanged(files, *(f"album/{stem}.{old}" for stem in targets)),
         menu,
         tuple(f"mv album/{stem}.{old} album/{stem}.{new}" for stem in targets),
     )
@@ -159,7 +159,7 @@ def _count(rng: random.Random, level: int) -> FileGoal:
     files = {right: _log(rng, rng.randint(12, 30)), other: _log(rng, rng.randint(12, 30))}
     words = rng.sample(("ERROR", "INFO", "WARN"), level)
 
-    def counted(word: str) -> Check:
+    def counted(word: str) -> TreeCheck:
         number = str(sum(word in line for line in files[right].splitlines()))
         return lambda tree: tree.files.get(f"counts/{word.lower()}.txt", b"").strip() == number.encode()
 
@@ -169,7 +169,7 @@ def _count(rng: random.Random, level: int) -> FileGoal:
         files,
         ("counts",),
         tuple(counted(word) for word in words),
-        _keep(files),
+        _unchanged(files),
         lambda tree: [
             f"head -n 3 {right}",
             *(
@@ -179,7 +179,7 @@ def _count(rng: random.Random, level: int) -> FileGoal:
                 for log in (right, other)
             ),
             *(f"cat {path}" for path in tree.within("counts")),
-            *_removing(tree, "counts"),
+            *_remove_commands(tree, "counts"),
         ],
         tuple(f"grep -c {word} {right} > counts/{word.lower()}.txt" for word in words),
     )
@@ -196,7 +196,7 @@ def _config(rng: random.Random, level: int) -> FileGoal:
     def lines(tree: FileTree) -> list[str]:
         return tree.files.get(file, b"").decode("utf-8", "replace").splitlines()
 
-    def is_set(key: str) -> Check:
+    def is_set(key: str) -> TreeCheck:
         return lambda tree: [x for x in lines(tree) if x.startswith(f"{key}=")] == [f"{key}={changed[key]}"]
 
     def others(tree: FileTree) -> bool:
@@ -217,7 +217,7 @@ def _config(rng: random.Random, level: int) -> FileGoal:
         files,
         (),
         tuple(is_set(key) for key in changed),
-        (others, _holds("docs/notes.txt", files["docs/notes.txt"])),
+        (others, _has_content("docs/notes.txt", files["docs/notes.txt"])),
         lambda tree: (
             [*(f"cat {path}" for path in (file, "docs/notes.txt")), f"sort -u -t= -k1,1 -o {file} {file}", *offered]
         ),
@@ -232,18 +232,18 @@ def _archive_old(rng: random.Random, level: int) -> FileGoal:
     new = sorted(f"{year + 1}-{m:02d}-{d:02d}" for m, d in days[level:])
     files = {f"reports/{day}.csv": f"day,total\n{day},{rng.randint(10, 99)}\n" for day in (*old, *new)}
     paths, make = [f"reports/{day}.csv" for day in old], level >= 2
-    made: tuple[Check, ...] = (lambda tree: "old" in tree.folders,) if make else ()
+    made: tuple[TreeCheck, ...] = (lambda tree: "old" in tree.folders,) if make else ()
     return FileGoal(
         f"Move the reports dated before {year + 1}-01-01 into old/" + (", a folder to be made." if make else "."),
         files,
         () if make else ("old",),
-        made + tuple(_moved(path, path.replace("reports/", "old/"), files[path]) for path in paths),
-        _keep(files, *paths),
+        made + tuple(_is_moved(path, path.replace("reports/", "old/"), files[path]) for path in paths),
+        _unchanged(files, *paths),
         lambda tree: [
             "ls reports",
             *([] if "old" in tree.folders else ["mkdir old"]),
-            *_moving(tree, "reports", "old"),
-            *_removing(tree, "reports"),
+            *_move_commands(tree, "reports", "old"),
+            *_remove_commands(tree, "reports"),
         ],
         (*(["mkdir old"] if make else []), *(f"mv {path} old/" for path in paths)),
     )
@@ -264,9 +264,9 @@ def _dedupe(rng: random.Random, level: int) -> FileGoal:
         "Some files of inbox/ have the same content. Of each such pair delete the one whose name comes later.",
         files,
         (),
-        tuple(_gone(path) for path in doubles),
-        _keep(files, *doubles),
-        lambda tree: ["ls inbox", "cksum inbox/*", *_removing(tree, "inbox")],
+        tuple(_is_deleted(path) for path in doubles),
+        _unchanged(files, *doubles),
+        lambda tree: ["ls inbox", "cksum inbox/*", *_remove_commands(tree, "inbox")],
         tuple(f"rm {path}" for path in doubles),
     )
 
@@ -280,7 +280,7 @@ def _todos(rng: random.Random, level: int) -> FileGoal:
         todo[f"src/{name}.py"] = lines[0] if name in names[: level + 1] else ""
         files[f"src/{name}.py"] = "".join(["import os\n", *(lines if todo[f"src/{name}.py"] else lines[1:])])
 
-    def collected(line: str) -> Check:
+    def collected(line: str) -> TreeCheck:
         def check(tree: FileTree) -> bool:
             found = tree.files.get(listed, b"").splitlines(keepends=True)
             foreign = set(found) - {text.encode() for text in todo.values()}
@@ -293,7 +293,7 @@ def _todos(rng: random.Random, level: int) -> FileGoal:
         files,
         ("notes",),
         tuple(collected(line) for line in todo.values() if line),
-        _keep(files),
+        _unchanged(files),
         lambda tree: [
             f"cat src/*.py > {listed}",
             *(f"grep {flag}{mark} src/*.py > {listed}" for mark in ("TODO", "FIXME") for flag in ("", "-h ")),
@@ -315,9 +315,12 @@ def _sort_types(rng: random.Random, level: int) -> FileGoal:
         "Empty downloads/: jpg and png files go to pictures/, pdf and doc to papers/, mp3 and wav to music/.",
         files,
         folders,
-        tuple(_moved(f"downloads/{n}.{e}", f"{places[e]}/{n}.{e}", f"{n}\n") for n, e in chosen.items()),
-        (_holds("readme.txt", "Keep this.\n"),),
-        lambda tree: ["rm readme.txt", *(c for c in _moving(tree, "downloads", *folders) if not c.endswith("nloads/"))],
+        tuple(_is_moved(f"downloads/{n}.{e}", f"{places[e]}/{n}.{e}", f"{n}\n") for n, e in chosen.items()),
+        (_has_content("readme.txt", "Keep this.\n"),),
+        lambda tree: [
+            "rm readme.txt",
+            *(c for c in _move_commands(tree, "downloads", *folders) if not c.endswith("nloads/")),
+        ],
         tuple(f"mv downloads/{name}.{end} {places[end]}/" for name, end in chosen.items()),
     )
 
@@ -332,4 +335,4 @@ FILE_GOALS: Mapping[str, Callable[[random.Random, int], FileGoal]] = {
     "sort-types": _sort_types,
     "todos": _todos,
 }
-"""Every kind of job, by name."""
+"""The drawing functions of all goals, by name."""

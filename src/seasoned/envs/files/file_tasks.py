@@ -1,4 +1,4 @@
-"""Small jobs on files, done by real shell commands in a throw-away directory, and checked on what is left there."""
+"""File tasks: shell commands in a temporary directory, scored by the files that result."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import asyncio
 import random
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from seasoned.checks import suggest
+from seasoned.checks import check_whole, suggest
 from seasoned.envs.env_options import Option, option_values
-from seasoned.envs.episode_guard import Turns, check_whole
+from seasoned.envs.episode_guard import EpisodeGuard
 from seasoned.envs.files.file_goals import FILE_GOALS, draw_goal
 from seasoned.envs.files.file_tree import FileTree, read_tree, write_tree
 from seasoned.envs.shell.shell import Shell, ShellLimits, ShellResult
@@ -25,35 +25,35 @@ __all__ = ["FileTasks", "open_files"]
 _MAX_PATHS = 40
 _MAX_OUTPUT_CHARS = 400
 _MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
-_CLOCK = re.compile(  # as `date` and, for files of the last months, `ls -l` write the time
+_CLOCK = re.compile(  # the formats of `date` and, for recent files, of `ls -l`
     rf"\b(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_MONTH} +\d+ \d\d:\d\d:\d\d(?: \w+)? \d{{4}}|\b{_MONTH} +\d+ \d\d:\d\d\b"
 )
 
 
 class FileTasks:
-    """One job on files, such as finding the largest log and moving it; an episode begins with the same files again.
+    """A task on files, such as finding the largest log and moving it. Every episode begins with the same files.
 
-    The agent's actions are shell commands. By default it chooses from a menu made from what lies there now, wrong
-    commands among them; with `free_text` it writes any command of one line, and `admissible` is None.
+    The actions are shell commands. By default the agent chooses from a menu made from the present files, including
+    wrong commands; with `free_text` it writes any command of one line, and `admissible` is None.
 
-    The score is the share of sub-goals reached, less the share of files harmed that should have stayed as they were:
-    0 at the start, 1 at best, -1 at worst. A step's reward is what it changed of the score. The episode is terminated
-    when the score is 1, or when the directory has outgrown its limit (16 MiB, 2,000 files).
+    The score is the share of subgoals reached, minus the share of other files changed or deleted: 0 at the start, 1 at
+    best, -1 at worst. A step's reward is its change of the score. The episode is terminated when the score is 1, or
+    when the directory exceeds its limit (16 MiB, 2,000 files).
 
-    The state is the sorted paths, what ended the last command, and the first 400 characters of what it printed. Where
-    the directory lies and what time it is are masked. Process ids, and the order of an unsorted `find`, are not.
+    The state is the sorted paths, the exit of the last command, and the first 400 characters of its output. The path of
+    the directory and the present time are masked. Process ids, and the order of an unsorted `find`, are not.
 
-    See `Shell` for what a command may use, and for what it is not kept from: it is no sandbox.
+    See `Shell` for the limits of a command. It is no sandbox.
 
     Args:
-        kind: the job, a key of `FILE_GOALS`, or `any` for one drawn by the seed.
-        level: 1 to 3; more files and more sub-goals.
-        seed: of the files' names and contents.
-        max_steps: the episode is truncated after this many; no fewer than the solution has.
+        kind: a key of `FILE_GOALS`, or `any` for a kind drawn by the seed.
+        level: 1 to 3; more files and more subgoals.
+        seed: the seed of the files' names and contents.
+        max_steps: the episode is truncated after this many steps; at least the length of the solution.
         free_text: whether the agent writes its commands.
-        history: how many of the last commands the state tells, 0 to 10. With 0 it recurs most; what left no trace in
-            the paths or the last output, such as a changed line, is then not seen.
-        timeout_s: seconds that one command may take.
+        history: the number of last commands in the state, 0 to 10. With 0 states recur most, but a change without a
+            trace in the paths or the last output, such as a changed line, is not visible.
+        timeout_s: the timeout of one command, in seconds.
 
     Raises:
         InputError: a value breaks one of these rules.
@@ -84,9 +84,9 @@ class FileTasks:
             raise InputError(f"file task {excerpt(kind)}", "no file task has this name", suggest(kind, names))
         level, seed = check_whole("level", level, 1, 3), check_whole("seed", seed, 0)
         if kind == "any":
-            kind = random.Random(f"any/{seed}").choice(sorted(FILE_GOALS))  # noqa: S311 - a game's chance
+            kind = random.Random(f"any/{seed}").choice(sorted(FILE_GOALS))  # noqa: S311 - randomness of a game
         self._goal = draw_goal(kind, level=level, seed=seed)
-        self._turns = Turns(check_whole("max_steps", max_steps, len(self._goal.solution)))
+        self._guard = EpisodeGuard(check_whole("max_steps", max_steps, len(self._goal.solution)))
         self._limits = ShellLimits(
             timeout_s=timeout_s,
             max_output_bytes=4_096,
@@ -103,61 +103,65 @@ class FileTasks:
         self._name = f"files:{kind}?level={level}&seed={seed}&max_steps={max_steps}{extra}"
         self._shell: Shell | None = None
         self._score = 0.0
-        self._done: list[str] = []
+        self._commands: list[str] = []
 
     @property
     def name(self) -> str:
-        """The specification that makes it again, with `open_env`."""
+        """The specification that opens the same environment with `open_env`."""
         return self._name
 
     @property
     def task(self) -> str:
         """The goal, in words."""
-        return self._goal.words
+        return self._goal.text
 
     @property
     def max_score(self) -> float | None:
-        """1: everything reached, nothing harmed."""
+        """1: every subgoal is reached and every invariant holds."""
         return 1.0
 
     @property
     def solution(self) -> tuple[str, ...]:
-        """Commands that reach the goal from the start: for tests and oracles, not for the agent."""
+        """Commands that reach the goal from the start; for tests and oracles, not for the agent."""
         return self._goal.solution
 
     async def reset(self, *, seed: int | None = None) -> Observation:
-        """Begin an episode in an emptied directory. The same task begins the same, whatever the seed.
+        """Begin an episode in an emptied directory; `seed` changes nothing.
 
         Raises:
-            EnvError: the environment was closed, or no directory can be made.
+            EnvError: the environment was closed, or no directory can be created.
         """
-        self._turns.check_open()
+        self._guard.check_open()
         self._shell = await asyncio.to_thread(self._prepare, self._shell)
-        self._score, self._done = 0.0, []
+        self._score, self._commands = 0.0, []
         tree = await asyncio.to_thread(read_tree, self._shell.directory)
-        return self._shown(self._turns.begin(_state(tree, "last: none"), self._menu(tree)))
+        return self._with_admissible(self._guard.begin(_state(tree, "last: none"), self._menu(tree)))
 
     async def step(self, action: str) -> Observation:
         """Run one command.
 
         Raises:
             EnvError: before `reset`, after the end, for a command that is not admissible, or if the command killed the
-                shell's warden.
+                shell's supervisor.
         """
-        command = self._turns.take(action, free_text=self._free_text)
+        command = self._guard.resolve_action(action, free_text=self._free_text)
         if self._shell is None:
-            raise EnvError("step without a shell", "reset makes one", "Call reset first.")
+            raise EnvError("step without a shell", "reset opens the shell", "Call reset first.")
         try:
             result = await self._shell.run(command)
         except EnvError:
-            await self._close_shell()  # so that the next episode has a shell again
+            await self._close_shell()  # the next episode opens another shell
             raise
-        self._done.append(command)
+        self._commands.append(command)
         tree = await asyncio.to_thread(read_tree, self._shell.directory)
         before, self._score = self._score, self._goal.score(tree)
-        return self._shown(
-            self._turns.show(
-                _state(tree, _told(result, self._shell.directory), self._done[len(self._done) - self._history :]),
+        return self._with_admissible(
+            self._guard.observe(
+                _state(
+                    tree,
+                    _last_result(result, self._shell.directory),
+                    self._commands[len(self._commands) - self._history :],
+                ),
                 self._menu(tree),
                 reward=self._score - before,
                 terminated=self._score == 1.0 or result.ended == "disk",
@@ -165,12 +169,12 @@ class FileTasks:
         )
 
     async def aclose(self) -> None:
-        """Kill what runs and remove the directory."""
-        self._turns.close()
+        """Kill running processes, and remove the directory."""
+        self._guard.close()
         await self._close_shell()
 
     def _prepare(self, shell: Shell | None) -> Shell:
-        """A shell whose directory holds the task's files and nothing else."""
+        """Return a shell whose directory holds exactly the task's files."""
         if shell is None:
             shell = Shell(limits=self._limits)
         else:
@@ -188,15 +192,15 @@ class FileTasks:
             return ()
         return tuple({normalize_action(command): command for command in sorted(self._goal.menu(tree))}.values())
 
-    def _shown(self, seen: Observation) -> Observation:
+    def _with_admissible(self, seen: Observation) -> Observation:
         return replace(seen, admissible=None) if self._free_text else seen
 
 
-def open_files(target: str, given: dict[str, str], _: str | Path | None = None) -> FileTasks:
-    """Return the environment of `files:TARGET?option=value&...`, the options being the arguments of `FileTasks`.
+def open_files(target: str, options: Mapping[str, str]) -> FileTasks:
+    """Return the environment of `files:TARGET?option=value&...`; the options are the arguments of `FileTasks`.
 
     Raises:
-        InputError: no such task or option, or a value that is not allowed.
+        InputError: no file task has this name, an option is unknown, or a value is not allowed.
 
     Example:
         >>> open_files("count", {"seed": "3", "level": "2"}).name
@@ -209,18 +213,19 @@ def open_files(target: str, given: dict[str, str], _: str | Path | None = None) 
         "free_text": Option(False),
         "history": Option(0, high=10),
     }
-    return FileTasks(target, **option_values(given, known, numbers=("timeout_s",)))
+    return FileTasks(target, **option_values(options, known, numbers=("timeout_s",)))
 
 
-def _state(tree: FileTree, last: str, done: Sequence[str] = ()) -> str:
+def _state(tree: FileTree, last_result: str, history: Sequence[str] = ()) -> str:
     paths = tree.listing()
-    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS and not tree.more else ""
-    told = f"done: {'; '.join(done)}\n" if done else ""
-    return f"files: {'too many to list' if tree.more else ' '.join(paths[:_MAX_PATHS]) or 'none'}{more}\n{told}{last}"
+    more = f" and {len(paths) - _MAX_PATHS} more" if len(paths) > _MAX_PATHS and not tree.truncated else ""
+    commands = f"done: {'; '.join(history)}\n" if history else ""
+    listing = "too many to list" if tree.truncated else " ".join(paths[:_MAX_PATHS]) or "none"
+    return f"files: {listing}{more}\n{commands}{last_result}"
 
 
-def _told(result: ShellResult, directory: Path) -> str:
-    """What came of a command, the same whenever the same is done in the same place."""
+def _last_result(result: ShellResult, directory: Path) -> str:
+    """Return the exit and the output of a command, with the directory and the time masked."""
     ended = f"exit {result.exit_code}" if result.ended == "exited" else f"killed by the {result.ended} limit"
     text = result.output.replace(str(directory.parent), "")
     for moment in (time.time(), time.time() - result.elapsed_s):

@@ -1,4 +1,4 @@
-"""The files below a directory, as plain values: what a goal is checked on and a state is told from."""
+"""The files below a directory as plain values: the input of goals and states."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _MAX_FILE_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class FileTree:
-    """A directory's content; paths are relative to it, parted by `/`.
+    """The content of a directory; paths are relative to it, separated by `/`.
 
     Args:
-        files: the content of every regular file that has one name only and at most 1 MiB.
+        files: the content of every regular file with one name only and at most 1 MiB.
         folders: every folder below.
-        others: what counts for no goal: links, hard links, pipes, devices, and files too long or unreadable.
-        more: whether there was more than was read; then what was read is some of it.
+        special: paths that no goal counts: links, hard links, pipes, devices, and files too long or unreadable.
+        truncated: whether the directory has more entries than were read.
 
     Example:
         >>> FileTree({"a.txt": b"1"}, frozenset({"old"})).listing()
@@ -30,15 +30,15 @@ class FileTree:
 
     files: dict[str, bytes] = field(default_factory=dict)
     folders: frozenset[str] = frozenset()
-    others: frozenset[str] = frozenset()
-    more: bool = False
+    special: frozenset[str] = frozenset()
+    truncated: bool = False
 
     def listing(self) -> tuple[str, ...]:
-        """Return every path, sorted; folders end with `/`, what counts for no goal with `@`.
+        """Return every path, sorted; folders end with `/`, special paths with `@`.
 
-        A folder that holds something is not listed: its content's paths name it.
+        A folder that is not empty is not listed: the paths of its content name it.
         """
-        leaves = [*self.files, *(f"{path}@" for path in self.others)]
+        leaves = [*self.files, *(f"{path}@" for path in self.special)]
         full = {str(parent) for path in (*leaves, *self.folders) for parent in Path(path).parents}
         return tuple(sorted([*leaves, *(f"{folder}/" for folder in self.folders - full)]))
 
@@ -48,7 +48,7 @@ class FileTree:
 
 
 def read_tree(root: str | Path, max_entries: int = 1_000) -> FileTree:
-    """Return what lies below `root`. No link is followed, not even `root` itself: a link shows nothing but its name.
+    """Return the content of `root`. No link is followed, not even `root` itself; a link is listed by its name.
 
     Example:
         >>> read_tree("/no/such/directory").listing()
@@ -56,27 +56,27 @@ def read_tree(root: str | Path, max_entries: int = 1_000) -> FileTree:
     """
     files: dict[str, bytes] = {}
     folders: set[str] = set()
-    others: set[str] = set()
-    waiting = [""] if not Path(root).is_symlink() else []
-    while waiting:
-        place = waiting.pop()
-        with contextlib.suppress(OSError), os.scandir(Path(root) / place) as entries:
+    special: set[str] = set()
+    pending = [""] if not Path(root).is_symlink() else []
+    while pending:
+        folder = pending.pop()
+        with contextlib.suppress(OSError), os.scandir(Path(root) / folder) as entries:
             for entry in entries:
-                if len(files) + len(folders) + len(others) >= max_entries:
-                    return FileTree(files, frozenset(folders), frozenset(others), more=True)
-                path = _printable(f"{place}/{entry.name}".lstrip("/"))
+                if len(files) + len(folders) + len(special) >= max_entries:
+                    return FileTree(files, frozenset(folders), frozenset(special), truncated=True)
+                path = _printable(f"{folder}/{entry.name}".lstrip("/"))
                 if entry.is_dir(follow_symlinks=False):
                     folders.add(path)
-                    waiting.append(f"{place}/{entry.name}".lstrip("/"))
+                    pending.append(f"{folder}/{entry.name}".lstrip("/"))
                 elif (content := _content(entry.path)) is None:
-                    others.add(path)
+                    special.add(path)
                 else:
                     files[path] = content
-    return FileTree(files, frozenset(folders), frozenset(others))
+    return FileTree(files, frozenset(folders), frozenset(special))
 
 
 def write_tree(root: Path, files: dict[str, str], folders: tuple[str, ...] = ()) -> None:
-    """Write files and empty folders below `root`, all of one old date, so that what lists dates lists these alike."""
+    """Write files and empty folders below `root`, all with one old date, so that listings with dates are equal."""
     for folder in folders:
         (root / folder).mkdir(parents=True, exist_ok=True)
     for path, text in sorted(files.items()):
@@ -86,19 +86,19 @@ def write_tree(root: Path, files: dict[str, str], folders: tuple[str, ...] = ())
 
 
 def _content(path: str) -> bytes | None:
-    """The content of a regular file of one name, or None."""
+    """Return the content of a regular file with one name, or None."""
     try:
         if not stat.S_ISREG(os.lstat(path).st_mode):  # opening a pipe would wait
             return None
         opened = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(opened, "rb") as file:  # noqa: PTH123
-            found = os.fstat(opened)
-            regular = stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and found.st_size <= _MAX_FILE_BYTES
+            status = os.fstat(opened)
+            regular = stat.S_ISREG(status.st_mode) and status.st_nlink == 1 and status.st_size <= _MAX_FILE_BYTES
             return file.read(_MAX_FILE_BYTES) if regular else None
     except OSError:
         return None
 
 
 def _printable(path: str) -> str:
-    """The path as a state can show it: one line, no control characters, no bytes that are no text."""
+    """Return the path for a state: one line, without control characters and undecodable bytes."""
     return "".join(c if c.isprintable() and not c.isspace() else "?" for c in path)

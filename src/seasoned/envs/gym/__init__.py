@@ -1,4 +1,4 @@
-"""Gymnasium environments in words, and a wrapper that records."""
+"""Gymnasium environments with states and actions as text, and a recording wrapper."""
 
 from seasoned.envs.gym.gymnasium_env import GymnasiumEnv
 from seasoned.envs.gym.gymnasium_recorder import record_gymnasium

@@ -1,4 +1,4 @@
-"""Any Gymnasium environment whose actions can be counted, as an environment of ours."""
+"""Gymnasium environments with discrete actions, as environments with named actions."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from seasoned.checks import check_number, check_text
-from seasoned.envs.episode_guard import Turns, check_whole
+from seasoned.checks import check_instance, check_number, check_text, check_whole
+from seasoned.envs.episode_guard import EpisodeGuard
 from seasoned.envs.gym.spaces import space_text
 from seasoned.errors import EnvError, InputError, excerpt
 from seasoned.protocols import Observation
@@ -18,24 +18,25 @@ __all__ = ["GymnasiumEnv", "name_actions"]
 
 
 class GymnasiumEnv:
-    """A Gymnasium environment, its observations told as text and its actions named.
+    """A Gymnasium environment with observations as text and named actions.
 
-    `terminated` and `truncated` are Gymnasium's; where both are set, `terminated` wins. Where `info["action_mask"]`
-    has one entry an action, only the actions that it allows are admissible.
+    `terminated` and `truncated` are Gymnasium's; if both are set, the episode is terminated. If `info["action_mask"]`
+    has one entry per action, only the actions that it allows are admissible.
 
     Args:
         env: a `gymnasium.Env` with a `Discrete` action space; `aclose` closes it.
-        describe: tells an observation in words, the same for the same situation; by default `obs=3` or
+        describe: returns the text of an observation, equal for equal situations; by default `obs=3` or
             `obs[0]=0.25 obs[1]=-1` for small spaces, see `seasoned.envs.gym.spaces.space_text`.
         actions: one name for each action, in their order; `action 0`, `action 1`, ... if None.
-        task: what is attempted, in words.
+        task: the task in words.
         name: `gymnasium:` and the registered id if None.
-        max_score: the best possible score, where it is known.
-        max_steps: truncated after this many steps, beside Gymnasium's own limit; None for none.
-        seed: of the first episode, when `reset` gets none; later episodes go on from there.
+        max_score: the best possible score, or None if unknown.
+        max_steps: the episode is truncated after this many steps, in addition to Gymnasium's own limit; None for no
+            limit.
+        seed: the seed of the first episode if `reset` gets none; later episodes continue its random sequence.
 
     Raises:
-        InputError: not such an environment, or names that do not fit its actions.
+        InputError: `env` is no such environment, or the names do not fit its actions.
         MissingExtraError: Gymnasium is not installed.
     """
 
@@ -52,8 +53,7 @@ class GymnasiumEnv:
         seed: int = 0,
     ) -> None:
         gymnasium = load_extra("gymnasium", "gymnasium")
-        if not isinstance(env, gymnasium.Env):
-            raise InputError(f"env = {excerpt(env)}", "env is a gymnasium.Env", "Pass gymnasium.make(...).")
+        check_instance("env", env, gymnasium.Env, "env is a gymnasium.Env", "Pass gymnasium.make(...).")
         self._task = check_text("task", task)
         self._actions = name_actions(env.action_space, actions)
         self._describe = describe or space_text(env.observation_space, "obs")
@@ -62,51 +62,54 @@ class GymnasiumEnv:
         self._max_score = None if max_score is None else check_number("max_score", max_score)
         self._env, self._start = env, int(env.action_space.start)
         self._seed: int | None = check_whole("seed", seed, 0)
-        self._turns = Turns(max_steps)
+        self._guard = EpisodeGuard(max_steps)
 
     @property
     def name(self) -> str:
-        """The specification that makes it again, where the environment is registered and told by default."""
+        """The specification that opens the environment again, if it is registered and has the default texts."""
         return self._name
 
     @property
     def task(self) -> str:
-        """What is attempted, in words."""
+        """The task in words."""
         return self._task
 
     @property
     def max_score(self) -> float | None:
-        """The best possible score, where it is known."""
+        """The best possible score, or None if unknown."""
         return self._max_score
 
     async def reset(self, *, seed: int | None = None) -> Observation:
-        """Begin an episode; a seed is handed on to Gymnasium, and starts its chance anew.
+        """Begin an episode; a seed is passed to Gymnasium, and restarts its random sequence.
 
         Raises:
             EnvError: the environment was closed, or failed.
         """
-        self._turns.check_open()
+        self._guard.check_open()
         chosen, self._seed = self._seed if seed is None else check_whole("seed", seed, 0), None
         observation, info = self._call("reset", seed=chosen)
-        return self._turns.begin(self._tell(observation), self._admissible(info))
+        return self._guard.begin(self._describe_state(observation), self._admissible(info))
 
     async def step(self, action: str) -> Observation:
-        """Take the action of this name.
+        """Execute the action with this name.
 
         Raises:
-            EnvError: before `reset`, after the end, for an inadmissible action, or where the environment failed.
+            EnvError: before `reset`, after the end, for an inadmissible action, or the environment failed.
         """
-        index = self._actions.index(self._turns.take(action))
+        index = self._actions.index(self._guard.resolve_action(action))
         observation, reward, terminated, truncated, info = self._call("step", self._start + index)
         ended = bool(terminated or truncated)
-        seen = self._turns.show(
-            self._tell(observation), () if ended else self._admissible(info), reward=float(reward), terminated=ended
+        seen = self._guard.observe(
+            self._describe_state(observation),
+            () if ended else self._admissible(info),
+            reward=float(reward),
+            terminated=ended,
         )
         return seen if terminated or not truncated else replace(seen, terminated=False, truncated=True)
 
     async def aclose(self) -> None:
         """Close the Gymnasium environment, and refuse every later call."""
-        self._turns.close()
+        self._guard.close()
         self._env.close()
 
     def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
@@ -115,11 +118,11 @@ class GymnasiumEnv:
         except Exception as error:
             raise EnvError(
                 f"{self._name}, {method} ({type(error).__name__}: {excerpt(str(error))})",
-                "the Gymnasium environment carries out its calls",
-                "See its own message above; reset, or mend the environment.",
+                "the Gymnasium environment executes its calls",
+                "See its own message above; reset, or repair the environment.",
             ) from error
 
-    def _tell(self, observation: Any) -> str:
+    def _describe_state(self, observation: Any) -> str:
         return check_text("state", self._describe(observation))
 
     def _admissible(self, info: Any) -> Iterable[str]:
@@ -131,7 +134,7 @@ class GymnasiumEnv:
             raise EnvError(
                 f"{self._name}: action_mask is all 0",
                 "some action is allowed before the end",
-                "Terminate there, or leave the mask out.",
+                "Terminate the episode there, or leave the mask out.",
             )
         return allowed
 
@@ -140,7 +143,7 @@ def name_actions(space: Any, names: Sequence[str] | None) -> tuple[str, ...]:
     """Return the names of a `Discrete` space's actions, in order.
 
     Raises:
-        InputError: another space, a wrong number of names, or names that are blank or alike.
+        InputError: the space is not discrete, the number of names is wrong, or names are blank or equal.
         MissingExtraError: Gymnasium is not installed.
     """
     spaces = load_extra("gymnasium.spaces", "gymnasium")

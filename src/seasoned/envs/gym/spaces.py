@@ -1,7 +1,7 @@
-"""Values of Gymnasium spaces as text, where they are few enough to be read.
+"""The text of values of small Gymnasium spaces.
 
-Each value is one word, `name=value`, with its place in its name: sets of words, which similarity compares, then differ
-wherever values change places.
+Each number is one word, `name=value`, with its index in its name: so the sets of words that similarity compares differ
+if two numbers change places.
 """
 
 from __future__ import annotations
@@ -18,29 +18,27 @@ from seasoned.registry import load_extra
 __all__ = ["MAX_VALUES", "space_text"]
 
 MAX_VALUES = 32
-"""A space with more numbers than this is not described by default."""
-
-Text = Callable[[Any], str]
+"""A space with more numbers than this has no default text."""
 
 
-def space_text(space: Any, name: str) -> Text:
-    """Return the function that tells a value of `space`: `obs=3`, or `obs.pos[0]=0.25 obs.pos[1]=-1`.
+def space_text(space: Any, name: str) -> Callable[[Any], str]:
+    """Return a function from a value of `space` to its text: `obs=3`, or `obs.pos[0]=0.25 obs.pos[1]=-1`.
 
     Discrete, MultiDiscrete, MultiBinary, Box, Text, and Tuple and Dict of these; numbers to 4 significant digits.
 
     Raises:
-        InputError: an image, more than `MAX_VALUES` numbers, or a space of another kind.
+        InputError: the space is an image, has more than `MAX_VALUES` numbers, or is of another kind.
         MissingExtraError: Gymnasium is not installed.
     """
     spaces = load_extra("gymnasium.spaces", "gymnasium")
     size = _count(spaces, space, name)
     if size > MAX_VALUES:
-        raise _refusal(space, f"{name} has {size} numbers, and a default text tells at most {MAX_VALUES}")
-    return lambda value: " ".join(_words(spaces, space, name, value))
+        raise _refusal(space, f"{name} has {size} numbers, and a default text has at most {MAX_VALUES}")
+    return lambda value: " ".join(_value_words(spaces, space, name, value))
 
 
 def _count(spaces: Any, space: Any, name: str) -> int:
-    """How many numbers a value has."""
+    """Return the count of numbers in a value."""
     if isinstance(space, spaces.Discrete | spaces.Text):
         return 1
     if isinstance(space, spaces.Box) and len(space.shape) > 1 and space.dtype.kind == "u":
@@ -53,7 +51,9 @@ def _count(spaces: Any, space: Any, name: str) -> int:
 
 
 def _refusal(space: Any, rule: str) -> InputError:
-    return InputError(f"space {excerpt(space)}", rule, "Pass a function that tells the value in words (describe=...).")
+    return InputError(
+        f"space {excerpt(space)}", rule, "Pass a function that returns the text of a value (describe=...)."
+    )
 
 
 def _parts(spaces: Any, space: Any, name: str) -> Iterator[tuple[str, Any]]:
@@ -63,7 +63,7 @@ def _parts(spaces: Any, space: Any, name: str) -> Iterator[tuple[str, Any]]:
         yield from ((f"{name}.{key}", part) for key, part in space.spaces.items())
 
 
-def _words(spaces: Any, space: Any, name: str, value: Any) -> Iterator[str]:
+def _value_words(spaces: Any, space: Any, name: str, value: Any) -> Iterator[str]:
     if isinstance(space, spaces.Discrete):
         yield f"{name}={int(value)}"
     elif isinstance(space, spaces.Text):
@@ -71,7 +71,7 @@ def _words(spaces: Any, space: Any, name: str, value: Any) -> Iterator[str]:
     elif isinstance(space, spaces.Tuple | spaces.Dict):
         values = value if isinstance(space, spaces.Tuple) else [value[key] for key in space.spaces]
         for (label, part), inner in zip(_parts(spaces, space, name), values, strict=True):
-            yield from _words(spaces, part, label, inner)
+            yield from _value_words(spaces, part, label, inner)
     else:
         array = np.asarray(value)
         for index in np.ndindex(space.shape):

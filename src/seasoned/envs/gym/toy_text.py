@@ -1,7 +1,7 @@
-"""Gymnasium's toy text in words: what is told of each situation, and what its actions are called.
+"""Gymnasium's toy text environments in words: their tasks, states and action names.
 
-The rules and whatever never changes stand in the task; a state tells only what can change, in few words that bind a
-value to its name (`row:2`), so that sets of words tell situations apart.
+The task holds the rules and every constant. A state holds the variables only, in few words that join a name and its
+value (`row:2`), so that different situations have different sets of words.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ from seasoned.envs.env_options import Option
 from seasoned.errors import InputError
 from seasoned.registry import load_extra
 
-__all__ = ["VIEWS", "Toy", "Words", "toy_of"]
+__all__ = ["VIEWS", "ToyDescription", "ToyFamily", "toy_family"]
 
 VIEWS = ("position", "near", "map")
-"""What a walker is told: where it is; that and the four cells around it; or where it is, with the map in the task."""
+"""The state of a walker: its position; that and the four cells around it; or its position, with a map in the task."""
 
 _VIEW = Option("near", choices=VIEWS)
 _MOVES = {"north": (-1, 0), "east": (0, 1), "south": (1, 0), "west": (0, -1)}
@@ -25,8 +25,8 @@ _PLACES = ("red", "green", "yellow", "blue")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """How one environment is told: its task, its actions in their order, its observations, its best score."""
+class ToyDescription:
+    """The texts of one environment: its task, its actions in order, its observations; and its best score."""
 
     task: str
     actions: tuple[str, ...]
@@ -35,22 +35,22 @@ class Words:
 
 
 @dataclass(frozen=True, slots=True)
-class Toy:
-    """One family: its options with their defaults, the arguments of `gymnasium.make`, and its words."""
+class ToyFamily:
+    """One family of environments: its options with defaults, the arguments of `gymnasium.make`, and its description."""
 
     options: Mapping[str, Option]
     arguments: Callable[[Mapping[str, Any]], dict[str, Any]]
-    words: Callable[[Any, Mapping[str, Any]], Words]
+    description: Callable[[Any, Mapping[str, Any]], ToyDescription]
 
 
-def toy_of(env_id: str) -> Toy | None:
-    """Return the family that a registered id belongs to, whatever its version; None for any other environment.
+def toy_family(env_id: str) -> ToyFamily | None:
+    """Return the family of a registered id, in any version; None for any other environment.
 
     Example:
-        >>> sorted(toy_of("Blackjack-v1").options), toy_of("CartPole-v1")
+        >>> sorted(toy_family("Blackjack-v1").options), toy_family("CartPole-v1")
         (['max_steps', 'natural'], None)
     """
-    return _TOYS.get(env_id.partition("-v")[0])
+    return _FAMILIES.get(env_id.partition("-v")[0])
 
 
 def _max_steps(default: int) -> Option:
@@ -60,8 +60,8 @@ def _max_steps(default: int) -> Option:
 # ------------------------------------------------------------------------------------------------ walking on a grid
 
 
-def _walk_words(task: str, rows: Sequence[str], ground: Mapping[str, str], view: str) -> Callable[[Any], str]:
-    """Tell a cell, `row * width + column`, by its position from 1 and, as the view says, the cells around it."""
+def _cell_text(task: str, rows: Sequence[str], ground: Mapping[str, str], view: str) -> Callable[[Any], str]:
+    """Return the text of a cell, `row * width + column`: its position from 1 and, for `near`, the cells around it."""
     width = len(rows[0])
 
     def kind(row: int, column: int) -> str:
@@ -82,7 +82,7 @@ def _walk_words(task: str, rows: Sequence[str], ground: Mapping[str, str], view:
 
 
 def _grid_task(goal: str, rows: Sequence[str], ground: Mapping[str, str], view: str) -> str:
-    """The task, with the size of the grid, and as much of the map as the view gives."""
+    """Return the task with the size of the grid and, by the view, the goal's position or the map."""
     text = f"{goal} Row 1 is the northernmost of {len(rows)}, column 1 the westernmost of {len(rows[0])}."
     if view != "position":
         row, column = next((r, line.index("G")) for r, line in enumerate(rows) if "G" in line)
@@ -108,22 +108,22 @@ def _lake_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"desc": rows, "is_slippery": values["slippery"]}
 
 
-def _lake_words(env: Any, values: Mapping[str, Any]) -> Words:
+def _lake_description(env: Any, values: Mapping[str, Any]) -> ToyDescription:
     rows = [b"".join(row).decode() for row in env.unwrapped.desc]
     ground = {"S": "ice", "F": "ice", "H": "hole", "G": "goal"}
     goal = "Cross the frozen lake to the goal, and fall into no hole."
     if values["slippery"]:
         goal += " The ice is slippery: a move may go to the left or the right of where it was aimed."
     task = _grid_task(goal, rows, ground, values["view"])
-    describe = _walk_words(task, rows, ground, values["view"])
-    return Words(task, ("west", "south", "east", "north"), describe, max_score=1.0)
+    describe = _cell_text(task, rows, ground, values["view"])
+    return ToyDescription(task, ("west", "south", "east", "north"), describe, max_score=1.0)
 
 
 def _cliff_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     return {"is_slippery": True} if values.get("slippery") else {}
 
 
-def _cliff_words(env: Any, values: Mapping[str, Any]) -> Words:
+def _cliff_description(env: Any, values: Mapping[str, Any]) -> ToyDescription:
     rows = ["." * 12] * 3 + ["S" + "C" * 10 + "G"]
     ground = {"S": "ground", ".": "ground", "C": "cliff", "G": "goal"}
     goal = (
@@ -132,8 +132,8 @@ def _cliff_words(env: Any, values: Mapping[str, Any]) -> Words:
     if getattr(env.unwrapped, "is_slippery", False):
         goal += " The ground is slippery: a step may go to the left or the right of where it was aimed."
     task = _grid_task(goal, rows, ground, values["view"])
-    describe = _walk_words(task, rows, ground, values["view"])
-    return Words(task, ("north", "east", "south", "west"), describe, max_score=None)
+    describe = _cell_text(task, rows, ground, values["view"])
+    return ToyDescription(task, ("north", "east", "south", "west"), describe, max_score=None)
 
 
 # ------------------------------------------------------------------------------------------------ taxi and cards
@@ -144,7 +144,7 @@ def _taxi_arguments(values: Mapping[str, Any]) -> dict[str, Any]:
     return {argument: True for name, argument in given.items() if values[name]}
 
 
-def _taxi_words(env: Any, values: Mapping[str, Any]) -> Words:
+def _taxi_description(env: Any, values: Mapping[str, Any]) -> ToyDescription:
     taxi = env.unwrapped
     places = ", ".join(f"{name} row:{r + 1} column:{c + 1}" for name, (r, c) in zip(_PLACES, taxi.locs, strict=True))
     task = (
@@ -161,10 +161,10 @@ def _taxi_words(env: Any, values: Mapping[str, Any]) -> Words:
         return f"Taxi at row:{row + 1} column:{column + 1}. Passenger:{waits} destination:{_PLACES[destination]}"
 
     actions = ("south", "north", "east", "west", "pick up passenger", "drop off passenger")
-    return Words(task, actions, describe, max_score=None)
+    return ToyDescription(task, actions, describe, max_score=None)
 
 
-def _blackjack_words(env: Any, values: Mapping[str, Any]) -> Words:
+def _blackjack_description(env: Any, values: Mapping[str, Any]) -> ToyDescription:
     task = (
         "Win at blackjack: hold more than the dealer, and at most 21. An ace counts 11 while that fits (a usable ace),"
         " else 1. After you stick, the dealer draws up to 17."
@@ -176,10 +176,10 @@ def _blackjack_words(env: Any, values: Mapping[str, Any]) -> Words:
         card = "ace" if dealer == 1 else str(dealer)
         return f"Your hand:{hand} usable-ace:{'yes' if usable else 'no'}. The dealer shows:{card}"
 
-    return Words(task, ("stick", "hit"), describe, max_score=1.5 if values["natural"] else 1.0)
+    return ToyDescription(task, ("stick", "hit"), describe, max_score=1.5 if values["natural"] else 1.0)
 
 
-def _lake(map_name: str, max_steps: int) -> Toy:
+def _lake(map_name: str, max_steps: int) -> ToyFamily:
     options = {
         "slippery": Option(True),
         "map": Option(map_name, choices=("4x4", "8x8", "random")),
@@ -188,21 +188,27 @@ def _lake(map_name: str, max_steps: int) -> Toy:
         "view": _VIEW,
         "max_steps": _max_steps(max_steps),
     }
-    return Toy(options, _lake_arguments, _lake_words)
+    return ToyFamily(options, _lake_arguments, _lake_description)
 
 
-_CLIFF = Toy({"slippery": Option(False), "view": _VIEW, "max_steps": _max_steps(200)}, _cliff_arguments, _cliff_words)
-_TOYS: Mapping[str, Toy] = {
-    "Blackjack": Toy(
+_CLIFF = ToyFamily(
+    {"slippery": Option(False), "view": _VIEW, "max_steps": _max_steps(200)}, _cliff_arguments, _cliff_description
+)
+_FAMILIES: Mapping[str, ToyFamily] = {
+    "Blackjack": ToyFamily(
         {"natural": Option(False), "max_steps": _max_steps(50)},
         lambda values: {"natural": True, "sab": False} if values["natural"] else {},
-        _blackjack_words,
+        _blackjack_description,
     ),
     "CliffWalking": _CLIFF,
-    "CliffWalkingSlippery": Toy({"view": _VIEW, "max_steps": _max_steps(200)}, _cliff_arguments, _cliff_words),
+    "CliffWalkingSlippery": ToyFamily(
+        {"view": _VIEW, "max_steps": _max_steps(200)}, _cliff_arguments, _cliff_description
+    ),
     "FrozenLake": _lake("4x4", 100),
     "FrozenLake8x8": _lake("8x8", 200),
-    "Taxi": Toy(
-        {"rainy": Option(False), "fickle": Option(False), "max_steps": _max_steps(200)}, _taxi_arguments, _taxi_words
+    "Taxi": ToyFamily(
+        {"rainy": Option(False), "fickle": Option(False), "max_steps": _max_steps(200)},
+        _taxi_arguments,
+        _taxi_description,
     ),
 }

@@ -1,4 +1,4 @@
-"""Interactive fiction: story files, played by Jericho."""
+"""Interactive fiction: story files, played through Jericho."""
 
 from seasoned.envs.jericho.jericho_env import JerichoEnv, open_jericho
 

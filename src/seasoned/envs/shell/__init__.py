@@ -1,4 +1,4 @@
-"""Real commands under limits."""
+"""Shell commands under limits."""
 
 from seasoned.envs.shell.shell import Shell, ShellLimits, ShellResult
 

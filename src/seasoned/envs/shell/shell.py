@@ -1,4 +1,4 @@
-"""Shell commands in a throw-away directory, under limits, each killed whole when it ends or breaks one."""
+"""Shell commands in a temporary directory, under limits; every process of a command is killed when it ends."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from seasoned.checks import check_number
-from seasoned.envs.episode_guard import check_whole
-from seasoned.envs.shell import supervisor as warden_program
+from seasoned.checks import check_instance, check_number, check_whole
+from seasoned.envs.shell import supervisor
 from seasoned.errors import EnvError, InputError, excerpt
 
 __all__ = ["CommandEnding", "Shell", "ShellLimits", "ShellResult"]
 
 CommandEnding = Literal["exited", "timeout", "output", "disk", "processes", "stopped"]
-"""What ended a command: itself, or the limit that it broke; `stopped` where whoever waited for it was cancelled."""
+"""The end of a command: its own exit, or the limit that it broke; `stopped` if the waiting caller was cancelled."""
 
 _MAX_COMMAND_BYTES = 100_000  # Linux takes 128 KiB in one argument
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -36,18 +35,18 @@ _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 @dataclass(frozen=True, slots=True)
 class ShellLimits:
-    """What one command may use.
+    """The limits of one command.
 
     Args:
         timeout_s: wall-clock seconds; also, rounded up, the CPU seconds of each process.
-        max_output_bytes: kept of what it prints: the first half and the last.
-        max_written_bytes: printed in all, before it is killed.
-        max_file_bytes: of any one file (RLIMIT_FSIZE).
-        max_disk_bytes: of the throw-away directory; looked at every 0.1 s or so, and at the end. Where there is more
-            already, a command may still tidy up.
-        max_files: files and folders in it, looked at likewise.
-        max_processes: alive at once, looked at likewise.
-        max_memory_bytes: data of each process (RLIMIT_DATA), not of all together.
+        max_output_bytes: the stored part of its output: the first half and the last.
+        max_written_bytes: the whole output; a command that prints more is killed.
+        max_file_bytes: the size of any one file (RLIMIT_FSIZE).
+        max_disk_bytes: the size of the temporary directory, checked about every 0.1 s and at the end. If the directory
+            is larger before a command, the command may not enlarge it.
+        max_files: files and folders in the directory, checked likewise.
+        max_processes: processes alive at once, checked likewise.
+        max_memory_bytes: the data segment of each process (RLIMIT_DATA), not of all together.
 
     Raises:
         InputError: a limit is not above 0.
@@ -74,16 +73,16 @@ class ShellLimits:
 
 @dataclass(frozen=True, slots=True)
 class ShellResult:
-    """What one command did.
+    """The result of one command.
 
     Args:
-        command: as it was given.
+        command: the command.
         exit_code: 0 to 255, 128 + n where signal n ended it, as shells count; None if it was killed by a limit.
-        ended: what ended it.
-        output: stdout and stderr as they came, printable; the middle is left out where it was long.
-        written_bytes: how much it printed until it ended.
-        left_running: processes that could not be killed, such as another user's (`sudo`); 0 as a rule.
-        elapsed_s: wall-clock seconds, the killing included.
+        ended: its exit, or the limit that it broke.
+        output: stdout and stderr in order, printable; the middle of a long output is left out.
+        written_bytes: the size of the whole output.
+        left_running: processes that could not be killed, such as another user's (`sudo`); usually 0.
+        elapsed_s: wall-clock seconds, including the killing of its processes.
     """
 
     command: str
@@ -96,27 +95,27 @@ class ShellResult:
 
 
 class Shell:
-    r"""Runs commands by `/bin/sh`, one after the other, in a directory that is thrown away at the end.
+    r"""A shell that runs commands by `/bin/sh`, one after the other, in a temporary directory.
 
-    Each command is a shell of its own: files stay, `cd` and variables do not, nor do processes in the background. Its
-    input is empty and its environment is new: nothing of this program's is passed on but what `env` names. `HOME` and
-    `TMPDIR` are folders of their own beside the working directory.
+    Each command runs in a new shell: files persist, but `cd`, variables and background processes do not. Its input is
+    empty, and its environment holds nothing of this program's environment except the variables in `env`. `HOME` and
+    `TMPDIR` are separate folders next to the working directory.
 
-    On Linux every descendant of a command is killed when the command ends, breaks a limit, or this program ends, be it
-    by SIGKILL: also what called `setsid` or `nohup`. Elsewhere only its process group is. **It is no sandbox**: a
-    command has this user's rights. It can read and write outside the directory, reach the network, ask a service
-    (cron, systemd, Docker) to run something elsewhere, and signal this program. Where commands are not trusted, run
-    the program itself in a container, as a user with no rights.
+    On Linux every descendant of a command is killed when the command ends, breaks a limit, or this program ends (even
+    by SIGKILL), including processes that called `setsid` or `nohup`. Elsewhere only its process group is killed. **It
+    is no sandbox**: a command has this user's rights. It can read and write outside the directory, reach the network,
+    ask a service (cron, systemd, Docker) to run something elsewhere, and signal this program. If you do not trust the
+    commands, run the program itself in a container, as a user without rights.
 
     Args:
-        directory: where commands run; a new one in the system's temporary directory if None. A given one is kept, and
-            `max_disk_bytes` and `max_files` do not count what is in it.
-        limits: of each command.
-        env: variables to add to a command's environment, or to replace, such as `PATH`.
+        directory: the working directory of commands; a new temporary directory if None. A given directory is not
+            deleted, and `max_disk_bytes` and `max_files` do not count its content.
+        limits: the limits of each command.
+        env: variables that are added to a command's environment, or replaced in it, such as `PATH`.
 
     Raises:
         InputError: a value breaks one of these rules.
-        EnvError: this system has no `/bin/sh`, or the shell's warden cannot be started.
+        EnvError: this system has no `/bin/sh`, or the shell's supervisor process cannot be started.
 
     Example:
         >>> from seasoned.sync import Sync
@@ -135,12 +134,12 @@ class Shell:
     ) -> None:
         if os.name != "posix" or not Path("/bin/sh").exists():
             raise EnvError(f"a {os.name} system", "commands are run by /bin/sh", "Use Linux or macOS.")
-        if limits is not None and not isinstance(limits, ShellLimits):
-            raise InputError(f"limits = {excerpt(limits)}", "limits are ShellLimits", "Try ShellLimits(timeout_s=5.0).")
+        if limits is not None:
+            check_instance("limits", limits, ShellLimits, "limits are ShellLimits", "Try ShellLimits(timeout_s=5.0).")
         added = _check_env(env or {})
         if directory is not None and not Path(directory).is_dir():
             seen = f"directory = {excerpt(str(directory))}"
-            raise InputError(seen, "it is a directory that exists", "Make it first.")
+            raise InputError(seen, "a given directory exists", "Create it first.")
         self._limits = limits or ShellLimits()
         self._base = Path(tempfile.mkdtemp(prefix="seasoned-")).resolve()
         self._own = directory is None
@@ -156,8 +155,8 @@ class Shell:
         }
         self._make_folders()
         try:
-            self._warden = subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
-                [sys.executable, "-I", "-S", warden_program.__file__, json.dumps(settings)],
+            self._supervisor = subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
+                [sys.executable, "-I", "-S", supervisor.__file__, json.dumps(settings)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
@@ -168,32 +167,35 @@ class Shell:
             )
         except OSError as error:
             shutil.rmtree(self._base, ignore_errors=True)
-            raise EnvError(f"{sys.executable} ({error})", "it starts the shell's warden", "Check the path.") from error
-        self._finish = weakref.finalize(self, _finish, self._warden, str(self._base), os.getpid())
+            raise EnvError(
+                f"{sys.executable} ({error})", "it starts the shell's supervisor", "Check the path."
+            ) from error
+        self._finish = weakref.finalize(self, _finish, self._supervisor, str(self._base), os.getpid())
 
     @property
     def directory(self) -> Path:
-        """Where commands run, as an absolute path."""
+        """The working directory of commands, as an absolute path."""
         return self._work
 
     @property
     def limits(self) -> ShellLimits:
-        """What one command may use."""
+        """The limits of one command."""
         return self._limits
 
     async def run(self, command: str, *, timeout_s: float | None = None) -> ShellResult:
-        """Run one command to its end, or to the first limit that it breaks. Commands wait for each other.
+        """Run one command to its end, or to the first limit that it breaks. Commands run one at a time.
 
-        If whoever waits is cancelled, the command is killed. A throw-away directory that an earlier command deleted, or
-        replaced, is made anew.
+        If the waiting caller is cancelled, the command is killed. A temporary directory that an earlier command deleted
+        or replaced is created again.
 
         Args:
-            command: a script for `sh -c`, of one line or many.
-            timeout_s: instead of the limit's.
+            command: a script for `sh -c`, of one line or more.
+            timeout_s: replaces the timeout of the limits.
 
         Raises:
-            InputError: the command is blank, too long, or holds what no command can; or the time is not above 0.
-            EnvError: the shell was closed, its given directory is gone, or a command killed the shell's warden.
+            InputError: the command is blank, too long, or contains NUL or text that is not UTF-8; or the timeout is not
+                above 0.
+            EnvError: the shell was closed, its given directory is gone, or a command killed the shell's supervisor.
         """
         text = _check_command(command)
         allowed_s = self._limits.timeout_s if timeout_s is None else _check_timeout(timeout_s)
@@ -206,23 +208,23 @@ class Shell:
         return _result(text, answer)
 
     def clear(self) -> None:
-        """Empty the throw-away directory, `HOME` and `TMPDIR`. Call it between commands.
+        """Empty the temporary directory, `HOME` and `TMPDIR`. Call it between commands.
 
         Raises:
-            InputError: the directory was given, and is not thrown away.
+            InputError: the directory was given; a given directory is never emptied.
             EnvError: the shell was closed.
         """
         if not self._own:
-            raise InputError(f"directory {self._work}", "a directory that was given is kept", "Delete in it by hand.")
+            raise InputError(f"directory {self._work}", "a given directory is not emptied", "Delete its files by hand.")
         with self._turn:
             if not self._finish.alive:
                 raise EnvError("clear after aclose", "a closed shell has no directory", "Open another Shell.")
             for folder in ("work", "home", "tmp"):
-                warden_program.remove_tree(str(self._base / folder))
+                supervisor.remove_tree(str(self._base / folder))
             self._make_folders()
 
     async def aclose(self) -> None:
-        """Kill what runs, and remove the throw-away directory."""
+        """Kill running processes, and remove the temporary directory."""
         await asyncio.to_thread(self._finish)
 
     def _exchange(self, command: str, timeout_s: float) -> dict[str, Any]:
@@ -232,7 +234,7 @@ class Shell:
             self._make_folders()
             try:
                 self._send({"command": command, "timeout_s": timeout_s})
-                line = self._warden.stdout.readline() if self._warden.stdout else b""
+                line = self._supervisor.stdout.readline() if self._supervisor.stdout else b""
             except (OSError, ValueError):
                 line = b""
             if line.endswith(b"\n"):
@@ -242,56 +244,56 @@ class Shell:
         self._finish()
         raise EnvError(
             f"command {excerpt(command)}",
-            "the shell was closed while it ran" if closed else "the shell's warden ended while it ran",
+            "the shell was closed while it ran" if closed else "the shell's supervisor ended while it ran",
             "Open another Shell.",
         )
 
     def _send(self, request: dict[str, Any]) -> None:
-        if self._warden.stdin:
-            self._warden.stdin.write(json.dumps(request).encode() + b"\n")
+        if self._supervisor.stdin:
+            self._supervisor.stdin.write(json.dumps(request).encode() + b"\n")
 
     def _make_folders(self) -> None:
-        """The folders that a command needs, where an earlier one removed them or put something else in their place."""
+        """Create the folders of a command, which an earlier command may have removed or replaced."""
         if not self._own and not self._work.is_dir():
-            raise EnvError(f"directory {self._work}", "it was removed while the shell was open", "Make it again.")
+            raise EnvError(f"directory {self._work}", "it was removed while the shell was open", "Create it again.")
         for folder in (self._base, self._base / "home", self._base / "tmp", *([self._work] if self._own else ())):
             if folder.is_symlink() or (folder.exists() and not folder.is_dir()):
                 folder.unlink()
             folder.mkdir(exist_ok=True)
-            folder.chmod(0o700)  # a command may have taken our own rights away
+            folder.chmod(0o700)  # a command may have removed our own rights
 
 
-def _finish(warden: subprocess.Popen[bytes], base: str, owner: int) -> None:
-    """End the warden, which cleans up; what it could not do, because a command killed it, is done here."""
-    if os.getpid() != owner:  # a fork of the program ends: the shell is not its own
+def _finish(process: subprocess.Popen[bytes], base: str, owner: int) -> None:
+    """End the supervisor, which cleans up; if a command has killed it, clean up here."""
+    if os.getpid() != owner:  # a forked copy of the program ends: the shell belongs to its parent
         return
     with contextlib.suppress(OSError):
-        if warden.stdin:
-            warden.stdin.close()
+        if process.stdin:
+            process.stdin.close()
     try:
-        warden.wait(timeout=15.0)
+        process.wait(timeout=15.0)
     except subprocess.TimeoutExpired:
-        warden.kill()
-        warden.wait()
-    for stream in (warden.stdout, warden.stderr):
+        process.kill()
+        process.wait()
+    for stream in (process.stdout, process.stderr):
         with contextlib.suppress(OSError):
             if stream:
                 stream.close()
-    for _ in range(100) if warden.returncode else ():
-        left = warden_program.marked(f"SEASONED_SHELL={base}")
-        for pid in left:
+    for _ in range(100) if process.returncode else ():
+        remaining = supervisor.processes_with_env(f"SEASONED_SHELL={base}")
+        for pid in remaining:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
-        if not left:
+        if not remaining:
             break
-    warden_program.remove_tree(base)
+    supervisor.remove_tree(base)
 
 
 def _result(command: str, answer: Mapping[str, Any]) -> ShellResult:
     head, tail = (answer[part].encode("latin-1") for part in ("head", "tail"))
-    between = answer["written_bytes"] - len(head) - len(tail)
-    kept = head + (f"\n[{between} bytes left out]\n".encode() if between else b"") + tail
-    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", kept.decode("utf-8", "backslashreplace"))
+    n_omitted = answer["written_bytes"] - len(head) - len(tail)
+    shown = head + (f"\n[{n_omitted} bytes left out]\n".encode() if n_omitted else b"") + tail
+    text = _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", shown.decode("utf-8", "backslashreplace"))
     ended: CommandEnding = next(ending for ending in get_args(CommandEnding) if ending == answer["ended"])
     return ShellResult(
         command, answer["exit_code"], ended, text, answer["written_bytes"], answer["left_running"], answer["elapsed_s"]
@@ -311,9 +313,7 @@ def _check_command(command: object) -> str:
 
 
 def _check_timeout(timeout_s: object) -> float:
-    if check_number("timeout_s", timeout_s) <= 0.0:
-        raise InputError(f"timeout_s = {timeout_s}", "a time limit is above 0 s", "Try timeout_s=10.")
-    return check_number("timeout_s", timeout_s)
+    return check_number("timeout_s", timeout_s, above=0.0, next_step="Try timeout_s=10.")
 
 
 def _check_env(env: Mapping[str, str]) -> dict[str, str]:

@@ -1,12 +1,12 @@
-"""The warden of one shell: a process that runs commands under limits and leaves none of their children behind.
+"""The process supervisor of one shell: it runs commands under limits and leaves no child process behind.
 
-`Shell` starts it as a script of its own, so it imports the standard library only. It reads a request a line on its
-standard input, answers a line on its standard output, and when its input ends (the program closed it, or died) it kills
-what is left, removes the throw-away directory and exits.
+`Shell` starts it as a separate script, so it imports the standard library only. It reads one request a line from its
+standard input and writes one answer a line to its standard output. When its input ends (the program closed it, or
+died), it kills the remaining processes, removes the temporary directory and exits.
 
-On Linux it is the subreaper of what it starts (prctl(2), PR_SET_CHILD_SUBREAPER): a process whose parent ends becomes
-the warden's own child, whatever session, group or environment it gave itself. So every descendant stays in its tree,
-and is killed. Elsewhere only the command's process group is.
+On Linux it is the subreaper of its descendants (prctl(2), PR_SET_CHILD_SUBREAPER): a process whose parent ends becomes
+the supervisor's own child, whatever its session, group or environment. So every descendant stays in the supervisor's
+process tree, and is killed. Elsewhere only the command's process group is killed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-__all__ = ["Kept", "Warden", "descendants", "disk_use", "marked", "remove_tree"]
+__all__ = ["BoundedOutput", "Supervisor", "descendants", "disk_use", "processes_with_env", "remove_tree"]
 
 _PR_SET_CHILD_SUBREAPER = 36
 _POLL_S = 0.1
-_GIVE_UP_S = 5.0  # a process of another user, or one that waits on a dead disk, cannot be killed
+_KILL_TIMEOUT_S = 5.0  # a process of another user, or one that waits for a dead disk, cannot be killed
 
 
 def descendants(root: int) -> list[int]:
-    """Return every living descendant of process `root`, from /proc; empty where there is no /proc.
+    """Return every living descendant of process `root`, from /proc; empty on a system without /proc.
 
     Example:
         >>> os.getpid() in descendants(os.getpid())
@@ -46,16 +46,16 @@ def descendants(root: int) -> list[int]:
             if state not in "ZX":
                 children.setdefault(int(parent), []).append(pid)
     found = list(children.get(root, ()))
-    for pid in found:  # grows while it is read
+    for pid in found:  # the list grows during the loop
         found += children.get(pid, ())
     return found
 
 
-def marked(marker: str) -> list[int]:
-    """Return every process whose environment holds `marker`: what is left to go by once a warden was killed.
+def processes_with_env(marker: str) -> list[int]:
+    """Return every process whose environment holds `marker`; used after a command has killed the supervisor.
 
     Example:
-        >>> marked("SEASONED_SHELL=/no/such/directory")
+        >>> processes_with_env("SEASONED_SHELL=/no/such/directory")
         []
     """
     found = []
@@ -67,7 +67,7 @@ def marked(marker: str) -> list[int]:
 
 
 def disk_use(root: str, max_bytes: int, max_files: int) -> tuple[int, int]:
-    """Return the bytes on disk and the entries below `root`; counting stops when either is above its limit.
+    """Return the bytes on disk and the number of entries below `root`; counting stops above either limit.
 
     Folders nested deeper than the system's longest path count as too many entries.
 
@@ -95,7 +95,7 @@ def disk_use(root: str, max_bytes: int, max_files: int) -> tuple[int, int]:
 
 
 def remove_tree(root: str) -> None:
-    """Remove a directory, of any depth, that a command may have made unwritable; links are not followed.
+    """Remove a directory of any depth, even if a command has made it unwritable; links are not followed.
 
     Example:
         >>> remove_tree("/no/such/directory")
@@ -110,17 +110,17 @@ def remove_tree(root: str) -> None:
                 {"PATH": "/usr/local/bin:/usr/bin:/bin"},
                 file_actions=[(os.POSIX_SPAWN_DUP2, nowhere.fileno(), fd) for fd in (1, 2)],
             )
-            with contextlib.suppress(ChildProcessError):  # where the program ignores SIGCHLD
+            with contextlib.suppress(ChildProcessError):  # the program ignores SIGCHLD
                 os.waitpid(pid, 0)
 
 
-class Kept:
+class BoundedOutput:
     """The beginning and the end of a stream, in bounded memory.
 
     Example:
-        >>> kept = Kept(4)
-        >>> kept.add(b"abcdefgh")
-        >>> kept.head, kept.tail, kept.written
+        >>> output = BoundedOutput(4)
+        >>> output.add(b"abcdefgh")
+        >>> output.head, output.tail, output.written
         (b'ab', b'gh', 8)
     """
 
@@ -130,7 +130,7 @@ class Kept:
         self.written = 0
 
     def add(self, chunk: bytes) -> None:
-        """Take the next bytes."""
+        """Append the next bytes."""
         self.written += len(chunk)
         room = self._half[0] - len(self.head)
         self.head += chunk[:room]
@@ -138,13 +138,13 @@ class Kept:
         self.tail = rest[max(0, len(rest) - self._half[1]) :]
 
 
-class Warden:
-    """Runs one command after the other. `settings` are what `Shell` passes, as plain values."""
+class Supervisor:
+    """Runs one command after the other; `settings` are the limits and paths of `Shell`, as plain values."""
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self._settings = settings
         self._parent = os.getppid()
-        self._leaving = False
+        self._closing = False
         self._child_died, wakeup = os.pipe()
         for fd in (self._child_died, wakeup):
             os.set_blocking(fd, False)
@@ -158,9 +158,9 @@ class Warden:
         """Answer requests until the input ends, then clean up."""
         waiting = b""
         try:
-            while not self._leaving:
+            while not self._closing:
                 ready, _, _ = select.select([0], [], [], 2.0)
-                if os.getppid() != self._parent:  # the program died, and a copy of our input's other end lives on
+                if os.getppid() != self._parent:  # the program died; a copy of the other end of our input is still open
                     return
                 if not ready:
                     continue
@@ -170,47 +170,47 @@ class Warden:
                 *lines, waiting = (waiting + chunk).split(b"\n")
                 for line in lines:
                     request = json.loads(line)
-                    if "command" in request:  # else a stop for a command that has already ended
+                    if "command" in request:  # else it stops a command that has already ended
                         answer = json.dumps(self.run(**request)).encode() + b"\n"
                         while answer:
                             answer = answer[os.write(1, answer) :]
         except BrokenPipeError:
             return
         finally:
-            _kill_below()
+            _kill_descendants()
             remove_tree(self._settings["base"])
 
     def run(self, command: str, timeout_s: float) -> dict[str, Any]:
         """Run one command to its end, or to the first limit that it breaks."""
-        began = time.monotonic()
-        allowed = self._disk_allowed()
+        start_s = time.monotonic()
+        allowance = self._disk_allowance()
         reading, writing = os.pipe()
         main = os.fork()
         if main == 0:
-            self._become(command, writing, timeout_s)
+            self._exec_shell(command, writing, timeout_s)
         os.close(writing)
         os.set_blocking(reading, False)
-        kept = Kept(self._settings["max_output_bytes"])
-        exit_code, ended = self._watch(main, reading, kept, began + timeout_s, allowed)
+        output = BoundedOutput(self._settings["max_output_bytes"])
+        exit_code, ended = self._watch(main, reading, output, start_s + timeout_s, allowance)
         with contextlib.suppress(OSError):
             os.killpg(main, signal.SIGKILL)
-        left_running = _kill_below()
-        _drain(reading, kept)
+        left_running = _kill_descendants()
+        _drain(reading, output)
         os.close(reading)
-        if ended == "exited" and self._outgrown((self._settings["max_disk_bytes"], self._settings["max_files"])):
+        if ended == "exited" and self._exceeds((self._settings["max_disk_bytes"], self._settings["max_files"])):
             ended = "disk"
         return {
             "exit_code": exit_code,
             "ended": ended,
-            "head": kept.head.decode("latin-1"),
-            "tail": kept.tail.decode("latin-1"),
-            "written_bytes": kept.written,
+            "head": output.head.decode("latin-1"),
+            "tail": output.tail.decode("latin-1"),
+            "written_bytes": output.written,
             "left_running": left_running,
-            "elapsed_s": time.monotonic() - began,
+            "elapsed_s": time.monotonic() - start_s,
         }
 
-    def _become(self, command: str, writing: int, timeout_s: float) -> None:
-        """In the child: take the limits and become the shell. Never returns."""
+    def _exec_shell(self, command: str, writing: int, timeout_s: float) -> None:
+        """In the child process: set the limits and replace it by the shell. Never returns."""
         try:
             os.setsid()
             os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
@@ -237,44 +237,44 @@ class Warden:
             os._exit(126)
 
     def _watch(
-        self, main: int, reading: int, kept: Kept, deadline: float, allowed: tuple[int, int]
+        self, main: int, reading: int, output: BoundedOutput, deadline: float, allowance: tuple[int, int]
     ) -> tuple[int | None, str]:
-        """Wait for the command's end; return its exit code and what ended it."""
-        watched, look_again = [0, self._child_died, reading], time.monotonic() + _POLL_S
+        """Wait for the command's end; return its exit code, and its exit or the limit that it broke."""
+        watched, next_check = [0, self._child_died, reading], time.monotonic() + _POLL_S
         while True:
             now = time.monotonic()
-            ready, _, _ = select.select(watched, [], [], max(0.0, min(deadline, look_again) - now))
-            if reading in ready and _drain(reading, kept):
+            ready, _, _ = select.select(watched, [], [], max(0.0, min(deadline, next_check) - now))
+            if reading in ready and _drain(reading, output):
                 watched.remove(reading)
             if self._child_died in ready:
                 os.read(self._child_died, 1 << 12)
-            for pid, status in _reaped():
+            for pid, status in _reap_children():
                 if pid == main:
                     code = os.waitstatus_to_exitcode(status)
                     return code if code >= 0 else 128 - code, "exited"
-            if kept.written > self._settings["max_written_bytes"]:
+            if output.written > self._settings["max_written_bytes"]:
                 return None, "output"
             if 0 in ready:
-                self._leaving = not os.read(0, 1 << 16)
+                self._closing = not os.read(0, 1 << 16)
                 return None, "stopped"
             if (now := time.monotonic()) >= deadline:
                 return None, "timeout"
-            if now >= look_again:
+            if now >= next_check:
                 if len(descendants(os.getpid())) > self._settings["max_processes"]:
                     return None, "processes"
-                if self._outgrown(allowed):
+                if self._exceeds(allowance):
                     return None, "disk"
-                look_again = time.monotonic() + max(_POLL_S, 5 * (time.monotonic() - now))
+                next_check = time.monotonic() + max(_POLL_S, 5 * (time.monotonic() - now))
 
-    def _disk_allowed(self) -> tuple[int, int]:
-        """Bytes and files that the next command may end with: where there are too many already, no more than that."""
+    def _disk_allowance(self) -> tuple[int, int]:
+        """Return the bytes and files allowed after the next command: the limits, or the present use if larger."""
         limits = self._settings["max_disk_bytes"], self._settings["max_files"]
         used, files = disk_use(self._settings["base"], 4 * limits[0], 4 * limits[1])
         return max(limits[0], used), max(limits[1], files)
 
-    def _outgrown(self, allowed: tuple[int, int]) -> bool:
-        used, files = disk_use(self._settings["base"], *allowed)
-        return used > allowed[0] or files > allowed[1]
+    def _exceeds(self, allowance: tuple[int, int]) -> bool:
+        used, files = disk_use(self._settings["base"], *allowance)
+        return used > allowance[0] or files > allowance[1]
 
 
 def _processes() -> Iterator[int]:
@@ -282,44 +282,44 @@ def _processes() -> Iterator[int]:
         yield from (int(name) for name in os.listdir("/proc") if name.isdigit())  # noqa: PTH208 - the fast way
 
 
-def _drain(fd: int, kept: Kept, limit: int = 1 << 20) -> bool:
-    """Read what is there, up to `limit` bytes; return whether the stream has ended."""
+def _drain(fd: int, output: BoundedOutput, limit: int = 1 << 20) -> bool:
+    """Read the available bytes, up to `limit`; return whether the stream has ended."""
     with contextlib.suppress(BlockingIOError):
         while limit > 0:
             chunk = os.read(fd, 1 << 16)
             if not chunk:
                 return True
-            kept.add(chunk)
+            output.add(chunk)
             limit -= len(chunk)
     return False
 
 
-def _reaped() -> Iterator[tuple[int, int]]:
-    """Take every child that has ended off the books."""
+def _reap_children() -> Iterator[tuple[int, int]]:
+    """Yield the id and status of every child that has ended."""
     with contextlib.suppress(ChildProcessError):
         while (child := os.waitpid(-1, os.WNOHANG))[0]:
             yield child
 
 
-def _kill_below() -> int:
-    """Kill every descendant, and those that are born meanwhile; return how many could not be killed."""
-    deadline = time.monotonic() + _GIVE_UP_S
+def _kill_descendants() -> int:
+    """Kill every descendant, including new ones; return the number of those that could not be killed."""
+    deadline = time.monotonic() + _KILL_TIMEOUT_S
     while True:
-        below = descendants(os.getpid())
-        for number in (signal.SIGSTOP, signal.SIGKILL):  # stopped first, so that none forks while others are killed
-            for pid in below:
+        running = descendants(os.getpid())
+        for number in (signal.SIGSTOP, signal.SIGKILL):  # a stopped process cannot fork
+            for pid in running:
                 with contextlib.suppress(OSError):
                     os.kill(pid, number)
-        for _ in _reaped():
+        for _ in _reap_children():
             pass
         try:
             os.waitpid(-1, os.WNOHANG)
         except ChildProcessError:
-            return 0  # an orphan becomes our child, so that without children there is no descendant
+            return 0  # an orphan becomes our child, so without children there is no descendant
         if time.monotonic() > deadline:
             return len(descendants(os.getpid()))
         time.sleep(0.001)
 
 
 if __name__ == "__main__":
-    Warden(json.loads(sys.argv[1])).serve()
+    Supervisor(json.loads(sys.argv[1])).serve()

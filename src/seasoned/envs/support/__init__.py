@@ -1,4 +1,4 @@
-"""A support desk with hidden rules, and customers who answer late."""
+"""A support desk with hidden routing rules and delayed rewards."""
 
 from seasoned.envs.support.support_desk import SupportTriage, open_support
 

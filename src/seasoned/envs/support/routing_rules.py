@@ -1,4 +1,4 @@
-"""Who handles what: hidden routing rules of a support desk, drawn by seed, and exact figures about them."""
+"""The hidden routing rules of a support desk, drawn by seed, and their exact statistics."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ __all__ = [
     "PRODUCTS",
     "REGIONS",
     "TEAMS",
-    "Facts",
     "RoutingRule",
     "RoutingRules",
+    "TicketFacts",
     "draw_rules",
 ]
 
 TEAMS = ("billing", "engineering", "finance", "legal", "on-call", "security", "success")
 PRODUCTS = ("Atlas", "Beacon", "Cargo", "Harbor", "Ledger")
 PROBLEMS = {"bug": 5, "howto": 4, "invoice": 3, "login": 3, "outage": 4, "privacy": 3, "refund": 5, "security": 3}
-"""What tickets are about, with how often, in thirtieths."""
+"""The problems of tickets, with their frequencies in thirtieths."""
 PLANS = {"free": 7, "pro": 9, "enterprise": 4}
-"""In twentieths."""
+"""The plans of customers, with their frequencies in twentieths."""
 REGIONS = {"EU": 4, "US": 4, "APAC": 2}
-"""In tenths."""
+"""The regions of customers, with their frequencies in tenths."""
 AMOUNTS_USD = (29, 49, 90, 120, 180, 240, 360, 480, 750, 990, 1500, 2400)
-"""What refunds and invoices are about, each as often."""
+"""The amounts of refunds and invoices, equally frequent."""
 
 _MONEY = ("refund", "invoice")
 _USUAL = {
@@ -46,11 +46,11 @@ _MIN_SHARE, _MAX_SHARE, _MIN_DIFFERENT = 0.05, 0.35, 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """What routing depends on. `amount_usd` is None where the problem is not about money.
+class TicketFacts:
+    """The facts of a ticket that determine its team. `amount_usd` is None if the problem is not about money.
 
     Example:
-        >>> Facts("Atlas", "refund", "pro", "EU", 240).amount_usd
+        >>> TicketFacts("Atlas", "refund", "pro", "EU", 240).amount_usd
         240
     """
 
@@ -63,7 +63,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class RoutingRule:
-    """Tickets about `problem` go to `team`, if they have what else is named; None names nothing.
+    """A rule that sends tickets about `problem` to `team` if they meet the other conditions; None is no condition.
 
     Example:
         >>> str(RoutingRule("refund", "finance", above_usd=500))
@@ -77,8 +77,8 @@ class RoutingRule:
     region: str | None = None
     above_usd: int | None = None
 
-    def matches(self, facts: Facts) -> bool:
-        """Return whether the rule speaks of such a ticket."""
+    def matches(self, facts: TicketFacts) -> bool:
+        """Return whether the rule applies to such a ticket."""
         return (
             self.problem == facts.problem
             and self.product in {None, facts.product}
@@ -95,18 +95,18 @@ class RoutingRule:
 
 @dataclass(frozen=True, slots=True)
 class RoutingRules:
-    """Rules in order: the first that matches decides. Exceptions come first; the last eight cover every problem.
+    """Rules in order: the first matching rule applies. Exceptions come first; the last eight cover every problem.
 
     Example:
         >>> rules = draw_rules(0)
-        >>> rules.team(Facts("Atlas", "outage", "enterprise", "EU"))
+        >>> rules.team(TicketFacts("Atlas", "outage", "enterprise", "EU"))
         'on-call'
     """
 
     rules: tuple[RoutingRule, ...]
 
-    def team(self, facts: Facts) -> str:
-        """Return the one team that handles such a ticket."""
+    def team(self, facts: TicketFacts) -> str:
+        """Return the team that handles such a ticket."""
         return next(rule.team for rule in self.rules if rule.matches(facts))
 
     def shares(self) -> dict[str, float]:
@@ -129,18 +129,19 @@ class RoutingRules:
 def draw_rules(seed: int, *, heldout: bool = False) -> RoutingRules:
     """Return the rules of this seed: every team gets 5 to 35 % of the tickets.
 
-    Some follow what is usual (enterprise outages are on-call's, large refunds finance's, some region's privacy requests
-    legal's); who handles a problem otherwise, the limits, and the exceptions by product, plan and region are drawn.
+    Some rules follow common practice (enterprise outages go to on-call, large refunds to finance, the privacy requests
+    of one region to legal). The usual team of each problem, the limits, and the exceptions by product, plan and region
+    are drawn.
 
     Args:
         seed: any whole number.
-        heldout: another set of rules, which sends at least 30 % of the tickets elsewhere.
+        heldout: return another set of rules, which sends at least 30 % of the tickets to other teams.
 
     Example:
         >>> draw_rules(0).difference(draw_rules(0, heldout=True)) >= 0.3
         True
     """
-    rng = random.Random(f"rules/{heldout}/{seed}")  # noqa: S311 - a game's chance, no secret
+    rng = random.Random(f"rules/{heldout}/{seed}")  # noqa: S311 - randomness of a game, no secret
     known = draw_rules(seed) if heldout else None
     while True:
         rules = _draw(rng)
@@ -172,12 +173,12 @@ def _other(rng: random.Random, team: str) -> str:
     return rng.choice([other for other in TEAMS if other != team])
 
 
-def _all_facts() -> Iterator[tuple[Facts, float]]:
-    """Every combination of facts, with its probability."""
+def _all_facts() -> Iterator[tuple[TicketFacts, float]]:
+    """Yield every combination of facts, with its probability."""
     for product, (problem, n), (plan, m), (region, k) in itertools.product(
         PRODUCTS, PROBLEMS.items(), PLANS.items(), REGIONS.items()
     ):
         amounts: tuple[int | None, ...] = AMOUNTS_USD if problem in _MONEY else (None,)
         probability = n * m * k / (len(PRODUCTS) * 30 * 20 * 10 * len(amounts))
         for amount in amounts:
-            yield Facts(product, problem, plan, region, amount), probability
+            yield TicketFacts(product, problem, plan, region, amount), probability

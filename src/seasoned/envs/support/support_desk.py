@@ -1,16 +1,16 @@
-"""A support desk: tickets to route by hidden rules, and customers who answer late and are sometimes wrong."""
+"""A support desk: tickets to route by hidden rules, with delayed and noisy rewards."""
 
 from __future__ import annotations
 
 import random
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Literal, get_args
 
-from seasoned.checks import check_number, suggest
+from seasoned.checks import check_number, check_one_of, check_whole, suggest
 from seasoned.envs.env_options import Option, option_values
-from seasoned.envs.episode_guard import Turns, check_whole
+from seasoned.envs.episode_guard import EpisodeGuard
 from seasoned.envs.support.routing_rules import TEAMS, RoutingRules, draw_rules
 from seasoned.envs.support.tickets import Ticket, draw_ticket
 from seasoned.errors import EnvError, InputError, excerpt
@@ -19,17 +19,17 @@ from seasoned.protocols import Observation
 __all__ = ["ASK", "LateReward", "Split", "SupportTriage", "open_support"]
 
 ASK = "ask for details"
-"""The action that reveals a missing fact, where it is offered."""
+"""The action that reveals a missing fact, if it is admissible."""
 
 Split = Literal["same", "new", "heldout"]
-"""The tickets to learn from; new tickets under the same rules; new tickets under other rules."""
+"""The training tickets; new tickets under the same rules; new tickets under other rules."""
 
 _P_MISSING = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class LateReward:
-    """A reward, the step that earned it, and the step whose observation brought it.
+    """A reward, the step that earned it, and the step at which it arrived.
 
     Example:
         >>> LateReward(step=2, reward=1.0, arrived=5).arrived
@@ -42,27 +42,27 @@ class LateReward:
 
 
 class SupportTriage:
-    """A shift at a support desk: route each ticket to the team that handles it. An episode is terminated at its end.
+    """A shift at a support desk: route each ticket to the team that handles it. The end of the shift terminates it.
 
-    Who handles what depends on product, problem, plan, region and amount, by rules that are not shown. What an agent
-    learns of them is whether customers were content: 1 where the team was right and 0 where it was not, and the other
-    way round with probability `noise`. A ticket's answer arrives with the step that routes the `delay`-th ticket after
-    it; the shift's last step brings all that are left.
+    The right team depends on product, problem, plan, region and amount, by hidden rules. The agent only observes the
+    customers' answers: 1 if the team was right and 0 if not, flipped with probability `noise`. A ticket's answer
+    arrives with the step that routes the `delay`-th ticket after it; the last step of the shift brings all remaining
+    answers.
 
-    `Observation.reward` is what arrived with the step, so that the score is the noisy one. What each step really earned
-    is known to `true_rewards`, `true_score` and `regret`, for reports and not for agents. `feedback()` moves each
-    reward to the step that earned it: this is a `seasoned.protocols.DelayedFeedback`. A ticket tells nothing of the
-    next: learn with gamma 0.
+    `Observation.reward` is the sum of the rewards that arrived with the step, so the score is noisy. `true_rewards`,
+    `true_score` and `regret` are the rewards that each step earned; they are for reports, not for agents. `feedback()`
+    moves each reward to the step that earned it: this is a `seasoned.protocols.DelayedFeedback`. Tickets are
+    independent: learn with gamma 0.
 
     Args:
-        rules_seed: of the routing rules.
-        tickets_seed: of the tickets.
+        rules_seed: the seed of the routing rules.
+        tickets_seed: the seed of the tickets.
         split: `same`, `new` (other tickets and customers, the same rules) or `heldout` (other rules as well).
-        tickets: how many a shift has.
-        delay: in tickets; with `tickets` or more, all is known at the end of the shift.
+        tickets: the number of tickets in a shift.
+        delay: the delay of an answer, in tickets; with `tickets` or more, all answers arrive at the end of the shift.
         noise: the probability, in [0, 0.5), that an answer is wrong.
-        ask: whether a quarter of the tickets lack the plan or the region, and details can be asked for, once a ticket.
-        ask_cost: what asking costs at once, in [0, 1].
+        ask: whether a quarter of the tickets lack the plan or the region, and the agent may ask for it once a ticket.
+        ask_cost: the immediate cost of asking, in [0, 1].
         body: whether the state has the customer's text. Without it states recur, and similar ones have similar words.
 
     Raises:
@@ -89,28 +89,23 @@ class SupportTriage:
         ask_cost: float = 0.2,
         body: bool = True,
     ) -> None:
-        if split not in get_args(Split):
-            raise InputError(f"split = {excerpt(split)}", "no split has this name", suggest(split, get_args(Split)))
-        for name, value, high, rule in (
-            ("noise", noise, 0.5, "in [0, 0.5)"),
-            ("ask_cost", ask_cost, None, "in [0, 1]"),
-        ):
-            if not 0.0 <= check_number(name, value) <= 1.0 or (high is not None and value >= high):
-                raise InputError(f"{name} = {value}", f"{name} is {rule}", f"Try {name}=0.1.")
+        check_one_of("split", split, get_args(Split))
         self._rules_seed = check_whole("rules_seed", rules_seed, 0)
         self._tickets_seed = check_whole("tickets_seed", tickets_seed, 0)
         self._rules = draw_rules(rules_seed, heldout=split == "heldout")
         self._split, self._count = split, check_whole("tickets", tickets, 1)
-        self._delay, self._noise = check_whole("delay", delay, 0), float(noise)
-        self._ask, self._ask_cost, self._body = bool(ask), float(ask_cost), bool(body)
-        self._turns = Turns(None)
+        self._delay = check_whole("delay", delay, 0)
+        self._noise = check_number("noise", noise, at_least=0.0, below=0.5)
+        self._ask, self._body = bool(ask), bool(body)
+        self._ask_cost = check_number("ask_cost", ask_cost, at_least=0.0, at_most=1.0)
+        self._guard = EpisodeGuard(None)
         self._next_shift = 0
         self._flips: list[bool] = []
         self._begin(())
 
     @property
     def name(self) -> str:
-        """The specification that makes it again, with `open_env`."""
+        """The specification that opens the same environment with `open_env`."""
         given = {
             "rules_seed": (self._rules_seed, None),
             "tickets_seed": (self._tickets_seed, None),
@@ -126,65 +121,65 @@ class SupportTriage:
 
     @property
     def task(self) -> str:
-        """What is attempted, in words."""
+        """The task in words."""
         asking = f" Or {ASK}, which costs a little, where a fact is missing." if self._ask else ""
         return f"Route each support ticket to the team that handles it.{asking}"
 
     @property
     def max_score(self) -> float | None:
-        """One a ticket."""
+        """1 a ticket."""
         return float(self._count)
 
     @property
     def rules(self) -> RoutingRules:
-        """The hidden rules: for reports and oracles, not for agents."""
+        """The hidden rules; for reports and oracles, not for agents."""
         return self._rules
 
     @property
     def right_team(self) -> str:
-        """The team that handles the ticket shown: for oracles, not for agents.
+        """The team that handles the shown ticket; for oracles, not for agents.
 
         Raises:
             EnvError: no ticket is shown.
         """
-        if self._at >= len(self._tickets):
+        if self._position >= len(self._tickets):
             raise EnvError(
                 "right_team while no ticket is shown", "a ticket is shown from reset to the end", "Call reset."
             )
-        return self._rules.team(self._tickets[self._at].facts)
+        return self._rules.team(self._tickets[self._position].facts)
 
     @property
     def true_rewards(self) -> tuple[float, ...]:
-        """What each step of this episode really earned: at once, and without noise."""
-        return tuple(self._true)
+        """The reward that each step of this episode earned, without delay and noise."""
+        return tuple(self._true_rewards)
 
     @property
     def true_score(self) -> float:
-        """The sum of `true_rewards`: the tickets routed right, less what asking cost."""
-        return sum(self._true)
+        """The sum of `true_rewards`: the tickets routed right, minus the cost of asking."""
+        return sum(self._true_rewards)
 
     @property
     def regret(self) -> float:
-        """The tickets routed so far, less `true_score`: 0 for who knows the rules and every fact, and never below."""
-        return self._at - self.true_score
+        """The tickets routed so far, minus `true_score`: at least 0, and 0 with the rules and every fact."""
+        return self._position - self.true_score
 
     async def reset(self, *, seed: int | None = None) -> Observation:
-        """Begin a shift: the one of this seed, or the one after the last.
+        """Begin the shift of this seed; without a seed, the shift after the last one.
 
         Raises:
             EnvError: the environment was closed.
         """
-        self._turns.check_open()
+        self._guard.check_open()
         shift = self._next_shift if seed is None else check_whole("seed", seed, 0)
         self._next_shift = shift + 1
         stream = "same" if self._split == "same" else "new"
-        rng = random.Random(f"tickets/{stream}/{self._tickets_seed}/{shift}")  # noqa: S311 - a game's chance
+        rng = random.Random(f"tickets/{stream}/{self._tickets_seed}/{shift}")  # noqa: S311 - randomness of a game
         self._flips = [rng.random() < self._noise for _ in range(self._count)]
         p_missing = _P_MISSING if self._ask else 0.0
         self._begin(
             tuple(draw_ticket(rng, p_missing=p_missing, new_customers=stream == "new") for _ in range(self._count))
         )
-        return self._turns.begin(self._state(), self._actions())
+        return self._guard.begin(self._state(), self._actions())
 
     async def step(self, action: str) -> Observation:
         """Route the ticket, or ask for details.
@@ -192,32 +187,34 @@ class SupportTriage:
         Raises:
             EnvError: before `reset`, after the end, or for an inadmissible action.
         """
-        chosen = self._turns.take(action)
-        step, reward = len(self._true), 0.0
+        chosen = self._guard.resolve_action(action)
+        step, reward = len(self._true_rewards), 0.0
         if chosen == ASK:
             self._asked, reward = True, -self._ask_cost
-            self._true.append(reward)
+            self._true_rewards.append(reward)
         else:
             right = chosen == self.right_team
-            self._true.append(float(right))
-            self._waiting.append((step, float(right != self._flips[self._at])))
-            self._at += 1
+            self._true_rewards.append(float(right))
+            self._pending.append((step, float(right != self._flips[self._position])))
+            self._position += 1
             self._asked = False
-            left = 0 if self._at == self._count else self._delay
-            while len(self._waiting) > left:
-                earned, late = self._waiting.pop(0)
-                self._late.append(LateReward(earned, late, step))
+            left = 0 if self._position == self._count else self._delay
+            while len(self._pending) > left:
+                earned, late = self._pending.pop(0)
+                self._late_rewards.append(LateReward(earned, late, step))
                 reward += late
-        return self._turns.show(self._state(), self._actions(), reward=reward, terminated=self._at == self._count)
+        return self._guard.observe(
+            self._state(), self._actions(), reward=reward, terminated=self._position == self._count
+        )
 
     def late_rewards(self) -> tuple[LateReward, ...]:
-        """Return every customer's answer that has arrived, noise included, in order."""
-        return tuple(self._late)
+        """Return the arrived answers of customers, with noise, in order."""
+        return tuple(self._late_rewards)
 
     def feedback(self) -> tuple[tuple[int, float], ...]:
-        """Return, by step, what to add to its recorded reward so that each answer counts where it was earned."""
+        """Return, by step, the correction of its recorded reward that moves each answer to the step that earned it."""
         moved: defaultdict[int, float] = defaultdict(float)
-        for late in self._late:
+        for late in self._late_rewards:
             if late.step != late.arrived:
                 moved[late.step] += late.reward
                 moved[late.arrived] -= late.reward
@@ -225,31 +222,31 @@ class SupportTriage:
 
     async def aclose(self) -> None:
         """Refuse every later call."""
-        self._turns.close()
+        self._guard.close()
 
     def _begin(self, tickets: tuple[Ticket, ...]) -> None:
         self._tickets, self._asked = tickets, False
-        self._at = 0  # of the ticket that is shown
-        self._true: list[float] = []
-        self._waiting: list[tuple[int, float]] = []
-        self._late: list[LateReward] = []
+        self._position = 0  # of the shown ticket
+        self._true_rewards: list[float] = []
+        self._pending: list[tuple[int, float]] = []
+        self._late_rewards: list[LateReward] = []
 
     def _state(self) -> str:
-        if self._at == self._count:
+        if self._position == self._count:
             return "the shift is over"
-        return self._tickets[self._at].state(body=self._body, complete=self._asked)
+        return self._tickets[self._position].state(body=self._body, complete=self._asked)
 
     def _actions(self) -> tuple[str, ...]:
         return (*TEAMS, ASK) if self._ask and not self._asked else TEAMS
 
 
-def open_support(target: str, given: dict[str, str], _: str | Path | None = None) -> SupportTriage:
-    """Return the environment of `support:triage?option=value&...`, the options being the arguments of `SupportTriage`.
+def open_support(target: str, options: Mapping[str, str]) -> SupportTriage:
+    """Return the environment of `support:triage?option=value&...`; the options are the arguments of `SupportTriage`.
 
-    `seed` stands for `rules_seed` and `tickets_seed`, where these are not given.
+    `seed` is the default of `rules_seed` and `tickets_seed`.
 
     Raises:
-        InputError: no such world or option, or a value that is not allowed.
+        InputError: the target or an option is unknown, or a value is not allowed.
 
     Example:
         >>> open_support("triage", {"seed": "3", "tickets": "10"}).name
@@ -261,7 +258,7 @@ def open_support(target: str, given: dict[str, str], _: str | Path | None = None
         )
     seeds = {name: Option(0, high=2**31 - 1) for name in ("seed", "rules_seed", "tickets_seed")}
     known = {**seeds, "tickets": Option(20, low=1), "delay": Option(3), "ask": Option(False), "body": Option(True)}
-    values = option_values(given, known, ("split",), ("noise", "ask_cost"))
+    values = option_values(options, known, ("split",), ("noise", "ask_cost"))
     if (seed := values.pop("seed", None)) is not None:
         values = {"rules_seed": seed, "tickets_seed": seed, **values}
     return SupportTriage(**values)

@@ -1,4 +1,4 @@
-"""Support tickets drawn by seed: what they are about recurs, how they are worded does not."""
+"""Support tickets drawn by seed: their facts recur, their wording does not."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from seasoned.envs.support.routing_rules import AMOUNTS_USD, PLANS, PROBLEMS, PRODUCTS, REGIONS, Facts
+from seasoned.envs.support.routing_rules import AMOUNTS_USD, PLANS, PROBLEMS, PRODUCTS, REGIONS, TicketFacts
 
 __all__ = ["Ticket", "draw_ticket"]
 
@@ -179,29 +179,29 @@ _FIRMS = ("Alder Works", "Bluewater", "Cobalt Labs", "Dune Foods", "Elm & Sons",
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """One ticket: what it is about, and how the customer put it.
+    """One ticket: its facts and the customer's words.
 
     Args:
-        facts: what routing depends on.
+        facts: the facts that determine its team.
         subject: its subject line.
-        body: its text, of 10 to 50 words.
-        missing: the fact that the form was sent without, if one.
+        body: its text, 10 to 50 words.
+        missing: the fact that is missing in the form, or None.
     """
 
-    facts: Facts
+    facts: TicketFacts
     subject: str
     body: str
     missing: Literal["plan", "region"] | None = None
 
     def state(self, *, body: bool, complete: bool) -> str:
-        """Return the ticket as an agent sees it: the subject, the form's fields, and the text if asked for.
+        """Return the state of the ticket: the subject, the form's fields, and optionally the text.
 
         Args:
-            body: whether to show the text.
-            complete: whether a fact that was missing is filled in.
+            body: whether to include the text.
+            complete: whether to fill in the missing fact.
 
         Example:
-            >>> facts = Facts("Atlas", "bug", "pro", "EU")
+            >>> facts = TicketFacts("Atlas", "bug", "pro", "EU")
             >>> print(Ticket(facts, "Bug in Atlas", "It broke.", missing="plan").state(body=False, complete=False))
             subject: Bug in Atlas
             product:Atlas plan:unknown region:EU
@@ -209,17 +209,17 @@ class Ticket:
         facts = self.facts
         unknown = None if complete else self.missing
         fields = {"product": facts.product, "plan": facts.plan, "region": facts.region, "amount_usd": facts.amount_usd}
-        told = [f"{k}:{'unknown' if k == unknown else v}" for k, v in fields.items() if v is not None]
-        return "\n".join([f"subject: {self.subject}", " ".join(told), *([f"body: {self.body}"] if body else [])])
+        words = [f"{k}:{'unknown' if k == unknown else v}" for k, v in fields.items() if v is not None]
+        return "\n".join([f"subject: {self.subject}", " ".join(words), *([f"body: {self.body}"] if body else [])])
 
 
 def draw_ticket(rng: random.Random, *, p_missing: float = 0.0, new_customers: bool = False) -> Ticket:
-    """Return a ticket whose facts follow the shares of `support_rules`.
+    """Return a ticket whose facts have the frequencies of `routing_rules`.
 
     Args:
-        rng: the chance.
-        p_missing: the probability that the plan or the region is not told.
-        new_customers: whether it is from the second half of the customers, instead of the first.
+        rng: the random generator.
+        p_missing: the probability that the plan or the region is missing.
+        new_customers: draw from the second half of the customers, instead of the first.
 
     Example:
         >>> draw_ticket(random.Random(1)).facts.problem in PROBLEMS
@@ -227,7 +227,7 @@ def draw_ticket(rng: random.Random, *, p_missing: float = 0.0, new_customers: bo
     """
     problem = rng.choices(list(PROBLEMS), list(PROBLEMS.values()))[0]
     amount = rng.choice(AMOUNTS_USD)
-    facts = Facts(
+    facts = TicketFacts(
         rng.choice(PRODUCTS),
         problem,
         rng.choices(list(PLANS), list(PLANS.values()))[0],
@@ -242,7 +242,7 @@ def draw_ticket(rng: random.Random, *, p_missing: float = 0.0, new_customers: bo
 
 
 def _body(rng: random.Random, problem: str, amount: int, new_customers: bool) -> str:
-    """Greeting, story, a note or two that mean nothing, closing and name; here and there a slip of the finger."""
+    """Return greeting, story, one or two irrelevant notes, closing and name, with occasional typing errors."""
     chance = {
         "number": rng.randint(1_000, 99_999),
         "count": rng.randint(2, 9),
@@ -250,17 +250,17 @@ def _body(rng: random.Random, problem: str, amount: int, new_customers: bool) ->
         "minute": rng.randint(0, 59),
         "day": rng.choice(_DAYS),
     }
-    greeting, told, closing = rng.choice(_TONES)
+    greeting, sentence, closing = rng.choice(_TONES)
     story = rng.choice(_STORIES[problem]).format(place=rng.choice(_PLACES), usd=amount)
     notes = [note.format(**chance) for note in rng.sample(_NOTES, rng.randint(1, 2))]
     half = slice(len(_FIRST) // 2, None) if new_customers else slice(0, len(_FIRST) // 2)
     name = f"{rng.choice(_FIRST[half])} {rng.choice(_LAST)}, {rng.choice(_FIRMS)}"
-    parts = (greeting, told.format(story=story, **chance), *notes, closing.format(**chance), name)
+    parts = (greeting, sentence.format(story=story, **chance), *notes, closing.format(**chance), name)
     words = " ".join(part for part in parts if part).split()
-    return " ".join(_slip(rng, word) if len(word) > 4 and rng.random() < 0.02 else word for word in words)
+    return " ".join(_typo(rng, word) if len(word) > 4 and rng.random() < 0.02 else word for word in words)
 
 
-def _slip(rng: random.Random, word: str) -> str:
-    """Two letters the other way round."""
+def _typo(rng: random.Random, word: str) -> str:
+    """Return the word with two letters swapped."""
     at = rng.randrange(1, len(word) - 2)
     return word[:at] + word[at + 1] + word[at] + word[at + 2 :]

@@ -13,7 +13,7 @@ from typing import Any
 
 from seasoned.build import close_reader, make_reader
 from seasoned.envs.env_options import parse_query
-from seasoned.envs.user_code import search_working_folder
+from seasoned.envs.user_code import add_working_folder_to_path
 from seasoned.errors import InputError, excerpt
 from seasoned.llms import CachedLLM
 from seasoned.protocols import LLM, PriorReader
@@ -113,7 +113,7 @@ def _own(spec: str, method: str, given: Mapping[str, Any]) -> object:
 
 
 def _module(name: str) -> ModuleType:
-    search_working_folder()  # as for an environment of one's own
+    add_working_folder_to_path()  # as for an environment of one's own
     return importlib.import_module(name)
 
 
