@@ -1,4 +1,4 @@
-"""What runs are measured by, from the definitions; paired differences, verdicts and wins, by hand."""
+"""Measures of runs from their definitions; paired differences, verdicts and wins computed by hand."""
 
 from __future__ import annotations
 
@@ -32,28 +32,28 @@ def played(score, max_score=2.0, *, usage=FREE, steps=5, flips=0, decision_s=0.0
 
 
 def results(scores, *, tasks=None, done=True, reference="alone"):
-    """`scores[task, arm]`: a row of episode scores a seed."""
+    """Return results with `scores[task, arm]`: a row of episode scores per seed."""
     tasks = tasks or tuple(Task(name, ("grid:S.G",), 4) for name in dict.fromkeys(task for task, _ in scores))
     arms = tuple(ArmSpec(name, name) for name in dict.fromkeys(arm for _, arm in scores))
     seeds = tuple(range(max(len(rows) for rows in scores.values())))
-    cells = tuple(
+    runs = tuple(
         RunResult(RunKey(task, arm, seed), Path(), tuple(map(played, row)), {}, None, done)
         for (task, arm), rows in scores.items()
         for seed, row in enumerate(rows)
     )
-    return ExperimentResults(Suite("s", "s", seeds, tasks, arms, reference=reference), cells, {}, Path("folder"))
+    return ExperimentResults(Suite("s", "s", seeds, tasks, arms, reference=reference), runs, {}, Path("folder"))
 
 
 # ------------------------------------------------------------------------------------------------ one run
 
 
-def test_a_run_by_hand():
+def test_measures_of_a_run_computed_by_hand():
     usage = Usage(calls=1, prompt_tokens=90, completion_tokens=10, cost_usd=0.25, cached_tokens=50, cached_usd=0.5)
     run = [played(score, usage=usage, flips=1, decision_s=0.01) for score in (0.0, 1.0, 2.0, 1.0, 2.0)]
     found = measure(run, TASK)
     assert found["average"] == pytest.approx(6 / 5)
     assert found["final"] == 1.5  # a quarter of five, rounded up, is two
-    assert found["area"] == pytest.approx(6 / (5 * 2))  # what was scored of all that could be
+    assert found["area"] == pytest.approx(6 / (5 * 2))
     assert found["tokens"] == 5 * 150
     assert found["usd"] == pytest.approx(5 * 0.75)
     assert found["decision_ms"] == pytest.approx(1000 * 0.05 / 25)
@@ -62,13 +62,13 @@ def test_a_run_by_hand():
     assert found["pass^2"] == 0.0
 
 
-def test_the_area_takes_each_episode_by_its_own_maximum_unless_the_suite_has_one():
+def test_area_uses_the_maximum_of_the_suite_or_of_each_episode():
     run = [played(1.0, 1.0), played(1.0, 4.0)]
     assert measure(run, TASK)["area"] == (1.0 + 0.25) / 2
     assert measure(run, Task("maze", ("e",), 2, max_score=2.0))["area"] == 0.5
 
 
-def test_what_is_not_known_is_none_and_never_0():
+def test_unknown_measures_are_none():
     priceless = Usage(calls=1, cost_usd=None)
     found = measure([played(1.0, None, usage=priceless), played(1.0, 2.0)], TASK)
     assert {name for name, value in found.items() if value is None} == {"area", "usd"}
@@ -78,7 +78,7 @@ def test_what_is_not_known_is_none_and_never_0():
 
 
 @pytest.mark.parametrize("n", range(1, 7))
-def test_pass_powers_are_the_share_of_draws_without_replacement_that_all_pass(n):
+def test_pass_powers_equal_the_share_of_passing_draws_without_replacement(n):
     for passes in itertools.product([False, True], repeat=n):
         for k, share in pass_powers(passes).items():
             drawn = list(itertools.combinations(passes, k))
@@ -95,7 +95,7 @@ def test_the_last_quarter_is_rounded_up(n, size):
 # ------------------------------------------------------------------------------------------------ means
 
 
-def test_a_mean_has_its_n_and_its_interval():
+def test_mean_has_n_and_interval():
     assert run_mean([]) is None
     one, some = run_mean([2.0]), run_mean([1.0, 2.0, 4.0])
     assert (one.n, one.interval, one.to_json()["n"], one.to_json()["low"]) == (1, None, 1, None)
@@ -103,38 +103,38 @@ def test_a_mean_has_its_n_and_its_interval():
     assert some.to_json()["values"] == [1.0, 2.0, 4.0]
 
 
-def test_the_interval_of_a_share_stays_a_share():
+def test_interval_of_a_share_is_within_0_and_1():
     wide = run_mean([0.0, 1.0], share=True)
     assert (wide.interval.low, wide.interval.high) == (0.0, 1.0)
     assert run_mean([0.0, 1.0]).interval.high > 1.0
 
 
-def test_the_interval_of_a_score_ends_at_the_best_possible_one():
+def test_interval_is_cut_at_the_upper_limit():
     assert run_mean([0.5, 2.0], at_most=2.0).interval.high == 2.0
     assert run_mean([0.5, 2.0], at_most=2.0).interval.low == run_mean([0.5, 2.0]).interval.low
-    assert run_mean([0.5, 3.0], at_most=2.0) == run_mean([0.5, 3.0])  # the maximum is not what it says
+    assert run_mean([0.5, 3.0], at_most=2.0) == run_mean([0.5, 3.0])  # a value exceeds the limit
 
 
-def test_the_interval_of_what_cannot_be_negative_ends_at_zero():
+def test_interval_is_cut_at_the_lower_limit():
     assert run_mean([0.0, 1.0], at_least=0.0).interval.low == 0.0
     assert run_mean([0.0, 1.0], at_least=0.0).interval.high == run_mean([0.0, 1.0]).interval.high
-    assert run_mean([-1.0, 1.0], at_least=0.0) == run_mean([-1.0, 1.0])  # the least is not what it says
+    assert run_mean([-1.0, 1.0], at_least=0.0) == run_mean([-1.0, 1.0])  # a value is below the limit
 
 
 @pytest.mark.parametrize(
     ("scores", "best", "ends"),
     [
         ([0.0, 1.0], 1.0, (0.0, 1.0)),
-        ([-0.5, 1.0], 1.0, (None, 1.0)),  # how badly it can go is not known
+        ([-0.5, 1.0], 1.0, (None, 1.0)),  # the lower limit is unknown
         ([0.5], None, (0.0, None)),
         ([], 1.0, (0.0, None)),
     ],
 )
-def test_between_which_ends_scores_lie(scores, best, ends):
+def test_score_range(scores, best, ends):
     assert score_range([played(score, best) for score in scores], TASK) == ends
 
 
-def test_a_gain_is_no_greater_than_the_best_score_where_no_score_is_below_zero():
+def test_interval_of_a_gain_is_cut_at_the_best_score_unless_scores_are_negative():
     for lowest, bounded in ((0.0, True), (-0.1, False)):
         found = results({("maze", "alone"): [[lowest]] * 2, ("maze", "ours"): [[2.0], [0.5]]})
         interval = compare_with_reference(found)[0].tasks[0].gain.interval
@@ -148,7 +148,7 @@ def test_a_gain_is_no_greater_than_the_best_score_where_no_score_is_below_zero()
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 9])
-def test_the_p_value_counts_the_signs_that_go_as_far(n):
+def test_p_value_is_the_share_of_sign_assignments_as_extreme(n):
     rng = np.random.default_rng(n)
     d = rng.normal(0.5, 1.0, n)
     far = [abs(np.dot(signs, d)) >= abs(d.sum()) - 1e-9 for signs in itertools.product([1, -1], repeat=n)]
@@ -157,21 +157,21 @@ def test_the_p_value_counts_the_signs_that_go_as_far(n):
     assert sign_flip_p_value([0.7] * n) == pytest.approx(2.0 ** (1 - n))
 
 
-def test_the_drawn_p_value_is_near_the_exact_one_and_never_0():
+def test_random_p_value_is_near_the_exact_one_and_above_0():
     assert sign_flip_p_value([1.0] * 40) == pytest.approx(1e-4)
     mixed = [1.0] * 9 + [-1.0] * 6
     exact = 2 * sum(math.comb(15, k) for k in range(9, 16)) / 2**15
     assert sign_flip_p_value(mixed) == pytest.approx(exact, abs=0.02)
 
 
-def test_the_p_value_rejects_exchangeable_arms_as_rarely_as_it_says():
+def test_p_value_of_exchangeable_arms_keeps_its_level():
     rng = np.random.default_rng(3)
     p = [sign_flip_p_value(rng.normal(0.0, 1.0, 8).tolist()) for _ in range(400)]
     assert np.mean(np.array(p) <= 0.05) <= 0.05 + 3 * 0.011
 
 
 @pytest.mark.parametrize("wrong", [[], [math.nan], [[1.0]]])
-def test_a_p_value_needs_finite_differences(wrong):
+def test_p_value_of_non_finite_differences_is_refused(wrong):
     with pytest.raises(InputError) as caught:
         sign_flip_p_value(wrong)
     assert caught.value.seen
@@ -179,7 +179,7 @@ def test_a_p_value_needs_finite_differences(wrong):
     assert caught.value.next_step
 
 
-def test_gain_is_paired_by_seed_on_the_same_episodes():
+def test_gain_is_paired_by_seed_over_shared_episodes():
     """The short arm is compared over the two episodes that both played."""
     found = results({("maze", "alone"): [[0, 0, 9, 9], [1, 1, 9, 9]], ("maze", "short"): [[1, 1], [1, 3]]})
     (claim,) = compare_with_reference(found)
@@ -187,7 +187,7 @@ def test_gain_is_paired_by_seed_on_the_same_episodes():
     assert (claim.unit, claim.verdict) == ("points", "too few runs")
 
 
-def test_over_tasks_a_seed_counts_once_each_task_by_its_maximum():
+def test_gain_over_tasks_normalizes_each_task_and_counts_a_seed_once():
     scores = {
         ("a", "alone"): [[0, 0]] * 6,
         ("a", "ours"): [[1, 1]] * 6,
@@ -203,7 +203,7 @@ def test_over_tasks_a_seed_counts_once_each_task_by_its_maximum():
     assert [each.adjusted for each in claim.tasks] == [2.0**-4] * 2
 
 
-def test_verdicts_allow_for_the_number_of_arms():
+def test_verdicts_are_adjusted_for_the_number_of_arms():
     rows = {("maze", "alone"): [[0]] * 6} | {("maze", f"arm{i}"): [[1]] * 6 for i in range(2)}
     assert {claim.verdict for claim in compare_with_reference(results(rows))} == {"too few runs"}
     rows = {key: values * 2 for key, values in rows.items()}
@@ -214,8 +214,8 @@ def test_verdicts_allow_for_the_number_of_arms():
     assert compare_with_reference(results(mixed))[0].verdict == "no difference shown"
 
 
-def test_the_same_pairs_never_have_two_verdicts():
-    """One task: the table says what the answer says, whatever else is compared beside it."""
+def test_arm_with_one_task_has_one_verdict():
+    """The verdict over tasks equals the verdict at the task."""
     rng = np.random.default_rng(5)
     rows = {("maze", arm): rng.normal(i, 1.0, (9, 1)).tolist() for i, arm in enumerate(("alone", "b", "c", "d"))}
     found = compare_with_reference(results(rows))
@@ -227,8 +227,8 @@ def test_the_same_pairs_never_have_two_verdicts():
 
 
 @pytest.mark.parametrize(("arms", "tasks"), [pytest.param(7, 1, marks=pytest.mark.slow), (4, 2)])
-def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
-    """No arm differs, all share the reference's runs: marks in the answer, and marks in the tables."""
+def test_false_verdicts_occur_on_at_most_one_page_in_twenty(arms, tasks):
+    """No arm differs, and all are compared with the same reference runs."""
     rng, pages = np.random.default_rng(arms), 400
     answers = tables = 0
     for _ in range(pages):
@@ -244,26 +244,26 @@ def test_a_page_has_a_false_verdict_once_in_twenty_at_most(arms, tasks):
     at_most = 0.05 + 3 * math.sqrt(0.05 * 0.95 / pages)
     assert answers / pages <= at_most
     assert tables / pages <= at_most
-    assert answers or tables  # nine runs can show something: the test could fail
+    assert answers or tables  # nine runs can give a verdict, so the test can fail
 
 
-def test_tasks_without_a_known_maximum_do_not_add_up():
-    cells = results({(t, a): [[1.0]] * 2 for t in "xy" for a in ("alone", "ours")})
+def test_gain_over_tasks_needs_known_maxima():
+    runs = results({(t, a): [[1.0]] * 2 for t in "xy" for a in ("alone", "ours")})
     unknown = tuple(
-        RunResult(c.key, c.folder, tuple(played(1.0, None) for _ in c.episodes), {}, None, True) for c in cells.runs
+        RunResult(c.key, c.folder, tuple(played(1.0, None) for _ in c.episodes), {}, None, True) for c in runs.runs
     )
-    (claim,) = compare_with_reference(ExperimentResults(cells.suite, unknown, {}, Path()))
+    (claim,) = compare_with_reference(ExperimentResults(runs.suite, unknown, {}, Path()))
     assert claim.gain is None
     assert "best possible score of x is unknown" in claim.why
     assert [each.gain.n for each in claim.tasks] == [2, 2]
 
 
-def test_unfinished_runs_do_not_count():
+def test_unfinished_runs_are_ignored():
     (claim,) = compare_with_reference(results({("maze", "alone"): [[1]] * 3, ("maze", "ours"): [[2]] * 3}, done=False))
     assert (claim.gain, claim.verdict) == (None, "no pair")
 
 
-def test_wins_by_hand():
+def test_wins_computed_by_hand():
     found = compare_all_arms(results({("maze", "alone"): [[1], [1], [1]], ("maze", "ours"): [[2], [1], [0]]}))
     assert {(w.arm, w.other): (w.won, w.tied, w.lost) for w in found} == {
         ("alone", "ours"): (1, 1, 1),
@@ -279,7 +279,7 @@ ROWS = st.integers(2, 12).flatmap(
 
 @settings(max_examples=15, deadline=None)
 @given(ROWS)
-def test_an_arm_differs_from_itself_by_0_without_doubt(rows):
+def test_difference_of_an_arm_to_itself_is_0(rows):
     found = results({("maze", "alone"): rows, ("maze", "same"): rows})
     (claim,) = compare_with_reference(found)
     assert (claim.gain.mean, claim.gain.interval.low, claim.gain.interval.high, claim.p) == (0.0, 0.0, 0.0, 1.0)
@@ -304,7 +304,7 @@ def test_two_experiments_are_paired_by_task_arm_and_seed():
     assert found.to_json()["changes"][0]["difference"]["n"] == 2
 
 
-def test_what_cannot_be_paired_is_refused():
+def test_experiments_without_a_pair_are_refused():
     first = results({("maze", "alone"): [[1]]})
     elsewhere = results({("maze", "alone"): [[1]]}, tasks=(Task("maze", ("grid:S..G",), 4),))
     with pytest.raises(InputError, match="environments differ"):

@@ -1,4 +1,4 @@
-"""What a page and a summary say beside the numbers: what was not played, asked in vain, or played by other code."""
+"""Notes of the page: arms that were not played, usage of aborted episodes, changed code."""
 
 from __future__ import annotations
 
@@ -28,45 +28,45 @@ def experiment(arms=("alone", "default"), *, failed=(), **known):
         }
     )
     episode = EpisodeResult(1.0, 1.0, 2, "terminated", 0, 0.0, 0, 0.0, 1.0, Usage())
-    cells = [RunResult(cell, Path("nowhere"), (episode,) * 2, {}, None, True, **known) for cell in suite.runs()]
-    for i, cell in enumerate(cells):
-        if cell.key.arm in failed:
-            cells[i] = dataclasses.replace(cell, episodes=(), error="it broke", done=False)
-    return ExperimentResults(suite, tuple(cells), {}, Path("nowhere"))
+    runs = [RunResult(run, Path("nowhere"), (episode,) * 2, {}, None, True, **known) for run in suite.runs()]
+    for i, run in enumerate(runs):
+        if run.key.arm in failed:
+            runs[i] = dataclasses.replace(run, episodes=(), error="it broke", done=False)
+    return ExperimentResults(suite, tuple(runs), {}, Path("nowhere"))
 
 
 def page(results):
     return render_page(analyze(results, "none"), {})
 
 
-def test_an_arm_that_never_played_is_not_given_the_worst_score():
+def test_arm_without_episodes_has_no_worst_case():
     found = analyze(experiment(failed=("default",)), "none")
     (worst,) = found.worst
     assert worst_case_sentence(worst) == "default was not played: 2 runs failed before an episode ended."
     assert "default was not played" in render_page(found, {})
 
 
-def test_what_was_asked_in_vain_is_said_and_in_no_other_number():
+def test_usage_of_aborted_episodes_is_listed():
     text = page(experiment(lost=Usage(calls=3, prompt_tokens=200, completion_tokens=7, cost_usd=0.5)))
-    assert "Episodes that broke off had asked the model: 12 calls, 828 tokens, 2.00 dollars." in text
-    assert "asked the model" not in page(experiment())
+    assert "Aborted episodes used 12 calls, 828 tokens, 2.00 dollars of the model." in text
+    assert "Aborted episodes" not in page(experiment())
 
 
 @pytest.mark.parametrize(("hashes", "changed"), [(("a",), False), (("a", "b"), True)])
-def test_code_that_changed_is_warned_of(hashes, changed):
+def test_changed_code_is_warned_of(hashes, changed):
     text = page(experiment(code=frozenset(("my_shop", each) for each in hashes)))
     assert ("The code of my_shop changed while this was played" in text) is changed
 
 
 @pytest.mark.parametrize(("n", "tables"), [(5, 1), (6, 2), (9, 2), (11, 3)])
-def test_many_arms_are_compared_in_several_tables(n, tables):
+def test_many_arms_are_split_into_several_tables(n, tables):
     names = [f"arm{i}" for i in range(n - 1)]
     text = wins_section(analyze(experiment(("alone", *names)), "none"))
     assert text.count("<table>") == tables
-    assert text.count("0-2-0") == n * (n - 1), "every pair, in one of them"
+    assert text.count("0-2-0") == n * (n - 1), "every pair is in one table"
 
 
-def test_numbers_of_one_are_singular():
+def test_counts_of_one_are_singular():
     text = page(experiment(failed=("default",)))
     assert "2 arms, 1 task, 2 seeds" in text
     assert "1 tasks" not in text

@@ -1,4 +1,4 @@
-"""The page, the numbers and the summary: self-contained, no mean without n, nothing obeyed from outside."""
+"""The page, the JSON file and the summary: self-contained, every mean with n, all texts escaped."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def played(score, cost_usd=0.0):
 
 
 def experiment(of, score, *, error=None):
-    """An experiment whose scores are `score(arm, seed, episode)`; with `error`, the last run broke off."""
-    cells = []
-    for cell in of.runs():
-        episodes = tuple(played(score(cell.arm, cell.seed, e), None if cell.task == "two" else 0.1) for e in range(4))
-        transfer = {each.split: (played(score(cell.arm, cell.seed, 9)),) for each in of.task(cell.task).transfer}
-        cells.append(RunResult(cell, Path("nowhere"), episodes, transfer, None, True))
+    """Return results with scores `score(arm, seed, episode)`; with `error`, the last run is aborted."""
+    runs = []
+    for run in of.runs():
+        episodes = tuple(played(score(run.arm, run.seed, e), None if run.task == "two" else 0.1) for e in range(4))
+        transfer = {each.split: (played(score(run.arm, run.seed, 9)),) for each in of.task(run.task).transfer}
+        runs.append(RunResult(run, Path("nowhere"), episodes, transfer, None, True))
     if error is not None:
-        cells[-1] = dataclasses.replace(cells[-1], episodes=cells[-1].episodes[:2], error=error, done=False)
+        runs[-1] = dataclasses.replace(runs[-1], episodes=runs[-1].episodes[:2], error=error, done=False)
     record = {"began_at": 0.0, "revision": "abc<def", "sessions": [{"at": 0.0, "seconds": 3.0, "stopped": "tokens"}]}
-    return ExperimentResults(of, tuple(cells), record, Path("nowhere"))
+    return ExperimentResults(of, tuple(runs), record, Path("nowhere"))
 
 
 def learns(arm, seed, episode):
@@ -77,7 +77,7 @@ def report(tmp_path_factory):
 
 
 class Balanced(html.parser.HTMLParser):
-    """Fails at the first tag that is closed out of turn; keeps what was seen."""
+    """A parser that fails at the first unbalanced tag, and collects tags, links, ids and text."""
 
     def __init__(self):
         super().__init__()
@@ -112,7 +112,7 @@ def parsed(page):
     return reader
 
 
-def test_the_page_is_well_formed_and_fetches_nothing(report):
+def test_page_is_well_formed_and_fetches_nothing(report):
     page = parsed(report.html.read_text(encoding="utf-8"))
     assert "script" not in page.tags
     assert all(link.startswith(("data:image/png;base64,", "#")) for link in page.links)
@@ -120,7 +120,7 @@ def test_the_page_is_well_formed_and_fetches_nothing(report):
     assert sum(link.startswith("data:") for link in page.links) == len(report.pictures) - ("gains" in report.pictures)
 
 
-def test_texts_from_outside_are_texts(report):
+def test_texts_from_outside_are_escaped(report):
     page = parsed(report.html.read_text(encoding="utf-8"))
     text = "".join(page.text)
     assert "<script>alert(1)</script>" in text
@@ -130,7 +130,7 @@ def test_texts_from_outside_are_texts(report):
     assert "b" not in page.tags
 
 
-def test_every_mean_has_its_n_and_its_interval(report):
+def test_every_mean_has_n_and_interval(report):
     means = 0
 
     def walk(value):
@@ -151,7 +151,7 @@ def test_every_mean_has_its_n_and_its_interval(report):
     assert means > 50
 
 
-def test_what_failed_and_what_is_unknown_is_said(report):
+def test_failed_runs_and_unknown_values_are_listed(report):
     text = "".join(parsed(report.html.read_text(encoding="utf-8")).text)
     assert "11 of 12 runs finished" in text
     assert "The budget stopped the experiment: tokens" in text
@@ -163,21 +163,21 @@ def test_what_failed_and_what_is_unknown_is_said(report):
     assert row.measures["usd"] is None
 
 
-def test_the_summary_fits_a_terminal_and_obeys_nothing(report):
+def test_summary_fits_a_terminal_and_has_no_control_characters(report):
     lines = report.summary.splitlines()
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in report.summary
     assert any("default against alone" in line for line in lines)
 
 
-def test_the_pictures_are_pngs(report):
+def test_pictures_are_pngs(report):
     assert set(report.pictures) == {"curves one", "arms one", "curves two", "arms two"}
     for path in report.pictures.values():
         assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_an_arm_has_one_colour_in_every_picture(report):
-    """The first arm with no part to play but its own, which once was the colour of ours where it stood alone."""
+def test_arm_has_one_colour_in_every_picture(report):
+    """Checked for the first arm that is neither the reference nor ours."""
     from matplotlib.image import imread
 
     orange = [0xD5, 0x5E, 0x00]
@@ -186,7 +186,7 @@ def test_an_arm_has_one_colour_in_every_picture(report):
         assert (pixels == orange).all(axis=2).any(), name
 
 
-def test_a_link_says_what_stands_where_it_leads_and_breaks_between_words(report):
+def test_links_have_the_titles_of_their_sections_and_can_wrap(report):
     page = report.html.read_text(encoding="utf-8")
     nav = page[page.index("<nav>") : page.index("</nav>")]
     links = re.findall(r'<a href="#(\w+)">(.+?)</a>', nav)
@@ -195,7 +195,7 @@ def test_a_link_says_what_stands_where_it_leads_and_breaks_between_words(report)
     assert "</a><a" not in nav
 
 
-def test_splits_are_apart(report):
+def test_splits_are_scored_separately(report):
     found = {(row.split, row.arm): row for row in report.findings.splits}
     assert {split for split, _ in found} == {"same task", "new <slots>"}
     assert found["new <slots>", "default"].gain.values == pytest.approx((2.7, 2.7))
@@ -203,7 +203,7 @@ def test_splits_are_apart(report):
     assert found["same task", "alone"].gain is None
 
 
-def test_the_curve_is_the_mean_over_runs(report):
+def test_curve_is_the_mean_over_runs(report):
     row = next(r for r in report.findings.tasks[0].rows if r.arm == "default")
     assert (row.curve.block, row.curve.ends) == (1, (1, 2, 3, 4))
     assert [p.mean for p in row.curve.points] == pytest.approx([0.05, 0.35, 0.65, 0.95])
@@ -214,7 +214,7 @@ def one_task(score, seeds=6, arms=("alone", "default", "placebo")):
     return experiment(dataclasses.replace(of, tasks=of.tasks[1:]), score)
 
 
-SAYINGS = [
+SENTENCES = [
     ("default", lambda a, s, e: float(a == "default"), 7, "default beats alone: +1.000 [+1.000, +1.000] points, n = 7"),
     ("default", lambda a, s, e: float(a == "alone"), 7, "default is worse than alone: -1.000"),
     ("default", lambda a, s, e: s % 2 * (a == "default") - 0.5 * (a == "default"), 8, "no difference between default"),
@@ -225,16 +225,16 @@ SAYINGS = [
 ]
 
 
-@pytest.mark.parametrize(("arm", "score", "seeds", "said"), SAYINGS, ids=[said for *_, said in SAYINGS])
-def test_the_answer_in_a_sentence(arm, score, seeds, said):
+@pytest.mark.parametrize(("arm", "score", "seeds", "sentence"), SENTENCES, ids=[sentence for *_, sentence in SENTENCES])
+def test_claim_sentence(arm, score, seeds, sentence):
     found = one_task(score, seeds)
     claim = next(claim for claim in compare_with_reference(found) if claim.arm == arm)
-    assert said in claim_sentence(claim, "alone", arm_role(found.suite.arm(arm), found.suite))
+    assert sentence in claim_sentence(claim, "alone", arm_role(found.suite.arm(arm), found.suite))
 
 
-def test_a_page_without_any_finished_run_is_still_a_page(tmp_path):
+def test_page_without_a_finished_run(tmp_path):
     nothing = one_task(learns)
-    empty = [dataclasses.replace(cell, episodes=(), done=False) for cell in nothing.runs]
+    empty = [dataclasses.replace(run, episodes=(), done=False) for run in nothing.runs]
     written = write_report(dataclasses.replace(nothing, runs=tuple(empty), record={}), tmp_path)
     page = parsed(written.html.read_text(encoding="utf-8"))
     assert "No run has finished." in "".join(page.text)
@@ -242,12 +242,12 @@ def test_a_page_without_any_finished_run_is_still_a_page(tmp_path):
     assert "cannot be compared" in written.summary
 
 
-def test_a_page_without_pictures_says_why():
+def test_page_without_pictures_states_the_reason():
     page = parsed(render_page(analyze(one_task(learns), "none"), {}, "Run: pip install 'seasoned[plot]'"))
     assert "pip install 'seasoned[plot]'" in "".join(page.text)
 
 
-def test_roles():
+def test_arm_roles():
     of = suite(arms=("alone", "seed", "default", "placebo"))
     assert [arm_role(arm, of) for arm in of.arms] == ["reference", "other", "ours", "placebo"]
     renamed = dataclasses.replace(of, arms=(ArmSpec("alone", "alone"), ArmSpec("beta-2", "jitrl")))
@@ -267,18 +267,18 @@ def test_roles():
         (9.999, None, "10.00"),
     ],
 )
-def test_numbers_have_three_figures_or_so(value, scale, text):
+def test_numbers_have_about_three_figures(value, scale, text):
     assert number_text(value, scale) == text
 
 
-def test_one_run_has_no_interval():
+def test_single_run_has_no_interval():
     found = one_task(learns, seeds=1)
     gain = compare_with_reference(found)[0].gain
     assert interval_text(gain) == "n = 1, no interval"
     assert mean_text(gain, signed=True) == "+0.450"
 
 
-def test_bad_input(tmp_path):
+def test_bad_folder_and_unknown_audit_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     for out, audited in ((tmp_path / "file", "none"), (tmp_path / "out", "some")):
         with pytest.raises(InputError) as caught:
@@ -289,8 +289,8 @@ def test_bad_input(tmp_path):
 
 
 @pytest.mark.slow
-def test_an_experiment_that_was_really_played(tmp_path):
-    """Grids, real policies and memories on disk: ours beats the model alone, and its flips are counted again."""
+def test_report_of_a_played_experiment(tmp_path):
+    """On a grid with real memories ours beats the model alone, and every step is audited."""
     played_suite = read_suite(
         {
             "name": "grids",
@@ -300,16 +300,16 @@ def test_an_experiment_that_was_really_played(tmp_path):
             "arms": [{"name": "alone"}, {"name": "default", "kind": "jitrl"}],
         }
     )
-    for cell in played_suite.runs():
-        home = run_folder(tmp_path, cell)
-        record = RunRecord(home, {"cell": str(cell)})
+    for run in played_suite.runs():
+        home = run_folder(tmp_path, run)
+        record = RunRecord(home, {"cell": str(run)})
         with Memory.open(home / "memory.db") as memory:
-            policy = ModelAlone() if cell.arm == "alone" else JitRL(memory)
+            policy = ModelAlone() if run.arm == "alone" else JitRL(memory)
             environment = open_env(played_suite.task("grid").env[0])
-            run = play_run(
-                environment, policy, UniformReader(), memory=memory, episodes=12, seed=cell.seed, record=record
+            playing = play_run(
+                environment, policy, UniformReader(), memory=memory, episodes=12, seed=run.seed, record=record
             )
-            asyncio.run(run)
+            asyncio.run(playing)
     write_lab_file(tmp_path, played_suite, {})
     written = write_report(load_results(tmp_path), tmp_path / "report")
     assert "default beats alone: +" in written.summary
@@ -317,17 +317,17 @@ def test_an_experiment_that_was_really_played(tmp_path):
     steps = sum(e.steps for c in load_results(tmp_path).of("grid", "default") for e in c.episodes)
     assert (flips.runs, flips.total.decisions) == (10, steps)
     assert sum(group.decisions for group in flips.groups) == steps
-    assert flips.total.flips == 0  # a model without a favourite has ties only
+    assert flips.total.flips == 0  # with equal probabilities there are ties only
     assert flips.ties > 100
     parsed(written.html.read_text(encoding="utf-8"))
 
 
-@pytest.mark.parametrize(("alone_on", "said"), [(0, "on none of them by itself"), (1, "on 1 of them by itself")])
-def test_a_verdict_over_tasks_is_told_from_those_at_each_of_them(alone_on, said):
+@pytest.mark.parametrize(("n_single", "phrase"), [(0, "on none of them by itself"), (1, "on 1 of them by itself")])
+def test_claim_sentence_over_tasks_counts_the_single_verdicts(n_single, phrase):
     gain = run_mean([0.1, 0.2, 0.3])
-    verdicts = ["better"] * alone_on + ["no difference shown"] * (2 - alone_on)
+    verdicts = ["better"] * n_single + ["no difference shown"] * (2 - n_single)
     tasks = tuple(TaskClaim(f"t{i}", gain, 0.1, 0.2, each) for i, each in enumerate(verdicts))
     claim = Claim(
         arm="ours", gain=gain, unit="of the maximum", p=0.01, adjusted=0.02, verdict="better", tasks=tasks, why=None
     )
-    assert f"ours beats alone over 2 tasks, {said}: +0.2" in claim_sentence(claim, "alone", "ours")
+    assert f"ours beats alone over 2 tasks, {phrase}: +0.2" in claim_sentence(claim, "alone", "ours")

@@ -1,4 +1,4 @@
-"""What a report owes its reader beside the numbers: what an arm is, what is missing, and what could not be read."""
+"""The caveats of a report: selection of actions, missing and damaged runs, accessible tables."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ def suite(*arms, seeds=3, episodes=16, tasks=("maze",)):
     )
 
 
-def experiment(of, score=lambda cell: 1.0, *, failed=(), folder=Path("nowhere"), record=None):
-    """Every run with the same score in every episode; `failed` are arms whose last seed broke off after an episode."""
-    cells = []
-    for cell in of.runs():
-        broke = cell.arm in failed and cell.seed == of.seeds[-1]
-        episodes = tuple(played(score(cell)) for _ in range(1 if broke else of.episodes(cell)))
-        cells.append(RunResult(cell, folder / str(cell), episodes, {}, "boom" if broke else None, not broke))
-    return ExperimentResults(of, tuple(cells), record or {}, folder)
+def experiment(of, score=lambda run: 1.0, *, failed=(), folder=Path("nowhere"), record=None):
+    """Return results with one score per run; the last seed of the arms in `failed` is aborted after one episode."""
+    runs = []
+    for run in of.runs():
+        broke = run.arm in failed and run.seed == of.seeds[-1]
+        episodes = tuple(played(score(run)) for _ in range(1 if broke else of.episodes(run)))
+        runs.append(RunResult(run, folder / str(run), episodes, {}, "boom" if broke else None, not broke))
+    return ExperimentResults(of, tuple(runs), record or {}, folder)
 
 
 class Reader(html.parser.HTMLParser):
-    """Tables with their captions, headings without a scope, pictures' texts, and all text in order."""
+    """A parser that collects tags, headings without a scope, the texts of pictures, and all text in order."""
 
     def __init__(self, page):
         super().__init__()
@@ -77,9 +77,9 @@ def page_of(found):
     return Reader(render_page(found, {}))
 
 
-# ------------------------------------------------------------------------------------------------ what an arm is
+# ------------------------------------------------------------------------------------------------ selection of actions
 
-PICKS = [
+SELECTIONS = [
     (ArmSpec("a", "alone"), "samples"),
     (ArmSpec("a", "alone", {"selection": "argmax"}), "greedy"),
     (ArmSpec("a", "jitrl"), "samples"),
@@ -93,12 +93,12 @@ PICKS = [
 ]
 
 
-@pytest.mark.parametrize(("arm", "how"), PICKS, ids=str)
-def test_how_an_arm_picks_its_actions(arm, how):
-    assert action_selection(arm) == how
+@pytest.mark.parametrize(("arm", "selection"), SELECTIONS, ids=str)
+def test_action_selection(arm, selection):
+    assert action_selection(arm) == selection
 
 
-def test_a_greedy_arm_against_a_reference_that_samples_says_so():
+def test_greedy_arm_and_sampling_reference_get_a_remark():
     arms = [
         {"name": "alone"},
         {"name": "released", "kind": "jitrl", "settings": {"preset": "released-games"}},
@@ -107,15 +107,15 @@ def test_a_greedy_arm_against_a_reference_that_samples_says_so():
     of = suite(*arms)
     by_arm = {arm.name: arm_caveats(arm, of).remarks for arm in of.arms}
     assert by_arm["alone"] == by_arm["default"] == ()
-    (said,) = by_arm["released"]
-    assert said == "part of the difference can be decoding: released takes the likeliest action, alone samples"
+    (remark,) = by_arm["released"]
+    assert remark == "part of the difference can be decoding: released takes the likeliest action, alone samples"
     of = suite(*arms, {"name": "top", "kind": "alone", "settings": {"selection": "argmax"}})
     assert "compare it with top" in arm_caveats(of.arm("released"), of).remarks[0]
     assert arm_caveats(of.arm("top"), of).remarks[0].startswith("any difference is decoding")
     assert arm_caveats(of.arm("released"), dataclasses.replace(of, reference="top")).remarks == ()
 
 
-def test_arms_whose_attempts_the_score_chooses_are_marked_wherever_they_stand():
+def test_arms_with_attempts_chosen_by_score_are_marked_everywhere():
     of = suite({"name": "alone"}, {"name": "again", "kind": "retries"}, {"name": "best-of-n"}, {"name": "vote"})
     assert [arm.name for arm in of.arms if arm_caveats(arm, of).score_chooses] == ["again", "best-of-n"]
     text = " ".join(page_of(analyze(experiment(of), "none")).text)
@@ -126,28 +126,28 @@ def test_arms_whose_attempts_the_score_chooses_are_marked_wherever_they_stand():
 # ------------------------------------------------------------------------------------------------ different lengths
 
 
-def test_arms_that_play_less_are_marked_and_have_no_share_of_more_episodes(tmp_path):
-    """The crash of 50 against 20 episodes: the short arm's last quarter has no four episodes."""
+def test_arms_with_fewer_episodes_are_marked_and_lack_high_pass_powers(tmp_path):
+    """The last quarter of the short arm has fewer than four episodes."""
     of = suite({"name": "alone"}, {"name": "short", "kind": "placebo", "episodes": 4})
     found = write_report(experiment(of), tmp_path).findings
     assert [row.episodes for row in found.tasks[0].rows] == [16, 4]
     page = (tmp_path / "report.html").read_text(encoding="utf-8")
     row = re.search(r"<tr[^>]*><th scope=.row.>short<.*?</tr>", page[page.index("Scores at maze") :]).group()
-    cells = re.findall(r"<td[^>]*>(.*?)</td>", row)
+    runs = re.findall(r"<td[^>]*>(.*?)</td>", row)
     # runs, episodes, average, final, area, gain, pass^1, ^2, ^4
-    assert cells[:2] == ["3", "4"]
-    assert ["†" in each for each in cells[2:7]] == [True, True, True, False, True]
-    assert cells[7:] == ["–", "–"]
+    assert runs[:2] == ["3", "4"]
+    assert ["†" in each for each in runs[2:7]] == [True, True, True, False, True]
+    assert runs[7:] == ["–", "–"]
     assert "over 4 episodes where others play 16" in page
     other = suite({"name": "alone", "episodes": 4}, {"name": "long", "kind": "placebo"})  # nor the first row's powers
     assert "pass^4" in page_of(analyze(experiment(other), "none")).text
 
 
-# ------------------------------------------------------------------------------------------------ what is missing
+# ------------------------------------------------------------------------------------------------ missing runs
 
 
-def test_what_an_arm_learned_less_for_is_marked_in_its_splits_too():
-    """A last quarter of 5 episodes and one of 6 are both two episodes, but not the same two."""
+def test_splits_after_fewer_learning_episodes_are_marked():
+    """The last quarters of 5 and of 6 episodes have two episodes each, but different ones."""
     of = suite({"name": "alone"}, {"name": "short", "kind": "placebo", "episodes": 5}, episodes=6)
     transfer = read_suite(
         of.to_json()
@@ -163,51 +163,51 @@ def test_what_an_arm_learned_less_for_is_marked_in_its_splits_too():
         }
     )
     found = experiment(transfer)
-    cells = tuple(dataclasses.replace(cell, transfer={"new slots": (played(1.0),)}) for cell in found.runs)
-    said = analyze(dataclasses.replace(found, runs=cells), "none")
-    assert [(row.arm, row.episodes, row.learned) for row in said.splits][:2] == [("alone", 2, 6), ("short", 2, 5)]
-    page = render_page(said, {})
+    runs = tuple(dataclasses.replace(run, transfer={"new slots": (played(1.0),)}) for run in found.runs)
+    findings = analyze(dataclasses.replace(found, runs=runs), "none")
+    assert [(row.arm, row.episodes, row.learned) for row in findings.splits][:2] == [("alone", 2, 6), ("short", 2, 5)]
+    page = render_page(findings, {})
     assert page[page.index('id="splits"') :].count("†") == 2 + 2  # a score and its footnote, at either split
 
 
-def test_failed_runs_are_counted_as_the_worst_beside_the_gain():
+def test_worst_case_gives_failed_runs_the_lowest_score():
     of = suite({"name": "alone"}, {"name": "ours", "kind": "jitrl"}, episodes=4)
-    found = experiment(of, lambda cell: 2.0 if cell.arm == "ours" else 1.0, failed=("ours",))
+    found = experiment(of, lambda run: 2.0 if run.arm == "ours" else 1.0, failed=("ours",))
     (worst,) = worst_cases(found)
     assert (worst.arm, worst.task, worst.runs) == ("ours", None, 1)
     assert worst.gain.values == (1.0, 1.0, -1.0)  # 0 against 1 in the run that failed
     text = " ".join(page_of(analyze(found, "none")).text)
     assert "Had the failed run of ours scored the worst possible (0, or the least seen): +0.33 [" in text
-    below = experiment(of, lambda cell: -3.0 if cell.arm == "alone" else 1.0, failed=("ours",))
+    below = experiment(of, lambda run: -3.0 if run.arm == "alone" else 1.0, failed=("ours",))
     assert worst_cases(below)[0].gain.values == (4.0, 4.0, 0.0)  # the least seen is -3
 
 
-def test_over_tasks_the_worst_is_by_the_maximum_and_what_cannot_be_paired_is_left_out():
+def test_worst_case_over_tasks_is_normalized_and_skips_unpaired_runs():
     of = suite({"name": "alone"}, {"name": "ours", "kind": "jitrl"}, episodes=2, tasks=("one", "two"))
     found = experiment(of, failed=("ours",))
     (worst,) = worst_cases(found)
     assert (worst.runs, worst.gain.values) == (2, (0.0, 0.0, -0.5))
     assert worst_cases(experiment(of, failed=("ours", "alone"))) == ()
     assert worst_cases(experiment(of)) == ()
-    unended = tuple(dataclasses.replace(cell, error=None) for cell in found.runs)
+    unended = tuple(dataclasses.replace(run, error=None) for run in found.runs)
     assert worst_cases(dataclasses.replace(found, runs=unended)) == ()
 
 
-def test_unusable_answers_are_counted_and_shown(tmp_path):
+def test_unusable_answers_are_counted_and_listed(tmp_path):
     of = suite({"name": "alone"}, {"name": "reflexion"}, {"name": "evolve"}, seeds=2)
     found = experiment(of, folder=tmp_path)
-    for cell, lines in zip(found.of("maze", "reflexion"), (["episode 1: <nothing>"], ["a", "b"]), strict=True):
-        cell.folder.mkdir(parents=True)
-        (cell.folder / "faults.json").write_text(json.dumps(lines))
-    said = analyze(found, "none")
-    assert [row.unusable for row in said.tasks[0].rows] == [None, ("episode 1: <nothing>", "a", "b"), ()]
-    text = "".join(page_of(said).text)
+    for run, lines in zip(found.of("maze", "reflexion"), (["episode 1: <nothing>"], ["a", "b"]), strict=True):
+        run.folder.mkdir(parents=True)
+        (run.folder / "faults.json").write_text(json.dumps(lines))
+    findings = analyze(found, "none")
+    assert [row.unusable for row in findings.tasks[0].rows] == [None, ("episode 1: <nothing>", "a", "b"), ()]
+    text = "".join(page_of(findings).text)
     assert "3 unusable answers of the model to reflexion at maze" in text
     assert "episode 1: <nothing>" in text
     (found.of("maze", "reflexion")[0].folder / "faults.json").write_text('{"no": "list"}')
-    said = analyze(found, "none")
-    assert said.tasks[0].rows[1].unusable is None
-    assert "faults.json" in said.unread[0]
+    findings = analyze(found, "none")
+    assert findings.tasks[0].rows[1].unusable is None
+    assert "faults.json" in findings.unread[0]
     with pytest.raises(InputError) as caught:
         unusable_answers(found.of("maze", "reflexion"), "reflexion")
     assert caught.value.seen
@@ -215,40 +215,42 @@ def test_unusable_answers_are_counted_and_shown(tmp_path):
     assert caught.value.next_step
 
 
-# ------------------------------------------------------------------------------------------------ what is damaged
+# ------------------------------------------------------------------------------------------------ damaged files
 
 
 @pytest.fixture(scope="module")
 def stored(tmp_path_factory):
-    """Two short runs with real memories."""
+    """Return two short runs with real memories."""
     folder = tmp_path_factory.mktemp("stored")
     of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, seeds=2, episodes=4)
     found = experiment(of, folder=folder)
-    for cell in found.of("maze", "default"):
-        cell.folder.mkdir(parents=True)
-        with Memory.open(cell.folder / "memory.db") as memory:
+    for run in found.of("maze", "default"):
+        run.folder.mkdir(parents=True)
+        with Memory.open(run.folder / "memory.db") as memory:
             environment = open_env("grid:S..G")
-            run = play_run(environment, JitRL(memory), UniformReader(), memory=memory, episodes=4, seed=cell.key.seed)
-            asyncio.run(run)
+            playing = play_run(
+                environment, JitRL(memory), UniformReader(), memory=memory, episodes=4, seed=run.key.seed
+            )
+            asyncio.run(playing)
     return found
 
 
-def test_a_damaged_memory_is_said_and_refuses_nothing(stored, tmp_path):
-    for cell, content in zip(stored.of("maze", "default"), (b"junk" * 500, None), strict=True):
-        home = tmp_path / str(cell.key)
+def test_damaged_memory_is_listed_and_the_report_is_written(stored, tmp_path):
+    for run, content in zip(stored.of("maze", "default"), (b"junk" * 500, None), strict=True):
+        home = tmp_path / str(run.key)
         home.mkdir(parents=True)
-        (home / "memory.db").write_bytes(content or (cell.folder / "memory.db").read_bytes())
-    cells = tuple(dataclasses.replace(cell, folder=tmp_path / str(cell.key)) for cell in stored.runs)
-    written = write_report(dataclasses.replace(stored, runs=cells), tmp_path / "report")
+        (home / "memory.db").write_bytes(content or (run.folder / "memory.db").read_bytes())
+    runs = tuple(dataclasses.replace(run, folder=tmp_path / str(run.key)) for run in stored.runs)
+    written = write_report(dataclasses.replace(stored, runs=runs), tmp_path / "report")
     (flips,) = written.findings.flips
     assert flips.runs == 1
     assert written.findings.unread[0].startswith("maze, default, seed 0: ")
     text = "".join(Reader(written.html.read_text(encoding="utf-8")).text)
-    assert "file is not a database" in text[text.index("Could not be read") :]
+    assert "file is not a database" in text[text.index("could not be read") :]
     assert "1 file could not be read" in written.summary
 
 
-def test_damaged_runs_and_texts_that_are_no_characters_are_reported(tmp_path):
+def test_errors_with_lone_surrogates_are_reported(tmp_path):
     of = suite({"name": "alone"}, {"name": "default", "kind": "jitrl"}, episodes=4)
     found = experiment(of)
     error = "InputError: episodes.jsonl: \udc80 is no UTF-8"
@@ -259,14 +261,14 @@ def test_damaged_runs_and_texts_that_are_no_characters_are_reported(tmp_path):
     written.summary.encode("utf-8")
 
 
-def test_flips_are_kept_beside_the_run_and_made_again_where_the_policy_changes(stored):
+def test_flips_are_cached_in_the_run_folder_until_the_policy_changes(stored):
     first, unread = audit_arms(stored, lambda arm: True)
     assert unread == ()
-    databases = [cell.folder / "memory.db" for cell in stored.of("maze", "default")]
-    kept = [path.read_bytes() for path in databases]
+    databases = [run.folder / "memory.db" for run in stored.of("maze", "default")]
+    contents = [path.read_bytes() for path in databases]
     try:
-        for path, content in zip(databases, kept, strict=True):
-            path.write_bytes(b"x" * len(content))  # not a database, and not asked
+        for path, content in zip(databases, contents, strict=True):
+            path.write_bytes(b"x" * len(content))  # not a database, and not read
         assert audit_arms(stored, lambda arm: True) == (first, ())
         beta = {"preset": "default", "beta": 0.5}
         arms = tuple(dataclasses.replace(a, settings=beta) if a.kind == "jitrl" else a for a in stored.suite.arms)
@@ -275,19 +277,19 @@ def test_flips_are_kept_beside_the_run_and_made_again_where_the_policy_changes(s
         assert again == ()
         assert len(unread) == 2
     finally:
-        for path, content in zip(databases, kept, strict=True):
+        for path, content in zip(databases, contents, strict=True):
             path.write_bytes(content)
     (databases[0].parent / "flips.json").write_text('{"key": []}')
-    told = []
-    assert audit_arms(stored, lambda arm: True, told.append, patience_s=-1.0) == (first, ())
-    assert told == [f"deciding again what was stored: maze/default/{seed}" for seed in (0, 1)]
+    lines = []
+    assert audit_arms(stored, lambda arm: True, lines.append, patience_s=-1.0) == (first, ())
+    assert lines == [f"replaying the stored decisions of maze/default/{seed}" for seed in (0, 1)]
     assert audit_arms(stored, lambda arm: False) == ((), ())
 
 
-# ------------------------------------------------------------------------------------------------ for every reader
+# ------------------------------------------------------------------------------------------------ accessibility
 
 
-def test_tables_and_pictures_can_be_heard_and_say_how_to_draw_them_again(tmp_path):
+def test_tables_and_pictures_have_captions_labels_and_commands(tmp_path):
     pytest.importorskip("matplotlib", reason="pictures need the extra `plot`")
     commands = ["seasoned lab run s", "seasoned lab resume lab/s --max-usd 1"]
     sessions = [{"at": 0.0, "seconds": 1.0, "command": each} for each in commands]
@@ -310,8 +312,8 @@ def test_tables_and_pictures_can_be_heard_and_say_how_to_draw_them_again(tmp_pat
     ]
 
 
-def test_only_what_holds_after_adjustment_has_a_mark():
-    """Three runs that all gain: their interval leaves zero out, and three runs show nothing."""
+def test_only_adjusted_verdicts_have_a_mark():
+    """The interval of three equal gains excludes zero, but three runs are too few for a verdict."""
     arms = ({"name": "alone"}, {"name": "default", "kind": "jitrl"})
     few, enough = (
         render_page(analyze(experiment(suite(*arms, seeds=n), lambda c: float(c.arm == "default")), "none"), {})
@@ -321,6 +323,6 @@ def test_only_what_holds_after_adjustment_has_a_mark():
     assert enough.count('class="up"') == 1
 
 
-def test_a_suite_built_by_hand_with_one_arm_is_a_page():
+def test_page_of_a_suite_with_one_arm():
     of = Suite("s", "s", (0, 1), (Task("maze", ("grid:S.G",), 2),), (ArmSpec("alone", "alone"),))
     assert "arms compared" in "".join(page_of(analyze(experiment(of), "none")).text)

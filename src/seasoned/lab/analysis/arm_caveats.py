@@ -1,4 +1,4 @@
-"""What a reader has to know of an arm before its gain: how it picks its actions, and who judges its attempts."""
+"""Caveats of an arm's gain: its selection of actions, its use of the score, an unused memory."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from seasoned.policies.presets import preset
 __all__ = ["SCORE_CHOOSES", "ActionSelection", "ArmCaveats", "action_selection", "arm_caveats", "unused_memory_remark"]
 
 ActionSelection = Literal["samples", "greedy", "majority"]
-"""How an arm picks an action: from its policy by chance, the likeliest one, or the most frequent of several answers."""
+"""The selection of an action: a draw from the policy, the likeliest one, or the most frequent of several answers."""
 
 SCORE_CHOOSES = frozenset({"retries", "best-of-n"})
-"""Kinds of arms that play an episode several times, and keep one by the score that the environment gave."""
+"""Kinds of arms that play an episode several times, and keep the attempt with the best score."""
 
 _OF_THE_MODEL_ALONE = {
     "retries",
@@ -32,24 +32,28 @@ _OF_THE_MODEL_ALONE = {
     "workflows",
     "evolve",
 }
-"""Kinds whose decisions are those of the model alone, which samples."""
+"""Kinds whose decisions come from the model alone, which samples."""
 
 _SHIFTED = frozenset({"jitrl", "placebo", "both"})
-"""Kinds whose decisions memory shifts, where it knows states like the one at hand."""
+"""Kinds whose decisions memory shifts where it has similar states."""
 
 _SHIFT = JitRLSettings.__dataclass_fields__
-_HOW = {"samples": "samples", "greedy": "takes the likeliest action", "majority": "takes the majority's action"}
+_SELECTION_PHRASES = {
+    "samples": "samples",
+    "greedy": "takes the likeliest action",
+    "majority": "takes the majority's action",
+}
 
 
 @dataclass(frozen=True, slots=True)
 class ArmCaveats:
-    """What qualifies an arm.
+    """The caveats of an arm.
 
     Args:
-        arm, kind: its name, and what it is.
-        selects: how it picks an action; None where that is not known.
+        arm, kind: the name and the kind of the arm.
+        selects: its selection of actions; None: unknown.
         score_chooses: the environment's own score chooses among its attempts, so it is an upper bound.
-        episodes: the most that it learns from, at any task.
+        episodes: the largest number of episodes that it learns from at a task.
         remarks: sentences, without the full stop.
     """
 
@@ -62,7 +66,7 @@ class ArmCaveats:
 
 
 def action_selection(arm: ArmSpec) -> ActionSelection | None:
-    """Return how an arm picks its actions, by its kind and settings; None where that is not known.
+    """Return the selection of an arm's actions, by its kind and settings; None: unknown.
 
     Example:
         >>> action_selection(ArmSpec("released", "jitrl", {"preset": "released-games"}))
@@ -80,7 +84,7 @@ def action_selection(arm: ArmSpec) -> ActionSelection | None:
         shift = {name: value for name, value in arm.settings.items() if name == "preset" or name in _SHIFT}
         try:
             name, overrides = preset_settings(shift)
-        except SeasonedError:  # a suite of another version: its presets are not known here
+        except SeasonedError:  # the preset belongs to another version of seasoned
             return None
         selection = preset(name, **overrides).selection
     else:
@@ -90,19 +94,19 @@ def action_selection(arm: ArmSpec) -> ActionSelection | None:
 
 
 def arm_caveats(arm: ArmSpec, suite: Suite) -> ArmCaveats:
-    """Return what qualifies an arm of a suite."""
+    """Return the caveats of an arm of a suite."""
     played = [task for task in suite.tasks if not arm.tasks or task.name in arm.tasks]
     episodes = [task.episodes if arm.episodes is None else min(arm.episodes, task.episodes) for task in played]
-    how, score_chooses = action_selection(arm), arm.kind in SCORE_CHOOSES
+    selection, score_chooses = action_selection(arm), arm.kind in SCORE_CHOOSES
     remarks = ["upper bound: the score chooses"] if score_chooses else []
     if filled := arm.settings.get("fill_episodes") if arm.kind == "cascade" else None:
         remarks.append(f"the teacher plays the first {filled} episodes, which count in its score and its price")
     remarks += [] if (decoding := _decoding(arm, suite)) is None else [decoding]
-    return ArmCaveats(arm.name, arm.kind, how, score_chooses, max(episodes, default=0), tuple(remarks))
+    return ArmCaveats(arm.name, arm.kind, selection, score_chooses, max(episodes, default=0), tuple(remarks))
 
 
 def unused_memory_remark(arm: ArmSpec, results: ExperimentResults) -> str | None:
-    """Return a sentence, without the full stop, on an arm whose memory had no say in any decision; else None."""
+    """Return a remark on an arm whose memory shifted no decision, without the full stop; else None."""
     done = [each for each in results.runs if each.key.arm == arm.name and each.done]
     steps = sum(episode.steps for each in done for episode in each.episodes)
     if arm.kind not in _SHIFTED or not steps:
@@ -110,11 +114,11 @@ def unused_memory_remark(arm: ArmSpec, results: ExperimentResults) -> str | None
     if any(episode.memory_steps for each in done for episode in each.episodes):
         return None
     command = shlex.join(["seasoned", "memory", "doctor", str(done[0].folder / MEMORY)])
-    return f"memory spoke in 0 of {steps:,} decisions: see `{command}`"
+    return f"memory shifted 0 of {steps:,} decisions: see `{command}`"
 
 
 def _decoding(arm: ArmSpec, suite: Suite) -> str | None:
-    """Said where an arm and the reference arm differ in how they pick, which by itself can change a score."""
+    """Return a remark if an arm and the reference arm select actions differently, which can change a score."""
     reference = next((each for each in suite.arms if each.name == suite.reference), None)
     if reference is None or reference.name == arm.name:
         return None
@@ -124,7 +128,9 @@ def _decoding(arm: ArmSpec, suite: Suite) -> str | None:
     alike = [
         each.name for each in suite.arms if each.kind == "alone" and action_selection(each) == ours and each != arm
     ]
-    where = f"; compare it with {alike[0]}, which picks alike, under Wins" if alike else ""
+    where = f"; compare it with {alike[0]}, which selects the same way, under Wins" if alike else ""
     alone = arm.kind == "alone" and reference.kind == "alone"
     part = "any difference is" if alone else "part of the difference can be"
-    return f"{part} decoding: {arm.name} {_HOW[ours]}, {reference.name} {_HOW[theirs]}{where}"
+    return (
+        f"{part} decoding: {arm.name} {_SELECTION_PHRASES[ours]}, {reference.name} {_SELECTION_PHRASES[theirs]}{where}"
+    )

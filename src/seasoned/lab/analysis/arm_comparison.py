@@ -1,4 +1,4 @@
-"""Arms compared on what they both played: paired differences, verdicts that allow for being many, a table of wins."""
+"""Comparison of arms over the episodes that both played: paired differences, adjusted verdicts, a table of wins."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from seasoned.lab.suites.suite import Task
 
 __all__ = [
     "Claim",
+    "PairwiseComparison",
     "TaskClaim",
-    "Win",
     "compare_all_arms",
     "compare_with_reference",
     "gain_verdict",
@@ -32,24 +32,25 @@ __all__ = [
     "sign_flip_p_value",
 ]
 
-LEVEL = 0.05
+_LEVEL = 0.05
 _EXACT_UP_TO = 14
 _DRAWS = 9999
 _TIE = 1e-9
 
 _Where = tuple[str, str | None]
-"""An arm, and a task; None: over all."""
+"""An arm, and a task; None: over all tasks."""
 
 
 @dataclass(frozen=True, slots=True)
 class TaskClaim:
-    """An arm against the reference arm at one task.
+    """An arm compared with the reference arm at one task.
 
     Args:
         task: its name.
-        gain: paired by seed, in points: the arm's average score less the reference's on the same episodes; None where
+        gain: paired by seed, in points: the arm's average score less the reference's on the same episodes; None if
             no run can be paired.
-        p: of "the arms are exchangeable", by flipping signs; adjusted: for every arm at every task, by Holm.
+        p: of the hypothesis that the arms are exchangeable, by flipping signs.
+        adjusted: for every arm at every task, by Holm.
         verdict: `better`, `worse`, `no difference shown`, `too few runs`, `no pair`.
     """
 
@@ -62,20 +63,20 @@ class TaskClaim:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """An arm against the reference arm over all tasks that both play.
+    """An arm compared with the reference arm over all tasks that both play.
 
     Args:
         arm: its name.
-        gain: paired by seed; the mean over tasks of the gain, each divided by the task's best score, where there are
-            several; the gain itself where there is one. None where no seed has a pair at every task, or where there
-            are several tasks and the best score of one is unknown.
+        gain: paired by seed. Of several tasks it is the mean of the gains, each divided by the task's best score. None
+            if no seed has a pair at every task, or if there are several tasks and the best score of one is unknown.
         unit: of the gain: `of the maximum`, `points`.
-        p: as for a task; adjusted: for the number of arms, by Holm. Of an arm that plays one task, the greater of the
-            two adjustments counts in both places: the same pairs never have two verdicts.
+        p: as for a task.
+        adjusted: for the number of arms, by Holm. An arm that plays one task gets the greater of the two adjustments
+            in both places, so that the same pairs have one verdict.
         verdict: as for a task.
-        tasks: one by one.
-        why: why there is no gain, if there is none.
-        needed: how many paired runs a verdict takes at least; see `runs_needed`.
+        tasks: the comparison at each task.
+        why: the reason if there is no gain.
+        needed: the smallest number of paired runs for a verdict; see `runs_needed`.
     """
 
     arm: str
@@ -90,14 +91,15 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Win:
-    """One arm against another.
+class PairwiseComparison:
+    """One arm compared with another.
 
     Args:
         arm, other: their names.
         won, tied, lost: paired runs, by average score.
-        tasks_won, tasks_tied, tasks_lost: tasks, by the mean of those.
-        difference: the arm less the other, paired by seed, in `unit`, its interval not adjusted; None as for a claim.
+        tasks_won, tasks_tied, tasks_lost: tasks, by the mean over those runs.
+        difference: the arm less the other, paired by seed, in `unit`; its interval is not adjusted. None as for a
+            claim.
     """
 
     arm: str
@@ -113,18 +115,18 @@ class Win:
 
 
 def sign_flip_p_value(differences: Sequence[float], *, seed: int = 0) -> float:
-    """Return the two-sided p-value of "the two arms are exchangeable" from paired differences.
+    """Return the two-sided p-value of the hypothesis that two arms are exchangeable, from paired differences.
 
     `p = #{|sum s[i] d[i]| >= |sum d[i]|} / 2^n` over every assignment of signs s (Fisher 1935, "The Design of
-    Experiments"), up to 14 pairs; from 15 on over 9,999 drawn ones, the seen one counted with them. Never below
-    `2^(1-n)`: five pairs cannot reach 0.05, whatever they show.
+    Experiments"), up to 14 pairs; from 15 on over 9,999 random ones and the observed one. The smallest
+    value is `2^(1-n)`, so five pairs cannot reach 0.05.
 
     Args:
-        differences: one a pair, n >= 1.
+        differences: one per pair, n >= 1.
         seed: of the draws.
 
     Raises:
-        InputError: there is none, or one is not finite.
+        InputError: there is no difference, or one is not finite.
 
     Example:
         >>> sign_flip_p_value([0.3, 0.1, 0.2, 0.5, 0.4, 0.2])
@@ -148,16 +150,16 @@ def _every_sign(n: int) -> npt.NDArray[np.float64]:
 
 
 def gain_verdict(gain: RunMean | None, adjusted: float | None, m: int) -> str:
-    """Return what a paired difference shows at 5 %.
+    """Return the verdict on a paired difference at 5 %.
 
     Args:
-        gain: the difference; None where nothing could be paired.
-        adjusted: its p-value, adjusted.
-        m: for how many it is adjusted: fewer than `runs_needed(m)` pairs could have shown nothing.
+        gain: the difference; None without a pair.
+        adjusted: its adjusted p-value.
+        m: the size of the family it is adjusted for: with fewer than `runs_needed(m)` pairs no verdict is possible.
     """
     if gain is None or adjusted is None:
         return "no pair"
-    if adjusted <= LEVEL:
+    if adjusted <= _LEVEL:
         return "better" if gain.mean > 0.0 else "worse"
     return "too few runs" if gain.n < runs_needed(m) else "no difference shown"
 
@@ -169,11 +171,11 @@ def runs_needed(m: int) -> int:
         >>> runs_needed(1), runs_needed(2), runs_needed(5)
         (6, 7, 8)
     """
-    return 1 + math.ceil(math.log2(max(m, 1) / LEVEL))
+    return 1 + math.ceil(math.log2(max(m, 1) / _LEVEL))
 
 
 def paired_scores(ours: RunResult, theirs: RunResult) -> tuple[float, float]:
-    """Return the average scores of two runs over the episodes that both played: the same instances, by their seeds."""
+    """Return the average scores of two runs of one seed over the episodes that both played: equal instances."""
     n = min(len(ours.episodes), len(theirs.episodes))
     one, other = ([episode.score for episode in run.episodes[:n]] for run in (ours, theirs))
     return math.fsum(one) / n, math.fsum(other) / n
@@ -183,9 +185,9 @@ def compare_with_reference(results: ExperimentResults) -> tuple[Claim, ...]:
     """Compare every arm with the suite's reference arm.
 
     *Gain* is stateful minus stateless on the same instances, as Continual Learning Bench (arXiv 2606.05661) defines
-    it, where the reference arm is the model alone. Verdicts hold at 5 % after Holm's adjustment, in two families: the
-    overall ones, of all arms; and those at tasks, of all arms at all tasks. In each, whatever the number of arms, one
-    experiment in twenty at most has a false verdict where no arm differs from the reference.
+    it, if the reference arm is the model alone. Verdicts hold at 5 % after Holm's adjustment in two families: the
+    overall comparisons of all arms, and those of all arms at all tasks. If no arm differs from the reference, at most
+    one experiment in twenty has a false verdict in either family, for any number of arms.
     """
     suite, ends = results.suite, _ends(results)
     raw = [_claim(results, arm.name, ends) for arm in suite.arms if arm.name != suite.reference]
@@ -194,8 +196,8 @@ def compare_with_reference(results: ExperimentResults) -> tuple[Claim, ...]:
     return tuple(_judged(each, overall, at_tasks) for each in raw)
 
 
-def compare_all_arms(results: ExperimentResults) -> tuple[Win, ...]:
-    """Compare every arm with every other, each pair once in either direction."""
+def compare_all_arms(results: ExperimentResults) -> tuple[PairwiseComparison, ...]:
+    """Compare every arm with every other one, in both directions."""
     names, ends = [arm.name for arm in results.suite.arms], _ends(results)
     return tuple(_win(results, arm, other, ends) for arm, other in itertools.permutations(names, 2))
 
@@ -216,35 +218,35 @@ def _p(gain: RunMean | None) -> float | None:
 
 
 def _adjusted(p: Mapping[_Where, float | None]) -> dict[_Where, float]:
-    """One family's p-values, adjusted; without those that there is no pair for."""
+    """Return the adjusted p-values of one family, without comparisons that have no pair."""
     known = {where: each for where, each in p.items() if each is not None}
     return dict(zip(known, holm(list(known.values())).tolist(), strict=True))
 
 
 def _judged(claim: Claim, overall: Mapping[_Where, float], at_tasks: Mapping[_Where, float]) -> Claim:
-    whole, m = overall.get((claim.arm, None)), len(overall)
+    total, m = overall.get((claim.arm, None)), len(overall)
     by_task, m_tasks = [at_tasks.get((claim.arm, each.task)) for each in claim.tasks], len(at_tasks)
-    if len(by_task) == 1 and whole is not None and by_task[0] is not None:
-        # The same pairs are in both families: they count in both or in neither.
-        whole = by_task[0] = max(whole, by_task[0])
+    if len(by_task) == 1 and total is not None and by_task[0] is not None:
+        # The same pairs are in both families, so both get the stricter adjustment.
+        total = by_task[0] = max(total, by_task[0])
         m = m_tasks = max(m, m_tasks)
     tasks = (
         dataclasses.replace(each, adjusted=adjusted, verdict=gain_verdict(each.gain, adjusted, m_tasks))
         for each, adjusted in zip(claim.tasks, by_task, strict=True)
     )
-    judged = gain_verdict(claim.gain, whole, m)
-    return dataclasses.replace(claim, adjusted=whole, verdict=judged, tasks=tuple(tasks), needed=runs_needed(m))
+    judged = gain_verdict(claim.gain, total, m)
+    return dataclasses.replace(claim, adjusted=total, verdict=judged, tasks=tuple(tasks), needed=runs_needed(m))
 
 
 def overall_gain(
     results: ExperimentResults, arm: str, task: str | None = None
 ) -> tuple[RunMean | None, str, str | None]:
-    """Return an arm's gain over the reference arm, its unit, and why there is none, if there is none.
+    """Return an arm's gain over the reference arm, its unit, and the reason if there is no gain.
 
     Args:
         results: of an experiment.
         arm: its name.
-        task: at this one only; None: over all that both play, as in a claim.
+        task: this task only; None: all tasks that both play, as in a claim.
     """
     reference = results.suite.reference
     tasks = [each for each in _shared_tasks(results, arm, reference) if task in {None, each.name}]
@@ -263,27 +265,27 @@ def _pairs(results: ExperimentResults, task: Task, arm: str, other: str) -> dict
 
 
 def _differences(results: ExperimentResults, task: Task, arm: str, other: str) -> dict[int, float]:
-    """By seed, the arm's average score less the other's, in points."""
+    """Return by seed the arm's average score less the other's, in points."""
     scores = {seed: paired_scores(*pair) for seed, pair in _pairs(results, task, arm, other).items()}
     return {seed: ours - theirs for seed, (ours, theirs) in scores.items()}
 
 
 def _normalized(results: ExperimentResults, task: Task, arm: str, other: str) -> dict[int, float] | None:
-    """The same, each episode's score divided by its best possible one."""
-    found = {}
+    """Return the same, with each episode's score divided by its best possible one; None if one is unknown."""
+    differences = {}
     for seed, (ours, theirs) in _pairs(results, task, arm, other).items():
         n = min(len(ours.episodes), len(theirs.episodes))
         one, two = (normalized_scores(run.episodes[:n], task) for run in (ours, theirs))
         if one is None or two is None:
             return None
-        found[seed] = math.fsum(one) / n - math.fsum(two) / n
-    return found
+        differences[seed] = math.fsum(one) / n - math.fsum(two) / n
+    return differences
 
 
 def _overall(
     results: ExperimentResults, tasks: Sequence[Task], arm: str, other: str, ends: _Ends
 ) -> tuple[RunMean | None, str, str | None]:
-    """By seed the mean over tasks: a seed is one independent unit, however many tasks it plays."""
+    """Return the gain over tasks, its unit and the reason if there is none; a seed is one independent unit."""
     if len(tasks) == 1:
         values = list(_differences(results, tasks[0], arm, other).values())
         return _gain(ends, tasks, values), "points", None if values else "no two finished runs have the same seed"
@@ -299,34 +301,34 @@ def _overall(
 
 
 _Ends = Mapping[str, float | None]
-"""By task, the best score, where no score is below 0 or above it; None: no such ends."""
+"""Task to its best score, if all scores lie between 0 and the best one; else None."""
 
 
 def _ends(results: ExperimentResults) -> _Ends:
-    found: dict[str, float | None] = {}
+    ends: dict[str, float | None] = {}
     for task in results.suite.tasks:
         played = [episode for run in results.runs if run.key.task == task.name for episode in run.episodes]
         least, most = score_range(played, task)
         known = least is not None and most is not None and most > 0.0
-        found[task.name] = most if known and all(episode.score <= (most or 0.0) for episode in played) else None
-    return found
+        ends[task.name] = most if known and all(episode.score <= (most or 0.0) for episode in played) else None
+    return ends
 
 
 def _gain(ends: _Ends, tasks: Sequence[Task], values: Sequence[float], *, of_best: bool = False) -> RunMean | None:
-    """A difference of two scores is no greater than the best one."""
+    """Return the mean of differences, which lies between the best score and its negative."""
     best = [ends[task.name] for task in tasks]
     known = [each for each in best if each is not None]
     end = None if not known or len(known) < len(best) else 1.0 if of_best else max(known)
     return run_mean(values, at_least=None if end is None else -end, at_most=end)
 
 
-def _win(results: ExperimentResults, arm: str, other: str, ends: _Ends) -> Win:
+def _win(results: ExperimentResults, arm: str, other: str, ends: _Ends) -> PairwiseComparison:
     tasks = _shared_tasks(results, arm, other)
     runs = [list(_differences(results, task, arm, other).values()) for task in tasks]
     every = [difference for each in runs for difference in each]
     means = [math.fsum(each) / len(each) for each in runs if each]
     difference, unit, _ = _overall(results, tasks, arm, other, ends)
-    return Win(arm, other, *_counted(every), *_counted(means), difference, unit)
+    return PairwiseComparison(arm, other, *_counted(every), *_counted(means), difference, unit)
 
 
 def _counted(differences: Sequence[float]) -> tuple[int, int, int]:

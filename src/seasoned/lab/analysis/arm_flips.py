@@ -1,4 +1,4 @@
-"""How often memory changed the action, and whether it helped, over the runs of one arm at one task."""
+"""Flips of the runs of one arm at one task: how often memory changed the likeliest action, and its effect."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ __all__ = ["ArmFlips", "FlipGroup", "arm_policy", "audit_arms", "pool_flips"]
 
 @dataclass(frozen=True, slots=True)
 class FlipGroup:
-    """The decisions with so many neighbours, of all runs.
+    """The decisions of all runs by number of neighbours.
 
     Args:
-        least, most: number of neighbours; `most` None: no limit.
-        decisions, flips, took_memory, took_base: how many, over all runs.
-        share: of decisions that were flipped, over runs.
-        helped: mean return after a flip where memory's action was taken less that where the model's was, over the runs
-            that have both; None if none has. The two differ in states and times too, not in the action alone.
+        least, most: the range of the number of neighbours; `most` None: no upper limit.
+        decisions, flips, took_memory, took_base: counts over all runs.
+        share: of flipped decisions, over runs.
+        helped: mean return after a flip with memory's action less that with the model's, over the runs that have both;
+            None if none has. The two also differ in states and times.
     """
 
     least: int
@@ -48,14 +48,15 @@ class FlipGroup:
 
 @dataclass(frozen=True, slots=True)
 class ArmFlips:
-    """What memory flipped in the runs of an arm at a task.
+    """The flips of the runs of an arm at a task.
 
     Args:
-        task, arm: which.
-        runs: how many were looked at.
-        ties: decisions where the model had several favourites, and memory chose one of them: no flips.
-        left_out: steps that could not be decided again, and runs that could not be looked at, with the reason.
-        groups: by number of neighbours; `total` is all of them.
+        task, arm: their names.
+        runs: the number of audited runs.
+        ties: decisions where the model had several likeliest actions, and memory chose one of them: no flips.
+        left_out: steps that cannot be decided again, and runs that cannot be audited, with the reason.
+        groups: by number of neighbours.
+        total: the group of all decisions.
     """
 
     task: str
@@ -68,7 +69,7 @@ class ArmFlips:
 
 
 def arm_policy(arm: ArmSpec) -> PolicyMaker | None:
-    """Return what makes the policy of an arm of the kind `jitrl`; None for another kind.
+    """Return the function that makes the policy of an arm of the kind `jitrl`; None for another kind.
 
     Example:
         >>> arm_policy(ArmSpec("alone", "alone")) is None
@@ -93,18 +94,18 @@ def audit_arms(
 ) -> tuple[tuple[ArmFlips, ...], tuple[str, ...]]:
     """Replay the memory of every finished run whose arm has a policy over it (`seasoned.lab.diagnosis.flip_audit`).
 
-    What was found in a run is kept in its folder, and not replayed again while neither it nor the policy changes.
+    The result of a run is stored in its folder, and used until the run or the policy changes.
 
     Args:
         results: of an experiment.
-        wanted: whether to look at an arm.
-        progress: told of each run, in a line, once all of it has taken so long.
-        patience_s: how long.
+        wanted: whether to audit an arm.
+        progress: called with a line about each run, once the audit has taken `patience_s`.
+        patience_s: in seconds.
 
     Returns:
-        the flips, and the runs whose memory could not be read or decided again, a line each.
+        the flips, and a line for each run whose memory cannot be read or decided again.
     """
-    found: list[ArmFlips] = []
+    flips: list[ArmFlips] = []
     unread: list[str] = []
     began = time.monotonic()
     for task in results.suite.tasks:
@@ -115,25 +116,25 @@ def audit_arms(
             runs, left_out = [], []
             for run in results.of(task.name, arm.name):
                 if time.monotonic() - began > patience_s:
-                    progress(f"deciding again what was stored: {run.key}")
+                    progress(f"replaying the stored decisions of {run.key}")
                 try:
                     runs.append(_flips(run, arm, policy))
-                except SeasonedError as error:  # this run has no say: said, not guessed, and the others go on
+                except SeasonedError as error:  # the run is listed as unread; the others are audited
                     left_out.append(f"seed {run.key.seed}: {error.seen}")
             unread += [f"{task.name}, {arm.name}, {why}" for why in left_out]
             if runs:
-                found.append(pool_flips(task.name, arm.name, runs, left_out))
-    return tuple(found), tuple(unread)
+                flips.append(pool_flips(task.name, arm.name, runs, left_out))
+    return tuple(flips), tuple(unread)
 
 
 def _flips(run: RunResult, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
     path = run.folder / MEMORY
     if not path.exists():
-        raise InputError(f"no {MEMORY}", "a run's flips are counted from its memory", "Play it again.")
+        raise InputError(f"no {MEMORY}", "a run's flips are counted from its memory", "Play the run again.")
 
     def make() -> RunFlips:
         with open_memory(str(path), read_only=True) as memory:
-            own = len(run.episodes)  # what the memory was filled with before them was nobody's decision
+            own = len(run.episodes)  # without the episodes that the memory was filled with
             return flip_counts(audit(memory, policy, last=own, seed=run.key.seed))
 
     name, overrides = preset_settings(arm.settings)
@@ -148,15 +149,15 @@ def _flips(run: RunResult, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
 
 
 def pool_flips(task: str, arm: str, runs: Sequence[RunFlips], left_out: Sequence[str] = ()) -> ArmFlips:
-    """Add up the flips of an arm's runs; means are over runs, which are independent where decisions are not.
+    """Add up the flips of an arm's runs; means are over runs, because decisions of a run are not independent.
 
     Args:
-        task, arm: which.
+        task, arm: their names.
         runs: at least one.
-        left_out: what could not be looked at.
+        left_out: the runs that cannot be audited, with the reason.
 
     Raises:
-        InputError: there is none.
+        InputError: there is no run.
     """
     if not runs:
         raise InputError("0 runs", "flips are pooled over runs", "Audit one.")

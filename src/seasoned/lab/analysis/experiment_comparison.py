@@ -1,10 +1,10 @@
-"""Two experiments compared: what differs between them, and by how much, paired where task, arm and seed agree."""
+"""Comparison of two experiments: paired differences of runs with the same task, arm and seed."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from seasoned.core.statistics import holm
 from seasoned.errors import InputError
@@ -20,15 +20,16 @@ _ALWAYS_DIFFER = {"sessions", "began_at"}
 
 @dataclass(frozen=True, slots=True)
 class ArmChange:
-    """An arm at a task in the second experiment less the same in the first.
+    """The change of an arm at a task from the first experiment to the second.
 
     Args:
-        task, arm: which.
-        difference: of average scores over the episodes that both played, paired by seed, in points.
-        p, adjusted: by flipping signs, and adjusted for all rows by Holm.
+        task, arm: their names.
+        difference: second less first, of average scores over the episodes that both played, paired by seed, in points.
+        p: of the hypothesis that the two are exchangeable, by flipping signs.
+        adjusted: for all rows, by Holm.
         verdict: `better` (the second is), `worse`, `no difference shown`, `too few runs`.
-        episodes: how many of each pair were compared, the least and the most: those that both runs played.
-        longest: the most that any of these runs played.
+        episodes: the smallest and the largest number of episodes that both runs of a pair played.
+        longest: the largest number of episodes of any of these runs.
     """
 
     task: str
@@ -42,7 +43,7 @@ class ArmChange:
 
     @property
     def over(self) -> str:
-        """What was compared, in words."""
+        """The compared episodes, in words."""
         least, most = self.episodes
         n = plural(most, "episode") if least == most else f"{least} to {plural(most, 'episode')}"
         if least == self.longest:
@@ -52,11 +53,11 @@ class ArmChange:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentComparison:
-    """Two experiments.
+    """The comparison of two experiments.
 
     Args:
-        changes: the second less the first, where runs can be paired.
-        differs: what differs between the suites and their records, a line each.
+        changes: one per arm and task with paired runs.
+        differs: a line for each difference between the suites and their records.
         unpaired: arms at tasks that cannot be paired, with the reason.
     """
 
@@ -65,7 +66,7 @@ class ExperimentComparison:
     unpaired: tuple[str, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """Return it as JSON data; every mean has its n."""
+        """Return the comparison as JSON data; every mean has its n."""
         rows = [
             {
                 "task": each.task,
@@ -85,7 +86,7 @@ class ExperimentComparison:
         return self.text(WIDTH)
 
     def text(self, width: int | None = None) -> str:
-        """Return it in lines, at most `width` columns wide; None: no line is wrapped."""
+        """Return the comparison as lines of at most `width` columns; None: no line is wrapped."""
         lines = ["average score, the second less the first, in points, paired by seed:"]
         lines += [
             f"{each.task}, {each.arm}: {mean_text(each.difference, signed=True)} "
@@ -95,16 +96,20 @@ class ExperimentComparison:
             f"{each.over}"
             for each in self.changes
         ]
-        lines += ["what differs:", *self.differs] if self.differs else ["the suites and their records do not differ"]
+        lines += (
+            ["differences between the suites and their records:", *self.differs]
+            if self.differs
+            else ["the suites and their records do not differ"]
+        )
         lines += ["not paired:", *self.unpaired] if self.unpaired else []
         return wrap_lines(lines, width)
 
 
 def compare_experiments(a: ExperimentResults, b: ExperimentResults) -> ExperimentComparison:
-    """Return the second experiment less the first, run by run where task, environments, arm and seed agree.
+    """Return the differences, second experiment less first, of runs with the same task, environments, arm and seed.
 
-    Arms are paired by name: what an arm of that name is may differ, and is then listed. A task whose environments
-    differ is another task, whatever its name.
+    Arms are paired by name; differences between their settings are listed. Two tasks with the same name and different
+    environments are not paired.
 
     Args:
         a, b: the first and the second experiment.
@@ -112,59 +117,77 @@ def compare_experiments(a: ExperimentResults, b: ExperimentResults) -> Experimen
     Raises:
         InputError: no run of one can be paired with a run of the other.
     """
-    raw: list[tuple[str, str, RunMean, list[int], int]] = []
+    pairings: list[_Pairing] = []
     unpaired: list[str] = []
     for task, arm in dict.fromkeys((run.key.task, run.key.arm) for each in (a, b) for run in each.runs):
-        differences, compared, longest, why = _differences(a, b, task, arm)
-        found = run_mean(differences)
-        if found is None:
-            unpaired.append(f"{task}, {arm}: {why}")
+        pairing = _pairing(a, b, task, arm)
+        if isinstance(pairing, str):
+            unpaired.append(f"{task}, {arm}: {pairing}")
         else:
-            raw.append((task, arm, found, compared, longest))
-    if not raw:
+            pairings.append(pairing)
+    if not pairings:
         raise InputError(
             f"{a.folder} and {b.folder}: {'; '.join(unpaired[:3])}",
-            "runs are compared where task, environments, arm and seed agree",
+            "runs are compared if task, environments, arm and seed agree",
             "Run both suites on the same tasks and seeds, to the end.",
         )
-    p = [sign_flip_p_value(found.values) for _, _, found, _, _ in raw]
+    p_values = [sign_flip_p_value(each.difference.values) for each in pairings]
     changes = tuple(
-        ArmChange(task, arm, found, each, adjusted, gain_verdict(found, adjusted, len(raw)), (min(n), max(n)), longest)
-        for (task, arm, found, n, longest), each, adjusted in zip(raw, p, holm(p).tolist(), strict=True)
+        ArmChange(
+            pairing.task,
+            pairing.arm,
+            pairing.difference,
+            p,
+            adjusted,
+            gain_verdict(pairing.difference, adjusted, len(pairings)),
+            (min(pairing.episodes), max(pairing.episodes)),
+            pairing.longest,
+        )
+        for pairing, p, adjusted in zip(pairings, p_values, holm(p_values).tolist(), strict=True)
     )
     return ExperimentComparison(changes, tuple(_differs(a, b)), tuple(unpaired))
 
 
-def _differences(
-    a: ExperimentResults, b: ExperimentResults, task: str, arm: str
-) -> tuple[list[float], list[int], int, str]:
-    """Return by seed the difference and over how many episodes; the most of any run; and why there is none."""
+class _Pairing(NamedTuple):
+    """The paired runs of an arm at a task; `episodes` and `longest` as in `ArmChange`, the former for each pair."""
+
+    task: str
+    arm: str
+    difference: RunMean
+    episodes: list[int]
+    longest: int
+
+
+def _pairing(a: ExperimentResults, b: ExperimentResults, task: str, arm: str) -> _Pairing | str:
+    """Pair the runs of an arm at a task, or return the reason why there is no pair."""
     envs = [next((t.env for t in each.suite.tasks if t.name == task), None) for each in (a, b)]
     if envs[0] != envs[1]:
-        return [], [], 0, "its environments differ, or one suite lacks it"
+        return "its environments differ, or one suite lacks it"
     first = {run.key.seed: run for run in a.of(task, arm)}
     second = {run.key.seed: run for run in b.of(task, arm)}
     shared = sorted(first.keys() & second.keys())
-    pairs = [paired_scores(second[seed], first[seed]) for seed in shared]
-    played = [(len(first[seed].episodes), len(second[seed].episodes)) for seed in shared]
-    compared, longest = [min(pair) for pair in played], max(map(max, played), default=0)
-    return [ours - theirs for ours, theirs in pairs], compared, longest, "no seed has a finished run in both"
+    scores = [paired_scores(second[seed], first[seed]) for seed in shared]
+    difference = run_mean([new - old for new, old in scores])
+    if difference is None:
+        return "no seed has a finished run in both"
+    lengths = [(len(first[seed].episodes), len(second[seed].episodes)) for seed in shared]
+    return _Pairing(task, arm, difference, [min(pair) for pair in lengths], max(map(max, lengths)))
 
 
 def _differs(a: ExperimentResults, b: ExperimentResults) -> Iterator[str]:
-    yield from _unlike("suite", _by_name(a.suite.to_json()), _by_name(b.suite.to_json()))
+    yield from _differences("suite", _by_name(a.suite.to_json()), _by_name(b.suite.to_json()))
     records = [{k: v for k, v in each.record.items() if k not in _ALWAYS_DIFFER} for each in (a, b)]
-    yield from _unlike("record", *records)
+    yield from _differences("record", *records)
 
 
 def _by_name(suite: Mapping[str, Any]) -> dict[str, Any]:
     return dict(suite) | {key: {each["name"]: each for each in suite[key]} for key in ("tasks", "arms")}
 
 
-def _unlike(where: str, one: Any, two: Any) -> Iterator[str]:
+def _differences(where: str, one: Any, two: Any) -> Iterator[str]:
     if isinstance(one, Mapping) and isinstance(two, Mapping):
         for key in dict.fromkeys((*one, *two)):
-            yield from _unlike(f"{where}, {key}", one.get(key), two.get(key))
+            yield from _differences(f"{where}, {key}", one.get(key), two.get(key))
     elif (one is None) != (two is None) and isinstance(one or two, Mapping):
         yield f"{where}: only in the {'second' if one is None else 'first'}"
     elif one != two and not (isinstance(one, list | tuple) and isinstance(two, list | tuple) and [*one] == [*two]):

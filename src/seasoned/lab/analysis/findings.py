@@ -1,4 +1,4 @@
-"""Everything that a report says, as numbers: what the page, the pictures and the JSON are written from."""
+"""The findings of an experiment: all numbers of the page, the pictures and the JSON file."""
 
 from __future__ import annotations
 
@@ -11,16 +11,23 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from seasoned.agents import EpisodeResult
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_one_of
+from seasoned.errors import InputError
 from seasoned.lab.analysis.arm_caveats import ArmCaveats, arm_caveats, unused_memory_remark
-from seasoned.lab.analysis.arm_comparison import Claim, TaskClaim, Win, compare_all_arms, compare_with_reference
+from seasoned.lab.analysis.arm_comparison import (
+    Claim,
+    PairwiseComparison,
+    TaskClaim,
+    compare_all_arms,
+    compare_with_reference,
+)
 from seasoned.lab.analysis.arm_flips import ArmFlips, audit_arms
 from seasoned.lab.analysis.measures import (
-    AT_LEAST_0,
-    SHARES,
+    Limits,
     RunMean,
     curve_block,
     last_quarter,
+    mean_limits,
     measure,
     run_mean,
     score_range,
@@ -35,7 +42,7 @@ from seasoned.protocols import Usage
 __all__ = ["ArmRow", "AuditedArms", "Curve", "Findings", "SplitRow", "TaskFindings", "Trouble", "analyze", "arm_role"]
 
 AuditedArms = Literal["none", "ours", "all"]
-"""Whose memories are replayed: some milliseconds a stored step."""
+"""The arms whose memories are replayed, at some milliseconds per stored step."""
 
 _BAND_RESAMPLES = 2000
 
@@ -45,9 +52,9 @@ class Curve:
     """A learning curve: the mean over runs, each with a pointwise interval.
 
     Args:
-        block: episodes that a point is the mean of; 1 up to 25 episodes.
+        block: number of episodes per point; 1 up to 25 episodes.
         ends: the last episode of each block, counted from 1.
-        points: one a block.
+        points: one per block.
     """
 
     block: int
@@ -61,13 +68,13 @@ class ArmRow:
 
     Args:
         arm: its name.
-        planned, n: runs that the suite asks for, and that are finished; all means are over the latter.
-        failed: runs that an error broke off.
-        episodes: that each run learns from; an arm may have fewer than others.
-        unusable: what its model answered when asked for something to learn from, and could not be used, a line each,
-            over finished runs; None: it asks for nothing, or that is not known.
-        measures: see `seasoned.lab.analysis.measures.measure`; None for what is not known of every run.
-        claim: against the reference arm; None for the reference itself.
+        planned, n: numbers of runs in the suite, and of finished runs; all means are over the latter.
+        failed: number of runs that an error aborted.
+        episodes: number of episodes that each run learns from; an arm may have fewer than others.
+        unusable: a line for each answer of its model that it wanted to learn from and could not use, over finished
+            runs; None: it makes no such requests, or they are unknown.
+        measures: see `seasoned.lab.analysis.measures.measure`; None for a measure that is unknown in some run.
+        claim: the comparison with the reference arm; None for the reference itself.
         curve: None without a finished run.
     """
 
@@ -84,7 +91,7 @@ class ArmRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskFindings:
-    """A task, and every arm at it. `max_score` None: unknown, or not the same in every episode."""
+    """A task, and every arm at it. `max_score` None: unknown, or not equal in all episodes."""
 
     task: str
     env: tuple[str, ...]
@@ -98,11 +105,11 @@ class SplitRow:
     """An arm at one split of a task: its score there, and the paired difference to the reference arm, in points.
 
     Args:
-        split, task, arm: which.
-        episodes: that the score is the mean of.
-        learned: episodes that it had learned from in the end; an arm may have fewer than others.
+        split, task, arm: their names.
+        episodes: number of episodes of the score.
+        learned: number of episodes that it had learned from; an arm may have fewer than others.
         score: in points.
-        gain: None for the reference arm, and where there is no pair.
+        gain: None for the reference arm, and without a pair.
     """
 
     split: str
@@ -116,7 +123,7 @@ class SplitRow:
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """A run that did not end. `error` None: none was raised; it was stopped, or goes on."""
+    """A run that did not end. `error` None: it was stopped without an error, or is still running."""
 
     task: str
     arm: str
@@ -131,18 +138,18 @@ class Findings:
     """An experiment's numbers.
 
     Args:
-        suite: what was asked.
-        notes: what qualifies each arm.
-        claims: every arm but the reference, against it.
-        worst: gains if failed runs had gone as badly as can be, of arms that have any.
-        tasks, wins, splits, flips, troubles: see each.
-        unread: files of runs that could not be read, a line each; all else of these runs counts.
-        changed_code: modules of environments of one's own whose code is not the same in all that was played.
-        lost: what episodes that broke off had asked of the model; no other number has it.
-        stopped: what ended the last session before its runs did, such as a limit of the budget; None if nothing did.
-        record: provenance, as the experiment kept it.
-        runs, done: learning runs asked for, and finished.
-        again: the command that draws all of it again.
+        suite: the suite of the experiment.
+        notes: the caveats of each arm.
+        claims: the comparison of every other arm with the reference arm.
+        worst: the worst case of each arm with failed runs.
+        tasks, wins, splits, flips, troubles: see the class of each.
+        unread: a line for each unreadable file of a run; the rest of these runs counts.
+        changed_code: modules of user-written environments whose code changed during the experiment.
+        lost: model usage of aborted episodes, which no other number includes.
+        stopped: the reason why the last session ended early, such as a limit of the budget; None if it did not.
+        record: provenance, as stored by the experiment.
+        runs, done: numbers of learning runs in the suite, and of finished ones.
+        again: the command that draws the report again.
     """
 
     suite: Suite
@@ -150,7 +157,7 @@ class Findings:
     claims: tuple[Claim, ...]
     worst: tuple[WorstCase, ...]
     tasks: tuple[TaskFindings, ...]
-    wins: tuple[Win, ...]
+    wins: tuple[PairwiseComparison, ...]
     splits: tuple[SplitRow, ...]
     flips: tuple[ArmFlips, ...]
     troubles: tuple[Trouble, ...]
@@ -164,7 +171,7 @@ class Findings:
     again: str
 
     def caveats_of(self, arm: str) -> ArmCaveats:
-        """Return what qualifies an arm."""
+        """Return the caveats of an arm."""
         return next(each for each in self.notes if each.arm == arm)
 
     def to_json(self) -> dict[str, Any]:
@@ -174,9 +181,9 @@ class Findings:
 
 
 def arm_role(arm: ArmSpec, suite: Suite) -> str:
-    """Return what an arm is there for: `reference`, `placebo`, `ours` (the arm to be judged first) or `other`.
+    """Return the role of an arm: `reference`, `placebo`, `ours` (the arm under test) or `other`.
 
-    Ours is the arm called `default`, else the first one of the kind `jitrl`.
+    Ours is the arm named `default`, else the first one of the kind `jitrl`.
     """
     if arm.name == suite.reference:
         return "reference"
@@ -190,19 +197,18 @@ def arm_role(arm: ArmSpec, suite: Suite) -> str:
 def analyze(
     results: ExperimentResults, audited: AuditedArms = "ours", progress: Callable[[str], None] = lambda line: None
 ) -> Findings:
-    """Measure and compare whatever is finished.
+    """Measure and compare the finished runs of an experiment.
 
     Args:
         results: of an experiment.
         audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit.
-        progress: told of what takes long, in a line each.
+        progress: called with a line about each slow replay.
 
     Raises:
-        InputError: `audited` is none of its values.
+        InputError: `audited` is not one of its values.
     """
-    if audited not in get_args(AuditedArms):
-        raise InputError(f"audited = {excerpt(audited)}", "it is 'none', 'ours' or 'all'", "Leave it out.")
-    suite, found = results.suite, compare_with_reference(results)
+    check_one_of("audited", audited, get_args(AuditedArms))
+    suite, claims = results.suite, compare_with_reference(results)
     sessions = session_endings(results.record.get("sessions") or [], results.folder)
     flips, unread = audit_arms(results, lambda arm: _is_audited(arm, suite, audited), progress)
     unusable, damaged = _unusable(results)
@@ -210,9 +216,9 @@ def analyze(
     return Findings(
         suite,
         tuple(_note(arm, results) for arm in suite.arms),
-        found,
+        claims,
         worst_cases(results),
-        tuple(_task(results, task, found, unusable) for task in suite.tasks),
+        tuple(_task(results, task, claims, unusable) for task in suite.tasks),
         compare_all_arms(results),
         tuple(row for task in suite.tasks for row in _splits(results, task)),
         flips,
@@ -229,8 +235,8 @@ def analyze(
 
 
 def _note(arm: ArmSpec, results: ExperimentResults) -> ArmCaveats:
-    known, silent = arm_caveats(arm, results.suite), unused_memory_remark(arm, results)
-    return known if silent is None else dataclasses.replace(known, remarks=(*known.remarks, silent))
+    caveats, remark = arm_caveats(arm, results.suite), unused_memory_remark(arm, results)
+    return caveats if remark is None else dataclasses.replace(caveats, remarks=(*caveats.remarks, remark))
 
 
 def _changed(results: ExperimentResults) -> tuple[str, ...]:
@@ -247,69 +253,63 @@ _Unusable = Mapping[tuple[str, str], tuple[str, ...] | None]
 
 
 def _unusable(results: ExperimentResults) -> tuple[_Unusable, list[str]]:
-    """By task and arm, the answers that could not be used; and what could not be read of them."""
-    found: dict[tuple[str, str], tuple[str, ...] | None] = {}
+    """Return the unusable answers by task and arm, and a line for each unreadable file."""
+    answers: dict[tuple[str, str], tuple[str, ...] | None] = {}
     damaged: list[str] = []
     for task in results.suite.tasks:
         for arm in results.suite.arms:
             try:
-                found[task.name, arm.name] = unusable_answers(results.of(task.name, arm.name), arm.kind)
+                answers[task.name, arm.name] = unusable_answers(results.of(task.name, arm.name), arm.kind)
             except InputError as error:
-                found[task.name, arm.name] = None
+                answers[task.name, arm.name] = None
                 damaged.append(f"{task.name}, {arm.name}, {error.seen}")
-    return found, damaged
+    return answers, damaged
 
 
-def _task(results: ExperimentResults, task: Task, found: Sequence[Claim], unusable: _Unusable) -> TaskFindings:
+def _task(results: ExperimentResults, task: Task, claims: Sequence[Claim], unusable: _Unusable) -> TaskFindings:
     played = [e for run in results.runs if run.key.task == task.name for e in run.episodes]
-    ends = score_range(played, task)
-    by_arm = {(claim.arm, each.task): each for claim in found for each in claim.tasks}
+    scores = score_range(played, task)
+    by_arm = {(claim.arm, each.task): each for claim in claims for each in claim.tasks}
     rows = []
     for arm in results.suite.arms:
-        asked = [run for run in results.runs if (run.key.task, run.key.arm) == (task.name, arm.name)]
-        if asked:
+        planned = [run for run in results.runs if (run.key.task, run.key.arm) == (task.name, arm.name)]
+        if planned:
             done = results.of(task.name, arm.name)
-            failed = sum(run.error is not None for run in asked)
+            failed = sum(run.error is not None for run in planned)
             row = ArmRow(
                 arm.name,
-                len(asked),
+                len(planned),
                 len(done),
                 failed,
-                results.suite.episodes(asked[0].key),
+                results.suite.episodes(planned[0].key),
                 unusable[task.name, arm.name],
-                _measures(done, task, ends),
+                _measures(done, task, scores),
                 by_arm.get((arm.name, task.name)),
-                _curve(done, ends),
+                _curve(done, scores),
             )
             rows.append(row)
-    return TaskFindings(task.name, task.env, task.episodes, ends[1], tuple(rows))
+    return TaskFindings(task.name, task.env, task.episodes, scores[1], tuple(rows))
 
 
-_Ends = tuple[float | None, float | None]
-
-
-def _measures(runs: Sequence[RunResult], task: Task, ends: _Ends) -> dict[str, RunMean | None]:
+def _measures(runs: Sequence[RunResult], task: Task, scores: Limits) -> dict[str, RunMean | None]:
     measured = [measure(run.episodes, task) for run in runs]
-    found: dict[str, RunMean | None] = {}
+    means: dict[str, RunMean | None] = {}
     for name in measured[0] if measured else ():
         values = [each[name] for each in measured]
         known = [value for value in values if value is not None]
-        least, most = ends if name in ("average", "final") else (0.0 if name in AT_LEAST_0 else None, None)
-        most = 1.0 if name == "area" else most
-        share = name.startswith(SHARES)
-        estimated = run_mean(known, share=share, at_least=least, at_most=most)
-        found[name] = estimated if len(known) == len(values) else None
-    return found
+        least, most = mean_limits(name, scores)
+        means[name] = run_mean(known, at_least=least, at_most=most) if len(known) == len(values) else None
+    return means
 
 
-def _curve(runs: Sequence[RunResult], ends: _Ends) -> Curve | None:
+def _curve(runs: Sequence[RunResult], limits: Limits) -> Curve | None:
     if not runs:
         return None
     n = min(len(run.episodes) for run in runs)
     block = curve_block(n)
     scores = np.array([[episode.score for episode in run.episodes[:n]] for run in runs])
     starts = range(0, n, block)
-    least, most = ends
+    least, most = limits
     points = [
         run_mean(
             scores[:, s : s + block].mean(axis=1).tolist(), resamples=_BAND_RESAMPLES, at_least=least, at_most=most
@@ -320,7 +320,7 @@ def _curve(runs: Sequence[RunResult], ends: _Ends) -> Curve | None:
 
 
 def _splits(results: ExperimentResults, task: Task) -> list[SplitRow]:
-    """The end of learning as `same task`, then what was asked in the end."""
+    """Return the end of learning as the split `same task`, then the transfer splits."""
     names = list(dict.fromkeys(transfer.split for transfer in task.transfer))
     if not names:
         return []
@@ -335,7 +335,7 @@ def _splits(results: ExperimentResults, task: Task) -> list[SplitRow]:
             if score is None:
                 continue
             pairs = [(run, reference[run.key.seed]) for run in runs if run.key.seed in reference]
-            # An arm with fewer learning episodes ends elsewhere: those are other instances.
+            # The last quarters of runs of different lengths are different instances.
             alike = [(one, two) for one, two in pairs if split != SAME_TASK or len(one.episodes) == len(two.episodes)]
             other = arm.name != results.suite.reference
             gain = run_mean([_score(one, split) - _score(two, split) for one, two in alike if other])

@@ -1,4 +1,4 @@
-"""A run's flip audit, kept beside the run: replaying a memory takes milliseconds a step, reading the counts none."""
+"""A cache of flip audits in the folders of runs, because a replay takes milliseconds per step."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ _FORMAT = 1
 
 @dataclass(frozen=True, slots=True)
 class RunFlipGroup:
-    """One run's decisions with so many neighbours; see `seasoned.lab.diagnosis.flip_audit.AuditedGroup`.
+    """The decisions of one run by number of neighbours; see `seasoned.lab.diagnosis.flip_audit.AuditedGroup`.
 
     Args:
-        least, most: number of neighbours; `most` None: no limit.
-        decisions, flips, took_memory, took_base: how many.
-        after_memory, after_base: mean return after flips where memory's action, the model's was taken; None if never.
+        least, most: the range of the number of neighbours; `most` None: no upper limit.
+        decisions, flips, took_memory, took_base: counts.
+        after_memory, after_base: mean return after flips with memory's action, and with the model's; None: no such
+            flip.
     """
 
     least: int
@@ -40,12 +41,13 @@ class RunFlipGroup:
 
 @dataclass(frozen=True, slots=True)
 class RunFlips:
-    """What memory flipped in one run; see `seasoned.lab.diagnosis.flip_audit.FlipAudit`.
+    """The flips of one run; see `seasoned.lab.diagnosis.flip_audit.FlipAudit`.
 
     Args:
-        ties: decisions where the model had several favourites, and memory chose one of them.
-        undecided: steps that could not be decided again, by reason.
-        groups: by number of neighbours; `total` is all of them.
+        ties: decisions where the model had several likeliest actions, and memory chose one of them.
+        undecided: number of steps that cannot be decided again, by reason.
+        groups: by number of neighbours.
+        total: the group of all decisions.
     """
 
     ties: int
@@ -54,44 +56,44 @@ class RunFlips:
     total: RunFlipGroup
 
 
-def flip_counts(found: FlipAudit) -> RunFlips:
+def flip_counts(audit: FlipAudit) -> RunFlips:
     """Return the counts of one run's audit."""
-    return RunFlips(found.ties, dict(found.undecided), tuple(map(_group, found.groups)), _group(found.total))
+    return RunFlips(audit.ties, dict(audit.undecided), tuple(map(_group, audit.groups)), _group(audit.total))
 
 
 def cached_flips(folder: Path, key: Mapping[str, Any], make: Callable[[], RunFlips]) -> RunFlips:
-    """Return a run's flips from its folder; made and kept there where they are not.
+    """Return a run's flips from the file in its folder, or compute and store them.
 
-    What is kept counts only under the same `key`. A folder that cannot be written keeps nothing: it is made again.
+    A stored result is valid for an equal `key`. In a read-only folder nothing is stored.
 
     Args:
-        folder: the run's.
-        key: all that the flips depend on, as JSON data.
+        folder: of the run.
+        key: everything that the flips depend on, as JSON data.
         make: replays the run's memory.
     """
     file, key = folder / _FILE, {"format": _FORMAT, **key}
-    # Whatever is wrong with the file, the memory that it was made from is still there.
+    # A damaged file is no loss: the flips are computed again from the memory.
     with contextlib.suppress(OSError, ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        kept = json.loads(file.read_text(encoding="utf-8"))
-        if kept.pop("key") == key:
-            groups = tuple(RunFlipGroup(**group) for group in kept.pop("groups"))
-            return RunFlips(groups=groups, total=RunFlipGroup(**kept.pop("total")), **kept)
-    found = make()
+        stored = json.loads(file.read_text(encoding="utf-8"))
+        if stored.pop("key") == key:
+            groups = tuple(RunFlipGroup(**group) for group in stored.pop("groups"))
+            return RunFlips(groups=groups, total=RunFlipGroup(**stored.pop("total")), **stored)
+    flips = make()
     with contextlib.suppress(OSError):
         draft = file.with_name(f"{_FILE}.tmp")
-        draft.write_text(json.dumps({"key": key, **dataclasses.asdict(found)}) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps({"key": key, **dataclasses.asdict(flips)}) + "\n", encoding="utf-8")
         draft.replace(file)
-    return found
+    return flips
 
 
-def _group(found: AuditedGroup) -> RunFlipGroup:
+def _group(group: AuditedGroup) -> RunFlipGroup:
     return RunFlipGroup(
-        found.least,
-        found.most,
-        found.decisions,
-        found.flips,
-        found.took_memory,
-        found.took_base,
-        found.after_memory.mean,
-        found.after_base.mean,
+        group.least,
+        group.most,
+        group.decisions,
+        group.flips,
+        group.took_memory,
+        group.took_base,
+        group.after_memory.mean,
+        group.after_base.mean,
     )

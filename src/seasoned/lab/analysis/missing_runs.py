@@ -1,4 +1,4 @@
-"""Runs that failed are not missing at random: what a gain would be if they had gone as badly as can be."""
+"""Worst cases for failed runs, which are not missing at random: the gain if they had the lowest scores."""
 
 from __future__ import annotations
 
@@ -14,16 +14,14 @@ __all__ = ["WorstCase", "worst_cases"]
 
 @dataclass(frozen=True, slots=True)
 class WorstCase:
-    """An arm's gain over the reference arm if its failed runs had scored the worst in every episode.
+    """An arm's gain over the reference arm if its failed runs had the worst score in every episode.
 
-    Of an arm of which no run played an episode there is nothing to say but that: `gain` is None.
-
-    The worst is 0, or the lowest score that any arm got at the task, whichever is less.
+    The worst score is 0, or the lowest score of any arm at the task, whichever is less.
 
     Args:
         arm: its name.
-        task: where; None: over all of its tasks, as in its claim.
-        runs: how many failed runs are counted so. Those whose seed the reference has not finished cannot be.
+        task: the task; None: over all of its tasks, as in its claim.
+        runs: the number of failed runs assumed this way: those whose seed the reference has finished.
         gain: paired by seed; None: no run of the arm played an episode.
         unit: of the gain.
     """
@@ -36,41 +34,41 @@ class WorstCase:
 
 
 def worst_cases(results: ExperimentResults) -> tuple[WorstCase, ...]:
-    """Return the worst case of every arm with a failed run: over its tasks, or one by one where they do not add up."""
-    found: list[WorstCase] = []
+    """Return the worst case of every arm with a failed run: over its tasks, or per task without a common scale."""
+    cases: list[WorstCase] = []
     for arm in results.suite.arms:
         if arm.name != results.suite.reference:
-            found += _of_arm(results, arm.name)
-    return tuple(found)
+            cases += _of_arm(results, arm.name)
+    return tuple(cases)
 
 
 def _of_arm(results: ExperimentResults, arm: str) -> list[WorstCase]:
     reference = results.suite.reference
-    counted = {}
+    assumed = {}
     for run in results.runs:
         if run.key.arm == arm and run.error is not None and not run.done:
-            beside = next((c for c in results.of(run.key.task, reference) if c.key.seed == run.key.seed), None)
-            if beside is not None and beside.episodes:
-                counted[run.key] = _worst(results, run, beside)
-    if not counted:
+            reference_run = next((c for c in results.of(run.key.task, reference) if c.key.seed == run.key.seed), None)
+            if reference_run is not None and reference_run.episodes:
+                assumed[run.key] = _worst(results, run, reference_run)
+    if not assumed:
         return []
     if not any(run.episodes for run in results.runs if run.key.arm == arm):
-        return [WorstCase(arm, None, len(counted), None, "")]
-    filled = dataclasses.replace(results, runs=tuple(counted.get(each.key, each) for each in results.runs))
+        return [WorstCase(arm, None, len(assumed), None, "")]
+    filled = dataclasses.replace(results, runs=tuple(assumed.get(each.key, each) for each in results.runs))
     gain, unit, _ = overall_gain(filled, arm)
     if gain is not None:
-        return [WorstCase(arm, None, len(counted), gain, unit)]
+        return [WorstCase(arm, None, len(assumed), gain, unit)]
     worst = []
-    for task in dict.fromkeys(run.task for run in counted):
+    for task in dict.fromkeys(run.task for run in assumed):
         gain, unit, _ = overall_gain(filled, arm, task)
         if gain is not None:
-            worst.append(WorstCase(arm, task, sum(run.task == task for run in counted), gain, unit))
+            worst.append(WorstCase(arm, task, sum(run.task == task for run in assumed), gain, unit))
     return worst
 
 
-def _worst(results: ExperimentResults, run: RunResult, beside: RunResult) -> RunResult:
-    """The failed run as if it had ended: the instances of the reference's run, each at the lowest score."""
+def _worst(results: ExperimentResults, run: RunResult, reference_run: RunResult) -> RunResult:
+    """Return the failed run as a finished one: the episodes of the reference's run, each with the lowest score."""
     seen = (e.score for each in results.runs if each.key.task == run.key.task for e in each.episodes)
     lowest = min(0.0, *seen)
-    played = beside.episodes[: results.suite.episodes(run.key)]
+    played = reference_run.episodes[: results.suite.episodes(run.key)]
     return dataclasses.replace(run, episodes=tuple(dataclasses.replace(e, score=lowest) for e in played), done=True)

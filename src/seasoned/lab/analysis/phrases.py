@@ -1,4 +1,4 @@
-"""Numbers and verdicts in words: the same on the page, in the terminal and in the pictures."""
+"""Numbers and verdicts as text, for the page, the terminal and the pictures."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ __all__ = [
 ]
 
 WIDTH = 80
-"""Columns of a terminal."""
+"""The default number of columns of a terminal."""
 
 MARKS = {"better": "▲", "worse": "▼", "no difference shown": "=", "too few runs": "?", "no pair": "–"}
-"""A sign for each verdict, so that it reads without colour."""
+"""A sign for each verdict, for readers without colour."""
 
 
 def verdict_badge(claim: Claim, role: str) -> tuple[str, str]:
-    """Return a claim's verdict as a kind (`better`, `worse`, `alarm`, `no`, `too`) and in a few words with a sign."""
+    """Return a claim's verdict as a kind (`better`, `worse`, `alarm`, `no`, `too`), and as a few words with a sign."""
     if role == "placebo" and claim.verdict == "better":
         return "alarm", "! something is wrong"
     words = "no gain" if role == "placebo" and claim.verdict == "no difference shown" else claim.verdict
@@ -40,7 +40,7 @@ def verdict_badge(claim: Claim, role: str) -> tuple[str, str]:
 
 
 def number_text(value: float, scale: float | None = None, *, signed: bool = False) -> str:
-    """Return a number with as many decimals as a number of size `scale` needs for three figures or so.
+    """Return a number with about three significant figures at the size `scale`, its own size if None.
 
     Example:
         >>> number_text(0.25), number_text(12345.6), number_text(1.5, 20.0, signed=True)
@@ -53,9 +53,9 @@ def number_text(value: float, scale: float | None = None, *, signed: bool = Fals
 
 
 def wrap_lines(lines: Iterable[str], width: int | None, indent: str = "  ") -> str:
-    r"""Return lines that are `width` columns wide at most, going on indented; None: as they are.
+    r"""Return lines wrapped at `width` columns with indented continuations; None: not wrapped.
 
-    A no-break space keeps together what it joins, and comes out as a blank.
+    Words joined by a no-break space stay on one line; it is printed as a blank.
 
     Example:
         >>> wrap_lines(["a bee,", "n\xa0=\xa03: a cat"], 8)
@@ -63,33 +63,33 @@ def wrap_lines(lines: Iterable[str], width: int | None, indent: str = "  ") -> s
         >>> wrap_lines(["a bee, n\xa0=\xa03"], None)
         'a bee, n = 3'
     """
-    found: list[str] = []
+    output: list[str] = []
     for line in lines:
         first = line[: len(line) - len(line.lstrip(" "))]
         if width is None:
-            found.append(line)
+            output.append(line)
         else:
-            found += textwrap.wrap(line.lstrip(" "), width, initial_indent=first, subsequent_indent=first + indent)
-    return "\n".join(found).replace("\xa0", " ")
+            output += textwrap.wrap(line.lstrip(" "), width, initial_indent=first, subsequent_indent=first + indent)
+    return "\n".join(output).replace("\xa0", " ")
 
 
-def plural(n: int, what: str) -> str:
-    """Return a number of things.
+def plural(n: int, noun: str) -> str:
+    """Return a number with its noun, with thousands separators.
 
     Example:
         >>> plural(1, "run"), plural(1200, "run")
         ('1 run', '1,200 runs')
     """
-    return f"{n:,} {what}{'s' * (n != 1)}"
+    return f"{n:,} {noun}{'s' * (n != 1)}"
 
 
-def mean_text(found: RunMean, *, signed: bool = False) -> str:
-    """Return the mean."""
-    return number_text(found.mean, _scale(found), signed=signed)
+def mean_text(mean: RunMean, *, signed: bool = False) -> str:
+    """Return the mean with as many decimals as its interval needs."""
+    return number_text(mean.mean, _scale(mean), signed=signed)
 
 
 def interval_text(found: RunMean, *, signed: bool = False) -> str:
-    """Return the 95 % interval; for one run, that it has none.
+    """Return the 95 % interval, or a note that a single run has none.
 
     Example:
         >>> from seasoned.lab.analysis.measures import run_mean
@@ -108,18 +108,18 @@ def _scale(found: RunMean) -> float:
 
 
 def claim_sentence(claim: Claim, reference: str, role: str) -> str:
-    """Return what an experiment says of an arm, in a sentence with its numbers.
+    """Return the verdict on an arm as a sentence with its numbers.
 
     Args:
-        claim: the arm against the reference arm.
-        reference: that arm's name.
-        role: `placebo` for an arm that should show nothing; see `seasoned.lab.analysis.findings.role`.
+        claim: the comparison of the arm with the reference arm.
+        reference: the name of the reference arm.
+        role: `placebo` for an arm that should show no gain; see `seasoned.lab.analysis.findings.role`.
     """
-    return f"{_said(claim, reference, role)}: {_numbers(claim)}."
+    return f"{_verdict_text(claim, reference, role)}: {_numbers(claim)}."
 
 
 def worst_case_sentence(worst: WorstCase) -> str:
-    """Return what would be left of a gain if failed runs had gone as badly as can be, in a sentence."""
+    """Return the gain with the worst possible scores for failed runs, as a sentence."""
     gain = worst.gain
     if gain is None:
         return f"{worst.arm} was not played: {plural(worst.runs, 'run')} failed before an episode ended."
@@ -134,7 +134,7 @@ def worst_case_sentence(worst: WorstCase) -> str:
 
 
 def changed_code_sentence(modules: Sequence[str]) -> str:
-    """Return a warning that runs were played by different code.
+    """Return a warning that the code of environments changed during the experiment.
 
     Example:
         >>> changed_code_sentence(["my_shop"])
@@ -143,7 +143,7 @@ def changed_code_sentence(modules: Sequence[str]) -> str:
     return f"The code of {', '.join(modules)} changed while this was played: not all episodes are of one environment."
 
 
-def _said(claim: Claim, reference: str, role: str) -> str:
+def _verdict_text(claim: Claim, reference: str, role: str) -> str:
     arm, placebo = claim.arm, role == "placebo"
     where = _where(claim)
     if claim.verdict == "better":
@@ -151,33 +151,37 @@ def _said(claim: Claim, reference: str, role: str) -> str:
             f"{arm} shows a gain over {reference}: something is wrong" if placebo else f"{arm} beats {reference}{where}"
         )
     if claim.verdict == "worse":
-        what = "shows no gain, as it should; it does harm" if placebo else f"is worse than {reference}"
-        return f"{arm} {what}{where}"
+        harm = "shows no gain, as it should; it does harm" if placebo else f"is worse than {reference}"
+        return f"{arm} {harm}{where}"
     if claim.verdict == "too few runs":
         return f"{arm} against {reference}: too few paired runs for a verdict, which takes {claim.needed} or more"
     if claim.verdict == "no difference shown":
         return (
             f"{arm} shows no gain, as it should" if placebo else f"no difference between {arm} and {reference} is shown"
         )
-    return f"{arm} against {reference}, task by task" if _told(claim) else f"{arm} cannot be compared with {reference}"
+    return (
+        f"{arm} against {reference}, task by task"
+        if _task_verdicts(claim)
+        else f"{arm} cannot be compared with {reference}"
+    )
 
 
 def _where(claim: Claim) -> str:
-    """Over how many tasks the verdict is, and on how many of them it holds by itself."""
+    """Return the number of tasks of a verdict, and the number of tasks with the same verdict of their own."""
     if len(claim.tasks) < 2:
         return ""
-    alone = sum(each.verdict == claim.verdict for each in claim.tasks)
-    return f" over {len(claim.tasks)} tasks, on {alone or 'none'} of them by itself"
+    single = sum(each.verdict == claim.verdict for each in claim.tasks)
+    return f" over {len(claim.tasks)} tasks, on {single or 'none'} of them by itself"
 
 
-def _told(claim: Claim) -> list[str]:
+def _task_verdicts(claim: Claim) -> list[str]:
     return [each.verdict for each in claim.tasks if each.gain is not None]
 
 
 def _numbers(claim: Claim) -> str:
     if claim.gain is None:
-        told = _told(claim)
-        counted = ", ".join(f"{v} on {told.count(v)}" for v in dict.fromkeys(told))
+        verdicts = _task_verdicts(claim)
+        counted = ", ".join(f"{v} on {verdicts.count(v)}" for v in dict.fromkeys(verdicts))
         return f"{counted}; {claim.why}" if counted else str(claim.why)
     mean = mean_text(claim.gain, signed=True)
     if claim.gain.interval is None:

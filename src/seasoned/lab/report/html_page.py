@@ -1,4 +1,4 @@
-"""A report as one HTML page: no script, nothing fetched, every text from outside escaped."""
+"""The report as one HTML page: no script, nothing fetched, every text from outside escaped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from seasoned.lab.analysis.phrases import (
     worst_case_sentence,
 )
 from seasoned.lab.report.arm_tables import arms_section, task_section
-from seasoned.lab.report.html_parts import SECTIONS, bar_scale, interval_bar, redraw_line, section_heading
+from seasoned.lab.report.html_parts import SECTIONS, STYLE, bar_scale, interval_bar, redraw_line, section_heading
 from seasoned.lab.report.sections import (
     flips_section,
     provenance_section,
@@ -27,14 +27,13 @@ from seasoned.lab.report.sections import (
     troubles_section,
     wins_section,
 )
-from seasoned.lab.report.style import STYLE
 
 __all__ = ["render_page"]
 
 _INTERVAL = 'class="interval"'
 _CURVES_NOTE = (
     "Each episode is scored before it is learned from. A band is the 95 % interval of the mean over runs, point by "
-    "point: of many points some miss."
+    "point; at some points the true mean lies outside it."
 )
 
 
@@ -42,9 +41,9 @@ def render_page(found: Findings, pictures: Mapping[str, Path], no_pictures: str 
     """Return the page.
 
     Args:
-        found: what it says.
-        pictures: PNG files by name, put into the page.
-        no_pictures: why there is none, if there is none.
+        found: the numbers.
+        pictures: PNG files by name, embedded in the page.
+        no_pictures: the reason if there are no pictures.
     """
     body = "".join(
         [
@@ -80,7 +79,7 @@ def _head(found: Findings) -> str:
     if found.done < found.runs:
         warning = (
             f'<p class="warning"><strong>{state}.</strong> Means are over finished runs only: '
-            '<a href="#troubles">what is missing</a>.</p>'
+            '<a href="#troubles">the missing runs</a>.</p>'
         )
     if found.changed_code:
         warning += f'<p class="warning">{escape(changed_code_sentence(found.changed_code))}</p>'
@@ -93,7 +92,7 @@ def _head(found: Findings) -> str:
 
 def _answer(found: Findings) -> str:
     units = Counter(claim.unit for claim in found.claims if claim.gain is not None)
-    drawn = units.most_common(1)[0][0] if units else None  # one scale for all that is drawn
+    drawn = units.most_common(1)[0][0] if units else None  # all bars share one scale, so one unit
     gains = [claim.gain for claim in found.claims if claim.gain is not None and claim.unit == drawn]
     ends = [0.0, *(g.mean for g in gains)]
     ends += [end for g in gains if g.interval is not None for end in (g.interval.low, g.interval.high)]
@@ -108,7 +107,7 @@ def _answer(found: Findings) -> str:
         items.append(
             f'<li class="{part}"><span><span class="verdict {kind}">{words}</span></span>'
             f"<div><p{counts}>{escape(claim_sentence(claim, found.suite.reference, part))}</p>"
-            f"{_qualified(found, claim)}</div>"
+            f"{_remarks(found, claim)}</div>"
             f"<div>{picture}</div></li>"
         )
     if drawn is not None:
@@ -117,10 +116,10 @@ def _answer(found: Findings) -> str:
     return f'{section_heading("answer")}{listed}<p class="source">{redraw_line(found.again)}</p>\n'
 
 
-def _qualified(found: Findings, claim: Claim) -> str:
-    """What a reader has to know beside a verdict."""
-    said = (f"{each[0].upper()}{each[1:]}." for each in found.caveats_of(claim.arm).remarks)
-    remarks = "".join(f'<p class="note">{escape(each)}</p>' for each in said)
+def _remarks(found: Findings, claim: Claim) -> str:
+    """Return the caveats of an arm and its worst case, below its verdict."""
+    sentences = (f"{each[0].upper()}{each[1:]}." for each in found.caveats_of(claim.arm).remarks)
+    remarks = "".join(f'<p class="note">{escape(each)}</p>' for each in sentences)
     for worst in found.worst:
         if worst.arm == claim.arm:
             counts = f" {_INTERVAL}" if worst.gain is not None and worst.gain.interval is not None else ""
@@ -129,7 +128,7 @@ def _qualified(found: Findings, claim: Claim) -> str:
 
 
 def _order(found: Findings, arm: str) -> int:
-    """Ours first, the placebo next, the rest as the suite has them."""
+    """Return the rank of an arm: ours first, then the placebo, then the others in the suite's order."""
     return {"ours": 0, "placebo": 1}.get(arm_role(found.suite.arm(arm), found.suite), 2)
 
 
@@ -138,13 +137,13 @@ def _intervals_note(found: Findings, n: int) -> str:
     at_tasks = sum(task.p is not None for claim in found.claims for task in claim.tasks)
     return (
         f'<p class="note">Gain: the average score less that of {escape(found.suite.reference)} on the same '
-        "episodes, paired by seed; the dotted line is no gain. A verdict holds at 5&nbsp;% by an exact sign-flip test, "
-        f"after Holm's adjustment: here for {compared} arms compared, in the tables of the tasks for all {at_tasks} "
-        "arms at tasks. So of twenty pages on which no arm differs from the reference, one at most has a false verdict "
-        "here, and one in the tables; an arm at a single task has one verdict, which holds in both. Intervals are "
-        "95&nbsp;% (Student's t below 10 runs, bootstrap from 10 on) and <em>not</em> adjusted: this page shows "
-        f"{n}, so about {max(1, round(n / 20))} may miss. An interval ends where the mean cannot be: at the best "
-        "possible score, at 0 where no score was below, a gain at the best score either way.</p>"
+        "episodes, paired by seed; the dotted line is no gain. A verdict holds at 5&nbsp;% by an exact sign-flip "
+        f"test, after Holm's adjustment: here for {compared} arms compared, in the tables of the tasks for all "
+        f"{at_tasks} arms at tasks. So of twenty pages on which no arm differs from the reference, at most one has a "
+        "false verdict here, and one in the tables; an arm at a single task has the same verdict in both. Intervals "
+        "are 95&nbsp;% (Student's t below 10 runs, bootstrap from 10 on) and <em>not</em> adjusted: this page shows "
+        f"{n}, so about {max(1, round(n / 20))} may miss the true mean. An interval is cut at impossible means: at "
+        "the best possible score, at 0 if no score was below, and for a gain at plus and minus the best score.</p>"
     )
 
 
@@ -155,18 +154,18 @@ def _curves(found: Findings, pictures: Mapping[str, Path], no_pictures: str | No
     elif not any(name.startswith("curves ") for name in pictures):
         parts.append("<p>No run has finished.</p>")
     for task in found.tasks:
-        for kind, what in (("curves", "Mean score by episode"), ("arms", "Each arm by itself")):
+        for kind, title in (("curves", "Mean score by episode"), ("arms", "Each arm by itself")):
             path = pictures.get(f"{kind} {task.task}")
             if path is not None:
                 data = base64.b64encode(path.read_bytes()).decode("ascii")
-                text = escape(f"{what}, {task.task}. {_ends(task)}")
+                text = escape(f"{title}, {task.task}. {_ends(task)}")
                 image = f'<img src="data:image/png;base64,{data}" alt="{text}">'
                 parts.append(f"<figure>{image}<figcaption>{redraw_line(found.again)}</figcaption></figure>")
     return "".join(parts)
 
 
 def _ends(task: TaskFindings) -> str:
-    """What the curves show, for those who do not see them."""
+    """Return the end of each curve in words, for screen readers."""
     finals = [(row.arm, row.measures["final"], row.n) for row in task.rows if row.n]
     ends = [f"{arm} {mean_text(final)} (n = {n})" for arm, final, n in finals if final is not None]
     return f"Mean score over the last quarter: {', '.join(ends)}."

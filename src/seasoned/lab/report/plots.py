@@ -1,4 +1,4 @@
-"""A report's pictures: what each arm gains, and the learning curves."""
+"""The report's pictures: the gain of each arm, and the learning curves."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["draw_pictures"]
 
 _INK, _SOFT = "#222222", "#6b6b6b"
 _REFERENCE, _OURS = "#8c8c8c", "#0b4f8a"
-# Neighbours are told apart by those who see no red or no green; those of the same dashes by anybody.
+# Consecutive colours differ for readers with red-green blindness; lines with the same dashes differ clearly in colour.
 _OTHERS = (
     "#d55e00",
     "#009e73",
@@ -50,10 +50,10 @@ _STYLE = {
 
 
 def draw_pictures(found: Findings, out: Path) -> dict[str, Path]:
-    """Write the pictures as PNGs, and return them by name: `gains`, then `curves TASK` and `arms TASK`.
+    """Write the pictures as PNGs, and return their paths by name: `gains`, then `curves TASK` and `arms TASK`.
 
-    `curves` has up to six arms in one frame: the reference and ours, each with its band, the placebo, then those that
-    end best. From three arms on, `arms` has a frame for each, with its band, and the reference behind it.
+    `curves` shows up to six arms in one frame: the reference and ours, each with its band, the placebo, then the arms
+    with the best final scores. From three arms on, `arms` has a frame per arm, with its band and the reference.
 
     Raises:
         MissingExtraError: the extra `plot` is not installed.
@@ -80,13 +80,13 @@ def draw_pictures(found: Findings, out: Path) -> dict[str, Path]:
 
 
 def _gains(pyplot: Any, found: Findings) -> Any:
-    """A row an arm: the gain over the reference, with its interval, against the line of no gain."""
+    """Draw a row per arm: the gain over the reference, with its interval, and a line at zero."""
     shown = [(claim, claim.gain) for claim in found.claims if claim.gain is not None]
     figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.42 * len(shown)))
     axes.axvline(0.0, color=_REFERENCE, linewidth=1.2)
-    looks = _looks(found)
+    styles = _line_styles(found)
     for y, (claim, gain) in enumerate(shown):
-        colour = looks[claim.arm][0]
+        colour = styles[claim.arm][0]
         clear = claim.verdict in {"better", "worse"}
         if gain.interval is not None:
             axes.plot(
@@ -107,10 +107,10 @@ def _gains(pyplot: Any, found: Findings) -> Any:
 
 def _curves(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
     figure, axes = pyplot.subplots(figsize=(7.5, 4.0))
-    looks = _looks(found)
+    styles = _line_styles(found)
     ends: list[tuple[float, str, str]] = []
     for row in _readable(found, rows):
-        colour, dash = looks[row.arm]
+        colour, dash = styles[row.arm]
         heavy = _role(found, row) in {"ours", "reference"}
         end = _line(axes, row, colour, dash, 2.6 if heavy else 1.4, band=0.2 if heavy else None)
         ends.append((end, row.arm, colour))
@@ -120,9 +120,9 @@ def _curves(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
 
 
 def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
-    """Small multiples: the same axes for all, the reference behind each."""
+    """Draw small multiples: the same axes for every arm, with the reference in the background."""
     reference = next((row for row in rows if row.arm == found.suite.reference), None)
-    others, looks = [row for row in rows if row is not reference], _looks(found)
+    others, styles = [row for row in rows if row is not reference], _line_styles(found)
     columns = min(4, max(2, len(others)))
     lines = math.ceil(len(others) / columns)
     figure, frames = pyplot.subplots(
@@ -133,7 +133,7 @@ def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
     for axes, row in zip(frames.flat, others, strict=False):
         if reference is not None:
             _line(axes, reference, _REFERENCE, (0, (4, 2)), 1.2, band=0.12)
-        _line(axes, row, looks[row.arm][0], "-", 1.8, band=0.22)
+        _line(axes, row, styles[row.arm][0], "-", 1.8, band=0.22)
         axes.set_title(f"{row.arm}  (n = {row.n})", fontsize=9, loc="left")
         axes.tick_params(labelsize=8)
     _limits(frames[0][0], rows, task.max_score)
@@ -147,16 +147,16 @@ def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
     return figure
 
 
-def _looks(found: Findings) -> dict[str, tuple[str, Any]]:
-    """Each arm's colour and dashes: the same in every picture, whichever arms are in it."""
+def _line_styles(found: Findings) -> dict[str, tuple[str, Any]]:
+    """Return the colour and dashes of each arm, which are the same in every picture."""
     ours = {"reference": (_REFERENCE, "-"), "ours": (_OURS, "-")}
-    looks: dict[str, tuple[str, Any]] = {}
+    styles: dict[str, tuple[str, Any]] = {}
     others = 0
     for arm in found.suite.arms:
         known = ours.get(arm_role(arm, found.suite))
-        looks[arm.name] = known or (_OTHERS[others % len(_OTHERS)], _DASHES[others % len(_DASHES)])
+        styles[arm.name] = known or (_OTHERS[others % len(_OTHERS)], _DASHES[others % len(_DASHES)])
         others += known is None
-    return looks
+    return styles
 
 
 def _role(found: Findings, row: ArmRow) -> str:
@@ -164,7 +164,7 @@ def _role(found: Findings, row: ArmRow) -> str:
 
 
 def _readable(found: Findings, rows: Sequence[ArmRow]) -> list[ArmRow]:
-    """At most six: those with a part to play, then those that end best; in the order in which they are drawn."""
+    """Return at most six rows in drawing order: the special arms, then those with the best final scores."""
 
     def rank(row: ArmRow) -> tuple[int, float]:
         final = row.measures["final"]
@@ -176,7 +176,7 @@ def _readable(found: Findings, rows: Sequence[ArmRow]) -> list[ArmRow]:
 
 
 def _line(axes: Any, row: ArmRow, colour: str, dash: Any, width: float, *, band: float | None) -> float:
-    """Draw an arm; return where it ends. `band`: how opaque its interval is; None for none."""
+    """Draw the curve of an arm, and return its last mean. `band`: the opacity of its interval; None: no band."""
     points: Sequence[RunMean] = row.curve.points if row.curve is not None else ()
     ends = row.curve.ends if row.curve is not None else ()
     axes.plot(ends, [p.mean for p in points], color=colour, linestyle=dash, linewidth=width)
@@ -202,11 +202,11 @@ def _axes(axes: Any, task: TaskFindings, rows: Sequence[ArmRow]) -> None:
 
 
 def _limits(axes: Any, rows: Sequence[ArmRow], best: float | None) -> None:
-    """The frame holds every mean; a wide band of few runs is cut off rather than flattening the curves."""
+    """Fit the frame to the means; wide bands of few runs are cut off so that the curves do not become flat."""
     means = [p.mean for row in rows if row.curve is not None for p in row.curve.points]
     ends = [p.interval for row in rows if row.curve is not None for p in row.curve.points if p.interval is not None]
     low, high = min(0.0, *means), max(0.0, *means)
-    if low == high:  # nobody scored: show how far from the best that is
+    if low == high:  # all scores are 0: show the distance to the best possible one
         high = best or 1.0
     room = high - low
     low = max(low - 0.5 * room, min([low, *(i.low for i in ends)]))
@@ -217,7 +217,7 @@ def _limits(axes: Any, rows: Sequence[ArmRow], best: float | None) -> None:
 
 
 def _label_ends(axes: Any, ends: Sequence[tuple[float, str, str]]) -> None:
-    """Name each line at its right end, the names pushed apart where they would cover each other."""
+    """Label each line at its right end, with labels pushed apart where they would overlap."""
     low, high = axes.get_ylim()
     gap = 0.06 * (high - low)
     placed: list[tuple[float, str, str]] = []

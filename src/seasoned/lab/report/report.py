@@ -1,4 +1,4 @@
-"""An experiment's report: one HTML file, its pictures as PNGs, every number as JSON, and a summary for the terminal."""
+"""The report of an experiment: an HTML page, PNG pictures, a JSON file of all numbers, and a summary."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from seasoned.lab.runner.sessions import early_end_sentence
 
 __all__ = ["Report", "write_report"]
 
-FORMAT = 1
+_REPORT_FORMAT = 1
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Where a report is, and what it says.
+    """The files of a report, and its content.
 
     Args:
-        html, data: the page and the numbers.
-        pictures: PNG files by name; empty where the extra `plot` is missing, as the summary then says.
-        summary: for a terminal.
+        html, data: the page and the JSON file.
+        pictures: PNG files by name; empty if the extra `plot` is missing, which the summary then states.
+        summary: the text for a terminal.
         findings: the numbers.
     """
 
@@ -53,20 +53,20 @@ def write_report(
     progress: Callable[[str], None] = lambda line: None,
     width: int | None = WIDTH,
 ) -> Report:
-    """Write `report.html`, `report.json` and the pictures into the folder `out`, and return where they are.
+    """Write `report.html`, `report.json` and the pictures into the folder `out`.
 
-    The page is one file: the pictures are in it, nothing is fetched, no script runs.
+    The page is one file: the pictures are embedded, nothing is fetched, no script runs.
 
     Args:
-        results: of an experiment; whatever is finished is reported, whatever is not is listed.
-        out: made if it does not exist; an earlier report there is replaced.
+        results: of an experiment; finished runs are reported, the others are listed.
+        out: created if it does not exist; an earlier report there is replaced.
         audited: the arms of the kind `jitrl` whose memories are replayed for the flip audit by number of neighbours:
-            `none`, `ours` or `all`; it takes some milliseconds a stored step, the first time.
-        progress: told of what takes longer than 10 seconds, in a line each.
+            `none`, `ours` or `all`; the first replay takes some milliseconds per stored step.
+        progress: called with a line about each run that is replayed after the first 10 seconds.
         width: columns of the summary; None: no line is wrapped.
 
     Raises:
-        InputError: `out` cannot be written, or `audited` is none of its values.
+        InputError: `out` cannot be written, or `audited` is not one of its values.
 
     Example:
         >>> from seasoned.lab.results.run_results import load_results
@@ -74,24 +74,24 @@ def write_report(
     """
     found = analyze(results, audited, progress)
     pictures: dict[str, Path] = {}
-    missing = None
+    no_pictures = None
     try:
         out.mkdir(parents=True, exist_ok=True)
         try:
             pictures = draw_pictures(found, out)
         except MissingExtraError as error:
-            missing = error.next_step
+            no_pictures = error.next_step
         html, data = out / "report.html", out / "report.json"
-        content = {"format": FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
+        content = {"format": _REPORT_FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
         data.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        # An error's text can hold what is no character, such as a file's name that is not UTF-8.
-        html.write_text(render_page(found, pictures, missing), encoding="utf-8", errors="backslashreplace")
+        # The text of an error can hold lone surrogates, from a file name that is not UTF-8.
+        html.write_text(render_page(found, pictures, no_pictures), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
-    return Report(html, data, pictures, _summary(found, missing, width), found)
+    return Report(html, data, pictures, _summary(found, no_pictures, width), found)
 
 
-def _summary(found: Findings, missing: str | None, width: int | None) -> str:
+def _summary(found: Findings, no_pictures: str | None, width: int | None) -> str:
     lines = [f"{found.suite.name}: {found.done} of {plural(found.runs, 'run')} finished"]
     for claim in found.claims:
         lines.append(claim_sentence(claim, found.suite.reference, arm_role(found.suite.arm(claim.arm), found.suite)))
@@ -107,13 +107,13 @@ def _summary(found: Findings, missing: str | None, width: int | None) -> str:
         first = crashed[0]
         run = f"{first.task}, {first.arm}, seed {first.seed}"
         lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {run}: {first.error}")
-    if missing is not None:
-        lines.append(f"No pictures: {missing}")
+    if no_pictures is not None:
+        lines.append(f"No pictures: {no_pictures}")
     indents = ["  " if line.startswith("  ") else "" for line in lines]
     whole = (indent + _plain(line).replace("n = ", "n\xa0=\xa0") for indent, line in zip(indents, lines, strict=True))
     return wrap_lines(whole, width)
 
 
 def _plain(text: str) -> str:
-    """One line, without what a terminal would obey."""
+    """Return the text as one line, without control characters of a terminal."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

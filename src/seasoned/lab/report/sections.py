@@ -1,4 +1,4 @@
-"""The later sections of a report's page: wins, flips, splits, what failed, provenance."""
+"""The later sections of a report's page: wins, flips, splits, failures, provenance."""
 
 from __future__ import annotations
 
@@ -8,28 +8,27 @@ from collections.abc import Mapping
 from html import escape
 from typing import Any
 
-from seasoned.lab.analysis.arm_comparison import Win
+from seasoned.lab.analysis.arm_comparison import PairwiseComparison
 from seasoned.lab.analysis.arm_flips import FlipGroup
 from seasoned.lab.analysis.findings import Findings, arm_role
 from seasoned.lab.analysis.phrases import interval_text, mean_text, plural
-from seasoned.lab.report.html_parts import html_table, mean_cell, row_head, section_heading
+from seasoned.lab.report.html_parts import FEWER_EPISODES, html_table, mean_cell, row_head, section_heading
 from seasoned.lab.runner.sessions import early_end_sentence
 
 __all__ = ["flips_section", "provenance_section", "splits_section", "troubles_section", "wins_section"]
 
 _MOST_TROUBLES, _MOST_TEXTS = 100, 5
 _MOST_COLUMNS = 5
-_FEWER = "†"
-_SHOWN_ELSEWHERE = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
+_LISTED_APART = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
 
 
 def wins_section(found: Findings) -> str:
-    """Return the table of every arm against every other."""
+    """Return the tables of every arm against every other."""
     names = [arm.name for arm in found.suite.arms]
     by_pair = {(win.arm, win.other): win for win in found.wins}
     tables = -(-len(names) // _MOST_COLUMNS)
     shown = []
-    for number in range(tables):  # as many columns each, so that they fit a page
+    for number in range(tables):  # tables of equal width, so that they fit the page
         others = names[number * len(names) // tables : (number + 1) * len(names) // tables]
         rows = [
             (
@@ -43,12 +42,12 @@ def wins_section(found: Findings) -> str:
     return (
         section_heading("wins")
         + "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
-        "tasks likewise by the mean, and the mean difference over seeds with its interval. Nothing here is "
-        "adjusted for being many, so nothing here is a verdict.</p>" + "".join(shown)
+        "tasks likewise by the mean, and the mean difference over seeds with its interval. These comparisons "
+        "are not adjusted for their number, so none of them is a verdict.</p>" + "".join(shown)
     )
 
 
-def _win(win: Win | None) -> str:
+def _win(win: PairwiseComparison | None) -> str:
     if win is None:
         return "<td></td>"
     if not win.won + win.tied + win.lost:
@@ -64,21 +63,22 @@ def _win(win: Win | None) -> str:
 
 
 def flips_section(found: Findings) -> str:
-    """Return how often memory changed the action, and how that turned out."""
+    """Return how often memory changed the likeliest action, and the returns after it did."""
     parts = [
-        section_heading("flips") + '<p class="note">A decision is flipped if its likeliest action is another one '
-        "with memory than without. Every stored step is decided again on what was known before its episode. "
+        section_heading("flips") + '<p class="note">A decision is flipped if its likeliest action with memory differs '
+        "from the likeliest one without. Every stored step is decided again on the episodes before its own. "
         "<em>Helped</em>: mean return after a flip where memory's action was taken, less that where the model's was, "
-        "over the runs that have both; the two differ in states and times too, so it is a look, not a proof. "
-        "<em>Ties broken</em>: the model had several favourites, and memory chose one of them; that is no flip.</p>"
+        "over the runs that have both; the two also differ in states and times, so it is descriptive, not a proof. "
+        "<em>Ties broken</em>: the model had several likeliest actions, and memory chose one of them; that is no "
+        "flip.</p>"
     ]
     if not found.flips:
         parts.append("<p>No arm's memory was replayed; the share of steps flipped in play is in the tables above.</p>")
         return "".join(parts)
     if found.suite.model == "uniform":
         parts.append(
-            "<p>The model <code>uniform</code> likes every action as much as any other: memory only breaks ties here, "
-            "and nothing can flip.</p>"
+            "<p>The model <code>uniform</code> gives every action the same probability: memory only breaks ties here, "
+            "and no decision can flip.</p>"
         )
     columns = ["decisions", "flips", "share flipped", "took memory's", "took the model's", "helped"]
     totals = [
@@ -127,15 +127,15 @@ def _flip_row(group: FlipGroup) -> list[str]:
 
 
 def splits_section(found: Findings) -> str:
-    """Return each split apart: the end of learning, new slots, held-out tasks."""
+    """Return the scores by split: the end of learning, new slots, held-out tasks."""
     parts = [section_heading("splits")]
     names = list(dict.fromkeys(row.split for row in found.splits))
     if not names:
         return parts[0] + "<p>The suite asks for no transfer episodes.</p>\n"
     parts.append(
         '<p class="note"><em>Same task</em>: the last quarter of the learning episodes. '
-        "The others are played in the end, with "
-        "nothing learned from them. Scores in points; differences paired by seed.</p>"
+        "The others are played after the last learning episode, without learning from them. "
+        "Scores in points; differences paired by seed.</p>"
     )
     for split in names:
         rows = []
@@ -154,13 +154,13 @@ def splits_section(found: Findings) -> str:
                         f'<td class="left">{escape(row.task)}</td>',
                         f"<td>{row.score.n}</td>",
                         f"<td>{row.episodes}</td>",
-                        mean_cell(row.score, row.score.n, mark=_FEWER if row.learned < most[row.task] else ""),
+                        mean_cell(row.score, row.score.n, mark=FEWER_EPISODES if row.learned < most[row.task] else ""),
                         gain,
                     ],
                 )
             )
         fewer = any(row.learned < most[row.task] for row in shown)
-        note = f"{_FEWER} after fewer learning episodes than others" if fewer else ""
+        note = f"{FEWER_EPISODES} after fewer learning episodes than others" if fewer else ""
         columns = ["arm", "task", "runs", "episodes", "score", f"difference to {found.suite.reference}"]
         parts.append(
             f"<h3>{escape(split)}</h3>" + html_table(f"Scores, {split}", columns, rows, found.again, note=note)
@@ -169,7 +169,7 @@ def splits_section(found: Findings) -> str:
 
 
 def troubles_section(found: Findings) -> str:
-    """Return what failed, and what did not end."""
+    """Return the runs that failed or did not end, unreadable files and unusable answers."""
     parts = [section_heading("troubles")]
     if (stopped := early_end_sentence(found.stopped)) is not None:
         parts.append(f'<p class="warning">{escape(stopped)}</p>')
@@ -206,22 +206,22 @@ def _unread(found: Findings) -> str:
     lines = "".join(f"<li>{escape(each)}</li>" for each in found.unread[:_MOST_TROUBLES])
     more = len(found.unread) - _MOST_TROUBLES
     rest = f"<p>And {more} more: they are in report.json.</p>" if more > 0 else ""
-    return f"<p>Could not be read, though the scores of these runs count:</p><ul>{lines}</ul>{rest}"
+    return f"<p>These files could not be read; the scores of their runs count:</p><ul>{lines}</ul>{rest}"
 
 
 def _lost(found: Findings) -> str:
-    """What was asked and is in no other number, though it is paid for."""
+    """Return the model usage that is counted in no other number."""
     usage = found.lost
     if not usage.calls + usage.cached_calls:
         return ""
     usd = f", {usage.cost_usd:,.2f} dollars" if usage.cost_usd else ""
-    asked = f"{plural(usage.calls, 'call')}, {plural(usage.prompt_tokens + usage.completion_tokens, 'token')}{usd}"
-    filling = ", or to learn from the episodes that memories were filled with" if found.suite.fill_episodes else ""
-    return f"<p>Episodes that broke off had asked the model{filling}: {asked}. No other number here has them.</p>"
+    total = f"{plural(usage.calls, 'call')}, {plural(usage.prompt_tokens + usage.completion_tokens, 'token')}{usd}"
+    filling = ", and learning from the episodes that memories were filled with," if found.suite.fill_episodes else ""
+    return f"<p>Aborted episodes{filling} used {total} of the model. No other number here includes them.</p>"
 
 
 def _unusable(found: Findings) -> str:
-    """What arms asked their model for and could not use, some in full."""
+    """Return the model's unusable answers by arm and task, the first ones in full."""
     parts = []
     for task in found.tasks:
         for row in (row for row in task.rows if row.unusable):
@@ -230,14 +230,14 @@ def _unusable(found: Findings) -> str:
             more = f"<p>And {len(texts) - _MOST_TEXTS} more.</p>" if len(texts) > _MOST_TEXTS else ""
             parts.append(
                 f"<details><summary>{plural(len(texts), 'unusable answer')} of the model to {escape(row.arm)} at "
-                f"{escape(task.task)}, from which nothing was learned</summary><ul>{lines}</ul>{more}"
+                f"{escape(task.task)}, without effect on what the arm learned</summary><ul>{lines}</ul>{more}"
                 "</details>"
             )
     return "".join(parts)
 
 
 def provenance_section(found: Findings) -> str:
-    """Return where the numbers come from."""
+    """Return the provenance of the numbers: command, revision, versions, seeds, sessions, suite."""
     record = found.record
     versions = record.get("versions") or {}
     facts: dict[str, Any] = {
@@ -251,7 +251,7 @@ def provenance_section(found: Findings) -> str:
         "began": _when(record.get("began_at")),
         "seeds": ", ".join(map(str, found.suite.seeds)),
     }
-    facts |= {key: value for key, value in record.items() if key not in _SHOWN_ELSEWHERE}
+    facts |= {key: value for key, value in record.items() if key not in _LISTED_APART}
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items() if v is not None)
     parts = [f"{section_heading('provenance')}<dl>{listed}</dl>"]
     rows = [
@@ -270,7 +270,7 @@ def provenance_section(found: Findings) -> str:
     if rows:
         parts.append(
             html_table(
-                "When it ran", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, found.again
+                "Sessions", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, found.again
             )
         )
     suite = escape(json.dumps(found.suite.to_json(), indent=2))
@@ -279,7 +279,7 @@ def provenance_section(found: Findings) -> str:
 
 
 def _seconds(session: Mapping[str, Any]) -> str:
-    """How long it ran; of one that was killed, until the last thing that it wrote."""
+    """Return the duration of a session; of one that was killed, until its last journal entry."""
     seconds = session.get("seconds")
     if seconds is None:
         return '<td class="unknown">unknown</td>'
