@@ -255,7 +255,7 @@ def test_an_instance_is_returned():
 
 
 @given(OF_ANY_TYPE | st.lists(st.integers()) | st.tuples(st.integers(), st.integers()))
-def test_items_are_a_collection_of_instances(values):
+def test_items_are_a_sequence_of_instances(values):
     valid = isinstance(values, list | tuple) and all(isinstance(value, int) for value in values)
     assert accepts(check_items, "layers", values, int) is valid
     if valid:
@@ -269,9 +269,11 @@ def test_the_message_about_items_has_the_index():
 
 
 @pytest.mark.parametrize(
-    "values", [None, 7, "ab", b"ab", {1: 2}, iter([1])], ids=["None", "int", "str", "bytes", "dict", "iterator"]
+    "values",
+    [None, 7, "ab", b"ab", {1: 2}, {1, 2}, iter([1])],
+    ids=["None", "int", "str", "bytes", "dict", "set", "iterator"],
 )
-def test_items_are_not_a_text_a_mapping_or_an_iterator(values):
+def test_items_are_not_a_text_a_set_a_mapping_or_an_iterator(values):
     assert refused(lambda: check_items("layers", values, int)).rule == "layers must be a list of int"
 
 

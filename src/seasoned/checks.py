@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
@@ -265,9 +265,9 @@ def check_instance(
 def check_items(
     name: str, values: object, kind: type[_T], *, next_step: str | None = None, error: type[SeasonedError] = InputError
 ) -> tuple[_T, ...]:
-    """Return `values` as a tuple if it is a collection of instances of a class or a runtime-checkable protocol.
+    """Return `values` as a tuple if it is a sequence of instances of a class or a runtime-checkable protocol.
 
-    A mapping is no such collection, and neither is a text.
+    A text is refused, and so are a set, a mapping and an iterator, which have no order or no length.
 
     Raises:
         InputError, or `error`: it is something else.
@@ -277,7 +277,7 @@ def check_items(
         (0, 2)
     """
     next_step = next_step or f"Pass a list of {kind.__name__}."
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Collection):
+    if isinstance(values, str | bytes) or not isinstance(values, Sequence):
         raise error(f"{name} = {excerpt(values)}", f"{name} must be a list of {kind.__name__}", next_step)
     for index, value in enumerate(values):
         if not isinstance(value, kind):

@@ -179,7 +179,7 @@ def test_a_budget_that_does_not_fit_is_refused(arm_spec, options, seen, memory):
         (ArmSpec("a", "jitrl", {"exploration": {"rule": "UBC"}}), UnknownNameError, "Did you mean 'UCB'"),
         (ArmSpec("a", "jitrl", {"exploration": {"rule": "UCB", "d": 1}}), InputError, "Known are: c"),
         (ArmSpec("a", "jitrl", {"exploration": {"rate": 0.3}}), InputError, "alpha"),
-        (ArmSpec("a", "placebo", {"decay": 0.9}), InputError, "counts every neighbour alike"),
+        (ArmSpec("a", "placebo", {"decay": 0.9}), InputError, "gives every neighbour the same weight"),
     ],
 )
 def test_what_does_not_fit_is_refused_before_anything_is_played(arm_spec, error, seen, memory):

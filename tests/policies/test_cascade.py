@@ -138,7 +138,7 @@ def test_little_evidence_asks_the_teacher_and_spares_the_student():
             0.0,
             None,
         )
-        assert reading.prior.reason == "0 stored steps at states like this one < 2.5"
+        assert reading.prior.reason == "0 stored steps in similar states < 2.5"
         memory.add(Episode("eat", [Step(STATE, "wait"), Step(STATE, "open fridge", 1.0)]))
         memory.add(Episode("other", [Step(f"{STATE} door", "wait")]))
         reading = read(cascade)

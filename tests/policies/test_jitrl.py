@@ -353,7 +353,7 @@ def test_a_decision_spends_no_more_kl_than_its_cap(shop, cap):
     assert free.kl_nats > cap
     assert held.kl_nats == pytest.approx(cap, rel=1e-6)
     assert held.beta < 50.0
-    assert f"spend {cap:g} nats at most" in held.reason
+    assert f"spend at most {cap:g} nats" in held.reason
     assert held.advantages == free.advantages
     loose = JitRL(shop, beta=50.0, max_kl_nats=1e6).decide(CART, THREE, admissible="any", seed=1)
     assert (loose.probs, loose.beta, loose.reason) == (free.probs, 50.0, free.reason)
@@ -361,9 +361,9 @@ def test_a_decision_spends_no_more_kl_than_its_cap(shop, cap):
 
 @pytest.mark.parametrize("settings", [{"selection": "argmax"}, {"prior_scale": "probabilities"}], ids=str)
 def test_a_cap_is_refused_where_it_would_not_hold(shop, settings):
-    with pytest.raises(InputError, match="cap on KL holds for"):
+    with pytest.raises(InputError, match="cap on KL needs actions"):
         JitRL(shop, max_kl_nats=0.1, **settings)
-    with pytest.raises(InputError, match="cap on KL holds for"):
+    with pytest.raises(InputError, match="cap on KL needs actions"):
         JitRL.preset("released-web", shop, max_kl_nats=0.1)
 
 
@@ -384,7 +384,7 @@ def test_if_nothing_is_clear_the_model_decides(memory):
     singles(memory, ("pay", 1.0), ("pay", -1.0), ("back", 0.9), ("back", -0.8))
     decision = JitRL(memory, clear_only=True).decide(CART, THREE, seed=0)
     assert (decision.mode, decision.kl_nats) == ("base", 0.0)
-    assert "every 95 % interval holds 0" in decision.reason
+    assert "every 95 % interval contains 0" in decision.reason
     assert decision.counts == {"pay": 2, "back": 2, "wait": 0}
     assert JitRL(memory).decide(CART, THREE, seed=0).mode == "memory"
 

@@ -65,7 +65,7 @@ def test_neither_do_the_times_at_which_it_was_likely():
 def test_without_propensities_the_frequencies_stand_in_and_the_decision_says_so():
     found = decided([(s, a, g, None) for s, a, g, _ in CONFOUNDED], propensity_floor=0.05)
     assert found.advantages["a"] == pytest.approx(0.5)
-    assert "10 of the steps without a propensity, which was estimated" in found.reason
+    assert "10 of the steps have no propensity, which was estimated" in found.reason
     assert "estimated" not in decided(CONFOUNDED, propensity_floor=0.05).reason
 
 

@@ -210,5 +210,5 @@ def test_weights_are_refused(distinct, weights):
     with pytest.raises(InputError) as caught:
         policy.decide("room 1", {"act 1.0": 0.0})
     assert str(next(iter(weights.values()))) in caught.value.seen
-    assert "alike" in caught.value.rule
+    assert "same weight" in caught.value.rule
     assert caught.value.next_step

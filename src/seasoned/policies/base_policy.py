@@ -1,4 +1,4 @@
-"""The model alone: the baseline of every comparison."""
+"""The base policy: the model alone, the baseline of every comparison."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from seasoned.checks import check_text, suggest
+from seasoned.checks import check_one_of, check_text, check_whole
 from seasoned.core import log_softmax, sample_index
 from seasoned.errors import InputError
 from seasoned.policies.candidates import check_candidates
@@ -19,17 +19,13 @@ __all__ = ["ModelAlone", "base_decision", "generator"]
 
 
 def generator(seed: int | None, step: int) -> np.random.Generator:
-    """Return the random numbers of one decision: the same seed and step give the same draw.
+    """Return the random generator of one decision: the same seed and step give the same draw.
 
     Raises:
         InputError: the seed or the step is negative or not whole.
     """
-    for name, value in (("seed", seed), ("step", step)):
-        if value is None and name == "seed":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 0:
-            raise InputError(f"{name} = {value!r}", f"a {name} is a whole number, at least 0", "Count from 0.")
-    return np.random.default_rng(None if seed is None else [int(seed), int(step)])
+    step = check_whole("step", step, 0)
+    return np.random.default_rng(None if seed is None else [check_whole("seed", seed, 0), step])
 
 
 def base_decision(
@@ -73,14 +69,14 @@ def base_decision(
 
 @dataclass(frozen=True, slots=True)
 class ModelAlone:
-    """Acts by the model's own policy and never asks a memory.
+    """Decides by the model's own policy, without a memory.
 
     Args:
-        selection: `sample` from it, or `argmax`: its most likely action. What is gained over a baseline that samples
-            can be due to choosing greedily alone.
+        selection: `sample` from the model's policy, or take its `argmax`. A gain over a baseline that samples can come
+            from the greedy choice alone.
 
     Raises:
-        InputError: another selection.
+        InputError: the selection is neither of these.
 
     Example:
         >>> ModelAlone("argmax").decide("page:cart", {"click(checkout)": -0.1, "click(back)": -2.4}).action
@@ -90,12 +86,7 @@ class ModelAlone:
     selection: Literal["sample", "argmax"] = "sample"
 
     def __post_init__(self) -> None:
-        if self.selection not in ("sample", "argmax"):
-            raise InputError(
-                f"selection = {self.selection!r}",
-                "a policy samples, or takes the likeliest",
-                suggest(self.selection, ("sample", "argmax")),
-            )
+        check_one_of("selection", self.selection, ("sample", "argmax"))
 
     @property
     def name(self) -> str:
@@ -117,9 +108,9 @@ class ModelAlone:
         checked = check_candidates(candidates, admissible)
         if not checked.logits:
             raise InputError(
-                f"{len(checked.dropped)} candidates",
-                "at least one is admissible",
-                "Ask the model among what is possible.",
+                f"{len(checked.dropped)} candidates, none admissible",
+                "at least one candidate must be admissible",
+                "Ask the model to choose among the possible actions.",
             )
         return base_decision(
             state,

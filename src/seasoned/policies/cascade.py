@@ -1,15 +1,15 @@
-"""A small model acts, and a large one is asked for the steps at which the small one is not sure.
+"""Cascade of two models: a small student decides, and a large teacher decides the steps at which the student is unsure.
 
 After V. Sarukkai, A. Gupta, J. Hong, M. Gharbi and K. Fatahalian, "In-Context Distillation with Self-Consistency
-Cascades", arXiv 2512.02543: a teacher's episodes fill the memory, the student acts with them in its prompt, N samples
-of its next action are drawn, and where they are not all the same, the teacher is asked for that step. Departures:
+Cascades", arXiv 2512.02543: the memory holds the teacher's episodes, the student acts with them in its prompt, N
+samples of its next action are drawn, and if they are not all the same, the teacher decides the step. Departures:
 
-- Where a reading shows the student's distribution p, nothing is drawn: the chance that N samples all agree is known,
-  `P = sum_a p(a)^N`, and the teacher is asked where `P < agreement`. The same state is then always decided alike, and
+- If a reading returns the student's distribution p, no samples are drawn. The probability that N samples all agree is
+  `P = sum_a p(a)^N`, and the teacher decides if `P < agreement`. So the same state always gets the same decider, and
   the samples cost nothing. With a `seed` the samples are drawn, as in the paper.
-- The paper deferred on disagreement alone. A student can agree with itself and be wrong: where the memory knows too
-  little of states like this one (`min_evidence`), the teacher is asked as well, and the student is not.
-- Whoever decides gives a whole policy over the candidates, which memory may still shift, not one action.
+- The paper defers on disagreement only. A student can agree with itself and be wrong: if the memory has too little
+  evidence in similar states (`min_evidence`), the teacher decides too, without a call to the student.
+- The result is the decider's policy over the candidates, which memory may still shift, and not one action.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from seasoned.checks import check_number
+from seasoned.checks import check_instance, check_number, check_one_of, check_whole
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
-from seasoned.policies.self_agreement import check_whole, reading_agreement
+from seasoned.policies.self_agreement import reading_agreement
 from seasoned.protocols import EvidenceSource, PriorReader, PriorReading, Proposer, Usage
 from seasoned.types import Prior
 
@@ -32,15 +32,15 @@ _UNKNOWN = Usage(calls=1, cost_usd=None)
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class CascadePrior(Prior):
-    """A policy over the candidates, and who gave it; a decision keeps it in `decision.prior`.
+    """A policy over the candidates, and the decider it comes from; a decision stores it in `decision.prior`.
 
-    `model` is that model, and `method` says it all in words.
+    `model` is the decider's model, and `method` describes the reading in words.
 
     Args:
         decided_by: `student` or `teacher`.
-        reason: why, in words.
-        agreement: of the student's samples, in [0, 1]; None: it was not asked, or gave no answer.
-        evidence: effective stored steps at states like this one; None: memory was not asked.
+        reason: why this model decided, in words.
+        agreement: of the student's samples, in [0, 1]; None: the student was not called, or gave no answer.
+        evidence: the effective number of stored steps in similar states; None: the memory was not queried.
     """
 
     decided_by: Decider
@@ -51,11 +51,11 @@ class CascadePrior(Prior):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CascadeReading(PriorReading):
-    """Whose policy decides this step; `usage` is of both models.
+    """The reading of one step; `usage` is of both models.
 
     Args:
-        prior: the policy, and who gave it.
-        student: what the student said, where it was asked and answered.
+        prior: the policy, and the decider it comes from.
+        student: the student's reading, if it was called and answered.
     """
 
     prior: CascadePrior
@@ -64,12 +64,12 @@ class CascadeReading(PriorReading):
 
 @dataclass
 class CascadeTally:
-    """What a cascade did so far.
+    """The totals of a cascade.
 
     Args:
-        student_steps, teacher_steps: readings by who decided.
-        student_usage, teacher_usage: what each was asked for; samples that were thrown away are the student's.
-        failures: errors that were answered by asking the other model.
+        student_steps, teacher_steps: the number of steps that each model decided.
+        student_usage, teacher_usage: the usage of each model; discarded samples count for the student.
+        failures: the number of errors after which the other model decided.
     """
 
     student_steps: int = 0
@@ -80,7 +80,7 @@ class CascadeTally:
 
     @property
     def teacher_share(self) -> float | None:
-        """The share of steps that the teacher decided; None before the first."""
+        """The share of steps that the teacher decided; None before the first step."""
         steps = self.student_steps + self.teacher_steps
         return self.teacher_steps / steps if steps else None
 
@@ -89,35 +89,36 @@ Ask = Callable[[PriorReader | Proposer], Awaitable[PriorReading]]
 
 
 class CascadeReader:
-    """Reads the student's policy, or the teacher's where the student's samples disagree or memory knows too little.
+    """Reads the student's policy; or the teacher's, if the student's samples disagree or the evidence is too small.
 
-    A `PriorReader`; also a `Proposer` where both models are. The student sees demonstrations if its reader puts them
-    into the prompt, such as `seasoned.agents.InformedReader`. One candidate is the student's: there is nothing to ask.
+    It is a `PriorReader`, and also a `Proposer` if both models are. The student sees demonstrations if its reader adds
+    them to the prompt, such as `seasoned.agents.InformedReader`. A step with one candidate is the student's.
 
-    Agreement is measured on what the student's reading is. Votes: the share of the most frequent candidate among all of
-    its samples (`samples` is then the reader's own `n`). A distribution: the chance that all `samples` agree, exactly;
-    with `seed`, that many are drawn, and the share of the most frequent counts. The same question gets the same draws.
+    The measure of agreement depends on the student's reading. Votes: the share of the most frequent candidate among all
+    of its samples (`samples` is then the reader's own `n`). A distribution: the exact probability that all `samples`
+    agree; with a `seed`, the share of the most frequent candidate among that many draws. The same question gets the
+    same draws.
 
-    No model stands in for another unasked. If the teacher fails, its error goes on its way.
+    By default no model replaces the other after an error: the error of the teacher, or of the student, is raised.
 
     Args:
-        student, teacher: read a model's policy.
+        student, teacher: readers of the two models' policies.
         samples: N, at least 2, for a distribution.
-        agreement: below this the teacher is asked, in (0, 1]; None: all samples must agree where there are samples,
-            and must be likelier to agree than not (0.5) where the chance is known.
-        min_evidence: the teacher is asked, and the student is not, with fewer effective stored steps than this at
-            states like this one; each counts by its similarity. 0: memory is not asked.
-        memory: where evidence is looked for.
-        observation: the state in what is read, where that is a whole prompt, for evidence; None: it is the state.
-        k, threshold: how many distinct states count as like this one, and from which similarity on.
+        agreement: the teacher decides below this value, in (0, 1]; None: 1 for samples (all must agree), and 0.5 for a
+            probability (agreement must be likelier than not).
+        min_evidence: the teacher decides, without a call to the student, if the effective number of stored steps in
+            similar states is below this; each step counts by its similarity. 0: the memory is not queried.
+        memory: the source of evidence.
+        observation: extracts the state from the text that is read, if that is a whole prompt; None: it is the state.
+        k, threshold: the largest number of similar distinct states, and the smallest similarity of each.
         exclude_same_task: evidence from the task being played does not count.
-        seed: draw samples instead, as the paper does; None: the exact chance.
+        seed: of drawn samples, as in the paper; None: the exact probability.
         on_teacher_error: `raise`, or `student`: the student decides the step, which is recorded.
-        on_student_error: `raise`, or `teacher`: an answer of the student that cannot be used is a disagreement, which
-            is recorded. An endpoint that is down is an error in any case.
+        on_student_error: `raise`, or `teacher`: an unusable answer of the student counts as disagreement, which is
+            recorded. An endpoint that is down raises an error in any case.
 
     Raises:
-        InputError: a value breaks its rule, or evidence is asked for without a memory.
+        InputError: a value breaks its rule, or `min_evidence` is above 0 without a memory.
 
     Example:
         >>> import asyncio
@@ -147,49 +148,39 @@ class CascadeReader:
         on_student_error: Literal["raise", "teacher"] = "raise",
     ) -> None:
         for label, reader in (("student", student), ("teacher", teacher)):
-            if not isinstance(reader, PriorReader):
-                raise InputError(
-                    f"{label} = {excerpt(reader)}", "it reads a policy: it has name and read", "Pass a PriorReader."
-                )
-        for label, value, choices in (
-            ("on_teacher_error", on_teacher_error, ("raise", "student")),
-            ("on_student_error", on_student_error, ("raise", "teacher")),
-        ):
-            if value not in choices:
-                raise InputError(f"{label} = {excerpt(value)}", f"it is one of {', '.join(choices)}", "Keep 'raise'.")
-        if agreement is not None and not 0.0 < check_number("agreement", agreement) <= 1.0:
-            raise InputError(f"agreement = {agreement}", "it is in (0, 1]", "Leave it out for the default.")
-        if check_number("min_evidence", min_evidence) < 0.0:
-            raise InputError(f"min_evidence = {min_evidence}", "it is at least 0", "Pass 0 for none.")
-        if min_evidence > 0.0 and memory is None:
-            raise InputError(
-                f"min_evidence = {min_evidence} without a memory", "evidence is in a memory", "Pass memory=."
-            )
-        if not 0.0 <= check_number("threshold", threshold) <= 1.0:
-            raise InputError(f"threshold = {threshold}", "a similarity threshold is in [0, 1]", "0.8 is usual.")
-        if seed is not None and (isinstance(seed, bool) or not isinstance(seed, int) or seed < 0):
-            raise InputError(f"seed = {excerpt(seed)}", "a seed is a whole number, at least 0", "Pass None for none.")
+            rule = f"{label} must read a policy, with name and read()"
+            check_instance(label, reader, PriorReader, rule, "Pass a PriorReader.")
         self.student, self.teacher = student, teacher
         self.samples = check_whole("samples", samples, 2)
-        self.agreement = agreement
-        self.min_evidence, self.memory, self.observation = float(min_evidence), memory, observation
-        self.k, self.threshold, self.exclude_same_task = check_whole("k", k), float(threshold), exclude_same_task
-        self.seed = seed
-        self.on_teacher_error, self.on_student_error = on_teacher_error, on_student_error
+        self.agreement = None if agreement is None else check_number("agreement", agreement, above=0, at_most=1)
+        self.min_evidence, self.memory, self.observation = (
+            check_number("min_evidence", min_evidence, at_least=0),
+            memory,
+            observation,
+        )
+        if self.min_evidence > 0.0 and memory is None:
+            raise InputError(
+                f"min_evidence = {min_evidence} without a memory", "evidence comes from a memory", "Pass memory=."
+            )
+        self.k, self.threshold = check_whole("k", k, 1), check_number("threshold", threshold, 0, 1)
+        self.exclude_same_task = exclude_same_task
+        self.seed = None if seed is None else check_whole("seed", seed, 0)
+        self.on_teacher_error = check_one_of("on_teacher_error", on_teacher_error, ("raise", "student"))
+        self.on_student_error = check_one_of("on_student_error", on_student_error, ("raise", "teacher"))
         self.tally = CascadeTally()
         if isinstance(student, Proposer) and isinstance(teacher, Proposer):
             self.propose = self._propose
 
     @property
     def name(self) -> str:
-        """`cascade:STUDENT|TEACHER`, stored with episodes; `prior.model` says who decided a step."""
+        """`cascade:STUDENT|TEACHER`, stored with episodes; `prior.model` names the decider of a step."""
         return f"cascade:{self.student.name}|{self.teacher.name}"
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> CascadeReading:
-        """Return the policy of whoever decides this step over `candidates`.
+        """Return the policy over `candidates` of the model that decides this step.
 
         Raises:
-            SeasonedError: what the student's reader raises, or the teacher's.
+            SeasonedError: an error of the student's reader, or of the teacher's.
         """
 
         def ask(reader: PriorReader | Proposer) -> Awaitable[PriorReading]:
@@ -198,7 +189,7 @@ class CascadeReader:
         return await self._decide(ask, state, task, choose=len(candidates) != 1)
 
     async def _propose(self, state: str, task: str) -> CascadeReading:
-        """Return the policy of whoever decides this step over the actions that it named itself."""
+        """Return the policy over proposed actions of the model that decides this step."""
 
         def ask(reader: PriorReader | Proposer) -> Awaitable[PriorReading]:
             return reader.propose(state, task)  # type: ignore[union-attr]
@@ -210,7 +201,7 @@ class CascadeReader:
         if choose and self.min_evidence:
             step.evidence = self._evidence(state, task)
             if step.evidence < self.min_evidence:
-                few = f"{step.evidence:.3g} stored steps at states like this one < {self.min_evidence:g}"
+                few = f"{step.evidence:.3g} stored steps in similar states < {self.min_evidence:g}"
                 return await self._ask_teacher(step, few)
         try:
             student = await step.ask_student()
@@ -222,26 +213,26 @@ class CascadeReader:
         if not choose:
             return step.by_student(student, "one candidate")
         found = reading_agreement(student, self.samples, seed=self.seed, question=(state, task))
-        least = found.least if self.agreement is None else self.agreement
+        min_value = found.min_value if self.agreement is None else self.agreement
         step.agreement = found.value
-        if found.value >= least:
-            return step.by_student(student, f"{found} >= {least:g}")
-        return await self._ask_teacher(step, f"{found} < {least:g}")
+        if found.value >= min_value:
+            return step.by_student(student, f"{found} >= {min_value:g}")
+        return await self._ask_teacher(step, f"{found} < {min_value:g}")
 
-    async def _ask_teacher(self, step: _Step, why: str) -> CascadeReading:
+    async def _ask_teacher(self, step: _Step, reason: str) -> CascadeReading:
         try:
-            return await step.by_teacher(why)
+            return await step.by_teacher(reason)
         except ModelError as error:
             if self.on_teacher_error == "raise":
                 raise
             self.tally.failures += 1
             failed = f"{type(error).__name__} {excerpt(error.seen, 120)}"
         student = step.student or await step.ask_student()
-        return step.by_student(student, f"{why}, but {self.teacher.name} failed: {failed}")
+        return step.by_student(student, f"{reason}, but {self.teacher.name} failed: {failed}")
 
     def _evidence(self, state: str, task: str) -> float:
         if self.memory is None:
-            raise InputError("memory = None", "evidence is in a memory", "Pass memory=.")
+            raise InputError("memory = None", "evidence comes from a memory", "Pass memory=.")
         found = self.memory.evidence(
             state if self.observation is None else self.observation(state),
             k=self.k,
@@ -256,7 +247,7 @@ class CascadeReader:
 
 @dataclass
 class _Step:
-    """One step: whom it asked, what they said, and what that cost."""
+    """One step: the readings of both models, and their usage."""
 
     cascade: CascadeReader
     ask: Ask
@@ -266,45 +257,45 @@ class _Step:
     usage: Usage = field(default_factory=Usage)
 
     async def ask_student(self) -> PriorReading:
-        self.student = await self._asked("student", self.cascade.student)
+        self.student = await self._read("student", self.cascade.student)
         return self.student
 
-    def by_student(self, reading: PriorReading, why: str) -> CascadeReading:
+    def by_student(self, reading: PriorReading, reason: str) -> CascadeReading:
         self.cascade.tally.student_steps += 1
-        return self._reading(reading, "student", self.cascade.student.name, why)
+        return self._reading(reading, "student", self.cascade.student.name, reason)
 
-    async def by_teacher(self, why: str) -> CascadeReading:
-        reading = await self._asked("teacher", self.cascade.teacher)
+    async def by_teacher(self, reason: str) -> CascadeReading:
+        reading = await self._read("teacher", self.cascade.teacher)
         self.cascade.tally.teacher_steps += 1
-        return self._reading(reading, "teacher", self.cascade.teacher.name, why)
+        return self._reading(reading, "teacher", self.cascade.teacher.name, reason)
 
-    async def _asked(self, who: Decider, reader: PriorReader) -> PriorReading:
-        """A reading; its cost is counted, and what a failed one took is not known."""
+    async def _read(self, decider: Decider, reader: PriorReader) -> PriorReading:
+        """Return a reading and count its usage; the cost of a failed one is unknown."""
         try:
             reading = await self.ask(reader)
         except ModelError:
-            self._count(who, _UNKNOWN)
+            self._count(decider, _UNKNOWN)
             raise
-        self._count(who, reading.usage)
+        self._count(decider, reading.usage)
         return reading
 
-    def _count(self, who: Decider, spent: Usage) -> None:
+    def _count(self, decider: Decider, spent: Usage) -> None:
         tally = self.cascade.tally
         self.usage += spent
-        if who == "student":
+        if decider == "student":
             tally.student_usage += spent
         else:
             tally.teacher_usage += spent
 
-    def _reading(self, of: PriorReading, decided_by: Decider, model: str, why: str) -> CascadeReading:
+    def _reading(self, reading: PriorReading, decided_by: Decider, model: str, reason: str) -> CascadeReading:
         prior = CascadePrior(
-            of.prior.logprobs,
-            f"cascade, {decided_by}: {why}; {of.prior.method}",
-            of.prior.model or model,
-            of.prior.bounded,
-            of.prior.capabilities,
+            reading.prior.logprobs,
+            f"cascade, {decided_by}: {reason}; {reading.prior.method}",
+            reading.prior.model or model,
+            reading.prior.bounded,
+            reading.prior.capabilities,
             decided_by=decided_by,
-            reason=why,
+            reason=reason,
             agreement=self.agreement,
             evidence=self.evidence,
         )

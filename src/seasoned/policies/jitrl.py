@@ -1,4 +1,4 @@
-"""The policy that learns: the model's own logits, shifted by what memory knows."""
+"""JitRL, the policy that learns: the model's own logits, shifted by advantages from memory."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from seasoned.checks import check_text
+from seasoned.checks import check_instance, check_text
 from seasoned.core import AdvantageEstimate, Cells, Sums, capped_beta, log_softmax, mix_in, modulate, sample_index
-from seasoned.errors import InputError, counted, excerpt
+from seasoned.errors import InputError, counted
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.jitrl_settings import JitRLSettings
@@ -21,8 +21,8 @@ from seasoned.types import Decision, Evidence, Floats, Ints, Prior, normalize_ac
 __all__ = ["JitRL"]
 
 _ALL = 2**31 - 1
-_LEAST_LOGPROB = -700.0
-_ZERO = 1e-9  # of advantages, in their unit: what rounding leaves of Q - V
+_MIN_LOGPROB = -700.0
+_ROUNDING = 1e-9  # of advantages, in their unit: the rounding error of Q - V
 
 
 class JitRL:
@@ -32,7 +32,7 @@ class JitRL:
     (JitRL, arXiv 2601.18510). Little evidence, little shift; none, no shift. No model or network call.
 
     Args:
-        memory: what it asks; a `seasoned.Memory`, or anything that gives evidence.
+        memory: the source of evidence: a `seasoned.Memory`, or another `EvidenceSource`.
         overrides: settings of the `default` preset to change; see `JitRLSettings`.
 
     Raises:
@@ -56,7 +56,7 @@ class JitRL:
         """Return the policy of a preset (see `seasoned.policies.PRESETS`), with some settings changed.
 
         Raises:
-            UnknownNameError: no preset has this name.
+            UnknownNameError: there is no such preset.
             InputError: a setting is unknown or breaks its rule.
         """
         policy = cls.__new__(cls)
@@ -64,11 +64,8 @@ class JitRL:
         return policy
 
     def _configure(self, name: str, memory: EvidenceSource, overrides: Mapping[str, Any]) -> None:
-        if not isinstance(memory, EvidenceSource):
-            raise InputError(
-                f"memory = {excerpt(memory)}", "a policy asks a memory for evidence", "Pass a seasoned.Memory."
-            )
-        self.memory = memory
+        rule = "memory must return evidence, by a method evidence()"
+        self.memory = check_instance("memory", memory, EvidenceSource, rule, "Pass a seasoned.Memory.")
         self.settings: JitRLSettings = preset(name, **overrides)
         changed = self.settings != PRESETS[name]
         self.name = f"{name}+" if changed else name
@@ -86,13 +83,13 @@ class JitRL:
         """Choose an action.
 
         Args:
-            state: what the agent sees, as text.
+            state: the agent's observation, as text.
             candidates: the model's proposals, each with its logit or logprob in nats (a constant added to all changes
                 nothing); a `Prior` also records how it was read.
-            admissible: None: the candidates are all there is. A collection, a predicate or "any": candidates that do
-                not pass are dropped, and actions that only memory knows are added where they pass.
-            task: what is being played; needed by the leave-one-task-out guard.
-            step, seed: the same seed and step give the same draw; without a seed every call draws anew.
+            admissible: None: the candidates are complete. A collection, a predicate or "any": candidates that do not
+                pass are dropped, and actions from memory that pass are added.
+            task: the task being played; needed by the leave-one-task-out guard.
+            step, seed: the same seed and step give the same draw; without a seed each call draws differently.
 
         Returns:
             The decision, with every number that led to it.
@@ -121,42 +118,42 @@ class JitRL:
         if not checked.logits and not added:
             raise InputError(
                 f"{len(checked.dropped)} candidates, none admissible",
-                "a decision is between one admissible action or more",
-                "Ask the model among what is possible.",
+                "a decision needs one admissible action or more",
+                "Ask the model to choose among the possible actions.",
             )
         if not enough:
             reason = (
                 f"{counted(evidence.n_steps, 'stored step')} among the neighbours (similarity at least "
-                f"{settings.threshold_at(step):g}{_read(evidence)}), {settings.min_neighbors} are needed"
+                f"{settings.threshold_at(step):g}{_shown_note(evidence)}), {settings.min_neighbors} are needed"
             )
             return self._abstained(state, checked, evidence, rng, reason, recorded)
         actions, base = (*checked.logits, *added), self._base_logits(checked, len(added))
         estimate = self.estimate(actions, np.exp(base), evidence, rng)
         if settings.clear_only:
-            alone = _read(evidence) or _incomparable(_counts(actions, evidence), estimate)
+            note = _shown_note(evidence) or _incomparable_note(_counts(actions, evidence), estimate)
             estimate = _clear_only(estimate)
             if checked.logits and not added and not estimate.advantages.any():
-                known = counted(evidence.n_steps, "stored step")
-                reason = f"no advantage among {known} is clear: every 95 % interval holds 0"
-                return self._abstained(state, checked, evidence, rng, reason + alone, recorded)
+                steps = counted(evidence.n_steps, "stored step")
+                reason = f"no advantage among {steps} is clear: every 95 % interval contains 0"
+                return self._abstained(state, checked, evidence, rng, reason + note, recorded)
         return self._modulated(state, actions, base, added, evidence, estimate, rng, recorded)
 
     def evidence(self, state: str, *, step: int = 0, task: str | None = None) -> Evidence:
-        """Return what memory knows about this moment, asked as these settings ask.
+        """Return the memory's evidence about a state, under these settings.
 
         Raises:
-            InputError: no task, where the leave-one-task-out guard is on; or as for `Memory.evidence`.
+            InputError: the leave-one-task-out guard is on and `task` is None; or as for `Memory.evidence`.
         """
         settings = self.settings
         if task is not None:
             check_text("task", task)
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
-        # Only where they are wanted: an EvidenceSource of somebody's own need not know of graphs or propensities.
-        more = {"backup": settings.backup, "propensity_floor": settings.propensity_floor}
-        asked: dict[str, Any] = {name: value for name, value in more.items() if value is not None}
+        # Passed only if set: another EvidenceSource need not support graphs or propensities.
+        extra = {"backup": settings.backup, "propensity_floor": settings.propensity_floor}
+        options: dict[str, Any] = {name: value for name, value in extra.items() if value is not None}
 
-        def ask(k: int, threshold: float) -> Evidence:
+        def nearest(k: int, threshold: float) -> Evidence:
             return self.memory.evidence(
                 state,
                 k=k,
@@ -166,49 +163,49 @@ class JitRL:
                 similarity_power=settings.similarity_power,
                 decay=settings.decay,
                 exclude_task=task if settings.exclude_same_task else None,
-                **asked,
+                **options,
             )
 
         if settings.all_above is not None:
-            every = ask(_ALL, settings.all_above)
+            every = nearest(_ALL, settings.all_above)
             if (every.n_steps if settings.unit == "steps" else every.n_states) > settings.k:
                 return every
-        return ask(settings.k, settings.threshold_at(step))
+        return nearest(settings.k, settings.threshold_at(step))
 
     def _added(self, checked: Candidates, evidence: Evidence) -> tuple[str, ...]:
-        """The actions that memory adds to the model's proposals."""
+        """Return the actions that memory adds to the model's proposals."""
         settings = self.settings
         if settings.beta == 0.0 or not settings.memory_actions:
             return ()
-        least = settings.memory_return_above
+        above = settings.memory_return_above
         remembered = [
             action
-            for action, weight, total, left in zip(
+            for action, weight, total, unshown in zip(
                 evidence.actions, evidence.weights, evidence.totals, _unshown(evidence), strict=True
             )
-            if left > 0.0 and (least is None or (weight > 0.0 and total / weight > least))
+            if unshown > 0.0 and (above is None or (weight > 0.0 and total / weight > above))
         ]
         return checked.added(remembered)
 
     def _base_logits(self, checked: Candidates, n_added: int) -> Floats:
-        """The base policy's logprobs (nats, normalised) over proposals and what memory added."""
+        """Return the base policy's logprobs (nats, normalised) over the proposals and the added actions."""
         settings = self.settings
         own = log_softmax(list(checked.logits.values())) if checked.logits else np.zeros(0)
         if settings.memory_base == "mass" or not n_added:
             return mix_in(own, n_added, settings.memory_prior)
-        if settings.prior_scale == "probabilities":  # their probability is 0, or as near as a logarithm allows
-            return log_softmax([*own, *[_LEAST_LOGPROB] * n_added])
+        if settings.prior_scale == "probabilities":  # a probability of 0, as near as a logarithm allows
+            return log_softmax([*own, *[_MIN_LOGPROB] * n_added])
         return log_softmax([*own, *[0.0] * n_added])
 
     def estimate(
         self, actions: tuple[str, ...], base_probs: Floats, evidence: Evidence, rng: np.random.Generator
     ) -> AdvantageEstimate:
-        """Return the advantages of these actions, as these settings estimate them; see `AdvantageEstimator`."""
-        kept = evidence.by_state
+        """Return the advantages of these actions under these settings; see `AdvantageEstimator`."""
+        sums = evidence.by_state
         cells = (
             None
-            if kept is None
-            else Cells(kept.states, kept.actions, kept.counts, kept.weights, kept.totals, kept.squares, kept.shares)
+            if sums is None
+            else Cells(sums.states, sums.actions, sums.counts, sums.weights, sums.totals, sums.squares, sums.shares)
         )
         rows = _rows(actions, evidence)
         estimate = self.settings.estimator.estimate(
@@ -231,7 +228,7 @@ class JitRL:
         reason: str,
         recorded: Mapping[str, Any],
     ) -> Decision:
-        """The model's own policy, with what little is known beside it."""
+        """Return a decision by the model's own policy, with the counts and values in the evidence."""
         actions = tuple(checked.logits)
         rows = _rows(actions, evidence)
         counts, weights, totals = (
@@ -277,13 +274,13 @@ class JitRL:
         counts = _counts(actions, evidence)
         tried = int((counts > 0).sum())
         reason = (
-            f"{counted(evidence.n_steps, 'stored step')} at {counted(evidence.n_states, 'similar state')} speak of "
-            f"{tried} of {len(actions)} candidates{_read(evidence) or _incomparable(counts, estimate)}"
+            f"{counted(evidence.n_steps, 'stored step')} at {counted(evidence.n_states, 'similar state')} cover "
+            f"{tried} of {len(actions)} candidates{_shown_note(evidence) or _incomparable_note(counts, estimate)}"
         )
         if evidence.n_unlogged:
-            reason += f"; {evidence.n_unlogged} of the steps without a propensity, which was estimated"
+            reason += f"; {evidence.n_unlogged} of the steps have no propensity, which was estimated"
         if beta < wanted:
-            reason += f"; beta lowered from {wanted:g} to spend {settings.max_kl_nats:g} nats at most"
+            reason += f"; beta lowered from {wanted:g} to spend at most {settings.max_kl_nats:g} nats"
         bounds = zip(actions, estimate.low.tolist(), estimate.high.tolist(), strict=True)
         return Decision(
             state=state,
@@ -310,35 +307,35 @@ class JitRL:
 
 
 def _rows(actions: tuple[str, ...], evidence: Evidence) -> Ints:
-    """Where the evidence speaks of each candidate; -1 where it does not."""
+    """Return the row of the evidence for each candidate; -1 if there is none."""
     row_of = {normalize_action(action): row for row, action in enumerate(evidence.actions)}
     return np.array([row_of.get(normalize_action(action), -1) for action in actions], dtype=np.int64)
 
 
 def _counts(actions: tuple[str, ...], evidence: Evidence) -> Floats:
-    """Return how many of the neighbours' steps took each candidate."""
+    """Return the number of the neighbours' steps that took each candidate."""
     return np.append(evidence.counts, 0.0)[_rows(actions, evidence)]
 
 
 def _unshown(evidence: Evidence) -> Floats:
-    """Return how many of each action's steps the model has not read."""
+    """Return, for each action, the number of its steps that are not in the prompt."""
     return evidence.counts if evidence.unshown is None else evidence.unshown
 
 
-def _read(evidence: Evidence) -> str:
-    """Say how many of the steps the model has read, which gives them no weight here; else ''."""
+def _shown_note(evidence: Evidence) -> str:
+    """Return a note with the number of steps in the prompt, which have no weight here; '' if there are none."""
     return f"; already in the prompt: {evidence.n_shown} of the steps" if evidence.n_shown else ""
 
 
-def _incomparable(counts: Floats, estimate: AdvantageEstimate) -> str:
-    """Say that Q = V because nothing else was tried, which more rewards for that one action do not change; else ''."""
+def _incomparable_note(counts: Floats, estimate: AdvantageEstimate) -> str:
+    """Return a note that Q = V because one candidate alone was tried; '' otherwise. More rewards do not change that."""
     learned = np.abs(estimate.advantages - estimate.bonuses).max()
-    if len(counts) == 1 or (counts > 0).sum() != 1 or learned > _ZERO:
+    if len(counts) == 1 or (counts > 0).sum() != 1 or learned > _ROUNDING:
         return ""
     return "; only one of the candidates was tried there: nothing to compare it with"
 
 
 def _clear_only(estimate: AdvantageEstimate) -> AdvantageEstimate:
-    """Without the advantages whose interval holds 0; bonuses stay."""
+    """Return the estimate without the advantages whose interval contains 0; bonuses stay."""
     unclear = (estimate.low <= 0.0) & (estimate.high >= 0.0)
     return dataclasses.replace(estimate, advantages=np.where(unclear, estimate.bonuses, estimate.advantages))

@@ -1,11 +1,11 @@
-"""Named settings of the one estimator, so that anyone can reproduce each source."""
+"""Presets: named settings of the one estimator, which reproduce each source."""
 
 from __future__ import annotations
 
 import dataclasses
 from typing import Any
 
-from seasoned.checks import suggest
+from seasoned.checks import check_instance, suggest
 from seasoned.core import ConfidenceBonus, ExplorationBonus
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.policies.jitrl_settings import JitRLSettings
@@ -33,7 +33,7 @@ _RELEASED = JitRLSettings(
 
 PRESETS: dict[str, JitRLSettings] = {
     "default": JitRLSettings(),
-    # The method as its written description gives it.
+    # The method as its written description defines it.
     "seed": JitRLSettings(
         k=10,
         unit="steps",
@@ -46,7 +46,7 @@ PRESETS: dict[str, JitRLSettings] = {
         beta=1.0,
         min_neighbors=3,
     ),
-    # The short listing beside it: every untried action gets V + 5/n, and the best action is taken.
+    # The short listing next to that description: every untried action gets V + 5/n, and the best action is taken.
     "snippet": JitRLSettings(
         k=10,
         unit="steps",
@@ -68,7 +68,7 @@ PRESETS: dict[str, JitRLSettings] = {
     "paper-web": dataclasses.replace(
         _PAPER, threshold=0.8, gamma=0.1, exploration=ExplorationBonus(5.0, 0.05, otherwise="zero")
     ),
-    # The decision rule of the paper's public code, for comparison; its faults in returns are not reproduced.
+    # The decision rule of the paper's public code, for comparison; its errors in returns are not reproduced.
     "released-games": dataclasses.replace(
         _RELEASED,
         k=10,
@@ -90,17 +90,16 @@ def preset(name: str, **overrides: Any) -> JitRLSettings:
     """Return a preset's settings, with some of them changed.
 
     Raises:
-        UnknownNameError: no preset has this name.
-        InputError: no setting has this name, a value breaks its rule, or the name is not a str.
+        UnknownNameError: there is no such preset.
+        InputError: there is no such setting, a value breaks its rule, or the name is not a str.
 
     Example:
         >>> preset("seed", exploration=None).k
         10
     """
-    if not isinstance(name, str):
-        raise InputError(f"preset {excerpt(name)}", f"a preset's name is a str, not {type(name).__name__}", "Name one.")
+    check_instance("preset", name, str)
     if name not in PRESETS:
-        raise UnknownNameError(f"preset {excerpt(name)}", "no preset has this name", suggest(name, PRESETS))
+        raise UnknownNameError(f"preset {excerpt(name)}", "there is no such preset", suggest(name, PRESETS))
     known = [field.name for field in dataclasses.fields(JitRLSettings)]
     for given in overrides:
         if given not in known:

@@ -1,4 +1,4 @@
-"""How much a model agrees with itself: by its samples, or by the distribution that they would be drawn from."""
+"""Self-agreement of a model: of its samples, or of the distribution behind them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from typing import Protocol, runtime_checkable
 
 import numpy as np
 
+from seasoned.checks import check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import PriorReading
 
-__all__ = ["SelfAgreement", "VoteCounts", "VotedReading", "check_whole", "reading_agreement", "sample_agreement"]
+__all__ = ["SelfAgreement", "VoteCounts", "VotedReading", "reading_agreement", "sample_agreement"]
 
 _DRAWN_AGREE = 1.0
 _LIKELY = 0.5
@@ -20,9 +21,9 @@ _SUM_SLACK = 1e-6
 
 
 def sample_agreement(probs: Sequence[float], samples: int) -> float:
-    """Return the probability that `samples` independent draws are all the same: `sum_a p(a)^N`.
+    """Return the probability that `samples` independent draws are all the same, `sum_a p(a)^N`.
 
-    1 for one draw; at least `C^(1 - N)` for C actions.
+    It is 1 for one draw, and at least `C^(1 - N)` for C actions.
 
     Raises:
         InputError: the probabilities do not sum to 1, or `samples` is below 1.
@@ -33,60 +34,60 @@ def sample_agreement(probs: Sequence[float], samples: int) -> float:
     """
     p = np.asarray(probs, dtype=np.float64)
     if not p.size or not (p >= 0.0).all() or abs(float(p.sum()) - 1.0) > _SUM_SLACK:
-        raise InputError(f"probs = {excerpt(list(probs))}", "they are at least 0 and sum to 1", "Normalise them.")
-    return float(np.sum((p / p.sum()) ** check_whole("samples", samples)))
+        raise InputError(f"probs = {excerpt(list(probs))}", "probs must be at least 0 and sum to 1", "Normalise them.")
+    return float(np.sum((p / p.sum()) ** check_whole("samples", samples, 1)))
 
 
 @runtime_checkable
 class VotedReading(Protocol):
-    """A reading that was made of samples, such as `seasoned.llms.VotesReading`."""
+    """A reading made from samples, such as `seasoned.llms.VotesReading`."""
 
     @property
     def votes(self) -> VoteCounts:
-        """What the samples said."""
+        """The counts of the samples."""
         ...
 
 
 class VoteCounts(Protocol):
-    """How many samples there were, and how many for each candidate."""
+    """The number of samples, and the number for each candidate."""
 
     @property
     def counts(self) -> Mapping[str, int]:
-        """Samples for each candidate."""
+        """The number of samples for each candidate."""
         ...
 
     @property
     def n(self) -> int:
-        """All samples, also those for no candidate."""
+        """The number of all samples, those for no candidate included."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class SelfAgreement:
-    """How much a model agrees with itself.
+    """The self-agreement of a model in one reading.
 
     Args:
-        value: in [0, 1]; what it is, `words` say.
-        least: what suffices, where nobody says: 1 for a share of samples, 0.5 for the chance that all agree.
-        words: what was found.
+        value: in [0, 1]: a share of samples, or the probability that all agree; `summary` says which.
+        min_value: the default threshold: 1 for a share of samples, 0.5 for the probability that all agree.
+        summary: the result in words.
     """
 
     value: float
-    least: float
-    words: str
+    min_value: float
+    summary: str
 
     def __str__(self) -> str:
-        return self.words
+        return self.summary
 
 
 def reading_agreement(
     reading: PriorReading, samples: int, *, seed: int | None = None, question: tuple[str, ...] = ()
 ) -> SelfAgreement:
-    """Return how much the model agrees with itself in one reading.
+    """Return the self-agreement of the model in one reading.
 
     Of votes: the share of the most frequent candidate among all samples, those for no candidate included. Of a
-    distribution: the chance that `samples` draws all agree; with a seed, they are drawn, and the share of the most
-    frequent counts. Equal seed, question and candidates: equal draws.
+    distribution without a seed: the probability that `samples` draws all agree. With a seed: the share of the most
+    frequent candidate among that many draws; the same seed, question and candidates give the same draws.
 
     Example:
         >>> from seasoned.protocols import Usage
@@ -108,18 +109,3 @@ def reading_agreement(
     most = int(rng.multinomial(samples, probs).max())
     share = most / samples
     return SelfAgreement(share, _DRAWN_AGREE, f"{most} of {samples} drawn samples of {name} agree, {share:.3g}")
-
-
-def check_whole(name: str, value: object, least: int = 1) -> int:
-    """Return `value` if it is a whole number, at least `least`.
-
-    Raises:
-        InputError: it is something else.
-
-    Example:
-        >>> check_whole("samples", 3)
-        3
-    """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise InputError(f"{name} = {excerpt(value)}", f"it is a whole number, at least {least}", f"Pass {least}.")
-    return int(value)

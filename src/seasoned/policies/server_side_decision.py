@@ -1,4 +1,4 @@
-"""The same decision, made inside the server: the policy's shifts go to the model, and one call draws the action."""
+"""Server-side decision: the policy's shifts go to the model as a logit bias, and one call samples the action."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seasoned.types import Decision
 __all__ = ["decide_on_server"]
 
 _REDRAW = 1
-"""Tells these random numbers from the decision's own."""
+"""Separates the random numbers of the redraw from those of the decision."""
 
 
 async def decide_on_server(
@@ -30,44 +30,45 @@ async def decide_on_server(
     step: int = 0,
     seed: int | None = None,
 ) -> tuple[Decision, Usage]:
-    """Have a model choose under a policy's shifts, `beta * A(a)` nats for action a, and return what was decided.
+    """Sample an action from the model's policy shifted by `beta * A(a)` nats inside the server, in one call.
 
-    The action follows `policy.decide` on the prior that the call shows, exactly, with one call, whose prompt does not
-    grow. The shifts that are sent are those under a uniform prior. Where all actions were tried and nothing caps KL,
-    they are the policy's: V moves all alike. Else the true prior moves V against the untried, or the cap: then the
-    policy decides on it, and the server's draw is kept or replaced so that it follows that decision
-    (`seasoned.core.redraw_index`); the reason says so if it was replaced. Actions that memory adds are asked of the
-    model like the others, and hold no `memory_prior`.
+    The action is distributed exactly as in `policy.decide` on the prior that the call returns; the prompt does not
+    grow. The call is sent with the shifts under a uniform prior. They equal the policy's shifts up to a constant if all
+    actions were tried and nothing caps KL, since V shifts every action alike. Otherwise the true prior changes V (and
+    with it the values of untried actions) or the capped beta. The policy then decides on the true prior, and the
+    server's draw is kept or replaced so that the action follows that decision (`seasoned.core.redraw_index`); the
+    reason says so if it was replaced. Actions that memory adds are candidates of the model like the others, and do not
+    share `memory_prior`.
 
     Args:
-        policy: gives the shifts, then decides; it must sample.
+        policy: computes the shifts, then the decision; it must sample.
         chooser: such as `seasoned.llms.BiasChooser`.
-        state: what the agent sees.
-        candidates: what can be done, or what the model proposes.
-        task: what is attempted.
+        state: the agent's observation.
+        candidates: the possible actions, or the model's proposals.
+        task: the task being played.
         admissible: as for `Policy.decide`.
-        step, seed: the same seed and step give the same draw, where the endpoint honours seeds.
+        step, seed: the same seed and step give the same draw, if the endpoint honours seeds.
 
     Returns:
-        The decision, and what the call cost.
+        The decision, and the usage of the call.
 
     Raises:
         InputError: the policy takes the argmax or shifts probabilities; the chooser has a cap of its own; or as for
             `Policy.decide` and `Chooser.choose`.
-        ModelError: the endpoint shows no logprobs, so that nobody could say what was decided from.
+        ModelError: the endpoint returns no logprobs, so the policy behind the action is unknown.
     """
     if isinstance(policy, JitRL):
         settings = policy.settings
         if settings.selection != "sample" or settings.prior_scale != "logprobs":
             raise InputError(
                 f"selection = {settings.selection}, prior_scale = {settings.prior_scale}",
-                "inside the server an action is sampled, from shifted logprobs",
-                "Read the prior first, by label, and let the policy decide.",
+                "inside the server an action is sampled from shifted logprobs",
+                "Read the prior by label first, and let the policy decide.",
             )
     if getattr(chooser, "max_kl_nats", None) is not None:
         raise InputError(
             f"max_kl_nats = {chooser.max_kl_nats} on the chooser",  # type: ignore[attr-defined]
-            "the policy decides here, on the prior that the call shows, and would undo the chooser's cap",
+            "the policy decides on the prior that the call returns, which would undo the chooser's cap",
             "Give the policy the cap: JitRL(memory, max_kl_nats=...).",
         )
     planned = policy.decide(
@@ -78,8 +79,8 @@ async def decide_on_server(
     choice = await chooser.choose(state, task, list(shifts), shifts, draw)
     if choice.prior is None or choice.probs is None:
         raise ModelError(
-            f"{chooser.name} chose {choice.action!r} and showed no logprobs",
-            "a decision records the policy it was drawn from",
+            f"{chooser.name} chose {choice.action!r} and returned no logprobs",
+            "a decision must record the policy it was sampled from",
             "Use an endpoint that returns logprobs, call the chooser yourself, or use votes or advice.",
         )
     decided = policy.decide(state, choice.prior, task=task, step=step, seed=seed)
@@ -90,12 +91,12 @@ async def decide_on_server(
         list(decided.probs.values()),
         np.random.default_rng(None if seed is None else [seed, step, _REDRAW]),
     )
-    replaced = "" if kept else ", and replaced: the prior that came with the draw moved what was wanted"
+    replaced = "" if kept else ", and replaced, because the prior of the draw changed the policy"
     return dataclasses.replace(
         decided,
         action=actions[drawn],
         propensity=decided.probs[actions[drawn]],
         memory_only=planned.memory_only,
         dropped=planned.dropped,
-        reason=f"{decided.reason}; drawn inside the server{replaced}",
+        reason=f"{decided.reason}; sampled inside the server{replaced}",
     ), choice.usage

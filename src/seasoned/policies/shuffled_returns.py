@@ -1,4 +1,4 @@
-"""The placebo: the same memory, with the stored returns shuffled."""
+"""Placebo memory: the same memory with shuffled returns."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from seasoned.errors import InputError, excerpt
-from seasoned.policies.shuffled_graph import ShuffledGraph, revalued
+from seasoned.checks import check_instance
+from seasoned.errors import InputError
+from seasoned.policies.shuffled_graph import ShuffledGraph, sums_with_values
 from seasoned.protocols import EvidenceSource, StateEncoder
 from seasoned.types import Backup, Episode, Evidence, Neighbor, StateSums, StepRef, normalize_action
 
@@ -17,7 +18,7 @@ __all__ = ["ShuffledReturns"]
 
 
 class _Searchable(EvidenceSource, Protocol):
-    """What the placebo reads of a memory."""
+    """The methods of a memory that the placebo calls."""
 
     gamma: float
     encoder: StateEncoder
@@ -36,13 +37,13 @@ class _Searchable(EvidenceSource, Protocol):
 
 
 class ShuffledReturns:
-    """Gives a policy evidence from a memory in which every stored step is followed by what followed another one.
+    """An `EvidenceSource` with the returns of a memory permuted across its stored steps.
 
-    Its return is another step's; with `backup` its reward and next state are, and values are backed up through that
-    graph (`ShuffledGraph`). Retrieval, counts, priors, spread and the listed neighbours stay as they are; only the link
-    between an action and what followed is cut. What a policy gains with this cannot come from having learned.
-    Reshuffled after every commit, from the seed; reads the whole memory, so it is for comparisons only. Weights other
-    than 1 are refused.
+    Each step gets the return of another step. With `backup` it gets the reward and the next state of another step, and
+    values are backed up through that graph (`ShuffledGraph`). Retrieval, counts, priors, spread and the listed
+    neighbours do not change; only the relation between an action and its return is broken. So a gain with this evidence
+    cannot come from learning. The permutation is drawn from the seed after every commit. It reads the whole memory, so
+    it is for comparisons only. Weights other than 1 are refused.
 
     Args:
         memory: a `seasoned.Memory`.
@@ -73,19 +74,19 @@ class ShuffledReturns:
         propensity_floor: float | None = None,
         shown_steps: Collection[tuple[str, int]] = (),
     ) -> Evidence:
-        """Return evidence in which what followed every neighbour is what followed another; see `Memory.evidence`.
+        """Return evidence with returns permuted across stored steps; see `Memory.evidence`.
 
         Raises:
-            InputError: as for `Memory.evidence`; or the neighbours would be weighted.
+            InputError: as for `Memory.evidence`; or an argument would weight the neighbours.
         """
         if similarity_power != 0.0 or decay != 1.0 or propensity_floor is not None:
             raise InputError(
                 f"similarity_power = {similarity_power}, decay = {decay}, propensity_floor = {propensity_floor}",
-                "the placebo counts every neighbour alike",
+                "the placebo gives every neighbour the same weight",
                 "Compare with similarity_power=0, decay=1 and propensity_floor=None.",
             )
-        if not (backup is None or isinstance(backup, Backup)):
-            raise InputError(f"backup = {excerpt(backup)}", "it is a Backup or None", "Pass Backup(beta=4.0), say.")
+        if backup is not None:
+            check_instance("backup", backup, Backup, next_step="Pass Backup(beta=4.0), for example, or None.")
         gamma = self._memory.gamma if gamma is None else gamma
         real = self._memory.evidence(
             state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_task=exclude_task, shown_steps=shown_steps
@@ -95,45 +96,45 @@ class ShuffledReturns:
         self._shuffle(gamma, found)
         row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}
         cells: dict[tuple[int, int], list[float]] = {}
-        place: dict[frozenset[str], int] = {}
+        number_of: dict[frozenset[str], int] = {}
         for neighbor in found:
-            seen = neighbor.experience
-            features = self._memory.encoder.features(seen.state)
-            if unit == "states" and features not in place and len(place) == k:
+            step = neighbor.experience
+            features = self._memory.encoder.features(step.state)
+            if unit == "states" and features not in number_of and len(number_of) == k:
                 continue
-            cell = place.setdefault(features, len(place)), row_of[normalize_action(seen.action)]
-            return_ = self._returns[seen.episode_id, seen.step]
+            cell = number_of.setdefault(features, len(number_of)), row_of[normalize_action(step.action)]
+            return_ = self._returns[step.episode_id, step.step]
             summed = cells.setdefault(cell, [0.0] * 4)
             for i, amount in enumerate((1.0, 1.0, return_, return_**2)):
                 summed[i] += amount
         states, rows = np.array(list(cells), dtype=np.int64).reshape(-1, 2).T
-        by_state = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
-        kept = StateSums(states, rows, *by_state.T)
+        columns = np.array(list(cells.values()), dtype=np.float64).reshape(-1, 4)
+        by_state = StateSums(states, rows, *columns.T)
         if backup is not None:
-            features_at = list(place)
-            at = [(features_at[i], real.actions[row]) for i, row in cells]
-            kept = revalued(kept, self._graph(gamma, backup, exclude_task).q(at))
+            states_seen = list(number_of)
+            pairs = [(states_seen[number], real.actions[row]) for number, row in cells]
+            by_state = sums_with_values(by_state, self._graph(gamma, backup, exclude_task).q(pairs))
         totals, squares = np.zeros((2, len(real.actions)))
-        np.add.at(totals, rows, kept.totals)
-        np.add.at(squares, rows, kept.squares)
-        return dataclasses.replace(real, totals=totals, squares=squares, by_state=kept)
+        np.add.at(totals, rows, by_state.totals)
+        np.add.at(squares, rows, by_state.squares)
+        return dataclasses.replace(real, totals=totals, squares=squares, by_state=by_state)
 
     def _graph(self, gamma: float, backup: Backup, exclude_task: str | None) -> ShuffledGraph:
-        asked = gamma, backup, exclude_task
-        if asked not in self._graphs:
-            self._graphs[asked] = ShuffledGraph(
-                self._memory.episodes(), self._rewards, self._lender, self._memory.encoder.features, *asked
+        key = gamma, backup, exclude_task
+        if key not in self._graphs:
+            self._graphs[key] = ShuffledGraph(
+                self._memory.episodes(), self._rewards, self._lender, self._memory.encoder.features, *key
             )
-        return self._graphs[asked]
+        return self._graphs[key]
 
     def _shuffle(self, gamma: float, found: Sequence[Neighbor]) -> None:
         n = len(self._memory)
         version = (n, gamma, tuple(self._memory.events()), tuple(self._memory.quarantines()))
-        # Erasing and adding can leave as many steps as before.
+        # Erasing and adding can leave the number of steps unchanged.
         known = all((one.experience.episode_id, one.experience.step) in self._returns for one in found)
         if (version == self._shuffled and known) or not n:
             return
-        # At threshold 0 any query finds every step, feedback included in its reward and its return.
+        # At threshold 0 any query finds every step; its reward and its return include feedback.
         steps = [one.experience for one in self._memory.search("x", n, 0.0, gamma=gamma, exclude_task=None)]
         order = np.random.default_rng([self._seed, n]).permutation(len(steps))
         ids = [(step.episode_id, step.step) for step in steps]

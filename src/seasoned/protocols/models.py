@@ -276,7 +276,7 @@ def check_model(llm: object) -> LLM:
         >>> check_model(ScriptedLLM([])).name
         'scripted'
     """
-    return check_instance("llm", llm, LLM, "llm must be a model (an LLM)", "Open one: seasoned.llms.open_llm('local').")  # type: ignore[type-abstract]
+    return check_instance("llm", llm, LLM, "llm must be a model (an LLM)", "Open one: seasoned.llms.open_llm('local').")
 
 
 @runtime_checkable

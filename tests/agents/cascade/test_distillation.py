@@ -199,7 +199,7 @@ def test_who_decided_is_noted_beside_each_step_in_memory(memory):
     assert [(note.episode_id, note.step) for note in notes] == [(f"c-0000{e}", s) for e in range(2) for s in range(3)]
     assert {note.body["by"] for note in notes} == {"teacher"}
     assert {note.body["model"] for note in notes} == {"large"}
-    assert notes[0].body["reason"] == "0 stored steps at states like this one < 2"
+    assert notes[0].body["reason"] == "0 stored steps in similar states < 2"
     assert "agreement" not in notes[0].body
     assert cascade.tally.teacher_steps == 6
     memory.verify()

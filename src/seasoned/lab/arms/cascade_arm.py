@@ -13,7 +13,7 @@ from seasoned.agents import Arm, EpisodeResult, play_episode
 from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
 from seasoned.agents.react.displayed_steps import SHOWN, example_arm
-from seasoned.checks import suggest
+from seasoned.checks import check_whole, suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.arms.arm_context import ArmContext
 from seasoned.lab.arms.preset_settings import preset_settings
@@ -23,7 +23,6 @@ from seasoned.memory import Memory
 from seasoned.policies import JitRL, JitRLSettings, ModelAlone
 from seasoned.policies.cascade import CascadePrior, CascadeReader
 from seasoned.policies.examples import ExampleMemory, Examples
-from seasoned.policies.self_agreement import check_whole
 from seasoned.protocols import (
     Admissible,
     Chooser,

@@ -10,11 +10,10 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from seasoned.checks import check_number, check_text, suggest
+from seasoned.checks import check_number, check_text, check_whole, suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.lab.suites.suite import SAME_TASK, ArmSpec, ExperimentBudget, Suite, Task, Transfer
 from seasoned.llms.wire.candidate_menu import check_menu
-from seasoned.policies.self_agreement import check_whole
 from seasoned.states.encoder_names import named_encoder
 
 __all__ = ["load_suite", "read_suite", "suite_names"]

@@ -70,11 +70,7 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, path: str | os.PathLike[str], *, reindex: bool = False) -> None:
         self._embedder = check_instance(
-            "embedder",
-            embedder,
-            Embedder,  # type: ignore[type-abstract]
-            "an embedder has identity, dimensions and embed",
-            "Pass an embedder.",
+            "embedder", embedder, Embedder, "an embedder has identity, dimensions and embed", "Pass an embedder."
         )
         self._identity = embedder.identity
         self._file = CacheFile(path, _FORMAT)

@@ -34,7 +34,7 @@ def check_text_list(texts: Sequence[str]) -> list[str]:
         ['page:cart', 'page:pay']
     """
     next_step = "Pass [text] for one text."
-    ordered = check_instance("texts", texts, Sequence, "texts must be a list of texts", next_step)  # type: ignore[type-abstract]
+    ordered = check_instance("texts", texts, Sequence, "texts must be a list of texts", next_step)
     return list(check_texts("texts", ordered, next_step=next_step))
 
 
