@@ -1,4 +1,4 @@
-"""`seasoned demo`: the file it promises, the picture, the table; the real thing, with the model, is marked slow."""
+"""`seasoned demo`: its result file, plot, table and memory. Tests with the real model are marked slow."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ MAIN = "from seasoned.cli import main; main()"
 
 
 def play(out, *more, env=GRID, seeds=SEEDS, episodes=EPISODES):
-    """The command in this process; errors are raised."""
+    """Run the command in this process; errors are raised."""
     fixed = ["--model", "uniform", "--env", env, "--seeds", str(seeds), "--episodes", str(episodes)]
     done = CliRunner().invoke(demo, [*fixed, "--out", str(out), *more], catch_exceptions=False, standalone_mode=False)
     return done.output
@@ -48,7 +48,7 @@ def result(out, name="result"):
 
 
 def check_png(path):
-    """The picture's size, if it is a whole PNG with more than one colour in it."""
+    """Return the size of a picture; it must be a whole PNG with more than one colour."""
     data = path.read_bytes()
     assert data.startswith(b"\x89PNG\r\n\x1a\n")
     at, size, pixels, kinds = 8, None, b"", []
@@ -67,13 +67,13 @@ def check_png(path):
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    """The folder and output of a demo and of its placebo."""
+    """Return the folder and the output of a demo and of its placebo."""
     out = tmp_path_factory.mktemp("demo") / "deep" / "demo"
     return out, {"result": play(out), "placebo": play(out, "--placebo")}
 
 
 @pytest.mark.parametrize("name", ["result", "placebo"])
-def test_it_writes_what_it_promises(played, name):
+def test_results_plot_and_memory_are_written(played, name):
     out, _ = played
     found = result(out, name)
     assert {key: type(found[key]) for key in PROMISED} == PROMISED
@@ -90,7 +90,7 @@ def test_it_writes_what_it_promises(played, name):
 
 
 @pytest.mark.parametrize(("name", "arm"), [("result", "memory"), ("placebo", "placebo")])
-def test_the_intervals_are_those_of_the_scores_it_played(played, name, arm):
+def test_intervals_follow_from_the_recorded_scores(played, name, arm):
     found = result(played[0], name)
     ours, alone = (np.array(found["scores"][key], dtype=float) for key in (arm, "alone"))
     assert ours.shape == alone.shape == (SEEDS, EPISODES)
@@ -105,21 +105,21 @@ def test_the_intervals_are_those_of_the_scores_it_played(played, name, arm):
         assert tuple(found[key].values()) == pytest.approx(wanted)
 
 
-def test_the_model_alone_plays_the_same_beside_memory_and_beside_the_placebo(played):
+def test_model_alone_has_equal_scores_in_both_demos(played):
     out, _ = played
     assert result(out)["scores"]["alone"] == result(out, "placebo")["scores"]["alone"]
     first = [seed[0] for seed in result(out)["scores"]["memory"]]
     assert first == [seed[0] for seed in result(out)["scores"]["alone"]]  # nothing was known yet
 
 
-def test_the_picture_is_a_picture(played):
+def test_plot_is_a_whole_png(played):
     for name in ("result", "placebo"):
         width, height = check_png(played[0] / f"{name}.png")
         assert width > 400 and height > 200
 
 
 @pytest.mark.parametrize(("name", "arm"), [("result", "memory"), ("placebo", "placebo")])
-def test_it_prints_a_table_with_intervals_and_n_and_a_curve_without_colour(played, name, arm):
+def test_output_has_a_table_with_intervals_and_a_curve_without_colour(played, name, arm):
     output = played[1][name]
     assert "\x1b" not in output
     assert f"95 % intervals over {SEEDS} seeds" in output
@@ -132,27 +132,27 @@ def test_it_prints_a_table_with_intervals_and_n_and_a_curve_without_colour(playe
     assert output.count("\n") < 60
 
 
-def test_its_progress_says_what_is_played_in_what_time_and_what_is_left_of_it():
-    now, said = 100.0, "seed 0, memory  episode 20: 1 points in 20 steps"
+def test_progress_shows_episodes_played_time_and_time_left():
+    now, line = 100.0, "seed 0, memory  episode 20: 1 points in 20 steps"
     console = Console(file=io.StringIO(), width=80)
     with run_display.progress(console, 60, clock=lambda: now) as advance:
         for _ in range(60):
             now += 4.5
-            advance(said)
+            advance(line)
     assert console.file.getvalue().splitlines() == [  # after 30 s, or 20 episodes; 4.5 s an episode
-        f"7/60 episodes in 32 s, about 3 min 58 s left; {said}",
-        f"14/60 episodes in 1 min 3 s, about 3 min 27 s left; {said}",
-        f"20/60 episodes in 1 min 30 s, about 3 min 0 s left; {said}",
-        f"27/60 episodes in 2 min 2 s, about 2 min 28 s left; {said}",
-        f"34/60 episodes in 2 min 33 s, about 1 min 57 s left; {said}",
-        f"40/60 episodes in 3 min 0 s, about 1 min 30 s left; {said}",
-        f"47/60 episodes in 3 min 32 s, about 58 s left; {said}",
-        f"54/60 episodes in 4 min 3 s, about 27 s left; {said}",
-        f"60/60 episodes in 4 min 30 s; {said}",
+        f"7/60 episodes in 32 s, about 3 min 58 s left; {line}",
+        f"14/60 episodes in 1 min 3 s, about 3 min 27 s left; {line}",
+        f"20/60 episodes in 1 min 30 s, about 3 min 0 s left; {line}",
+        f"27/60 episodes in 2 min 2 s, about 2 min 28 s left; {line}",
+        f"34/60 episodes in 2 min 33 s, about 1 min 57 s left; {line}",
+        f"40/60 episodes in 3 min 0 s, about 1 min 30 s left; {line}",
+        f"47/60 episodes in 3 min 32 s, about 58 s left; {line}",
+        f"54/60 episodes in 4 min 3 s, about 27 s left; {line}",
+        f"60/60 episodes in 4 min 30 s; {line}",
     ]
 
 
-def test_what_is_left_follows_the_pace_of_the_latter_half_and_is_not_guessed_from_little():
+def test_time_left_follows_the_second_half_and_needs_a_twentieth():
     now = 0.0
     console = Console(file=io.StringIO(), width=80)
     with run_display.progress(console, 400, clock=lambda: now) as advance:
@@ -173,7 +173,7 @@ def test_what_is_left_follows_the_pace_of_the_latter_half_and_is_not_guessed_fro
     assert few.file.getvalue() == "20/800 episodes in 20 s; x\n"
 
 
-def test_the_memory_it_leaves_holds_what_it_played(played):
+def test_memory_of_the_demo_holds_its_episodes(played):
     for seed in range(SEEDS):
         with Memory.open(played[0] / "memory.db", namespace=f"seed-{seed}", create=False) as memory:
             memory.verify()
@@ -183,7 +183,7 @@ def test_the_memory_it_leaves_holds_what_it_played(played):
 
 
 @pytest.mark.slow
-def test_twice_is_the_same(tmp_path, played):
+def test_second_demo_has_equal_results(tmp_path, played):
     for name, more, times in (("result", [], 2), ("placebo", ["--placebo"], 1)):
         for _ in range(times):  # into the same folder too
             play(tmp_path, *more)
@@ -192,7 +192,7 @@ def test_twice_is_the_same(tmp_path, played):
                 assert result(tmp_path, name)[key] == result(played[0], name)[key]
 
 
-def test_other_methods_and_games_play_too(tmp_path):
+def test_other_policies_and_games_can_be_played(tmp_path):
     bandit = 'bandit:{"red":{"a":0.0,"b":-1.0},"blue":{"a":-1.0,"b":0.0}}?rounds=5'
     output = play(tmp_path, "--policy", "seed", env=bandit, seeds=2, episodes=4)
     assert result(tmp_path)["policy"] == "seed"
@@ -201,8 +201,8 @@ def test_other_methods_and_games_play_too(tmp_path):
     assert curve.count("#") >= 5  # negative scores are on the chart
 
 
-def test_learning_shows_in_the_demo_and_not_in_its_placebo(tmp_path):
-    """Ten seeds on a grid where the model alone finds the goal about every other time."""
+def test_demo_learns_and_its_placebo_does_not(tmp_path):
+    """Ten seeds on a grid where the model alone finds the goal in about half of the episodes."""
     play(tmp_path, seeds=10, episodes=12)
     play(tmp_path, "--placebo", seeds=10, episodes=12)
     for key in ("with_minus_without", "last_minus_first_quarter"):
@@ -210,7 +210,7 @@ def test_learning_shows_in_the_demo_and_not_in_its_placebo(tmp_path):
         assert result(tmp_path, "placebo")[key]["low"] <= 0.0
 
 
-def test_piped_in_a_shell_it_ends_well_and_without_colour(tmp_path):
+def test_piped_demo_succeeds_without_colour(tmp_path):
     arguments = ["demo", "--model", "uniform", "--env", GRID, "--seeds", "2", "--episodes", "4", "--out", "d"]
     done = subprocess.run(
         [sys.executable, "-c", MAIN, *arguments], capture_output=True, text=True, cwd=tmp_path, check=False
@@ -221,7 +221,7 @@ def test_piped_in_a_shell_it_ends_well_and_without_colour(tmp_path):
 
 
 @pytest.mark.parametrize("lines_read", [0, 3])
-def test_a_reader_that_leaves_early_is_no_error(tmp_path, lines_read, warm_python):
+def test_closed_pipe_is_no_error(tmp_path, lines_read, warm_python):
     arguments = ["demo", "--model", "uniform", "--env", GRID, "--seeds", "8", "--episodes", "40", "--out", "d"]
     reading, writing = os.pipe()
     with os.fdopen(reading) as head:
@@ -231,21 +231,21 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path, lines_read, warm_pytho
         os.close(writing)
         for _ in range(lines_read):
             assert head.readline()
-    _, said = process.communicate(timeout=120)
-    assert (process.returncode, said) == (0, b"")
+    _, stderr = process.communicate(timeout=120)
+    assert (process.returncode, stderr) == (0, b"")
 
 
 # ------------------------------------------------------------------------------------------ the user's own files
 
 
 def files(folder):
-    """What is in the folder; reading a memory leaves an index and an empty log beside it, which hold nothing."""
+    """Return the files of the folder, without the empty log and the index that reading a memory leaves."""
     found = {file.name: file.read_bytes() for file in folder.iterdir()}
     return {name: data for name, data in found.items() if not name.endswith("-shm") and (data or name[-4:] != "-wal")}
 
 
 def left_alone(folder, error, *more):
-    """The demo is refused, and nothing in the folder is other than before."""
+    """Check that the demo is refused and the folder is unchanged."""
     before = files(folder)
     with pytest.raises(error) as caught:
         play(folder, *more)
@@ -255,7 +255,7 @@ def left_alone(folder, error, *more):
 
 @pytest.mark.parametrize(("kind", "more"), [("memory", []), ("placebo", ["--placebo"])])
 @pytest.mark.parametrize("names", [["default"], ["seed-0", "shop"], ["seed-x"], ["seed-1 "]])
-def test_a_memory_that_no_demo_wrote_is_not_touched(tmp_path, kind, more, names):
+def test_memory_of_another_program_is_refused_and_unchanged(tmp_path, kind, more, names):
     for name in names:
         with Memory.open(tmp_path / f"{kind}.db", namespace=name) as memory:
             memory.add(Episode("t", [Step("page", "click", 1.0)]))
@@ -264,12 +264,12 @@ def test_a_memory_that_no_demo_wrote_is_not_touched(tmp_path, kind, more, names)
     assert refused.rule and "--out" in refused.next_step
 
 
-def test_a_file_that_is_no_memory_is_not_touched(tmp_path):
+def test_file_that_is_no_memory_is_refused_and_unchanged(tmp_path):
     (tmp_path / "memory.db").write_bytes(b"notes of somebody " * 100)
     left_alone(tmp_path, ForeignStoreError)
 
 
-def test_the_memory_of_an_earlier_demo_is_replaced_with_all_its_seeds(tmp_path):
+def test_memory_of_an_earlier_demo_is_replaced_with_all_its_seeds(tmp_path):
     play(tmp_path, seeds=4, episodes=4)
     play(tmp_path, seeds=2, episodes=4)
     assert set(Memory.namespaces(tmp_path / "memory.db")) == {"seed-0", "seed-1"}
@@ -288,7 +288,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "advice"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
-def test_bad_input_is_refused_with_advice_and_an_earlier_memory_is_kept(tmp_path, played, arguments, advice):
+def test_bad_input_is_refused_with_advice_and_the_earlier_memory_is_unchanged(tmp_path, played, arguments, advice):
     earlier = (played[0] / "memory.db").read_bytes()
     (tmp_path / "memory.db").write_bytes(earlier)
     with pytest.raises(SeasonedError) as caught:
@@ -300,7 +300,7 @@ def test_bad_input_is_refused_with_advice_and_an_earlier_memory_is_kept(tmp_path
 @pytest.mark.parametrize(
     ("value", "error", "advice"), [("shop", ConfigError, "http://"), ("-1", InputError, "at least 0")]
 )
-def test_what_is_said_about_the_model_reaches_it(tmp_path, value, error, advice):
+def test_model_options_reach_the_model(tmp_path, value, error, advice):
     pytest.importorskip("openai")
     option = "--base-url" if value == "shop" else "--usd-per-million-prompt-tokens"
     with pytest.raises(error, match=advice):
@@ -339,7 +339,7 @@ def printed(thing):
         ([[-1.0, 0.0, 3.0]], "3.00", "-1.00"),
     ],
 )
-def test_the_curve_shows_every_episode_whatever_the_scores(scores, top, bottom):
+def test_curve_shows_every_episode_for_any_scores(scores, top, bottom):
     *lines, axis, numbers = run_display.learning_curve({"score": scores}).plain.splitlines()[1:]
     assert set(axis.strip()) == {"+", "-"}
     assert numbers.split() == ["1", "3"]
@@ -350,7 +350,7 @@ def test_the_curve_shows_every_episode_whatever_the_scores(scores, top, bottom):
     assert heights == sorted(heights, reverse=True)
 
 
-def test_the_table_says_whether_zero_is_inside():
+def test_table_compares_the_interval_with_zero():
     ones = np.ones((3, 4)) * [[0, 0, 0, 1]]
     for ours, alone, verdict in (
         (ones, 0 * ones, "above zero"),
@@ -361,7 +361,7 @@ def test_the_table_says_whether_zero_is_inside():
         assert verdict in text and "of 4 points" in text
 
 
-def test_an_unknown_price_is_called_unknown():
+def test_unknown_price_is_printed_as_unknown():
     assert "unknown price" in run_display.usage_text(Usage(calls=3, cost_usd=None), 1.0)
     assert "0.2500 USD" in run_display.usage_text(Usage(calls=3, cost_usd=0.25), 1.0)
 
@@ -371,7 +371,7 @@ def test_an_unknown_price_is_called_unknown():
 
 @pytest.mark.slow
 @pytest.mark.timeout(3600)
-def test_the_demo_keeps_both_of_its_promises(tmp_path):
+def test_demo_learns_with_the_local_model_and_its_placebo_does_not(tmp_path):
     pytest.importorskip("textworld")
     pytest.importorskip("xllamacpp")
     for more in ([], ["--placebo"]):

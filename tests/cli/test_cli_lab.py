@@ -1,4 +1,4 @@
-"""`seasoned lab`: from a suite to a report, broken off and gone on with; refusing what it cannot play."""
+"""`seasoned lab`: run, resume, report and compare; refusals."""
 
 import json
 import subprocess
@@ -45,37 +45,37 @@ def run(*arguments):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     home = tmp_path_factory.mktemp("lab") / "quick"
-    said = run("run", "quick", "--out", home, "--seeds", 2, "--episodes", 3, "--audit", "none")
-    assert "6 runs, 18 episodes to play" in " ".join(said.split())
-    assert f"report in {home}" in said.replace("\n", "")
+    output = run("run", "quick", "--out", home, "--seeds", 2, "--episodes", 3, "--audit", "none")
+    assert "6 runs, 18 episodes to play" in " ".join(output.split())
+    assert f"report in {home}" in output.replace("\n", "")
     return home
 
 
 def test_list_names_every_suite_with_its_size():
-    said = " ".join(run("list").split())
-    assert "quick: Does memory" in said
-    assert "1 task, 3 arms, 10 seeds; 600 episodes, model uniform" in said
+    output = " ".join(run("list").split())
+    assert "quick: Does memory" in output
+    assert "1 task, 3 arms, 10 seeds; 600 episodes, model uniform" in output
 
 
-def test_the_same_command_again_plays_nothing_and_another_is_refused(folder):
+def test_repeated_command_plays_nothing_and_another_experiment_is_refused(folder):
     before = load_results(folder).runs
-    said = run("run", "quick", "--out", folder, "--seeds", 2, "--episodes", 3, "--audit", "none")
-    assert "0 episodes to play" in " ".join(said.split())
+    output = run("run", "quick", "--out", folder, "--seeds", 2, "--episodes", 3, "--audit", "none")
+    assert "0 episodes to play" in " ".join(output.split())
     assert load_results(folder).runs == before
     with pytest.raises(Exception, match="another experiment"):
         run("run", "quick", "--out", folder, "--seeds", 3)
 
 
-def test_a_budget_stops_it_and_resume_goes_on(tmp_path):
+def test_budget_stops_an_experiment_and_resume_continues_it(tmp_path):
     home = tmp_path / "x"
-    said = run("run", "quick", "--out", home, "--seeds", 1, "--episodes", 2, "--max-seconds", 1e-9, "--audit", "none")
-    assert "3 of 3 runs are not finished" in " ".join(said.split())
-    said = run("resume", home, "--audit", "none")
-    assert "3 of 3 runs finished" in said
+    output = run("run", "quick", "--out", home, "--seeds", 1, "--episodes", 2, "--max-seconds", 1e-9, "--audit", "none")
+    assert "3 of 3 runs are not finished" in " ".join(output.split())
+    output = run("resume", home, "--audit", "none")
+    assert "3 of 3 runs finished" in output
     assert all(cell.done for cell in load_results(home).runs)
 
 
-def test_arms_and_tasks_can_be_narrowed_and_the_reference_stays(tmp_path):
+def test_arms_and_tasks_can_be_selected_but_not_without_the_reference(tmp_path):
     run("run", "quick", "--out", tmp_path / "x", "--arms", "alone, default", "--seeds", 1, "--episodes", 1)
     assert {cell.key.arm for cell in load_results(tmp_path / "x").runs} == {"alone", "default"}
     with pytest.raises(InputError, match=r"--arms plcebo.*Did you mean 'placebo'"):
@@ -95,7 +95,7 @@ def test_report_and_compare(folder, tmp_path):
     assert "0.000" in run("compare", folder, folder)
 
 
-def test_what_is_not_there(tmp_path):
+def test_missing_suite_or_folder_is_refused(tmp_path):
     for command in ("resume", "report"):
         with pytest.raises(NotFoundError, match=r"no lab\.json"):
             run(command, tmp_path)
@@ -104,7 +104,7 @@ def test_what_is_not_there(tmp_path):
     assert not (tmp_path / "x").exists()
 
 
-def test_a_failure_is_said_once_and_the_others_go_on(tmp_path, monkeypatch):
+def test_equal_failures_are_printed_once_and_other_runs_continue(tmp_path, monkeypatch):
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (tmp_path / "escaping_world.py").write_text(ESCAPING)
     suite = tmp_path / "mine.toml"
@@ -116,13 +116,13 @@ def test_a_failure_is_said_once_and_the_others_go_on(tmp_path, monkeypatch):
     )
     command = [sys.executable, "-c", MAIN, "lab", "run", suite, "--out", tmp_path / "x", "--audit", "none"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    said = " ".join(done.stdout.split())
-    assert said.count("failed: story/alone/0 and 1 more:") == 1
-    assert "2 of 4 runs are not finished" in said
+    output = " ".join(done.stdout.split())
+    assert output.count("failed: story/alone/0 and 1 more:") == 1
+    assert "2 of 4 runs are not finished" in output
     assert done.returncode == 1, done.stderr
 
 
-def test_what_an_environment_says_cannot_move_the_cursor_and_a_hang_ends(tmp_path, monkeypatch):
+def test_error_text_of_an_environment_is_escaped_and_a_hang_is_ended(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "escaping_world.py").write_text(ESCAPING)
     suite = tmp_path / "mine.toml"
@@ -132,29 +132,29 @@ def test_what_an_environment_says_cannot_move_the_cursor_and_a_hang_ends(tmp_pat
         '[[tasks]]\nname = "hang"\nenv = "python:escaping_world:Hanging"\nepisodes = 1\n'
         '[[arms]]\nname = "alone"\n'
     )
-    said = CliRunner().invoke(
+    done = CliRunner().invoke(
         lab, ["run", str(suite), "--out", str(tmp_path / "x"), "--max-episode-seconds", "0.5", "--audit", "none"]
     )
-    assert said.exit_code == 1
-    assert not set(said.output) & set(map(chr, range(32))) - {"\n"}
-    assert r"boo \x1b[2J\x1b]0;pwn\x07" in said.output
-    assert "episode 0 has not ended: it has 0.5 seconds" in " ".join(said.output.split())
+    assert done.exit_code == 1
+    assert not set(done.output) & set(map(chr, range(32))) - {"\n"}
+    assert r"boo \x1b[2J\x1b]0;pwn\x07" in done.output
+    assert "episode 0 has not ended: it has 0.5 seconds" in " ".join(done.output.split())
 
 
-def test_the_episodes_to_play_are_those_of_the_transfers_too(tmp_path):
+def test_episodes_to_play_include_transfer_episodes(tmp_path):
     suite = tmp_path / "mine.toml"
     suite.write_text(
         'name = "mine"\nmodel = "uniform"\nseeds = 2\n[[arms]]\nname = "alone"\n'
         '[[tasks]]\nname = "grid"\nenv = "grid:S.G"\nepisodes = 3\n'
         'transfer = [{ split = "new slots", env = "grid:S..G", episodes = 2 }]\n'
     )
-    said = run("run", suite, "--out", tmp_path / "x", "--audit", "none")
-    assert "2 runs, 10 episodes to play" in " ".join(said.split())
-    assert "10/10 episodes" in said
+    output = run("run", suite, "--out", tmp_path / "x", "--audit", "none")
+    assert "2 runs, 10 episodes to play" in " ".join(output.split())
+    assert "10/10 episodes" in output
     assert "0 episodes to play" in " ".join(run("resume", tmp_path / "x", "--audit", "none").split())
 
 
-def test_compare_says_in_words_what_only_one_of_them_has(folder, tmp_path):
+def test_compare_lists_arms_and_tasks_of_only_one_experiment(folder, tmp_path):
     run(
         "run",
         "quick",

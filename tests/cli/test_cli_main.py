@@ -1,4 +1,4 @@
-"""The root of the command line: names, lazy loading, and one exit code for every kind of error."""
+"""Root of the command line: names, lazy loading, and one exit code for every kind of error."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def run(*args):
 
 
 def fails_with(error):
-    """A root group with one command, which raises."""
+    """Run a root group with one command, which raises."""
 
     @click.command()
     def fail():
@@ -49,7 +49,7 @@ def fails_with(error):
 
 
 @pytest.mark.parametrize("kind", SEASONED_ERRORS, ids=lambda kind: kind.__name__)
-def test_every_error_of_the_tree_has_the_documented_code(kind):
+def test_every_error_has_the_documented_exit_code(kind):
     [expected] = {DOCUMENTED[parent] for parent in kind.__mro__ if parent in DOCUMENTED}
     done = fails_with(kind("k = 0", "k is at least 1", "Ask for one."))
     assert done.exit_code == expected
@@ -57,7 +57,7 @@ def test_every_error_of_the_tree_has_the_documented_code(kind):
     assert done.stdout == ""
 
 
-def test_a_bug_shows_its_traceback():
+def test_bug_prints_its_traceback():
     done = fails_with(ZeroDivisionError("division by zero"))
     assert done.exit_code == 1
     assert "Traceback" in done.stderr
@@ -65,29 +65,29 @@ def test_a_bug_shows_its_traceback():
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), click.Abort()])
-def test_an_interrupt_says_so(error):
+def test_interrupt_is_printed_and_ends_with_130(error):
     done = fails_with(error)
     assert done.exit_code == 130
     assert done.stderr.endswith("interrupted\n")
 
 
 @pytest.mark.parametrize("error", [click.UsageError("no"), click.BadParameter("no"), click.ClickException("no")])
-def test_wrong_usage_is_2(error):
+def test_wrong_usage_ends_with_2(error):
     done = fails_with(error)
     assert done.exit_code == 2
     assert done.stderr.startswith("error: ")
 
 
-def test_a_broken_pipe_that_is_not_stdout_is_an_error():
+def test_broken_pipe_other_than_stdout_is_an_error():
     assert fails_with(BrokenPipeError(32, "some socket")).exit_code == 1
 
 
-def test_an_error_cannot_move_the_cursor():
+def test_error_message_is_printed_without_escapes():
     done = fails_with(errors.InputError("state = \x1b[2J", "a rule", "A step."))
     assert "\x1b" not in done.stderr
 
 
-def test_what_help_documents_is_what_is_implemented():
+def test_help_lists_the_implemented_exit_codes():
     text = run("--help").stdout
     listed = text.partition("Exit codes:\n")[2].splitlines()
     documented = {int(line.split()[0]): line.split(maxsplit=1)[1] for line in listed if line.strip()}
@@ -99,18 +99,18 @@ def test_what_help_documents_is_what_is_implemented():
                 assert exit_code(kind("seen", "rule", "step")) == code == DOCUMENTED[kind]
 
 
-def test_version():
+def test_version_is_printed():
     done = run("--version")
     assert (done.exit_code, done.stdout) == (0, f"seasoned {seasoned.__version__}\n")
 
 
-def test_an_unknown_command_gets_advice():
+def test_unknown_command_gets_a_suggestion():
     done = run("memroy", "stats")
     assert done.exit_code == 2
     assert "Did you mean 'memory'?" in done.stderr
 
 
-def test_help_lists_every_command_with_what_it_does():
+def test_help_lists_every_command_with_its_short_help():
     text = run("--help").stdout
     for name in cli.list_commands(click.Context(cli)):
         command = cli.get_command(click.Context(cli), name)
@@ -119,7 +119,7 @@ def test_help_lists_every_command_with_what_it_does():
         assert command.get_short_help_str(60).rstrip(".") in text
 
 
-def test_a_command_that_is_not_installed_breaks_no_other():
+def test_missing_command_module_breaks_no_other_command():
     group = LazyGroup("root", headings={**HEADINGS, "Other": {"absent": "seasoned.cli.no_such_module:absent"}})
     assert "absent" not in group.list_commands(click.Context(group))
     done = CliRunner().invoke(group, ["memory", "--help"])
@@ -127,7 +127,7 @@ def test_a_command_that_is_not_installed_breaks_no_other():
     assert CliRunner().invoke(group, ["absent"]).exit_code == 2
 
 
-def test_a_command_is_loaded_when_it_is_called():
+def test_command_module_is_imported_when_called():
     script = (
         "import sys; from seasoned.cli.main import cli\n"
         "assert not any(name in sys.modules for name in ('seasoned.cli.memory.group', 'seasoned.build', 'rich'))\n"
@@ -138,12 +138,12 @@ def test_a_command_is_loaded_when_it_is_called():
 
 
 @pytest.mark.parametrize("group", [[], ["memory"], ["lab"]])
-def test_a_group_alone_shows_its_help_and_is_no_error(group):
+def test_group_without_a_command_prints_its_help_and_succeeds(group):
     bare, asked = (CliRunner().invoke(cli, [*group, *more], prog_name="seasoned") for more in ([], ["--help"]))
     assert (bare.exit_code, bare.stdout, bare.stderr) == (0, asked.stdout, "")
 
 
-def test_what_a_command_returns_is_no_exit_code():
+def test_return_value_of_a_command_is_no_exit_code():
     @click.command()
     def seven():
         """Return a number."""

@@ -1,4 +1,4 @@
-"""`seasoned run`: interrupted, killed and resumed for real; refusing what it cannot play; recording what it did."""
+"""`seasoned run`: interrupted, killed and resumed runs; refusals; the record."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ def command(folder, *more, env=GRID, episodes=24, model="uniform"):
 
 
 def in_process(folder, *more, **options):
-    """The command in this process; errors are raised."""
+    """Run the command in this process; errors are raised."""
     done = CliRunner().invoke(run, command(folder, *more, **options), catch_exceptions=False, standalone_mode=False)
     return done.output
 
 
 def shell(folder, *more, before=(), **options):
-    """The command as a process of its own, in the folder."""
+    """Start the command as a process in the folder."""
     main = [BROKEN_OFF + MAIN, *map(str, before)] if before else [MAIN]
     return subprocess.Popen(
         [sys.executable, "-c", *main, "run", *command(folder, *more, **options)],
@@ -74,11 +74,11 @@ def record(folder):
 def broken_off(folder, sign, at_episode, **options):
     """Send the signal once so many episodes are recorded, from within, so that it is not late on a busy machine.
 
-    Returns the exit code and what was said.
+    Returns the exit code and the output.
     """
     process = shell(folder, before=(folder / "run" / "episodes.jsonl", at_episode, int(sign)), **options)
-    said = "".join(process.communicate(timeout=120))
-    return process.returncode, said
+    output = "".join(process.communicate(timeout=120))
+    return process.returncode, output
 
 
 def stored(folder):
@@ -89,7 +89,7 @@ def stored(folder):
 
 @pytest.fixture(scope="module", autouse=True)
 def games(tmp_path_factory):
-    """Games are made once, away from the user's own."""
+    """Make the games once, in a folder of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         yield
@@ -97,7 +97,7 @@ def games(tmp_path_factory):
 
 @pytest.fixture(scope="module", params=[GRID, pytest.param(GAME, marks=pytest.mark.slow)], ids=["grid", "textworld"])
 def unbroken(request, tmp_path_factory):
-    """A spec, how many episodes, and the scores of a run that nothing broke off."""
+    """Return a spec, a number of episodes, and the scores of an unbroken run."""
     if request.param == GAME:
         pytest.importorskip("textworld")
     episodes = 60 if request.param == GRID else 12
@@ -110,11 +110,11 @@ def unbroken(request, tmp_path_factory):
 
 
 @pytest.mark.parametrize("signalled", [signal.SIGINT, pytest.param(signal.SIGTERM, marks=pytest.mark.slow)])
-def test_ctrl_c_keeps_the_episode_in_flight_and_the_same_command_goes_on(tmp_path, unbroken, signalled):
+def test_ctrl_c_stores_the_episode_in_flight_as_aborted_and_the_run_resumes(tmp_path, unbroken, signalled):
     env, episodes, scores = unbroken
-    code, said = broken_off(tmp_path, signalled, 2, env=env, episodes=episodes)
-    assert code == 130, said
-    assert "interrupted" in said and "Traceback" not in said
+    code, output = broken_off(tmp_path, signalled, 2, env=env, episodes=episodes)
+    assert code == 130, output
+    assert "interrupted" in output and "Traceback" not in output
     found = stored(tmp_path)
     assert [episode.ending == "aborted" for episode in found] == [False] * (len(found) - 1) + [True]
     assert 2 <= lines(tmp_path) == len(found) - 1 < episodes
@@ -123,7 +123,7 @@ def test_ctrl_c_keeps_the_episode_in_flight_and_the_same_command_goes_on(tmp_pat
     assert sum(episode.ending == "aborted" for episode in stored(tmp_path)) == 1
 
 
-def test_kill_9_twice_and_the_same_command_ends_as_if_nothing_had_been(tmp_path, unbroken):
+def test_run_killed_twice_ends_with_the_scores_of_an_unbroken_run(tmp_path, unbroken):
     env, episodes, scores = unbroken
     for at in (1, 4):
         code, _ = broken_off(tmp_path, signal.SIGKILL, at, env=env, episodes=episodes)
@@ -136,7 +136,7 @@ def test_kill_9_twice_and_the_same_command_ends_as_if_nothing_had_been(tmp_path,
     assert [sum(step.reward for step in episode.steps) for episode in finished] == pytest.approx(scores)
 
 
-def test_more_episodes_go_on_and_the_record_says_when(tmp_path):
+def test_run_with_more_episodes_continues_and_is_recorded(tmp_path):
     in_process(tmp_path / "whole", episodes=8)
     first, then = (in_process(tmp_path, episodes=episodes) for episodes in (4, 8))
     assert "not played again" not in first
@@ -146,7 +146,7 @@ def test_more_episodes_go_on_and_the_record_says_when(tmp_path):
     assert {episode.id.partition("-")[0] for episode in stored(tmp_path)} == {record(tmp_path)["run_id"]}
 
 
-def test_another_folder_is_another_run_also_in_the_same_memory(tmp_path):
+def test_another_folder_is_another_run_in_the_same_memory(tmp_path):
     path = tmp_path / "m.db"
     for name in "ab":
         in_process(tmp_path / name, "--memory", str(path), episodes=4)
@@ -156,7 +156,7 @@ def test_another_folder_is_another_run_also_in_the_same_memory(tmp_path):
 
 
 @pytest.mark.parametrize("other", ["no file", "another memory", "another namespace", "in RAM"])
-def test_a_run_does_not_go_on_without_what_it_has_learned(tmp_path, other):
+def test_run_is_not_resumed_without_its_memory(tmp_path, other):
     path = ":memory:" if other == "in RAM" else str(tmp_path / "m.db")
     in_process(tmp_path, "--memory", path, episodes=4)
     if other != "in RAM":
@@ -179,7 +179,7 @@ def test_a_run_does_not_go_on_without_what_it_has_learned(tmp_path, other):
 
 @pytest.fixture
 def server(monkeypatch):
-    """The address of a model that always likes A best; every call is 1000 prompt tokens and 10 more."""
+    """Return the address of a model that always prefers A; every call costs 1000 prompt and 10 other tokens."""
     pytest.importorskip("openai")
     top = [{"token": token, "logprob": logprob} for token, logprob in (("A", -0.1), ("B", -2.5), ("C", -5.0))]
     choice = {"message": {"content": "A"}, "logprobs": {"content": [{**top[0], "top_logprobs": top}]}}
@@ -211,7 +211,7 @@ CORRIDOR = "grid:S..G?max_steps=6"
 
 
 @pytest.mark.parametrize(("prices", "usd_per_call"), [(PRICES, 0.003), (PRICES[:2], None), ([], None)])
-def test_what_the_model_cost_is_known_where_its_prices_are(tmp_path, server, prices, usd_per_call):
+def test_cost_is_recorded_if_both_prices_are_given(tmp_path, server, prices, usd_per_call):
     output = in_process(tmp_path, "--base-url", server, *prices, env=CORRIDOR, episodes=2, model="openai:m")
     usage = record(tmp_path)["usage"]
     assert usage["calls"] > 0 and usage["prompt_tokens"] == 1000 * usage["calls"]
@@ -222,7 +222,7 @@ def test_what_the_model_cost_is_known_where_its_prices_are(tmp_path, server, pri
         assert usage["cost_usd"] == pytest.approx(usd_per_call * usage["calls"]) and "USD" in output
 
 
-def test_the_record_says_which_model_answered_and_another_one_does_not_go_on(tmp_path, server):
+def test_record_names_the_model_and_another_model_is_refused(tmp_path, server):
     def play(url, *more):
         in_process(tmp_path, "--base-url", url, *more, env=CORRIDOR, episodes=2, model="openai:m")
 
@@ -237,7 +237,7 @@ def test_the_record_says_which_model_answered_and_another_one_does_not_go_on(tmp
     assert record(tmp_path)["scores"] == before["scores"]
 
 
-def test_without_a_folder_each_server_gets_one_of_its_own(tmp_path, server, monkeypatch):
+def test_default_folder_depends_on_the_server(tmp_path, server, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for url in (server, server.replace("127.0.0.1", "localhost"), server):
         arguments = ["--env", CORRIDOR, "--model", "openai:m", "--episodes", "1", "--base-url", url]
@@ -256,7 +256,7 @@ def test_without_a_folder_each_server_gets_one_of_its_own(tmp_path, server, monk
         ("openai:m", ["--base-url", "http://127.0.0.1:9/v1", PRICES[0], "nan"], "finite"),
     ],
 )
-def test_a_setting_that_the_model_does_not_have_is_refused(tmp_path, model, options, advice):
+def test_setting_of_another_kind_of_model_is_refused(tmp_path, model, options, advice):
     pytest.importorskip("openai")
     with pytest.raises((ConfigError, InputError)) as caught:
         in_process(tmp_path, *options, model=model)
@@ -267,7 +267,7 @@ def test_a_setting_that_the_model_does_not_have_is_refused(tmp_path, model, opti
 # ------------------------------------------------------------------------------------------ what it writes
 
 
-def test_the_record_says_everything_that_the_scores_depend_on(tmp_path):
+def test_record_holds_all_settings_that_affect_scores(tmp_path):
     in_process(tmp_path, "--seed", "4", "--policy", "seed", episodes=8)
     found = record(tmp_path)
     assert found["settings"] == {
@@ -290,7 +290,7 @@ def test_the_record_says_everything_that_the_scores_depend_on(tmp_path):
     assert ids == sorted(ids) and len(set(ids)) == 8 and all(id_.endswith(f"-{n:05d}") for n, id_ in enumerate(ids))
 
 
-def test_it_prints_a_curve_and_a_summary_without_colour_when_piped(tmp_path):
+def test_piped_run_prints_a_curve_and_a_summary_without_colour(tmp_path):
     output = in_process(tmp_path, episodes=20)
     assert "\x1b" not in output
     scores = record(tmp_path)["scores"]
@@ -299,7 +299,7 @@ def test_it_prints_a_curve_and_a_summary_without_colour_when_piped(tmp_path):
     assert output.count("#") == 21  # one mark an episode, and the legend's
 
 
-def test_as_json_stdout_holds_json_only(tmp_path):
+def test_stdout_with_json_is_one_document(tmp_path):
     process = shell(tmp_path, "--json", episodes=5)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -308,7 +308,7 @@ def test_as_json_stdout_holds_json_only(tmp_path):
     assert printed["settings"]["seed"] == 0 and Path(printed["folder"]) == tmp_path / "run"
 
 
-def test_a_memory_named_is_used_and_goes_on_learning_in_another_run(tmp_path):
+def test_named_memory_is_shared_by_two_runs(tmp_path):
     path = tmp_path / "shop.db"
     with Memory.open(path, namespace="shop") as memory:
         memory.add(Episode("t", [Step("page", "click", 1.0)], id="mine"))
@@ -324,7 +324,7 @@ LONG = "bandit:" + json.dumps({f"context {n}": {"left": 0.0, "right": 1.0} for n
 
 
 @pytest.mark.parametrize("changed", [["--seed", "1"], ["--policy", "base"], ["--no-calibrate"]])
-def test_runs_with_other_settings_are_other_runs_in_one_memory_however_long_their_names(tmp_path, changed):
+def test_other_settings_make_another_run_even_with_long_names(tmp_path, changed):
     path = tmp_path / "m.db"
     in_process(tmp_path / "a", "--memory", str(path), env=LONG, episodes=2)
     in_process(tmp_path / "b", "--memory", str(path), *changed, env=LONG, episodes=2)
@@ -332,7 +332,7 @@ def test_runs_with_other_settings_are_other_runs_in_one_memory_however_long_thei
         assert len(memory.episodes()) == 4
 
 
-def test_without_a_folder_the_record_goes_to_one_of_its_own(tmp_path, monkeypatch):
+def test_default_folder_of_the_record_is_under_runs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     for seed in ("0", "1", "0"):
         arguments = ["--env", GRID, "--model", "uniform", "--episodes", "2", "--seed", seed]
@@ -340,7 +340,7 @@ def test_without_a_folder_the_record_goes_to_one_of_its_own(tmp_path, monkeypatc
     assert len(list((tmp_path / "runs").iterdir())) == 2
 
 
-def test_a_memory_is_made_with_the_encoder_that_is_named_and_never_used_with_another(tmp_path):
+def test_new_memory_gets_the_named_encoder_and_another_is_refused(tmp_path):
     path = tmp_path / "m.db"
     for _ in range(2):  # the same command goes on
         in_process(tmp_path, "--memory", str(path), "--encoder", "masked", episodes=2)
@@ -367,7 +367,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("arguments", "advice"), [row[1:] for row in BAD], ids=[row[0] for row in BAD])
-def test_names_that_nobody_knows_are_refused_with_advice_before_anything_happens(tmp_path, arguments, advice):
+def test_unknown_names_are_refused_with_advice_before_anything_is_written(tmp_path, arguments, advice):
     with pytest.raises(SeasonedError) as caught:
         in_process(tmp_path, *arguments)
     assert caught.value.seen and caught.value.rule and advice in caught.value.rule + caught.value.next_step
@@ -394,7 +394,7 @@ def test_other_settings_in_the_same_folder_are_refused(tmp_path):
     assert record(tmp_path) == before
 
 
-def test_a_refused_memory_does_not_take_the_folder(tmp_path):
+def test_refused_memory_leaves_the_folder_free(tmp_path):
     foreign = tmp_path / "notes.txt"
     foreign.write_text("not a memory " * 100)
     with pytest.raises(SeasonedError):
@@ -404,7 +404,7 @@ def test_a_refused_memory_does_not_take_the_folder(tmp_path):
     assert len(record(tmp_path)["scores"]) == 2
 
 
-def test_a_refusal_in_a_shell_is_one_line_and_an_exit_code(tmp_path):
+def test_refusal_in_a_shell_is_one_line_and_an_exit_code(tmp_path):
     process = shell(tmp_path, env="gird:S.G")
     out, err = process.communicate(timeout=120)
     assert (process.returncode, out) == (2, "")

@@ -1,4 +1,4 @@
-"""`seasoned memory audit`, `doctor`, `evaluate`, `drift`: what they print, and how they end."""
+"""`seasoned memory audit`, `doctor`, `evaluate`, `drift`: output and exit codes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def answer(*args, code=0):
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """Sixty episodes that the default policy played: paying is right, and the model does not think so."""
+    """Return a memory of sixty episodes of the default policy: paying is right, but the model prefers going back."""
     file = tmp_path_factory.mktemp("diagnosis") / "agent.db"
     with Memory.open(file, gamma=0.5) as memory:
         policy = JitRL(memory)
@@ -41,7 +41,7 @@ def path(tmp_path_factory):
     return str(file)
 
 
-def test_audit_prints_the_flips_and_how_they_turned_out(path):
+def test_audit_prints_flips_and_their_outcomes(path):
     with Memory.open(path) as memory:
         expected = audit(memory, JitRL)
     found = answer("audit", path)
@@ -66,7 +66,7 @@ def test_audit_prints_the_flips_and_how_they_turned_out(path):
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-def test_audit_of_a_part_by_another_setting(path):
+def test_audit_of_the_last_episodes_with_other_settings(path):
     found = answer(
         "audit", path, "--last", 5, "--policy", "seed", "--set", "min_neighbors=1000", "--set", "exploration=null"
     )
@@ -74,7 +74,7 @@ def test_audit_of_a_part_by_another_setting(path):
     assert "0 decisions" in seasoned("audit", path, "--set", "beta=0").stdout
 
 
-def test_doctor_says_healthy_or_what_to_change(path, tmp_path):
+def test_doctor_prints_healthy_or_its_findings(path, tmp_path):
     done = seasoned("doctor", path)
     assert done.exit_code == 0
     assert done.stdout.startswith("healthy: 60 episodes")
@@ -97,7 +97,7 @@ def test_doctor_says_healthy_or_what_to_change(path, tmp_path):
     ]
 
 
-def test_evaluate_estimates_or_refuses(path):
+def test_evaluate_estimates_or_refuses_a_small_sample(path):
     with Memory.open(path) as memory:
         earned = [sum(step.reward for step in episode.steps) for episode in memory.episodes()]
         expected = evaluate(memory, lambda known: JitRL(known, beta=3.0), estimator="one-step", min_effective=3)
@@ -117,8 +117,8 @@ def test_evaluate_estimates_or_refuses(path):
     assert refused.stdout == ""
 
 
-def test_evaluate_refuses_a_log_that_lacks_what_the_policy_would_do(tmp_path):
-    """Sixty payments at 0.95: worth 60 episodes by their even weights, and nothing of the other half."""
+def test_evaluate_refuses_a_log_without_the_policys_actions(tmp_path):
+    """Sixty payments with propensity 0.95: even weights, so the sample looks large, but no other action was taken."""
     log = tmp_path / "log.db"
     step = Step("page:cart", "pay", 1.0, {"pay": -0.69, "back": -0.7}, 0.95)
     with Memory.open(log) as memory:
@@ -131,7 +131,7 @@ def test_evaluate_refuses_a_log_that_lacks_what_the_policy_would_do(tmp_path):
         assert done.stdout == ""
 
 
-def test_audit_refuses_where_nothing_can_be_decided(tmp_path):
+def test_audit_refuses_a_memory_without_priors(tmp_path):
     log = tmp_path / "log.db"
     with Memory.open(log) as memory:
         memory.add_many(Episode("checkout", [Step("page:cart", "pay", 1.0)]) for _ in range(3))
@@ -141,8 +141,8 @@ def test_audit_refuses_where_nothing_can_be_decided(tmp_path):
     assert done.stdout == ""
 
 
-def test_evaluate_says_of_which_episodes_it_shows_what_was_earned(tmp_path):
-    """The ones left out earned other things: the mean of all the log is not the one that is printed."""
+def test_as_played_is_the_mean_of_the_episodes_used(tmp_path):
+    """The episodes left out have other rewards, so the mean of the whole log differs."""
 
     def one(action, reward):
         return Episode("checkout", [Step("page:cart", action, reward, {"pay": -0.7, "back": -0.69}, 0.5)])
@@ -157,7 +157,7 @@ def test_evaluate_says_of_which_episodes_it_shows_what_was_earned(tmp_path):
     assert rows["left out, an action that memory had added"].strip() == "4 episodes"
 
 
-def test_drift_tests_or_refuses(path, tmp_path):
+def test_drift_reports_a_fall_or_refuses_too_few_episodes(path, tmp_path):
     fell = tmp_path / "fell.db"
     with Memory.open(fell) as memory:
         memory.add_many(Episode("a\x1b[31m task", [Step("page", "pay", float(n < 25))]) for n in range(40))
@@ -173,7 +173,7 @@ def test_drift_tests_or_refuses(path, tmp_path):
     assert "1000 recent and 1000 older" in refused.stderr
 
 
-def test_looking_changes_nothing(path):
+def test_diagnosis_changes_nothing(path):
     with Memory.open(path) as memory:
         before = memory.verify().hash
     for command in ("audit", "doctor", "evaluate", "drift"):
@@ -183,7 +183,7 @@ def test_looking_changes_nothing(path):
 
 
 @pytest.mark.parametrize("command", ["audit", "doctor", "evaluate", "drift"])
-def test_bad_input_ends_with_the_documented_code(command, path, tmp_path):
+def test_bad_input_ends_with_its_exit_code(command, path, tmp_path):
     assert seasoned(command, tmp_path / "missing.db").exit_code == 3
     assert seasoned(command, path, "-n", "nobody's").exit_code == 3
     assert seasoned(command, path, "--seed", "-1").exit_code == 2
@@ -207,14 +207,14 @@ def test_bad_input_ends_with_the_documented_code(command, path, tmp_path):
         (("doctor", "--policy", "defualt"), "default"),
     ],
 )
-def test_a_wrong_option_is_refused_in_words(args, says, path):
+def test_wrong_option_is_refused_with_its_rule(args, says, path):
     done = seasoned(args[0], path, *args[1:])
     assert done.exit_code == 2
     assert says in done.stderr
     assert done.stdout == ""
 
 
-def test_a_decision_without_a_choice_is_weighed(tmp_path):
+def test_decision_with_one_candidate_is_evaluated(tmp_path):
     file = tmp_path / "one.db"
     with Memory.open(file) as memory:
         memory.add_many(Episode("t", [Step("s", "only", 1.0, {"only": 0.0}, 1.0)]) for _ in range(12))

@@ -1,4 +1,4 @@
-"""Feedback by its kinds, and notes, from the command line: what the library keeps is what was said."""
+"""`seasoned memory feedback`, `revoke` and `notes`: the stored feedback equals the options."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def path(tmp_path):
     return str(path)
 
 
-SAID = {
+FEEDBACK = {
     ("--thumbs", "down", "--comment", "rude"): Thumbs(False, "rude"),
     ("--score", "-0.5"): Score(-0.5),
     ("--score", "4", "--scale", "1", "5"): Score(4, 1, 5),
@@ -54,12 +54,12 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("said", SAID)
-def test_each_kind_is_kept_as_it_was_said(path, said):
-    done = answer("feedback", path, "run", *said, "--author", "ada", "--weight", "2", stdin="Good day <b>Ann</b>\n")
+@pytest.mark.parametrize("options", FEEDBACK)
+def test_each_kind_of_feedback_is_stored_and_revoked(path, options):
+    done = answer("feedback", path, "run", *options, "--author", "ada", "--weight", "2", stdin="Good day <b>Ann</b>\n")
     with Memory.open(path, namespace="shop") as memory:
         [record] = memory.feedback_records("run-1")
-        assert (record.id, record.feedback, record.author, record.weight) == (done["id"], SAID[said], "ada", 2.0)
+        assert (record.id, record.feedback, record.author, record.weight) == (done["id"], FEEDBACK[options], "ada", 2.0)
         assert done["kind"] == record.feedback.kind
         assert [r["reward"] for r in done["rewards"]] == [r.reward for r in record.rewards]
         assert memory.verify().notes == 2
@@ -69,7 +69,7 @@ def test_each_kind_is_kept_as_it_was_said(path, said):
         assert all(event.revoked_at is not None for event in memory.events())
 
 
-def test_a_bare_reward_still_works(path):
+def test_plain_reward_is_stored(path):
     id_ = seasoned("feedback", path, "run-1", "-1").stdout.strip()
     with Memory.open(path, namespace="shop") as memory:
         assert [(e.id, e.reward, e.kind) for e in memory.events()] == [(id_, -1.0, None)]
@@ -106,10 +106,10 @@ WORDS = {
 }
 
 
-def test_what_was_said_is_shown_in_words(path):
+def test_feedback_is_listed_in_words(path):
     with Memory.open(path, namespace="shop") as memory:
-        for number, said in enumerate(WORDS):
-            memory.feedback("run-1", said, author=f"person-{number}")
+        for number, feedback in enumerate(WORDS):
+            memory.feedback("run-1", feedback, author=f"person-{number}")
         memory.feedback("run-1", Thumbs(True), author="zoe", weight=0.5)
         memory.note("run-1", "shown", {"mode": "prompt"})
     rows = re.split(r" {2,}", seasoned("notes", path).stdout.replace("\n", "  "))
@@ -118,7 +118,7 @@ def test_what_was_said_is_shown_in_words(path):
     ] == []
 
 
-def test_bare_rewards_are_listed_beside_the_notes(path):
+def test_plain_rewards_are_listed_with_the_notes(path):
     id_ = seasoned("feedback", path, "run-1", "-1", "--weight", "2").stdout.strip()
     gone = seasoned("feedback", path, "run-1", "3", "--author", "bob").stdout.strip()
     seasoned("feedback", path, "run-1", "--thumbs", "up")
@@ -135,7 +135,7 @@ def test_bare_rewards_are_listed_beside_the_notes(path):
     assert len(answer("notes", path, "--kind", "reward", "--quarantined")["rewards"]) == 1
 
 
-def test_a_kind_that_nobody_used_names_those_that_are_there(path):
+def test_unused_kind_lists_the_used_kinds(path):
     seasoned("feedback", path, "run-1", "--thumbs", "up")
     seasoned("feedback", path, "run-1", "1")
     assert seasoned("notes", path, "--kind", "thumb").stdout == (
@@ -144,7 +144,7 @@ def test_a_kind_that_nobody_used_names_those_that_are_there(path):
     assert answer("notes", path, "--kind", "thumb") == {"notes": [], "rewards": []}
 
 
-def test_the_beginning_of_an_id_takes_it_back(path):
+def test_revoke_takes_the_start_of_an_id(path):
     with Memory.open(path, namespace="shop") as memory:
         for id_ in ("on-1", "on-2", "on"):
             memory.feedback("run-1", Thumbs(True), author=id_, id=id_)
@@ -156,7 +156,7 @@ def test_the_beginning_of_an_id_takes_it_back(path):
     assert seasoned("revoke", path, "on").stdout == "revoked on\n"  # a whole id means itself
     assert seasoned("revoke", path, "not").stdout == "revoked note-1\n"
     assert seasoned("revoke", path, "on-1").stdout == "revoked on-1\n"
-    assert seasoned("revoke", path, "on-").stdout == "revoked on-2\n"  # of those that begin so, the one that stands
+    assert seasoned("revoke", path, "on-").stdout == "revoked on-2\n"  # an unrevoked record goes before a revoked one
     assert answer("revoke", path, reward[:8]) == {"event_id": reward}
     assert seasoned("revoke", path, reward[:8]).stdout == f"revoked {reward}\n"  # twice changes nothing
     with Memory.open(path, namespace="shop") as memory:
@@ -164,13 +164,13 @@ def test_the_beginning_of_an_id_takes_it_back(path):
         assert all(event.revoked_at is not None for event in memory.events())
 
 
-def test_nothing_begins_like_this(path):
+def test_revoke_refuses_an_unknown_id(path):
     done = seasoned("revoke", path, "nope")
     assert done.exit_code == 3
     assert done.stderr.strip().endswith("See: seasoned memory notes")
 
 
-def test_on_a_narrow_terminal_an_id_can_be_typed(path, warm_python):
+def test_id_in_a_narrow_terminal_is_a_usable_prefix(path, warm_python):
     with Memory.open(path, namespace="shop") as memory:
         record = stored_feedback(memory, "run-1", Thumbs(False, "it took far too long to answer " * 3), author="ada")
     parent, child = pty.openpty()
@@ -230,20 +230,20 @@ def test_bad_input_changes_nothing(path):
 
 
 @pytest.mark.parametrize(
-    ("args", "said"),
+    ("args", "message"),
     [
         (["--thumb", "up"], "'--thumbs'"),
         (["--thumbs", "up", "--weight", "-1"], "--weight -1: a weight must be greater than 0. Give .* --thumbs down"),
         (["1", "--weight", "0"], "--weight 0: a weight must be"),
     ],
 )
-def test_a_slip_is_answered_with_an_option(path, args, said):
+def test_wrong_usage_of_feedback_names_the_right_option(path, args, message):
     done = seasoned("feedback", path, "run-1", *args)
     assert done.exit_code == 2
-    assert re.search(said, done.stderr), done.stderr
+    assert re.search(message, done.stderr), done.stderr
 
 
-def test_what_is_not_there_is_not_found(path):
+def test_missing_episode_or_step_is_not_found(path):
     assert seasoned("feedback", path, "nope", "--thumbs", "up").exit_code == 3
     assert seasoned("notes", path, "nope").exit_code == 3
     assert seasoned("revoke", path, "nope").exit_code == 3

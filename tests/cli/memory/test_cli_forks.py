@@ -1,4 +1,4 @@
-"""The commands that choose among memories, and that learn from a Harbor job."""
+"""`seasoned memory fork`, `promote`, `roll-back` and `import-harbor`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def n_found(path, namespace="default"):
         return len(memory.search("cart"))
 
 
-def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
+def test_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
     live, candidate, scores = tmp_path / "agent.db", tmp_path / "tried.db", tmp_path / "scores.json"
     with Memory.open(live) as memory:
         memory.add_many([Episode("t", [Step("cart", "pay", reward)], str(reward)) for reward in (1.0, -1.0)])
@@ -42,8 +42,8 @@ def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
         ran(promote, candidate, "--scores", scores)
     with Memory.open(candidate) as memory:
         scores.write_text(json.dumps({**better, "content": memory.verify().hash}))
-    told = json.loads(ran(promote, candidate, "--scores", scores, "--json").stdout)
-    assert (told["carried"], n_found(live), n_found(told["retired"])) == (0, 1, 2)
+    promotion = json.loads(ran(promote, candidate, "--scores", scores, "--json").stdout)
+    assert (promotion["carried"], n_found(live), n_found(promotion["retired"])) == (0, 1, 2)
     ran(roll_back, live)
     assert n_found(live) == 2
     wrong = '{"live": [1, 2], "candidate": [1, 2], "content": 5}'
@@ -59,7 +59,7 @@ def test_a_fork_is_promoted_by_its_scores_and_rolled_back(tmp_path):
         ran(promote, tmp_path / "none.db", "--force", "x")
 
 
-def test_the_only_namespace_is_meant_and_of_several_one_is_named(tmp_path):
+def test_fork_uses_the_only_namespace_and_refuses_several(tmp_path):
     live, candidate = tmp_path / "agent.db", tmp_path / "tried.db"
     with Memory.open(live, namespace="shop") as memory:
         memory.add(Episode("t", [Step("cart", "pay")], "e"))
@@ -82,7 +82,7 @@ def test_the_only_namespace_is_meant_and_of_several_one_is_named(tmp_path):
         ran(roll_back, live)
 
 
-def test_the_record_of_another_fork_is_replaced_only_when_asked(tmp_path):
+def test_record_of_another_fork_is_replaced_only_with_overwrite(tmp_path):
     live, other, candidate = (tmp_path / name for name in ("agent.db", "other.db", "tried.db"))
     record = tmp_path / "tried.db.fork.json"
     for path in (live, other):
@@ -93,16 +93,16 @@ def test_the_record_of_another_fork_is_replaced_only_when_asked(tmp_path):
     candidate.unlink()
     ran(fork, live, candidate)  # of the same: nothing is lost
     candidate.unlink()
-    for content, said in ((first, "of namespace"), ("{", "no record of a fork")):
+    for content, message in ((first, "of namespace"), ("{", "no record of a fork")):
         record.write_text(content)
-        with pytest.raises(InputError, match=rf"{said}.*must not be replaced.*--overwrite"):
+        with pytest.raises(InputError, match=rf"{message}.*must not be replaced.*--overwrite"):
             ran(fork, other, candidate)
         assert (record.read_text(), candidate.exists()) == (content, False)
     ran(fork, other, candidate, "--overwrite")
     assert json.loads(record.read_text())["live"] == str(other)
 
 
-def test_a_job_is_imported(tmp_path):
+def test_harbor_job_is_imported(tmp_path):
     trial = tmp_path / "job" / "t"
     (trial / "agent").mkdir(parents=True)
     (trial / "result.json").write_text('{"id": "i", "verifier_result": {"rewards": {"reward": 1}}}')
@@ -118,5 +118,5 @@ def test_a_job_is_imported(tmp_path):
     assert "1 trial, 1 refused; 0 are new" in done.output
 
 
-def test_they_are_commands():
+def test_fork_commands_are_in_the_group():
     assert all(isinstance(one, click.Command) for one in (fork, promote, roll_back, import_harbor))

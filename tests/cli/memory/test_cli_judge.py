@@ -16,7 +16,7 @@ from seasoned.cli.memory.judge import judge
 
 
 def scoring(score=0.5, disobey=lambda text: False):
-    """An endpoint that gives every step the same score, and prose where it does not obey."""
+    """A server that gives every step the same score, or prose if it is to disobey."""
 
     def script(number, body):
         text = body["messages"][-1]["content"]
@@ -52,78 +52,78 @@ def report(server, path, *options, exit_code=0):
     return json.loads(done.stdout)
 
 
-def standing(path):
+def unrevoked(path):
     with Memory.open(path) as memory:
         memory.verify()
         return {(e.episode_id, e.step): (e.reward, e.weight, e.source) for e in memory.events() if not e.revoked_at}
 
 
-def test_what_is_not_judged_yet_is_judged_once(path):
+def test_unjudged_episodes_are_judged_once(path):
     with ChatServer(scoring()) as server:
         found = report(server, path, "--votes", "3", "--source", "m")
         assert found["judged"] == ["buy-1", "return-1", "login-1"] and found["steps"] == 6
         assert found["skipped"] == {"aborted": 1, "quarantined": 1} and found["refused"] == []
         assert found["usage"]["calls"] == len(server.bodies) == 9
         expected = {(f"{n}-1", s): (0.5, 1.0, "m") for n in ("buy", "return", "login") for s in (0, 1)}
-        assert standing(path) == expected
+        assert unrevoked(path) == expected
         again = report(server, path, "--votes", "3", "--source", "m")
         assert again["judged"] == [] and again["skipped"]["judged already"] == 3
-        assert len(server.bodies) == 9 and standing(path) == expected
+        assert len(server.bodies) == 9 and unrevoked(path) == expected
 
 
-def test_judging_again_supersedes_and_another_source_adds(path):
+def test_again_replaces_scores_and_another_source_adds(path):
     with ChatServer(scoring(0.5)) as first, ChatServer(scoring(-1)) as second:
         report(first, path)
         assert report(second, path, "--again", "--episode", "buy")["judged"] == ["buy-1"]
-        assert standing(path)["buy-1", 0] == (-1.0, 1.0, "judge")
-        assert standing(path)["login-1", 0] == (0.5, 1.0, "judge")
+        assert unrevoked(path)["buy-1", 0] == (-1.0, 1.0, "judge")
+        assert unrevoked(path)["login-1", 0] == (0.5, 1.0, "judge")
         report(second, path, "--source", "other")
         with Memory.open(path) as memory:
             rewards = [n.experience.reward for n in memory.search("page:login", k=1)]
         assert rewards == [0.5 - 1.0]
 
 
-def test_a_half_judged_episode_is_judged_whole(path):
+def test_half_judged_episode_is_judged_whole(path):
     with Memory.open(path) as memory:
         memory.feedback("buy-1", 0.9, 0, "judge")
     with ChatServer(scoring()) as server:
         assert "buy-1" in report(server, path)["judged"]
-    assert standing(path)["buy-1", 0] == (0.5, 1.0, "judge")
+    assert unrevoked(path)["buy-1", 0] == (0.5, 1.0, "judge")
 
 
-def test_an_episode_that_is_refused_stays_unjudged_and_the_others_go_on(path):
+def test_refused_episode_stays_unjudged_and_the_others_continue(path):
     with ChatServer(scoring(disobey=lambda text: "page:return" in text)) as server:
         found = report(server, path, "--retries", "1", exit_code=5)
         assert found["judged"] == ["buy-1", "login-1"]
         [refused] = found["refused"]
         assert refused["episode_id"] == "return-1" and "one JSON object" in refused["reason"]
         assert found["usage"]["calls"] == 4  # the refused ones are paid for
-    assert {id_ for id_, _ in standing(path)} == {"buy-1", "login-1"}
+    assert {id_ for id_, _ in unrevoked(path)} == {"buy-1", "login-1"}
     with ChatServer(scoring()) as server:
         assert report(server, path)["judged"] == ["return-1"]
 
 
-def test_an_endpoint_that_fails_ends_the_command_and_what_was_judged_stays(path):
+def test_failing_endpoint_ends_the_command_and_stored_scores_remain(path):
     def failing(number, body):
         return scoring()(number, body) if number == 1 else (401, {}, {"error": {"message": "no"}})
 
     with ChatServer(failing) as server:
         done = run(server, path)
     assert done.exit_code in (2, 5) and "error:" in done.stderr
-    assert {id_ for id_, _ in standing(path)} == {"buy-1"}
+    assert {id_ for id_, _ in unrevoked(path)} == {"buy-1"}
 
 
-@pytest.mark.parametrize(("options", "told"), [((), True), (("--hide-outcome",), False)])
-def test_the_outcome_is_told_or_not(path, options, told):
+@pytest.mark.parametrize(("options", "shown"), [((), True), (("--hide-outcome",), False)])
+def test_outcome_is_shown_to_the_judge_or_hidden(path, options, shown):
     with ChatServer(scoring()) as server:
         done = run(server, path, "--episode", "buy-1", "--rubric", "Be kind.", *options)
     assert done.exit_code == 0 and "1 episode, 2 steps" in done.stdout and "1 model calls" in done.stdout
     system, user = (message["content"] for message in server.bodies[0]["messages"])
-    assert ('"outcome"' in user) == told and "Be kind." in system
+    assert ('"outcome"' in user) == shown and "Be kind." in system
 
 
-def test_where_the_environment_gave_rewards_the_scores_are_compared_with_them(path, tmp_path):
-    """Three episodes, each with one step of reward 0 and one of 1; every score is 0.5."""
+def test_scores_are_compared_with_environment_rewards(path, tmp_path):
+    """Three episodes, each with a step of reward 0 and one of reward 1; every score is 0.5."""
     with ChatServer(scoring()) as server:
         found = report(server, path)["agreement"]
         assert found["confusion"] == [[0, 0, 0], [0, 0, 3], [0, 0, 3]]
@@ -137,7 +137,7 @@ def test_where_the_environment_gave_rewards_the_scores_are_compared_with_them(pa
         assert "environment" not in run(server, str(unrewarded), "--again").stdout
 
 
-def test_a_cache_answers_the_second_time(path, tmp_path):
+def test_cached_answers_are_used_the_second_time(path, tmp_path):
     with ChatServer(scoring()) as server:
         report(server, path, "--cache", str(tmp_path / "answers.db"))
         found = report(server, path, "--again", "--cache", str(tmp_path / "answers.db"))
@@ -157,21 +157,21 @@ def test_a_cache_answers_the_second_time(path, tmp_path):
         (("--namespace", "nowhere"), 3),
     ],
 )
-def test_bad_input_is_refused_before_anything_is_asked(path, options, code):
+def test_bad_input_is_refused_before_the_first_call(path, options, code):
     with ChatServer(scoring()) as server:
         done = run(server, path, *options)
         assert (done.exit_code, server.bodies) == (code, []), done.stderr
-    assert standing(path) == {} and "Traceback" not in done.stderr
+    assert unrevoked(path) == {} and "Traceback" not in done.stderr
 
 
-def test_a_misspelt_file_is_not_made(path, tmp_path):
+def test_misspelt_file_is_not_created(path, tmp_path):
     with ChatServer(scoring()) as server:
         assert run(server, str(tmp_path / "agnt.db")).exit_code == 3
     assert not (tmp_path / "agnt.db").exists()
 
 
 @pytest.mark.parametrize("factor", ["-1", "-0.5", "-1e3"])
-def test_a_negative_factor_is_a_number_and_refused_as_one(path, factor):
+def test_negative_factor_is_refused_as_a_number(path, factor):
     root = LazyGroup("root", headings={})
     root.add_command(reweight)
     with Memory.open(path) as memory:

@@ -1,4 +1,4 @@
-"""`seasoned memory` prints what the library says; bad input ends with the documented code and changes nothing."""
+"""`seasoned memory`: output equals the library's results; bad input ends with its exit code and changes nothing."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def seasoned(*args, stdin=None):
 
 
 def answer(*args, stdin=None):
-    """The JSON document that a successful command prints."""
+    """Return the JSON document that a successful command prints."""
     done = seasoned("memory", *args, "--json", stdin=stdin)
     assert (done.exit_code, done.stderr) == (0, ""), done.stderr or done.exception
     return json.loads(done.stdout)
@@ -63,7 +63,7 @@ def path(tmp_path):
 
 
 def written(path):
-    """The bytes of the store: the file, and what waits in its log."""
+    """Return the bytes of the store: the file and its log."""
     return [file.read_bytes() for file in (Path(path), Path(f"{path}-wal")) if file.exists() and file.stat().st_size]
 
 
@@ -75,7 +75,7 @@ def content_hash(path):
 # ------------------------------------------------------------------------------- reading
 
 
-def test_stats_are_those_of_the_library(path):
+def test_stats_equal_those_of_the_library(path):
     found = answer("stats", path)
     assert (found["namespace"], found["episodes"], found["steps"], found["tasks"]) == ("shop", 5, 9, 2)
     assert found["mean_episode_reward"] == pytest.approx((0 + 1 + 0 + 1 + 0.25) / 5)
@@ -94,7 +94,7 @@ def test_list_by_task_and_last(path):
     assert ids == ["run-2", "run-3"]
 
 
-def test_show_has_every_step_whole(path):
+def test_show_prints_every_step_whole(path):
     event_id = answer("feedback", path, "run-1", "-2", "--step", 0, "--source", "judge", "--author", "ada")["event_id"]
     found = answer("show", path, "run-1")
     assert [(s["state"], s["action"], s["reward"], s["feedback"]) for s in found["steps"]] == [
@@ -107,20 +107,20 @@ def test_show_has_every_step_whole(path):
     assert (event["id"], event["source"], event["author"], event["revoked_at"]) == (event_id, "judge", "ada", None)
 
 
-def test_an_id_may_be_shortened_while_it_means_one_episode(path):
+def test_prefix_of_one_episode_id_is_enough(path):
     assert answer("show", path, "log")["id"] == "log-1"
     done = seasoned("memory", "show", path, "run-")
     assert done.exit_code == 2
     assert "run-0, run-1, run-2, run-3" in done.stderr
 
 
-def test_a_whole_id_wins_over_longer_ones(path):
+def test_exact_id_goes_before_longer_ids(path):
     with Memory.open(path, namespace="shop") as memory:
         memory.add(episode("1b", "click(back)", 0.0))
     assert answer("show", path, "run-1")["id"] == "run-1"
 
 
-def test_search_gives_what_memory_finds(path):
+def test_search_equals_that_of_the_library(path):
     found = answer("search", path, CART, "-k", 3, "--threshold", 0.5, "--gamma", 0.9)
     with Memory.open(path, namespace="shop") as memory:
         expected = memory.search(CART, 3, 0.5, gamma=0.9)
@@ -131,18 +131,18 @@ def test_search_gives_what_memory_finds(path):
     assert {n["return"] for n in found["neighbors"]} == {0.9, 0.0}
 
 
-def test_a_state_comes_from_stdin(path):
+def test_dash_reads_the_state_from_stdin(path):
     found = answer("search", path, "-", stdin=f"{CART}\n")
     assert found["state"] == CART
     assert len(found["neighbors"]) == 4
 
 
-def test_nothing_similar_is_no_error(path):
+def test_search_without_a_match_succeeds(path):
     assert answer("search", path, "nothing like it")["neighbors"] == []
     assert "--threshold" in seasoned("memory", "search", path, "nothing like it").stdout
 
 
-def test_namespaces_and_verify_speak_of_all(path):
+def test_namespaces_and_verify_cover_all_namespaces(path):
     with Memory.open(path, namespace="other") as memory:
         memory.add(episode(0, "click(back)", 0.0))
         other = memory.verify().hash
@@ -155,7 +155,7 @@ def test_namespaces_and_verify_speak_of_all(path):
     assert "other, shop" in done.stderr
 
 
-def test_reading_writes_nothing_where_nothing_must_be_gathered(path):
+def test_reading_commands_write_nothing(path):
     answer("stats", path)  # gathers the returns of this discount, once
     before = written(path)
     for command in (["stats"], ["list"], ["show", "log"], ["search", CART], ["explain"], ["verify"], ["namespaces"]):
@@ -165,7 +165,7 @@ def test_reading_writes_nothing_where_nothing_must_be_gathered(path):
 
 
 class Letters:
-    """An encoder of somebody else's."""
+    """An encoder that is not built in."""
 
     identity = "letters/v1"
 
@@ -173,7 +173,7 @@ class Letters:
         return frozenset(state)
 
 
-def test_a_memory_of_a_foreign_encoder_shows_all_that_needs_no_features(tmp_path):
+def test_memory_of_an_unknown_encoder_can_be_read_without_features(tmp_path):
     path = str(tmp_path / "letters.db")
     with Memory.open(path, namespace="l", encoder=Letters()) as memory:
         memory.add(episode(0, "click(back)", 0.0))
@@ -193,13 +193,13 @@ def test_a_memory_of_a_foreign_encoder_shows_all_that_needs_no_features(tmp_path
 # ------------------------------------------------------------------------------- explain
 
 
-def decide(path, preset, state, candidates, **said):
+def decide(path, preset, state, candidates, **options):
     with Memory.open(path, namespace="shop") as memory:
-        return JitRL.preset(preset, memory).decide(state, candidates, **said)
+        return JitRL.preset(preset, memory).decide(state, candidates, **options)
 
 
 @pytest.mark.parametrize("preset", ["default", "seed", "snippet"])
-def test_explain_gives_the_numbers_of_the_policy(path, preset):
+def test_explain_equals_the_policys_decision(path, preset):
     found = answer("explain", path, PAY, "-c", "click(confirm)=-2.5", "-c", "a=b=-0.1", "--policy", preset, "--seed", 7)
     expected = decide(path, preset, PAY, {"click(confirm)": -2.5, "a=b": -0.1}, seed=7)
     assert found["prior"] == "given"
@@ -208,26 +208,26 @@ def test_explain_gives_the_numbers_of_the_policy(path, preset):
     assert len(found["decision"]["neighbors"]) == len(expected.neighbors) > 0
 
 
-def test_without_candidates_the_prior_is_uniform_over_what_memory_saw(path):
+def test_default_prior_is_uniform_over_known_actions(path):
     found = answer("explain", path, PAY)
     assert found["prior"] == "uniform"
     assert found["decision"]["base_probs"] == pytest.approx({"click(back)": 0.5, "click(confirm)": 0.5})
     assert "uniform over the 2 actions" in seasoned("memory", "explain", path, PAY).stdout
 
 
-def test_a_stored_step_is_explained_with_its_stored_prior(path):
+def test_stored_step_is_explained_with_its_prior(path):
     found = answer("explain", path, "--episode", "run-2", "--step", 0)
     expected = decide(path, "default", CART, {"click(checkout)": -0.5, "click(back)": -1.5}, step=0, seed=0)
     assert (found["prior"], found["episode_id"], found["step"]) == ("stored", "run-2", 0)
     assert found["decision"]["probs"] == expected.probs
 
 
-def test_explain_says_how_the_prior_was_read_and_what_it_was(path):
-    given = {"click(confirm)": -2.5, "a=b": -0.1}
-    options = [part for action, logprob in given.items() for part in ("-c", f"{action}={logprob}")]
+def test_explain_prints_the_source_and_values_of_the_prior(path):
+    candidates = {"click(confirm)": -2.5, "a=b": -0.1}
+    options = [part for action, logprob in candidates.items() for part in ("-c", f"{action}={logprob}")]
     unread = {"model": None, "bounded": [], "capabilities": None}
     found = answer("explain", path, PAY, *options)["decision"]["prior"]
-    assert found == {"method": "given", **unread, "logprobs": given}
+    assert found == {"method": "given", **unread, "logprobs": candidates}
     found = answer("explain", path, PAY)["decision"]["prior"]
     uniform = {"click(back)": pytest.approx(math.log(0.5)), "click(confirm)": pytest.approx(math.log(0.5))}
     assert found == {"method": "uniform", **unread, "logprobs": uniform}
@@ -238,7 +238,7 @@ def test_explain_says_how_the_prior_was_read_and_what_it_was(path):
     assert found == {"method": "stored", **unread, "model": model, "bounded": None, "logprobs": logprobs}
 
 
-def test_a_record_of_a_decision_keeps_all_of_its_prior():
+def test_decision_record_holds_the_whole_prior():
     prior = Prior({"a": -0.1, "b": -2.5}, "label", "m", ("b",), "logprobs, top 1")
     record = json.loads(json.dumps(decision_record(ModelAlone().decide("s", prior, seed=0))))
     assert record["prior"] == {
@@ -251,14 +251,14 @@ def test_a_record_of_a_decision_keeps_all_of_its_prior():
     assert decision_record(ModelAlone().decide("s", {"a": -0.1}, seed=0))["prior"] is None
 
 
-def test_without_a_step_the_one_where_memory_shifts_most(path):
+def test_default_step_is_the_one_with_the_largest_shift(path):
     steps = [answer("explain", path, "--episode", "run-3", "--step", n)["decision"]["kl_nats"] for n in (0, 1)]
     found = answer("explain", path, "--episode", "run-3")
     assert found["step"] == 1
     assert found["decision"]["kl_nats"] == max(steps) > min(steps)
 
 
-def test_with_neither_it_is_the_latest_episode_that_finished(path):
+def test_default_episode_is_the_latest_finished_one(path):
     with Memory.open(path, namespace="shop") as memory:
         memory.add(episode(9, "click(back)", 0.0))
         memory.add(episode(10, "click(back)", 0.0, ending="aborted"))
@@ -271,7 +271,7 @@ def test_with_neither_it_is_the_latest_episode_that_finished(path):
 # ------------------------------------------------------------------------------- feedback
 
 
-def test_feedback_prints_an_id_that_revoke_takes(path):
+def test_feedback_prints_an_id_for_revoke(path):
     before = content_hash(path)
     event_id = seasoned("memory", "feedback", path, "run-0", "-1").stdout.strip()
     assert content_hash(path) != before
@@ -286,7 +286,7 @@ def test_feedback_prints_an_id_that_revoke_takes(path):
 # ------------------------------------------------------------------------------- export, import
 
 
-def test_export_and_import_give_the_same_memory(path, tmp_path):
+def test_import_of_an_export_gives_an_equal_memory(path, tmp_path):
     answer("feedback", path, "run-0", "-1")
     out = tmp_path / "agent.jsonl"
     assert seasoned("memory", "export", path, "-o", out).exit_code == 0
@@ -299,7 +299,7 @@ def test_export_and_import_give_the_same_memory(path, tmp_path):
     assert answer("import", copy, "-", stdin=out.read_text()) == {"namespace": "shop", "episodes": 0, "feedback": 0}
 
 
-def test_import_makes_the_namespace_with_the_exported_encoder_and_discount(path, tmp_path):
+def test_import_creates_the_namespace_with_the_exported_encoder_and_discount(path, tmp_path):
     encoder = TokenEncoder(masks=[NUMBERS])
     with Memory.open(tmp_path / "masked.db", namespace="m", encoder=encoder, gamma=0.25) as memory:
         memory.add(episode(0, "click(back)", 0.0))
@@ -309,14 +309,14 @@ def test_import_makes_the_namespace_with_the_exported_encoder_and_discount(path,
     assert (found["encoder"], found["gamma"], found["episodes"]) == (encoder.identity, 0.25, 1)
 
 
-def test_import_makes_nothing_unless_told(path, tmp_path):
+def test_import_creates_nothing_without_create(path, tmp_path):
     lines = seasoned("memory", "export", path).stdout
     assert seasoned("memory", "import", tmp_path / "new.db", "-", stdin=lines).exit_code == 3
     assert seasoned("memory", "import", tmp_path / "new.db", "-", "--create", stdin=lines + "{}\n").exit_code == 2
     assert not (tmp_path / "new.db").exists()
 
 
-def test_an_export_that_fails_leaves_the_old_file(path, tmp_path):
+def test_failed_export_leaves_the_old_file(path, tmp_path):
     before = written(path)
     assert seasoned("memory", "export", path, "-o", path).exit_code == 2
     assert written(path) == before
@@ -324,7 +324,7 @@ def test_an_export_that_fails_leaves_the_old_file(path, tmp_path):
     assert seasoned("memory", "export", path, "-o", tmp_path).exit_code == 2
 
 
-def test_an_export_overwrites_nothing_unasked(path, tmp_path):
+def test_export_overwrites_only_with_overwrite(path, tmp_path):
     text, other, empty = tmp_path / "thesis.txt", tmp_path / "other.db", tmp_path / "empty"
     text.write_text("mine")
     empty.touch()
@@ -343,16 +343,16 @@ def test_an_export_overwrites_nothing_unasked(path, tmp_path):
     assert [p.name for p in tmp_path.iterdir() if "partial" in p.name] == []
 
 
-# ------------------------------------------------------------------------------- what nothing has
+# ------------------------------------------------------------------------------- unknown names
 
 
-def test_a_task_that_no_episode_has_is_named_with_the_closest(path):
+def test_unknown_task_gets_a_suggestion(path):
     done = seasoned("memory", "list", path, "--task", "chekout")
     assert (done.exit_code, done.stdout) == (0, "no episode has the task 'chekout'. Did you mean 'checkout'?\n")
     assert answer("list", path, "--task", "chekout") == {"episodes": []}
 
 
-def test_stats_say_the_encoders_name_and_over_how_many_episodes_the_mean_is(path, tmp_path):
+def test_stats_print_the_encoders_name_and_the_episodes_of_the_mean(path, tmp_path):
     assert answer("stats", path)["mean_over_episodes"] == 5
     with Memory.open(path, namespace="shop") as memory:
         memory.quarantine(Selection(episode="run-0"), "x")
@@ -367,7 +367,7 @@ def test_stats_say_the_encoders_name_and_over_how_many_episodes_the_mean_is(path
         assert max(map(len, shown.splitlines())) < 120
 
 
-def test_a_misspelt_encoder_is_answered_with_the_closest():
+def test_misspelt_encoder_gets_a_suggestion():
     assert named_encoder("masked").identity == TokenEncoder(masks=ALL_MASKS).identity
     with pytest.raises(InputError, match=r"must be words, masked, .*Did you mean 'masked'"):
         named_encoder("maskd")
@@ -442,7 +442,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("code", "args"), BAD, ids=[ascii(" ".join(args)) for _, args in BAD])
-def test_bad_input_ends_with_its_code_and_changes_nothing(code, args, path, tmp_path, monkeypatch):
+def test_bad_input_ends_with_its_exit_code_and_changes_nothing(code, args, path, tmp_path, monkeypatch):
     foreign, folder, empty = tmp_path / "notes.txt", tmp_path / "folder", tmp_path / "empty.jsonl"
     foreign.write_bytes(b"\xff\xfe no memory " * 100)
     folder.mkdir()
@@ -474,7 +474,7 @@ def shell(*args, stdin=None, env=None, python=(sys.executable,)):
     )
 
 
-def test_a_pipe_gets_plain_lines(path, warm_python):
+def test_pipe_gets_plain_lines(path, warm_python):
     for command in (["list", path], ["show", path, "run-1"], ["search", path, PAY], ["explain", path]):
         done = shell("memory", *command, env={"FORCE_COLOR": "1", "TERM": "xterm-256color"}, python=warm_python)
         assert (done.returncode, done.stderr) == (0, b"")
@@ -485,7 +485,7 @@ def test_a_pipe_gets_plain_lines(path, warm_python):
     assert [row.split()[0] for row in rows] == ["id", "run-0", "run-1", "run-2", "run-3", "log-1"]
 
 
-def test_a_terminal_gets_a_table_and_no_escape_from_a_stored_state(path, warm_python):
+def test_terminal_gets_a_table_with_escaped_states(path, warm_python):
     parent, child = pty.openpty()
     code = "from seasoned.cli import main; main()"
     env = {**os.environ, "COLUMNS": "100", "TERM": "xterm"}
@@ -501,7 +501,7 @@ def test_a_terminal_gets_a_table_and_no_escape_from_a_stored_state(path, warm_py
     assert r"\x1b[31mred" in shown
 
 
-def test_a_reader_that_leaves_early_is_no_error(path, warm_python):
+def test_closed_pipe_is_no_error(path, warm_python):
     with Memory.open(path, namespace="shop") as memory:
         memory.add_many(episode(f"long-{n}", "click(back)", 0.0) for n in range(400))
     for command in ("list", "export"):
@@ -516,7 +516,7 @@ def test_a_reader_that_leaves_early_is_no_error(path, warm_python):
         writer.stderr.close()
 
 
-def test_bytes_that_are_no_text_are_refused_cleanly(path, warm_python):
+def test_bytes_outside_utf8_are_refused(path, warm_python):
     done = shell("memory", "search", path, b"\xff\xfe".decode(errors="surrogateescape"), python=warm_python)
     assert done.returncode == 2
     assert done.stderr.startswith(b"error: state has a lone surrogate")
@@ -524,7 +524,7 @@ def test_bytes_that_are_no_text_are_refused_cleanly(path, warm_python):
     assert (done.returncode, done.stderr[:12]) == (2, b"error: stdin")
 
 
-def test_a_screen_that_lacks_a_character_gets_its_number(path):
+def test_unencodable_character_is_printed_as_its_code_point(path):
     with Memory.open(path, namespace="shop") as memory:
         memory.add(Episode("vu \u65e5", [Step("page:\u65e5", "klick")]))
     done = shell("memory", "list", path, env={"PYTHONIOENCODING": "latin-1"})
@@ -568,7 +568,7 @@ def test_command_loads_its_own_module_only(warm_python):
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_command_teaches(name):
+def test_help_of_every_command_has_an_example_and_all_options(name):
     done = seasoned("memory", name, "--help")
     assert done.exit_code == 0
     help_text, _, example = done.stdout.partition("Example:\n")
@@ -581,12 +581,12 @@ def test_every_command_teaches(name):
             assert parameter.opts[0] in help_text
 
 
-# ------------------------------------------------------------------------------- the page about it
+# ------------------------------------------------------------------------------- documentation
 
 
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "command-line.md"
 
 
-def test_the_page_lists_the_exit_codes():
+def test_page_lists_the_exit_codes():
     rows = re.findall(r"^\| (\d+) \| (.+) \|$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert rows == [(str(code), meaning) for code, meaning, _ in EXIT_CODES]

@@ -1,4 +1,4 @@
-"""`seasoned memory prune`, `quarantine`, `quarantines`, `release`, `erase` do what the library does, and ask first."""
+"""`seasoned memory prune`, `quarantine`, `quarantines`, `release`, `erase`: effects and confirmations."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def seasoned(*args, stdin=None):
 
 
 def answer(*args):
-    """The JSON document that a successful command prints."""
+    """Return the JSON document that a successful command prints."""
     done = seasoned(*args, "--json")
     assert (done.exit_code, done.stderr) == (0, ""), done.stderr or done.exception
     return json.loads(done.stdout)
@@ -77,7 +77,7 @@ def found(path):
 # ------------------------------------------------------------------------------- prune
 
 
-def test_prune_says_what_would_go_and_then_it_goes(path):
+def test_prune_removes_the_episodes_of_its_dry_run(path):
     before = content(path)
     dry = answer("prune", path, "--steps", 4, "--dry-run")
     assert content(path) == before
@@ -90,7 +90,7 @@ def test_prune_says_what_would_go_and_then_it_goes(path):
     assert answer("prune", path, "--steps", 4, "--yes")["episodes"] == []
 
 
-def test_prune_in_words(path):
+def test_prune_prints_its_plan_and_result(path):
     done = seasoned("prune", path, "--bytes", 0, "--dry-run")
     assert done.exit_code == 0
     assert re.search(r"would be removed +4 episodes \(4 by value\): run-", done.stdout)
@@ -104,12 +104,12 @@ def test_prune_in_words(path):
 @pytest.mark.parametrize(
     ("size", "n_bytes"), [("4k", 4000), ("4 K", 4000), ("1.5Mi", 3 * 2**19), ("2GB", 2 * 10**9), ("0", 0), ("7", 7)]
 )
-def test_a_size_has_a_unit(size, n_bytes):
+def test_size_with_a_unit_is_parsed(size, n_bytes):
     assert size_bytes("--bytes", size) == n_bytes
 
 
 @pytest.mark.parametrize("size", ["", "k", "-1", "1.5", "1e3", "4m", "4 kilo", "\u0664k", "9" * 16])
-def test_a_size_that_is_none_is_refused_and_shows_the_form(size):
+def test_wrong_size_is_refused_with_the_form(size):
     with pytest.raises(InputError, match=r"--bytes .*4k, 20M"):
         size_bytes("--bytes", size)
 
@@ -161,7 +161,7 @@ def test_quarantine_and_release(path, options, selection, left):
     assert answer("quarantines", path)["quarantines"][0]["lifted_at"] > 0
 
 
-def test_quarantine_in_words(path):
+def test_quarantine_prints_its_selection_and_id(path):
     done = seasoned("quarantine", path, "--reason", "x\x1b[31mred", "--model", "model 1", "--dry-run")
     assert done.stdout == "2 episodes and 0 feedback events are selected\n"
     id_ = seasoned("quarantine", path, "--reason", "x\x1b[31mred", "--model", "model 1").stdout.strip()
@@ -173,20 +173,20 @@ def test_quarantine_in_words(path):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
+    ("options", "hint"),
     [
         (("--task", "chekout"), "no episode has the task 'chekout'. Did you mean 'checkout'?"),
         (("--source", "humann"), "no feedback has the source 'humann'. Did you mean 'human'?"),
         (("--arm", "memory", "--model", "x"), "no episode has the model 'x'. Known are: model 0, model 1."),
     ],
 )
-def test_a_quarantine_that_holds_nothing_yet_says_so(path, options, said):
+def test_empty_quarantine_prints_hints(path, options, hint):
     dry = seasoned("quarantine", path, "--reason", "x", *options, "--dry-run")
-    assert dry.stderr.splitlines() == [said]
+    assert dry.stderr.splitlines() == [hint]
     done = seasoned("quarantine", path, "--reason", "x", *options)
     id_ = done.stdout.strip()
     first, second, third = done.stderr.splitlines()
-    assert (done.exit_code, first) == (0, said)
+    assert (done.exit_code, first) == (0, hint)
     assert second.startswith("0 episodes and 0 feedback events quarantined now; data stored later is")
     assert third.endswith(f"seasoned memory release {path} {id_}")
     assert "seasoned memory quarantines" in seasoned("release", path, "zz").stderr
@@ -203,7 +203,7 @@ def test_quarantine_takes_the_start_of_an_id(path):
 # ------------------------------------------------------------------------------- erase
 
 
-def test_erase_says_what_would_go_and_then_it_is_gone(path, tmp_path):
+def test_erase_removes_the_data_of_its_dry_run(path, tmp_path):
     with Memory.open(path, namespace="other") as memory:
         memory.add(Episode("t", [Step("page", "go")], subject="customer-0"))
     ask(path, lambda memory: memory.record_copy("export", "/exports/monday.jsonl"))
@@ -222,7 +222,7 @@ def test_erase_says_what_would_go_and_then_it_is_gone(path, tmp_path):
     assert seasoned("erase", path, "--subject", "customer-0", "--yes", "-n", "shop").exit_code == 3
 
 
-def test_erase_names_what_may_still_hold_it(path, tmp_path):
+def test_erase_lists_exports_and_backups(path, tmp_path):
     export, backup = tmp_path / "agent.jsonl", tmp_path / "copy.db"
     assert seasoned("export", path, "-o", export).exit_code == 0
     assert seasoned("backup", path, backup).exit_code == 0
@@ -236,11 +236,11 @@ def test_erase_names_what_may_still_hold_it(path, tmp_path):
     assert "customer-0" not in seasoned("export", path).stdout
 
 
-def test_erase_says_that_no_copy_was_noted(path):
+def test_erase_without_copies_prints_so(path):
     assert "no export or backup on record" in seasoned("erase", path, "--subject", "customer-1", "--dry-run").stdout
 
 
-# ------------------------------------------------------------------------------- being asked
+# ------------------------------------------------------------------------------- confirmation
 
 
 def at_a_terminal(python, typed, *args):
@@ -263,7 +263,7 @@ def at_a_terminal(python, typed, *args):
 @pytest.mark.parametrize(
     "command", [["prune", "--steps", "4"], ["erase", "--subject", "customer-0"]], ids=lambda c: c[0]
 )
-def test_at_a_terminal_it_asks(path, command, warm_python):
+def test_confirmation_is_asked_at_a_terminal(path, command, warm_python):
     before = content(path)
     for typed in ("n\n", "\n"):
         code, out, err = at_a_terminal(warm_python, typed, command[0], path, *command[1:])
@@ -276,7 +276,7 @@ def test_at_a_terminal_it_asks(path, command, warm_python):
     assert len(ids(path)) == 2
 
 
-def test_where_there_is_nothing_to_prune_nothing_is_asked(path):
+def test_empty_pruning_asks_no_confirmation(path):
     code, out, err = at_a_terminal([sys.executable], "", "prune", path, "--steps", 100)
     assert (code, err) == (0, "")
     assert "the namespace fits the budget" in out
@@ -346,7 +346,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("code", "args"), BAD, ids=[ascii(" ".join(args))[:70] for _, args in BAD])
-def test_bad_input_ends_with_its_code_and_changes_nothing(code, args, path, tmp_path, monkeypatch):
+def test_bad_input_ends_with_its_exit_code_and_changes_nothing(code, args, path, tmp_path, monkeypatch):
     foreign, folder = tmp_path / "notes.txt", tmp_path / "folder"
     foreign.write_bytes(b"\xff\xfe no memory " * 100)
     folder.mkdir()
@@ -362,7 +362,7 @@ def test_bad_input_ends_with_its_code_and_changes_nothing(code, args, path, tmp_
     assert sorted(file.name for file in tmp_path.iterdir()) == files
 
 
-def test_several_namespaces_want_one_named(path):
+def test_several_namespaces_need_one_named(path):
     with Memory.open(path, namespace="other") as memory:
         memory.add(Episode("t", [Step("page", "go")], subject="customer-0"))
     for args in (

@@ -1,4 +1,4 @@
-"""`seasoned memory backup`, `restore`, `diff`, `merge`, `compact`: what they print, and how they end."""
+"""`seasoned memory backup`, `restore`, `diff`, `merge`, `compact`: output and exit codes."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_backup_and_restore(path, copy):
     assert str(made["schema"]) in done.stdout
 
 
-def test_a_copy_of_an_older_store_says_how_it_is_brought_up_to_date(tmp_path, copy):
+def test_copy_of_an_older_store_names_the_migration(tmp_path, copy):
     old = tmp_path / "old store.db"
     with contextlib.closing(sqlite3.connect(old)) as store:
         store.executescript(MIGRATIONS[0])
@@ -69,7 +69,7 @@ def test_a_copy_of_an_older_store_says_how_it_is_brought_up_to_date(tmp_path, co
     assert f"seasoned memory migrate '{old}'\n" in seasoned("restore", copy, old).stderr
 
 
-def test_diff_ends_with_0_where_equal_and_with_1_where_not(path, copy):
+def test_diff_ends_with_0_if_equal_and_1_if_not(path, copy):
     answer("backup", path, copy)
     assert answer("diff", path, copy)["equal"] is True
     assert seasoned("diff", path, copy).stdout == "equal\n"
@@ -96,7 +96,7 @@ def test_diff_names_the_field_and_the_settings(path, tmp_path):
     assert seasoned("diff", path, other, "--other", "theirs").exit_code == 2
 
 
-def test_merge_tells_what_came_in(path, tmp_path):
+def test_merge_prints_the_added_records(path, tmp_path):
     other = fill(tmp_path / "other.db", "e3", "e4")
     [one] = answer("merge", path, other)["namespaces"]
     assert (one["namespace"], one["made"], one["episodes"]) == ("default", False, 2)
@@ -118,7 +118,7 @@ def test_merge_tells_what_came_in(path, tmp_path):
     ]
 
 
-def test_compact_tells_the_bytes(path):
+def test_compact_prints_the_bytes(path):
     done = answer("compact", path)
     assert done["bytes_after"] <= done["bytes_before"]
     with Memory.open(path) as memory:
@@ -126,7 +126,7 @@ def test_compact_tells_the_bytes(path):
     assert f"bytes after   {done['bytes_after']}" in seasoned("compact", path).stdout
 
 
-def test_bad_input_ends_with_the_documented_code_and_changes_nothing(path, tmp_path):
+def test_bad_input_ends_with_its_exit_code_and_changes_nothing(path, tmp_path):
     (tmp_path / "text").write_text("hello " * 1000)
     other = fill(tmp_path / "other.db", "e1", reward=2.0)
     for code, *args in (

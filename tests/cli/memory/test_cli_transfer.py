@@ -1,4 +1,4 @@
-"""What `seasoned memory import` says and does, for foreign files and for dry runs."""
+"""`seasoned memory import` of foreign files, dry runs, and `export` of a damaged store."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def chats(tmp_path):
     return path
 
 
-def test_a_dry_run_says_what_the_real_one_does_and_writes_nothing(tmp_path, chats):
+def test_dry_run_prints_the_result_and_writes_nothing(tmp_path, chats):
     target = tmp_path / "agent.db"
     make = ("import", target, chats, "--format", "openai", "--create")
     assert run(*make, "--dry-run").stdout.endswith("1 episode would be new in namespace 'default'\n")
@@ -45,7 +45,7 @@ def test_a_dry_run_says_what_the_real_one_does_and_writes_nothing(tmp_path, chat
         memory.verify()
 
 
-def test_refused_lines_end_a_dry_run_like_a_real_one(tmp_path, chats):
+def test_refused_lines_end_a_dry_run_with_the_same_error(tmp_path, chats):
     chats.write_text(json.dumps(CHAT) + '\n{"messages": 3}\n')
     make = ("import", tmp_path / "agent.db", chats, "--format", "openai", "--create")
     assert run(*make, "--dry-run").exit_code == run(*make).exit_code == 2
@@ -66,8 +66,8 @@ def test_hostile_lines_are_refused_with_a_reason(tmp_path, kind, line):
     assert not (tmp_path / "agent.db").exists()
 
 
-def test_an_evaluation_that_is_not_in_the_file_is_refused(tmp_path):
-    said = [{"role": role, "parts": [{"type": "text", "content": "Hello."}]} for role in ("user", "assistant")]
+def test_unknown_evaluation_is_refused(tmp_path):
+    messages = [{"role": role, "parts": [{"type": "text", "content": "Hello."}]} for role in ("user", "assistant")]
     span = {
         "traceId": "0af7651916cd43dd8448eb211c80319c",
         "spanId": "b7ad6b7169203331",
@@ -79,8 +79,8 @@ def test_an_evaluation_that_is_not_in_the_file_is_refused(tmp_path):
             for key, value in {
                 "gen_ai.operation.name": "chat",
                 "gen_ai.request.model": "m",
-                "gen_ai.input.messages": json.dumps(said[:1]),
-                "gen_ai.output.messages": json.dumps([said[1] | {"finish_reason": "stop"}]),
+                "gen_ai.input.messages": json.dumps(messages[:1]),
+                "gen_ai.output.messages": json.dumps([messages[1] | {"finish_reason": "stop"}]),
             }.items()
         ],
         "events": [
@@ -103,7 +103,7 @@ def test_an_evaluation_that_is_not_in_the_file_is_refused(tmp_path):
     assert json.loads(run(*ask, "tone").stdout)["without_reward"] == 0
 
 
-def test_what_is_set_aside_is_shown_as_such(tmp_path):
+def test_quarantined_episodes_are_marked(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         memory.add(Episode("t", [Step("s", "a", 0.5)], "e1"))
@@ -117,7 +117,7 @@ def test_what_is_set_aside_is_shown_as_such(tmp_path):
     assert [e["quarantined"] for e in json.loads(run("list", path, "--json").stdout)["episodes"]] == [False, True]
 
 
-def test_a_damaged_store_is_not_handed_on_as_whole(tmp_path):
+def test_export_of_a_damaged_store_fails(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         memory.add(Episode("t", [Step("page 3", "go", 1.0)], "e1"))
