@@ -11,8 +11,8 @@ import numpy.typing as npt
 from seasoned.checks import check_text
 from seasoned.errors import ModelAnswerError, ModelTimeoutError, ModelUnavailableError, RateLimitError, excerpt
 from seasoned.llms.embeddings.batched_embedder import BatchedEmbedder
+from seasoned.llms.providers.endpoint import backoff_s
 from seasoned.llms.providers.openai import OpenAILLM
-from seasoned.llms.wire.backoff import backoff_s
 from seasoned.protocols import Usage
 
 __all__ = ["EndpointEmbedder"]

@@ -1,1 +1,1 @@
-"""Prior readers: a model's own policy over named candidates."""
+"""Readers of a model's own policy over named candidates."""

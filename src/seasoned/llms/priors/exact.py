@@ -1,8 +1,8 @@
-"""A model's own policy over named candidates, read exactly: the logprob of each whole candidate text.
+"""The exact reader: a model's own policy over named candidates, from the logprob of each whole candidate text.
 
-`log p(c) = sum_t log p(c_t | prompt, c_<t)`, the end of the text included, no rule for length; `TextScores` says what
-that means. The prior is `p(c) / sum_j p(j)`: the model's policy, given that it takes one of the candidates. No labels,
-no sampling, no axiom about menus.
+`log p(c) = sum_t log p(c_t | prompt, c_<t)`, with the end of the text and without length normalisation; see
+`TextScores`. The prior is `p(c) / sum_j p(j)`: the model's policy, given that it takes one of the candidates. It needs
+no labels, no sampling and no axiom about menus.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ __all__ = ["ExactReader", "ExactReading"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExactReading(PriorReading):
-    """A prior read exactly, with what it was normalised from: raw sums (`scores.logprobs`), their mass (`.coverage`).
+    """An exact prior with its scores: logprobs before normalisation (`scores.logprobs`) and their mass (`.coverage`).
 
     Args:
-        scores: the tokens and logprobs of each candidate; what `ModulatedLogits` needs.
+        scores: the tokens and logprobs of each candidate, as `ModulatedLogits` needs them.
     """
 
     scores: TextScores
@@ -37,20 +37,20 @@ class ExactReading(PriorReading):
 class ExactReader:
     """Reads a model's policy from the logprobs of whole candidate texts; a `seasoned.protocols.PriorReader`.
 
-    The question is the one that `VotesReader` samples answers to, so the two estimate the same thing. A vote also
-    counts for a candidate when it is spelt a little differently; a reading does not, so that canonical tool calls are
-    shown here as they are scored, with their escapes.
+    The question is that of `VotesReader`, so both estimate the same policy. A vote counts for a candidate even with a
+    slightly different spelling; a score does not, so canonical tool calls appear here as they are scored, with their
+    escapes.
 
     Args:
-        model: what scores texts: `TransformersModel`, or `LocalScorer` for a GGUF file under llama.cpp.
-        menu: how the candidates are shown. `list`: one a line, so that the model knows what can be done and how it is
-            written. `line`: all in one line. `none`: not at all, so that a candidate's raw logprob does not depend on
-            which others there are, and one that memory adds moves no other; for models that know the actions, or states
-            that name them. A small model that is shown examples follows them least after a list.
+        model: the text scorer: `TransformersModel`, or `LocalScorer` for a GGUF file under llama.cpp.
+        menu: the menu of candidates. `list`: one a line, so that the model knows the actions and their spelling.
+            `line`: all in one line. `none`: no menu, so that a candidate's raw logprob does not depend on the other
+            candidates, and a candidate added from memory changes no other; for models that know the actions, or states
+            that name them. Small models follow examples in the prompt least after a list.
 
     Raises:
         ConfigError: the model does not score texts.
-        InputError: no such menu.
+        InputError: no menu has this name.
     """
 
     model: TextScorer
@@ -61,7 +61,7 @@ class ExactReader:
         if not isinstance(self.model, TextScorer):
             raise ConfigError(
                 f"{excerpt(getattr(self.model, 'name', self.model))} by the method 'exact'",
-                "only a model that scores whole texts is read exactly",
+                "the method exact needs a model that scores whole texts",
                 "Use local or transformers:MODEL; with an answer cache, as CachedScorer. Or read it by label.",
             )
 
@@ -72,15 +72,16 @@ class ExactReader:
 
     @property
     def llm(self) -> LLM | None:
-        """The same model, to be asked for text; None if it only scores."""
+        """The same model for completions; None if it only scores."""
         llm = self.model if isinstance(self.model, LLM) else getattr(self.model, "llm", None)
         return llm if isinstance(llm, LLM) else None
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> ExactReading:
-        """Return the model's policy over `candidates` in `state`. One candidate is scored too, for its raw logprob.
+        """Return the model's policy over `candidates` in `state`. A single candidate is scored as well.
 
         Raises:
-            InputError: no state, no candidates, blank ones, two that are the same action, or one that cannot be scored.
+            InputError: no state, no candidates, blank candidates, two that are the same action, or one that cannot be
+                scored.
             ModelAnswerError: the model's logprobs are NaN or infinite.
             ModelError: the model failed.
         """

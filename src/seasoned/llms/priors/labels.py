@@ -1,26 +1,27 @@
-"""A model's own policy over named candidates, read by label.
+"""The label reader: a model's own policy over named candidates, from the logprobs of their letters.
 
-Candidates are lettered, one token is asked for, and a softmax is taken over the letters' logprobs:
+The prompt letters the candidates and requests one token. The policy is a softmax over the letters' logprobs,
 `log p(c) = l(c) - log sum_j exp(l(j))`, where `l(c)` is the log of the summed probability of the tokens that spell c's
 letter (with or without blanks around it; lower case does not count, since "a" is also a word). A letter that was not
-returned has no reading, but two bounds: it is no likelier than the least likely token that came, and than all the mass
-that did not come. So it gets
+returned has two upper bounds: the probability of the least likely returned token, and the mass of all tokens that were
+not returned. So it gets
 
     l(c) = min(min_t l(t), log max(1 - sum_t exp(l(t)), 1e-6)),    t over all returned tokens, letters or not;
 
-1e-6 is about what a sum of 32-bit logprobs can be off by: below it, nothing is known to be left.
+1e-6 is about the rounding error of a sum of 32-bit logprobs: a smaller remaining mass is not distinguishable from 0.
 
-More candidates than an answer can show are read in groups, and the groups' winners w_g against each other, under Luce's
-choice axiom (R. D. Luce, Individual Choice Behavior, 1959): odds between two candidates do not depend on the menu. So
+If an endpoint returns fewer alternatives than there are candidates, the candidates are read in groups, and the groups'
+winners w_g against each other, under Luce's choice axiom (R. D. Luce, Individual Choice Behavior, 1959): odds between
+two candidates do not depend on the menu. So
 
     log p(c) = log p(w_g | winners) + log p(c | g) - log p(w_g | g), renormalised.
 
 The result is exact for a model that obeys the axiom; a real model obeys it approximately.
 
-A small model prefers some letters whatever they stand for. Calibration divides that preference out: the same question
-is asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` takes the place of `l(c)` (Zhao,
-Wallace, Feng, Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more
-call for each number of candidates, which the answer cache keeps.
+A small model prefers some letters whatever their candidates. Calibration divides this preference out: the same question
+is asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` replaces `l(c)` (Zhao, Wallace, Feng,
+Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more call for each
+number of candidates, which the completion cache stores.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_text
+from seasoned.checks import check_text, check_whole
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.llms.wire.candidate_menu import check_distinct_candidates, menu_line, with_task
 from seasoned.llms.wire.capability_probe import probed_capabilities
@@ -49,7 +50,7 @@ _CONTENT_FREE = "N/A"
 
 @dataclass(frozen=True, slots=True)
 class _Reading:
-    """Normalised logprobs (nats) of some candidates, the bounded ones among them, and the cost."""
+    """Normalised logprobs (nats) of candidates, the candidates that have a bound only, and the usage."""
 
     logprobs: Mapping[str, float]
     bounded: frozenset[str]
@@ -57,7 +58,7 @@ class _Reading:
 
 
 def label_prompt(state: str, task: str | None, candidates: Sequence[str]) -> str:
-    """Return the question, with its stable part first so that a provider's prefix cache can help.
+    """Return the question; its stable part comes first, for a provider's prefix cache.
 
     Example:
         >>> print(label_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -80,24 +81,24 @@ async def label_prior(
     debias: int = 1,
     calibrate: bool = False,
 ) -> PriorReading:
-    """Return the model's logprobs (nats, normalised) over `candidates`, in their order, and the cost.
+    """Return the model's logprobs (nats, normalised) over `candidates`, in their order, and the usage.
 
-    A label outside the returned alternatives gets an upper bound, the smallest returned logprob or the log of the mass
-    that was not returned, whichever is less, and is listed in `prior.bounded`. One candidate has logprob 0 and costs no
-    call.
+    A label outside the returned alternatives gets an upper bound: the smallest returned logprob, or the log of the mass
+    that was not returned if that is smaller. It is listed in `prior.bounded`. A single candidate has logprob 0 and
+    costs no call.
 
     Args:
-        llm: any model whose endpoint returns logprobs.
-        prompt: the state as text, or messages whose last one is the user's; the lettered candidates are appended.
+        llm: a model whose endpoint returns logprobs.
+        prompt: the state as text, or messages that end with a user message; the lettered candidates are appended.
         candidates: action texts, distinct after `normalize_action`.
-        task: what is attempted; only with a text.
-        debias: ask under this many cyclic rotations of the candidates and take the geometric mean, since small models
+        task: the task in words; only with a text.
+        debias: the number of cyclic rotations of the candidates to average over (geometric mean), since small models
             prefer the letter A. 1 asks once; at most one rotation a candidate is used.
         calibrate: divide out the model's preference for letters, measured on a question without content.
 
     Raises:
-        InputError: no model, no prompt, no candidates, blank ones, two that are the same action, or debias < 1.
-        ModelAnswerError: no label at all is among the returned alternatives, or these are no probabilities.
+        InputError: no model, no prompt, no candidates, blank candidates, two that are the same action, or debias < 1.
+        ModelAnswerError: the returned alternatives contain no label, or are no probabilities.
         ModelError: the endpoint returns no logprobs, or failed.
 
     Example:
@@ -111,19 +112,18 @@ async def label_prior(
     check_model(llm)
     messages = _messages(prompt, task)
     names = check_distinct_candidates(candidates)
-    if isinstance(debias, bool) or not isinstance(debias, int) or debias < 1:
-        raise InputError(f"debias = {excerpt(debias)}", "it is a number of rotations, at least 1", "Use 1 to ask once.")
+    check_whole("debias", debias, 1, next_step="Use 1 to ask once.")
     if len(names) == 1:
         return PriorReading(Prior({names[0]: 0.0}, "label", llm.name), Usage())
     capabilities, probed = await probed_capabilities(llm)
     if not capabilities.logprobs:
         raise ModelError(
             f"{llm.name}: {capabilities}",
-            "a prior is read from the logprobs of labels",
+            "the method label needs logprobs",
             "Use an endpoint that returns logprobs, or pass the policy a prior of your own.",
         )
-    empty = (*messages[:-1], _user(_CONTENT_FREE, task)) if calibrate else None
-    reading = await _Asker(llm, messages, empty, capabilities.max_top_logprobs, debias).read(names)
+    content_free = (*messages[:-1], _user(_CONTENT_FREE, task)) if calibrate else None
+    reading = await _LabelQuestion(llm, messages, content_free, capabilities.max_top_logprobs, debias).read(names)
     bounded = tuple(name for name in names if name in reading.bounded)
     logprobs = {name: reading.logprobs[name] for name in names}
     method = "label, calibrated" if calibrate else "label"
@@ -149,22 +149,22 @@ class LabelReader:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asker:
+class _LabelQuestion:
     llm: LLM
     messages: tuple[Message, ...]
-    empty: tuple[Message, ...] | None
+    content_free: tuple[Message, ...] | None
     top_logprobs: int
     debias: int
 
     async def read(self, names: Sequence[str]) -> _Reading:
-        """Normalised logprobs over any number of candidates: at once, or by groups and their winners."""
+        """Return normalised logprobs over any number of candidates: directly, or by groups and their winners."""
         if len(names) == 1:
             return _Reading({names[0]: 0.0}, frozenset(), Usage())
         size = max(2, min(len(_LETTERS), self.top_logprobs))
         if len(names) <= size:
             return await self._rotated(names)
-        count = math.ceil(len(names) / size)
-        edges = [round(i * len(names) / count) for i in range(count + 1)]
+        n_groups = math.ceil(len(names) / size)
+        edges = [round(i * len(names) / n_groups) for i in range(n_groups + 1)]
         groups = [await self.read(names[a:b]) for a, b in itertools.pairwise(edges)]
         winners = [max(group.logprobs, key=lambda name, g=group: g.logprobs[name]) for group in groups]  # type: ignore[misc]
         final = await self.read(winners)
@@ -173,7 +173,7 @@ class _Asker:
             for group, winner in zip(groups, winners, strict=True)
             for name, logprob in group.logprobs.items()
         }
-        # A bound on a group's winner, among the winners, is a bound on everything in its group.
+        # If a group's winner is bounded among the winners, every candidate of the group is.
         bounded = frozenset().union(
             *(
                 group.logprobs if winner in final.bounded else group.bounded
@@ -183,32 +183,32 @@ class _Asker:
         return _Reading(_normalized(combined), bounded, sum((g.usage for g in groups), final.usage))
 
     async def _rotated(self, names: Sequence[str]) -> _Reading:
-        """The geometric mean over evenly spaced rotations: mean of logprobs, renormalised."""
-        turns = min(self.debias, len(names))
-        shifts = [turn * len(names) // turns for turn in range(turns)]
-        readings = [await self._ask([*names[shift:], *names[:shift]]) for shift in shifts]
-        means = {name: sum(reading.logprobs[name] for reading in readings) / turns for name in names}
+        """Return the geometric mean over evenly spaced rotations: the mean of logprobs, renormalised."""
+        n_rotations = min(self.debias, len(names))
+        shifts = [rotation * len(names) // n_rotations for rotation in range(n_rotations)]
+        readings = [await self._calibrated([*names[shift:], *names[:shift]]) for shift in shifts]
+        means = {name: sum(reading.logprobs[name] for reading in readings) / n_rotations for name in names}
         bounded = frozenset().union(*(reading.bounded for reading in readings))
         return _Reading(_normalized(means), bounded, sum((r.usage for r in readings), Usage()))
 
-    async def _ask(self, names: Sequence[str]) -> _Reading:
-        reading = await self._answer(self.messages, names, names)
-        if self.empty is None:
+    async def _calibrated(self, names: Sequence[str]) -> _Reading:
+        reading = await self._ask(self.messages, names, names)
+        if self.content_free is None:
             return reading
-        free = await self._answer(self.empty, [_CONTENT_FREE] * len(names), names)
-        calibrated = {name: reading.logprobs[name] - free.logprobs[name] for name in names}
-        return _Reading(_normalized(calibrated), reading.bounded | free.bounded, reading.usage + free.usage)
+        baseline = await self._ask(self.content_free, [_CONTENT_FREE] * len(names), names)
+        calibrated = {name: reading.logprobs[name] - baseline.logprobs[name] for name in names}
+        return _Reading(_normalized(calibrated), reading.bounded | baseline.bounded, reading.usage + baseline.usage)
 
-    async def _answer(self, messages: tuple[Message, ...], shown: Sequence[str], names: Sequence[str]) -> _Reading:
-        *before, last = messages
+    async def _ask(self, messages: tuple[Message, ...], shown: Sequence[str], names: Sequence[str]) -> _Reading:
+        *earlier, last = messages
         question = Message(last.role, last.content + _menu(shown))
-        request = CompletionRequest((*before, question), max_tokens=1, top_logprobs=self.top_logprobs)
+        request = CompletionRequest((*earlier, question), max_tokens=1, top_logprobs=self.top_logprobs)
         answer = await self.llm.complete(request)
         if not answer.top_logprobs:
             raise ModelAnswerError(
                 f"{self.llm.name} answered {excerpt(answer.text)} without logprobs",
-                "it returned them when it was probed",
-                "Ask again; if it stays so, use another endpoint.",
+                "the endpoint returned logprobs when it was probed",
+                "Ask again; if logprobs stay missing, use another endpoint.",
             )
         logprobs, bounded = logprobs_over_labels(answer.top_logprobs[0], names, self.llm.name)
         return _Reading(logprobs, bounded, answer.usage)
@@ -217,43 +217,43 @@ class _Asker:
 def logprobs_over_labels(
     alternatives: Sequence[TokenLogprob], names: Sequence[str], model: str
 ) -> tuple[Mapping[str, float], frozenset[str]]:
-    """Return normalised logprobs (nats) of candidates A, B, ... from one token's alternatives, and the bounded ones.
+    """Return normalised logprobs (nats) of candidates A, B, ... from one token's alternatives, and the bounded names.
 
     Raises:
-        ModelAnswerError: none of the letters is among them, a logprob is not finite or above 0, or the probabilities
+        ModelAnswerError: no alternative is a letter, a logprob is not finite or above 0, or the probabilities
             add up to more than 1 (by more than rounding).
 
     Example:
         >>> logprobs_over_labels([TokenLogprob("A", -0.5), TokenLogprob(" A", -1.5)], ["x", "y"], "m")[1]
         frozenset({'y'})
     """
-    spelt: dict[str, list[float]] = {letter: [] for letter in _LETTERS[: len(names)]}
+    by_letter: dict[str, list[float]] = {letter: [] for letter in _LETTERS[: len(names)]}
     for alternative in alternatives:
         if not math.isfinite(alternative.logprob) or alternative.logprob > _ABOVE_ZERO:
             raise ModelAnswerError(
                 f"{model} answered {alternative}", "a logprob is finite and at most 0", "Check the endpoint."
             )
-        if (label := alternative.token.strip()) in spelt:
-            spelt[label].append(alternative.logprob)
-    if not any(spelt.values()):
+        if (label := alternative.token.strip()) in by_letter:
+            by_letter[label].append(alternative.logprob)
+    if not any(by_letter.values()):
         tokens = [alternative.token for alternative in alternatives]
         raise ModelAnswerError(
             f"{model} answered {excerpt(tokens, 160)}",
             f"one of the labels A to {_LETTERS[len(names) - 1]} is among the returned tokens",
             "Use a model that follows instructions, or a shorter prompt.",
         )
-    shown = math.fsum(math.exp(alternative.logprob) for alternative in alternatives)
-    if shown > 1.0 + _ABOVE_ONE:
+    returned_mass = math.fsum(math.exp(alternative.logprob) for alternative in alternatives)
+    if returned_mass > 1.0 + _ABOVE_ONE:
         raise ModelAnswerError(
             f"{model} answered {excerpt([(a.token, a.logprob) for a in alternatives], 160)}",
-            f"probabilities of one token add up to at most 1, not {shown:.4g}",
+            f"probabilities of one token add up to at most 1, not {returned_mass:.4g}",
             "Check that the endpoint returns logprobs, not logits.",
         )
-    bound = min(*(a.logprob for a in alternatives), math.log(max(1.0 - shown, _LEAST_MASS)))
+    bound = min(*(a.logprob for a in alternatives), math.log(max(1.0 - returned_mass, _LEAST_MASS)))
     logprobs = {
-        name: _log_sum_exp(found) if found else bound for name, found in zip(names, spelt.values(), strict=True)
+        name: _log_sum_exp(values) if values else bound for name, values in zip(names, by_letter.values(), strict=True)
     }
-    bounded = frozenset(name for name, found in zip(names, spelt.values(), strict=True) if not found)
+    bounded = frozenset(name for name, values in zip(names, by_letter.values(), strict=True) if not values)
     return _normalized(logprobs), bounded
 
 
@@ -276,12 +276,12 @@ def _messages(prompt: str | Sequence[Message], task: str | None) -> tuple[Messag
     if isinstance(prompt, str):
         check_text("state", prompt)
         return (_user(prompt, task),)
-    given = tuple(prompt) if isinstance(prompt, Sequence) else ()
-    messages = tuple(m for m in given if isinstance(m, Message) and isinstance(m.content, str))
-    if not messages or len(messages) < len(given) or messages[-1].role != "user" or task:
+    sequence = tuple(prompt) if isinstance(prompt, Sequence) else ()
+    messages = tuple(m for m in sequence if isinstance(m, Message) and isinstance(m.content, str))
+    if not messages or len(messages) < len(sequence) or messages[-1].role != "user" or task:
         raise InputError(
             f"prompt = {excerpt(prompt)}, task = {excerpt(task)}",
-            "a prompt is a text, or messages that end with the user's and hold the task themselves",
+            "a prompt is a text, or messages that end with a user message and include the task",
             "Put the state, and the task, into the last message.",
         )
     return messages

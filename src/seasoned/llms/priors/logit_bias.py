@@ -1,15 +1,15 @@
-"""The same decision as by label, made inside the server: one call, the shift in `logit_bias`, no prompt growth.
+"""The logit-bias chooser: the label reader's decision made inside the server, in one call.
 
-The question is `label_prompt`'s. The tokens that spell candidate c's letter, with and without a leading blank, are each
-given s(c) + m nats: c's shift (beta * A(c)), and a margin m that is the same for all. At temperature 1, with the
-truncating samplers off, one token is drawn. Among the letters
+The question is that of `label_prompt`; the shift is sent as `logit_bias`. The tokens that spell candidate c's letter,
+with and without a leading blank, each get s(c) + m nats: c's shift (beta * A(c)), and a margin m that is the same for
+all. At temperature 1, with the truncating samplers off, one token is drawn. Among the letters
 
     p'(c) = p(c) exp(s(c) + m) / sum_j p(j) exp(s(j) + m) = softmax(log p + s)(c),
 
-the closed form that `label` computes outside (arXiv 2601.18510, z' = z + beta * A). The margin cancels there; it is
-what keeps every other token out, letters of no candidate included: their share is at most e^-(m + min s) times their
-odds against the letters. So the margin is as large as the endpoint's range of biases, [-100, 100] nats, and the shifts
-allow.
+the closed form that the method label computes outside the server (arXiv 2601.18510, z' = z + beta * A). The margin
+cancels there; it excludes every other token, including letters of no candidate: their share is at most e^-(m + min s)
+times their odds against the letters. So the margin is as large as the shifts and the endpoint's range of biases,
+[-100, 100] nats, allow.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_mapping, check_number, check_text
 from seasoned.core import kl_bound
 from seasoned.errors import ConfigError, InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.llms.priors.labels import label_prompt, logprobs_over_labels
@@ -37,22 +37,22 @@ _SPELLINGS = ("", " ")
 
 @dataclass(frozen=True)
 class BiasChooser:
-    """Chooses by `logit_bias`, for models that take it and can tell their tokens' ids (`TokenIds`).
+    """Chooses by `logit_bias`, for models that honour it and have token ids (`TokenIds`).
 
-    Where the endpoint returns logprobs as well, the same call gives the prior and the probability of the choice:
-    returned before the bias, they are the prior; returned with it, the bias is taken off again
-    (`Capabilities.biased_logprobs`). A candidate whose letter was not returned is bounded, and listed in
+    If the endpoint returns logprobs as well, the same call gives the prior and the probability of the choice: logprobs
+    without the bias are the prior; from logprobs with the bias, the bias is subtracted
+    (`Capabilities.biased_logprobs`). A candidate whose letter was not returned has a bound, and is listed in
     `prior.bounded`.
 
     Args:
         llm: the model.
-        limit_nats: the endpoint takes biases in [-limit_nats, limit_nats]; OpenAI's documented range is 100.
-        max_kl_nats: a cap on the KL of a choice from the model's own policy, whatever that is: shifts further apart
-            than sqrt(8 max_kl_nats) are shrunk to that (`seasoned.core.kl_bound`); `ModelChoice.shifts` holds these.
-            None sets none. It needs no logprobs, and so spends less than it may where the model is sure.
+        limit_nats: the endpoint accepts biases in [-limit_nats, limit_nats]; OpenAI's documented range is 100.
+        max_kl_nats: a cap on the KL divergence of a choice from any policy of the model: shifts with a range above
+            sqrt(8 max_kl_nats) are shrunk to it (`seasoned.core.kl_bound`); `ModelChoice.shifts` holds the shrunk ones.
+            None sets no cap. The bound needs no logprobs, so it is conservative for a confident model.
 
     Raises:
-        InputError: it is no model, or a number is outside its range.
+        InputError: `llm` is no model, or a number is outside its range.
     """
 
     llm: LLM
@@ -62,14 +62,10 @@ class BiasChooser:
 
     def __post_init__(self) -> None:
         check_model(self.llm)
-        if check_number("limit_nats", self.limit_nats) < _LEAST_MARGIN_NATS:
-            raise InputError(
-                f"limit_nats = {self.limit_nats}",
-                f"it is at least {_LEAST_MARGIN_NATS:g}, to keep other tokens out",
-                "Pass the endpoint's range, or choose outside the server.",
-            )
-        if self.max_kl_nats is not None and not check_number("max_kl_nats", self.max_kl_nats) > 0.0:
-            raise InputError(f"max_kl_nats = {self.max_kl_nats}", "a cap is positive and finite", "None sets no cap.")
+        next_step = "Pass the endpoint's range, or choose outside the server."
+        check_number("limit_nats", self.limit_nats, at_least=_LEAST_MARGIN_NATS, next_step=next_step)
+        if self.max_kl_nats is not None:
+            check_number("max_kl_nats", self.max_kl_nats, above=0.0, next_step="None sets no cap.")
 
     @property
     def name(self) -> str:
@@ -82,19 +78,19 @@ class BiasChooser:
         """Return a candidate drawn from softmax(log prior + shifts). One candidate costs no call.
 
         Args:
-            state: what the agent sees.
-            task: what is attempted.
+            state: the state as text.
+            task: the task in words.
             candidates: at most 26, distinct after `normalize_action`.
-            shifts: nats to add to each candidate, such as beta * advantage; one for each, only differences matter.
-            seed: of the draw, where the endpoint honours it. An answer cache keeps one draw for each seed: through one,
-                pass another seed for each decision.
+            shifts: the nats to add to each candidate, such as beta * advantage; only differences matter.
+            seed: the seed of the draw, if the endpoint honours it. A completion cache stores one draw for each seed:
+                with a cache, pass another seed for each decision.
 
         Raises:
-            InputError: no state, bad candidates, shifts that are not theirs, or further apart than fits between the
-                endpoint's limits; nothing is clipped.
-            ConfigError: the model cannot tell its tokens' ids, or no single token spells a letter.
-            ModelAnswerError: the answer is no candidate's letter.
-            ModelError: the endpoint does not take `logit_bias`, or failed.
+            InputError: no state, bad candidates, shifts for other names, or shifts with a range above the endpoint's
+                limits; nothing is clipped.
+            ConfigError: the model has no token ids, or no single token spells a letter.
+            ModelAnswerError: the completion is no candidate's letter.
+            ModelError: the endpoint does not honour `logit_bias`, or failed.
         """
         check_text("state", state)
         names = check_distinct_candidates(candidates)
@@ -102,15 +98,19 @@ class BiasChooser:
         biases = self._biases(applied)
         if len(names) == 1:
             return ModelChoice(names[0], Usage(), applied, Prior({names[0]: 0.0}, "bias", self.name), {names[0]: 1.0})
-        can, probed = await probed_capabilities(self.llm)
-        if can.logit_bias is False:
-            raise ModelError(f"{self.name}: {can}", "a choice is shifted by logit_bias", "Read it by label or votes.")
+        capabilities, probe_usage = await probed_capabilities(self.llm)
+        if capabilities.logit_bias is False:
+            raise ModelError(
+                f"{self.name}: {capabilities}", "the method bias needs logit_bias", "Read it by label or votes."
+            )
         by_token: dict[int, float] = {}
         for letter, name in zip(string.ascii_uppercase, names, strict=False):
             by_token |= dict.fromkeys(await self._tokens(letter), biases[name])
-        shown = can.max_top_logprobs if can.logprobs and can.biased_logprobs is not None else 0
+        n_logprobs = (
+            capabilities.max_top_logprobs if capabilities.logprobs and capabilities.biased_logprobs is not None else 0
+        )
         request = CompletionRequest(
-            (Message("user", label_prompt(state, task, names)),), 1, 1.0, shown, by_token, seed=seed
+            (Message("user", label_prompt(state, task, names)),), 1, 1.0, n_logprobs, by_token, seed=seed
         )
         answer = await self.llm.complete(request)
         letter = answer.text.strip()
@@ -118,28 +118,27 @@ class BiasChooser:
         if drawn is None:
             raise ModelAnswerError(
                 f"{self.name} answered {excerpt(answer.text)}",
-                f"with a bias of {max(biases.values()):g} nats a letter from A to "
-                f"{string.ascii_uppercase[len(names) - 1]} comes",
+                f"with a bias of {max(biases.values()):g} nats the answer is a letter from A to "
+                f"{string.ascii_uppercase[len(names) - 1]}",
                 "Check that the endpoint honours logit_bias, and that its token ids are this model's.",
             )
-        usage = probed + answer.usage
+        usage = probe_usage + answer.usage
         if not answer.top_logprobs:
             return ModelChoice(drawn, usage, applied)
-        after = biases if can.biased_logprobs else None
-        prior = self._prior(answer.top_logprobs[0], names, after, str(can))
+        included_biases = biases if capabilities.biased_logprobs else None
+        prior = self._prior(answer.top_logprobs[0], names, included_biases, str(capabilities))
         if prior is None:
             return ModelChoice(drawn, usage, applied)
         probs = _softmax({name: prior[name] + applied[name] for name in names})
         return ModelChoice(drawn, usage, applied, prior, probs)
 
     def _within_cap(self, names: Sequence[str], shifts: Mapping[str, float]) -> dict[str, float]:
-        """The candidates' shifts, shrunk alike as far as the cap asks."""
+        """Return the candidates' shifts, shrunk by one factor to the cap."""
         if len(names) > len(string.ascii_uppercase):
             raise InputError(
                 f"{len(names)} candidates", "one call has 26 letters", "Offer fewer, or read the model by label."
             )
-        if not isinstance(shifts, Mapping):
-            raise InputError(f"shifts = {excerpt(shifts)}", "they map each candidate to nats", "Pass 0 for no shift.")
+        check_mapping("shifts", shifts, "each candidate to nats", next_step="Pass 0 for no shift.")
         if set(shifts) != set(names):
             odd = sorted(set(shifts) ^ set(names), key=str)
             raise InputError(f"shifts and candidates differ in {excerpt(odd)}", "each has one", "Pass 0 for no shift.")
@@ -150,7 +149,7 @@ class BiasChooser:
         return {name: value * math.sqrt(self.max_kl_nats / bound) for name, value in values.items()}
 
     def _biases(self, values: Mapping[str, float]) -> dict[str, float]:
-        """Shift and margin for each candidate: the largest is the endpoint's limit."""
+        """Return shift plus margin for each candidate: the largest is the endpoint's limit."""
         spread = max(values.values()) - min(values.values())
         if spread > self.limit_nats - _LEAST_MARGIN_NATS:
             raise InputError(
@@ -162,15 +161,17 @@ class BiasChooser:
         return {name: self.limit_nats + value - max(values.values()) for name, value in values.items()}
 
     async def _tokens(self, letter: str) -> tuple[int, ...]:
-        """The single tokens that spell a letter, with and without a leading blank; asked once."""
+        """Return the single tokens that spell a letter, with and without a leading blank; looked up once."""
         if letter not in self._ids:
             if not isinstance(self.llm, TokenIds):
                 raise missing_token_ids(self.name)
-            spelt = [await self.llm.token_ids(blank + letter) for blank in _SPELLINGS]
-            single = dict.fromkeys(ids[0] for ids in spelt if len(ids) == 1)
+            spellings = [await self.llm.token_ids(blank + letter) for blank in _SPELLINGS]
+            single = dict.fromkeys(ids[0] for ids in spellings if len(ids) == 1)
             if not single:
                 raise ConfigError(
-                    f"{self.name} spells {letter!r} as {spelt}", "a letter is one token", "Read it by label or votes."
+                    f"{self.name} spells {letter!r} as {spellings}",
+                    "a letter is one token",
+                    "Read it by label or votes.",
                 )
             self._ids[letter] = tuple(single)
         return self._ids[letter]
@@ -184,7 +185,7 @@ class BiasChooser:
     ) -> Prior | None:
         letters = string.ascii_uppercase[: len(names)]
         if biases is None and not any(alternative.token.strip() in letters for alternative in alternatives):
-            return None  # no letter was likely before the bias: the choice is good, the prior is not known
+            return None  # no letter was likely before the bias: the choice is valid, the prior unknown
         logprobs, bounded = logprobs_over_labels(alternatives, names, self.name)
         if biases is not None:
             logprobs = {name: math.log(p) for name, p in _softmax({n: logprobs[n] - biases[n] for n in names}).items()}

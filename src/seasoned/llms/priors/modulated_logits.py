@@ -1,8 +1,8 @@
-"""Sampled text that follows the modulated policy: `p'(c) ∝ p(c) * exp(beta * A(c))` over whole texts c.
+"""The modulated policy over whole texts c, `p'(c) ∝ p(c) * exp(beta * A(c))`, as next-token logits.
 
-Advantages belong to whole texts, a model draws one token at a time. Let m be a node of the trie of candidate tokens,
+Advantages belong to whole texts; a model draws one token at a time. Let m be a node of the trie of candidate tokens,
 `p(m)` the probability that the model's text begins with m, `c >= m` the candidates that do. With the exact `p(c)` of
-`TextScores`, the next token x follows from what is left below it.
+`TextScores`, the distribution of the next token x follows from the mass below each child.
 
 *Restricted* to the candidates:
 
@@ -15,8 +15,8 @@ Advantages belong to whole texts, a model draws one token at a time. Let m be a 
 with R = 1 off the trie. Both telescope along a text: to `M(c) / M(root)`, and to `p(c) exp(beta A(c)) / R(root)` for a
 candidate, `p(y) / R(root)` for any other text y. The open form is a conditional distribution since
 `sum_x p(x | m) R(mx) = R(m)`: the mass below m is that of its children (Doob's h-transform with h = R; J. L. Doob 1957,
-Bulletin de la Societe Mathematique de France 85). Adding `beta * A` to the logits of a candidate's tokens instead, each
-time, would multiply its advantage by its length and leak it to whatever shares its beginning.
+Bulletin de la Societe Mathematique de France 85). Adding `beta * A` to the logits of each token of a candidate instead
+would multiply its advantage by its length, and give it to other texts with the same prefix.
 """
 
 from __future__ import annotations
@@ -44,16 +44,16 @@ class TriePolicy:
 
     Args:
         scores: the candidates' tokens and exact logprobs.
-        advantages: per text; 0 for those it does not name.
+        advantages: advantages by text; a missing one is 0.
         beta: nats per unit of advantage, >= 0.
-        restricted: True: only candidates are written. False: other texts keep their relative probabilities.
+        restricted: True: only candidates can be sampled. False: other texts keep their relative probabilities.
 
     Attributes:
         trie: the candidates' tokens.
         logprobs: `log p'(c)` of each text; normalised over the candidates if restricted, over all texts if not.
 
     Raises:
-        InputError: there are no scores, an advantage is not finite or names no text, beta is negative, or logprobs
+        InputError: there are no scores, an advantage is not finite or has no text, beta is negative, or logprobs
             contradict each other.
 
     Example:
@@ -71,11 +71,13 @@ class TriePolicy:
         if not isinstance(scores, TextScores) or not isinstance(advantages, Mapping):
             raise InputError(
                 f"scores = {excerpt(scores)}, advantages = {excerpt(advantages)}",
-                "they are TextScores, and a mapping from text to advantage",
+                "scores are TextScores, and advantages map texts to numbers",
                 "Take scores from ExactReader.read(...).scores, and {} for no advantage.",
             )
         if unknown := sorted(set(advantages) - set(scores.texts), key=str):
-            raise InputError(f"advantages of {excerpt(unknown)}", "they belong to scored texts", "Score those too.")
+            raise InputError(
+                f"advantages of {excerpt(unknown)}", "advantages belong to scored texts", "Score these texts as well."
+            )
         shift = np.array([check_number(f"advantage of {text!r}", advantages.get(text, 0.0)) for text in scores.texts])
         with np.errstate(over="ignore"):  # refused below
             shift = check_beta(beta) * shift
@@ -93,9 +95,9 @@ class TriePolicy:
         self.logprobs: Mapping[str, float] = dict(zip(scores.texts, log_probs.tolist(), strict=True))
 
     def step(self, node: int) -> Mapping[int, float]:
-        """Return a value (nats) for each token below `node`, `END` among them where a text may end.
+        """Return a value (nats) for each token below `node`, including `END` if a text may end there.
 
-        Restricted: the token's logprob, `log M(mx) - log M(m)`. Open: what is added to the model's own logit,
+        Restricted: the token's logprob, `log M(mx) - log M(m)`. Open: the addition to the model's own logit,
         `log R(mx)`; a softmax then divides by R(m).
         """
         base = self._levels[node] if self.restricted else 0.0
@@ -105,15 +107,15 @@ class TriePolicy:
 def _log_gains(
     trie: TokenTrie, scores: TextScores, own: npt.NDArray[np.float64], shift: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
-    """`log R` of every node: the log of (what no candidate below takes + the candidates' tilted shares)."""
+    """Return `log R` of every node: the log of (mass of other texts + the tilted shares of the candidates below)."""
     prefix = np.zeros(len(trie))
     for position, values in enumerate(scores.token_logprobs):
         prefix[trie.path(position)] = np.cumsum(values)
     shares = trie.log_masses(own) - prefix  # log of sum_{c >= m} p(c) / p(m)
     if shares.max() > _SLACK:
         raise InputError(
-            f"continuations of one beginning with a total probability of {math.exp(shares.max()):.6g}",
-            "they add up to at most 1",
+            f"continuations of one prefix with a total probability of {math.exp(shares.max()):.6g}",
+            "probabilities add up to at most 1",
             "Score all texts after one prompt, in one call.",
         )
     with np.errstate(divide="ignore"):
@@ -126,9 +128,9 @@ def _log_gains(
 class ModulatedLogits:
     """A logits processor for `model.generate(..., logits_processor=[ModulatedLogits(...)], **processor.settings)`.
 
-    Sampled texts follow `TriePolicy`, exactly: at temperature 1, without truncation, after the very prompt that
-    `scores` were read for. `settings` says so to `generate`. It keeps nothing between calls, so one processor serves
-    any number of sequences of that prompt.
+    Sampled texts follow `TriePolicy` exactly, at temperature 1, without truncation, after the prompt of `scores`;
+    `settings` sets this in `generate`. The processor has no state between calls, so it serves any number of sequences
+    of that prompt.
 
     Args:
         scores: the candidates' tokens and exact logprobs, from `ExactReader` or a `TextScorer`.
@@ -148,7 +150,7 @@ class ModulatedLogits:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What `generate` must be told; the length is left out where other texts may be written."""
+        """The required arguments of `generate`; without a length if other texts may be sampled."""
         sampling = {"do_sample": True, "temperature": 1.0, "top_k": 0, "top_p": 1.0, "num_beams": 1}
         ends = {"eos_token_id": self._ends, "pad_token_id": self._ends[0]}
         return {**sampling, **ends, **({"max_new_tokens": self._longest + 1} if self.policy.restricted else {})}
@@ -157,7 +159,7 @@ class ModulatedLogits:
         """Return the logits of the next token, shape (sequences, vocabulary).
 
         Raises:
-            InputError: a sequence does not begin with the prompt, or left the candidates it is restricted to.
+            InputError: a sequence does not begin with the prompt, or is restricted and no prefix of a candidate.
             ModelAnswerError: the model's logits are NaN.
         """
         if bool(scores.isnan().any()):
@@ -167,7 +169,7 @@ class ModulatedLogits:
             if sequence[: len(self._prompt_ids)] != self._prompt_ids:
                 raise InputError(
                     f"a sequence that begins with {excerpt(sequence[:8])}",
-                    "it begins with the prompt that the texts were scored after, without padding",
+                    "it begins with the prompt of the scores, without padding",
                     "Generate from scores.prompt_ids.",
                 )
             self._change(changed[row], sequence[len(self._prompt_ids) :])
@@ -175,13 +177,13 @@ class ModulatedLogits:
 
     def _change(self, logits: Any, written: Sequence[int]) -> None:
         if any(token in self._ends for token in written):
-            return  # a finished sequence: what follows is padding
+            return  # a finished sequence: the rest is padding
         node = self.policy.trie.walk(written)
         if node is None:
             if self.policy.restricted:
                 raise InputError(
                     f"a sequence that goes on with {excerpt(list(written))}",
-                    "restricted, only candidates are written",
+                    "in restricted mode only candidates are sampled",
                     "Pass `settings` to generate, and no other processor after this one.",
                 )
             return

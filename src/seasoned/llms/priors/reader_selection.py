@@ -1,4 +1,4 @@
-"""Which way to read a model's policy: named, or chosen by what its endpoint was found to be able to do."""
+"""The selection of a prior reader: by name, or by the capabilities of the model's endpoint."""
 
 from __future__ import annotations
 
@@ -19,36 +19,36 @@ from seasoned.protocols import LLM, Capabilities, PriorReader, PriorReading, Usa
 __all__ = ["READING_METHODS", "AutoReader", "choose_reader", "reader_for"]
 
 READING_METHODS = ("auto", "exact", "label", "verbalized", "votes")
-"""Ways to read a model's policy, by name; `exact` needs a model that scores texts."""
+"""The names of the reading methods; `exact` needs a model that scores texts."""
 
 _LEAST_LABELS = 2
 
 
 @dataclass
-class _Chosen:
-    """A reader, what the endpoint can do, and what probing it cost until a reading has told it."""
+class _Selection:
+    """A reader, the endpoint's capabilities, and the probe's usage until a reading reports it."""
 
     reader: PriorReader
-    can: Capabilities
-    owed: Usage
+    capabilities: Capabilities
+    unreported: Usage
 
 
 @dataclass(frozen=True)
 class AutoReader:
-    """Reads by the best way that the endpoint allows: probed at the first reading, and named in each prior.
+    """Reads by the best method that the endpoint supports; it is probed at the first reading, and named in each prior.
 
-    Label, where at least 2 top logprobs come: the model's own numbers, one call (two, calibrated). Else votes, where it
-    answers at temperature 1: draws from the model's own policy, n calls. Else verbalized: what the model says, one
-    call. Never exact, which is to be named: it needs a model that scores texts, not a chat endpoint, and it reads
-    another policy (over whole texts) than label does.
+    Label, if the endpoint returns at least 2 top logprobs: the model's own numbers, one call (two, calibrated). Else
+    votes, if it accepts temperature 1: draws from the model's own policy, n calls. Else verbalized: the model's stated
+    confidences, one call. Never exact, which must be named: it needs a model that scores texts, not a chat endpoint,
+    and it reads another policy (over whole texts) than label.
 
-    The first reading's usage holds what probing cost, if it was done for it. A model that was probed before, or whose
-    answer cache knows, costs nothing.
+    The first reading's usage includes the probe. A model that was probed before, or with capabilities in the completion
+    cache, costs nothing more.
 
     Args:
         llm: the model.
-        calibrate: for label, see `LabelReader`.
-        n_votes: for votes, see `VotesReader`.
+        calibrate: the calibration of the method label, see `LabelReader`.
+        n_votes: the samples of the method votes, see `VotesReader`.
 
     Example:
         >>> import asyncio
@@ -61,7 +61,7 @@ class AutoReader:
     llm: LLM
     calibrate: bool = False
     n_votes: int = DEFAULT_VOTES
-    _chosen: list[_Chosen] = field(default_factory=list, init=False, repr=False, compare=False)
+    _selection: list[_Selection] = field(default_factory=list, init=False, repr=False, compare=False)
 
     @property
     def name(self) -> str:
@@ -69,37 +69,37 @@ class AutoReader:
         return self.llm.name
 
     async def selected(self) -> PriorReader:
-        """Return the reader that the endpoint allows; probed once.
+        """Return the reader that the endpoint supports; probed once.
 
         Raises:
-            ModelError: the endpoint could not be asked.
+            ModelError: the probe failed.
         """
-        if not self._chosen:
-            can, spent = await probed_capabilities(self.llm)
-            reader = reader_for(self.llm, _best(can), calibrate=self.calibrate, n_votes=self.n_votes)
-            if self._chosen:  # another reading began at the same time and probed too
-                self._chosen[0].owed += spent
+        if not self._selection:
+            capabilities, usage = await probed_capabilities(self.llm)
+            reader = reader_for(self.llm, _best_method(capabilities), calibrate=self.calibrate, n_votes=self.n_votes)
+            if self._selection:  # another reading began at the same time and has probed as well
+                self._selection[0].unreported += usage
             else:
-                self._chosen.append(_Chosen(reader, can, spent))
-        return self._chosen[0].reader
+                self._selection.append(_Selection(reader, capabilities, usage))
+        return self._selection[0].reader
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
-        """Return the model's policy over `candidates`; raises what the chosen reader raises."""
+        """Return the model's policy over `candidates`; with the errors of the selected reader."""
         reader = await self.selected()
         reading = await reader.read(state, task, candidates)
-        chosen = self._chosen[0]
-        owed, chosen.owed = chosen.owed, Usage()
-        prior = replace(reading.prior, capabilities=str(chosen.can))
-        return replace(reading, prior=prior, usage=owed + reading.usage)
+        selection = self._selection[0]
+        probe_usage, selection.unreported = selection.unreported, Usage()
+        prior = replace(reading.prior, capabilities=str(selection.capabilities))
+        return replace(reading, prior=prior, usage=probe_usage + reading.usage)
 
 
 def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
-    """Return a reader of the model's policy, by the method named; `auto` probes at the first reading.
+    """Return a reader of the model's policy by the named method; `auto` probes at the first reading.
 
     Raises:
-        UnknownNameError: no such method.
+        UnknownNameError: no method has this name.
         ConfigError: `exact` for a model that does not score texts.
-        InputError: it is no model, or `n_votes` < 1.
+        InputError: `llm` is no model, or `n_votes` < 1.
 
     Example:
         >>> import asyncio
@@ -108,7 +108,7 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
         'VotesReader'
     """
     if method == "exact":
-        return ExactReader(cast(TextScorer, llm))  # which refuses any other model
+        return ExactReader(cast(TextScorer, llm))  # refuses other models
     check_model(llm)
     if method == "auto":
         return AutoReader(llm, calibrate, n_votes)
@@ -119,15 +119,15 @@ def reader_for(llm: LLM, method: str = "auto", *, calibrate: bool = False, n_vot
     if method == "verbalized":
         return VerbalizedReader(llm)
     raise UnknownNameError(
-        f"method {excerpt(method)}", "no way to read a model has this name", suggest(method, READING_METHODS)
+        f"method {excerpt(method)}", "no reading method has this name", suggest(method, READING_METHODS)
     )
 
 
 async def choose_reader(llm: LLM, *, calibrate: bool = False, n_votes: int = DEFAULT_VOTES) -> PriorReader:
-    """Return the reader that the endpoint allows, after asking it what it can do (the model's `probe_usage`).
+    """Return the reader that the endpoint supports, after a probe (its usage is the model's `probe_usage`).
 
     Raises:
-        ModelError: the endpoint could not be asked.
+        ModelError: the probe failed.
 
     Example:
         >>> import asyncio
@@ -138,7 +138,7 @@ async def choose_reader(llm: LLM, *, calibrate: bool = False, n_votes: int = DEF
     return await AutoReader(llm, calibrate, n_votes).selected()
 
 
-def _best(can: Capabilities) -> str:
-    if can.logprobs and can.max_top_logprobs >= _LEAST_LABELS:
+def _best_method(capabilities: Capabilities) -> str:
+    if capabilities.logprobs and capabilities.max_top_logprobs >= _LEAST_LABELS:
         return "label"
-    return "verbalized" if can.samples is False else "votes"
+    return "verbalized" if capabilities.samples is False else "votes"

@@ -1,16 +1,16 @@
-"""A model's own policy, as it states it: 0 to 100 for each candidate, in strict JSON. One call, no logprobs.
+"""The verbalized reader: a model's own policy from stated confidences, 0 to 100 for each candidate, in strict JSON.
 
-The rule, from `confidence_percent` to logits (nats):
+It takes one call and no logprobs. The rule, from `confidence_percent` to logits (nats):
 
     q(c) = min(max(confidence_percent(c), 0.5), 99.5) / 100
     z(c) = log(q(c) / (1 - q(c))),    log p(c) = z(c) - log sum_j exp(z(j))
 
-Each q(c) is taken as the probability that c is the best action, stated alone. Given independent statements of which
-exactly one is true, P(c is the one) is proportional to q(c) * prod_{j != c} (1 - q(j)), that is, to q(c) / (1 - q(c)):
-the softmax of the logits is that conditional, exactly. Answers are whole percents, so 0 and 100 mean less than 0.5 and
-more than 99.5: half a unit from the end bounds them, at 5.29 nats, and no finite statement becomes an infinite one.
+Each q(c) is the stated probability that c is the best action. For independent statements of which exactly one is true,
+P(c is the true one) is proportional to q(c) * prod_{j != c} (1 - q(j)), that is, to q(c) / (1 - q(c)): the softmax of
+the logits is this conditional, exactly. Answers are whole percents, so 0 and 100 mean less than 0.5 and more than 99.5:
+half a unit from the end bounds them, at 5.29 nats, so that no logit is infinite.
 
-That a stated confidence is usable at all is an empirical matter: K. Tian, E. Mitchell, A. Zhou, A. Sharma, R. Rafailov,
+The evidence that stated confidences are usable is empirical: K. Tian, E. Mitchell, A. Zhou, A. Sharma, R. Rafailov,
 H. Yao, C. Finn and C. Manning, "Just Ask for Calibration", 2023, arXiv 2305.14975.
 """
 
@@ -21,7 +21,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.llms.wire.action_parser import json_objects
 from seasoned.llms.wire.candidate_menu import check_distinct_candidates, menu_line, with_task
@@ -68,10 +68,7 @@ def confidence_logprobs(confidence_percent: Mapping[str, float]) -> dict[str, fl
         raise InputError("confidence_percent = {}", "there is at least one confidence", "Pass one for each action.")
     logits = {}
     for action, percent in confidence_percent.items():
-        if not 0 <= check_number(f"confidence_percent[{action!r}]", percent) <= 100:
-            raise InputError(
-                f"confidence_percent[{action!r}] = {percent}", "a confidence is from 0 to 100", "Correct it."
-            )
+        check_number(f"confidence_percent[{action!r}]", percent, at_least=0, at_most=100)
         bounded = min(max(percent, _LEAST_PERCENT), _MOST_PERCENT) / 100
         logits[action] = math.log(bounded) - math.log1p(-bounded)
     total = math.log(sum(math.exp(logit) for logit in logits.values()))  # each is within 5.3 nats of 0
@@ -79,39 +76,39 @@ def confidence_logprobs(confidence_percent: Mapping[str, float]) -> dict[str, fl
 
 
 @dataclass(frozen=True, slots=True)
-class _Stated:
-    """Confidences by candidate, in percent, and whether they were stated as fractions of 1."""
+class _Confidences:
+    """Confidences by candidate, in percent; `fractions` if they were stated as fractions of 1."""
 
     percent: Mapping[str, float]
     fractions: bool
 
 
 class _AnswerFaultError(ValueError):
-    """What is wrong with an answer, in words that the model is told; with what could be read of it."""
+    """The fault of an answer, in words for the model; with the confidences that could be read."""
 
-    def __init__(self, words: str, stated: _Stated | None = None) -> None:
+    def __init__(self, words: str, confidences: _Confidences | None = None) -> None:
         super().__init__(words)
-        self.stated = stated
+        self.confidences = confidences
 
 
 @dataclass(frozen=True)
 class VerbalizedReader:
-    r"""Reads a model's policy from the confidences that it states: a `seasoned.protocols.PriorReader`.
+    r"""Reads a model's policy from its stated confidences: a `seasoned.protocols.PriorReader`.
 
-    An answer may stand in a Markdown fence or between other words, and after drafts: the last JSON object in it counts
-    that has all of the numbers (or action texts), else the last that has one; other keys in it do not. Confidences that
-    are all at most 1, some of them no whole number, are fractions of 1, and `prior.method` says so; zeros and ones
-    alone are percents, and so is what has a percent sign. Duplicated keys, values that are no number (`"70%"` is
-    70), NaN and numbers outside 0 to 100 are faults; so are missing candidates, confidences that are all 0 (the
-    question's own form, handed back), and a text without such an object, such as a refusal.
+    An answer may be in a Markdown fence, between other words, and after drafts: the last JSON object with all of the
+    numbers (or action texts) counts, else the last one with at least one of them; other keys are ignored. Confidences
+    that are all at most 1, with at least one fraction, are fractions of 1, and `prior.method` reports it; zeros and
+    ones alone are percents, and so are values with a percent sign (`"70%"` is 70). Faults are duplicate keys, values
+    that are no number, NaN, numbers outside 0 to 100, missing candidates, confidences that are all 0 (a copy of the
+    question's own form), and a text without such an object, such as a refusal.
 
     After a fault the model is asked once more, with the fault named. If then only some candidates are missing, each
-    gets the smallest confidence that was stated, a bound, and is listed in `prior.bounded`. Any other fault is an
-    error.
+    gets the smallest stated confidence as a bound, and is listed in `prior.bounded`. Any other fault is an error.
 
     Args:
         llm: any chat model.
-        max_tokens: of one answer; None is 64 and 8 for each candidate. A model that reasons first needs many more.
+        max_tokens: the token limit of one completion; None is 64 and 8 for each candidate. A model that reasons first
+            needs many more.
         temperature: 0 is greedy; some models accept 1 only.
 
     Raises:
@@ -133,11 +130,9 @@ class VerbalizedReader:
     temperature: float = 0.0
 
     def __post_init__(self) -> None:
-        limit = self.max_tokens
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
-            raise InputError(f"max_tokens = {excerpt(limit)}", "it is a whole number, at least 1", "Pass 1 or more.")
-        if check_number("temperature", self.temperature) < 0:
-            raise InputError(f"temperature = {self.temperature}", "it is at least 0", "Use 0 for greedy.")
+        if self.max_tokens is not None:
+            check_whole("max_tokens", self.max_tokens, 1)
+        check_number("temperature", self.temperature, at_least=0, next_step="Use 0 for greedy.")
 
     @property
     def name(self) -> str:
@@ -148,8 +143,8 @@ class VerbalizedReader:
         """Return the model's policy over `candidates` in `state`. One candidate costs no call.
 
         Raises:
-            InputError: no state, no candidates, blank ones, or two that are the same action.
-            ModelAnswerError: neither of two answers can be used.
+            InputError: no state, no candidates, blank candidates, or two that are the same action.
+            ModelAnswerError: both of two answers are unusable.
             ModelError: the endpoint failed.
         """
         check_text("state", state)
@@ -160,16 +155,16 @@ class VerbalizedReader:
         text, usage = await self._ask(question, len(names))
         method = "verbalized"
         try:
-            stated = _stated(text, names)
+            confidences = _read_confidences(text, names)
         except _AnswerFaultError as fault:
             again = f"{question}\nYour last answer could not be used: {fault}. Answer with the JSON object alone."
             text, more = await self._ask(again, len(names))
             usage, method = usage + more, "verbalized, asked twice"
-            stated = self._second(text, names)
-        least = min(stated.percent.values())
-        bounded = tuple(name for name in names if name not in stated.percent)
-        logprobs = confidence_logprobs({name: stated.percent.get(name, least) for name in names})
-        method += ", in fractions" if stated.fractions else ""
+            confidences = self._read_second_answer(text, names)
+        least = min(confidences.percent.values())
+        bounded = tuple(name for name in names if name not in confidences.percent)
+        logprobs = confidence_logprobs({name: confidences.percent.get(name, least) for name in names})
+        method += ", in fractions" if confidences.fractions else ""
         return PriorReading(Prior(logprobs, method, self.name, bounded), usage)
 
     async def _ask(self, question: str, n_candidates: int) -> tuple[str, Usage]:
@@ -177,60 +172,60 @@ class VerbalizedReader:
         answer = await self.llm.complete(CompletionRequest((Message("user", question),), limit, self.temperature))
         return answer.text, answer.usage
 
-    def _second(self, text: str, names: Sequence[str]) -> _Stated:
+    def _read_second_answer(self, text: str, names: Sequence[str]) -> _Confidences:
         try:
-            return _stated(text, names)
+            return _read_confidences(text, names)
         except _AnswerFaultError as fault:
-            if fault.stated:
-                return fault.stated
+            if fault.confidences:
+                return fault.confidences
             raise ModelAnswerError(
                 f"{self.name} answered {excerpt(text, 160)}, asked twice ({fault})",
-                "its answer is a JSON object with a confidence from 0 to 100 for each candidate",
+                "an answer is a JSON object with a confidence from 0 to 100 for each candidate",
                 "Raise max_tokens, use a model that follows instructions, or read it by votes.",
             ) from None
 
 
-def _stated(text: str, names: Sequence[str]) -> _Stated:
-    """The confidences by candidate, in their order; _AnswerFaultError if any is missing or cannot be used."""
+def _read_confidences(text: str, names: Sequence[str]) -> _Confidences:
+    """Return the confidences by candidate, in order; _AnswerFaultError if one is missing or unusable."""
     labels = {str(number): name for number, name in enumerate(names, 1)}
     labels |= {normalize_action(name): name for name in names if normalize_action(name) not in labels}
-    found: dict[str, float] = {}
+    values: dict[str, float] = {}
     percents = False
     for key, value in _find_object(text, labels, len(names)).items():
         name = labels.get(normalize_action(key))
         if name is None:
             continue
-        if name in found:
-            raise _AnswerFaultError(f"{excerpt(name)} is there twice")
-        found[name] = _number(key, value)
+        if name in values:
+            raise _AnswerFaultError(f"{excerpt(name)} occurs twice")
+        values[name] = _number(key, value)
         percents |= isinstance(value, str) and "%" in value
-    if not any(found.values()):  # the form in the question, handed back: it ranks nothing
+    if not any(values.values()):  # a copy of the question's form ranks no candidate
         raise _AnswerFaultError("every confidence in it is 0")
-    if missing := [label for label, name in list(labels.items())[: len(names)] if name not in found]:
-        raise _AnswerFaultError(f"no confidence for {', '.join(missing)}", _in_percent(found, percents=percents))
-    return _in_percent({name: found[name] for name in names}, percents=percents)
+    if missing := [label for label, name in list(labels.items())[: len(names)] if name not in values]:
+        raise _AnswerFaultError(f"no confidence for {', '.join(missing)}", _in_percent(values, percents=percents))
+    return _in_percent({name: values[name] for name in names}, percents=percents)
 
 
-def _in_percent(found: Mapping[str, float], *, percents: bool) -> _Stated:
-    fractions = not percents and max(found.values()) <= 1 and any(value not in (0, 1) for value in found.values())
-    return _Stated({name: 100 * value for name, value in found.items()} if fractions else found, fractions)
+def _in_percent(values: Mapping[str, float], *, percents: bool) -> _Confidences:
+    fractions = not percents and max(values.values()) <= 1 and any(value not in (0, 1) for value in values.values())
+    return _Confidences({name: 100 * value for name, value in values.items()} if fractions else values, fractions)
 
 
 def _find_object(text: str, labels: Mapping[str, str], n_candidates: int) -> Mapping[str, object]:
-    """The last JSON object in the text that has a label of every candidate, else the last that has one at all.
+    """Return the last JSON object with a label of every candidate, else the last one with a label of any.
 
-    The question's own form, all zeros, counts only where there is no other.
+    An object of zeros, the question's own form, counts only if there is no other.
     """
     fault = "no JSON object with the numbers as keys was found"
     some: list[dict[str, object]] = []
-    for found in json_objects(text):
-        if isinstance(found, ValueError):
-            fault = f"the JSON cannot be read ({found})"
+    for values in json_objects(text):
+        if isinstance(values, ValueError):
+            fault = f"the JSON cannot be read ({values})"
             continue
-        of = {labels[normalize_action(key)] for key in found if normalize_action(key) in labels}
-        if len(of) == n_candidates and any(found.values()):
-            return found
-        some += [found] if of else []
+        of = {labels[normalize_action(key)] for key in values if normalize_action(key) in labels}
+        if len(of) == n_candidates and any(values.values()):
+            return values
+        some += [values] if of else []
     if not some:
         raise _AnswerFaultError(fault)
     return some[0]
@@ -243,7 +238,7 @@ def _number(key: str, value: object) -> float:
             number = float(value.strip().removesuffix("%"))
         except ValueError:
             number = None
-    nan = isinstance(number, float) and math.isnan(number)  # a huge int has no float to ask
+    nan = isinstance(number, float) and math.isnan(number)  # a huge int cannot be converted to a float
     if isinstance(number, bool) or not isinstance(number, int | float) or nan:
         raise _AnswerFaultError(f"the confidence of {excerpt(key)} is {excerpt(value)}, not a number")
     if not 0 <= number <= 100:

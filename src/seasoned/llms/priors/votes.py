@@ -1,14 +1,14 @@
-"""A model's own policy, read by asking it for an action several times: on any chat endpoint, and for tool calls.
+"""The votes reader: a model's own policy from sampled actions, for any chat endpoint and for tool calls.
 
 n samples at temperature 1 are draws from the policy over whole answers. Grouped by action, with n_c samples for
-candidate c of C, and n matched in all, the prior is the posterior mean under a symmetric Dirichlet:
+candidate c of C candidates, and n matched samples in all, the prior is the posterior mean under a symmetric Dirichlet:
 
     p(c) = (n_c + alpha) / (n + alpha * C),    alpha = 1 / C unless it is given.
 
 alpha = 1/C (W. Perks, Some observations on inverse probability, Journal of the Institute of Actuaries 73, 1947) makes
-the smoothing worth one sample in all, however many candidates there are; 1/2 is Jeffreys' and 1 is Laplace's.
+the smoothing weigh one sample in all, for any number of candidates; 1/2 is Jeffreys' and 1 is Laplace's prior.
 
-The reading is as coarse as n is small: the standard error of p(c) is at most 1 / (2 sqrt(n)), 0.16 for 10 samples.
+The standard error of p(c) is at most 1 / (2 sqrt(n)): 0.16 for 10 samples.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, ModelAnswerError, SeasonedError, excerpt
-from seasoned.llms.wire.action_parser import read_action, spellings
+from seasoned.llms.wire.action_parser import action_spellings, read_action
 from seasoned.llms.wire.candidate_menu import Menu, check_distinct_candidates, menu_line, with_task
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, PriorReading, Tool, Usage
 from seasoned.types import Prior, normalize_action
@@ -29,7 +29,7 @@ from seasoned.types import Prior, normalize_action
 __all__ = ["DEFAULT_VOTES", "Votes", "VotesReader", "VotesReading", "smoothed_logprobs", "votes_prompt"]
 
 DEFAULT_VOTES = 10
-"""Samples a reading, where nothing else is said."""
+"""The default number of samples a reading."""
 
 
 def votes_prompt(
@@ -41,10 +41,15 @@ def votes_prompt(
     readable: bool = True,
     menu: Menu = "list",
 ) -> str:
-    """Return the question: which of the candidates, or which action or tool call at all.
+    """Return the question for one of the candidates; without candidates, for any action or tool call.
 
-    Canonical tool calls are shown without their escapes, if `readable`; else every candidate is shown as it is. With
-    `menu`, candidates are shown as a list, in one line, or not at all.
+    Args:
+        state: the state.
+        task: the task in words, or None.
+        candidates: the candidates, if any.
+        tools: without candidates, ask for a tool call.
+        readable: show canonical tool calls without their escapes.
+        menu: show the candidates as a list, in one line, or not at all.
 
     Example:
         >>> print(votes_prompt("You are in a kitchen.", "Cook.", ["go north", "open fridge"]))
@@ -63,13 +68,13 @@ def votes_prompt(
     shown = [menu_line(name) if readable else " ".join(name.split()) for name in candidates]
     question, ending = "Which action is best", "Answer with one action, on one line, and nothing else."
     if not shown or menu == "none":
-        asked = [f"{question}?", "Call one tool." if tools else ending]
+        lines = [f"{question}?", "Call one tool." if tools else ending]
     elif menu == "line":
-        asked = [f"{question}: {', '.join(shown)}?", ending]
+        lines = [f"{question}: {', '.join(shown)}?", ending]
     else:
-        listed = (f"- {name}" for name in shown)
-        asked = [f"{question}?", *listed, "Answer with one of these actions, as it is written, and nothing else."]
-    return "\n".join([with_task(state, task), *asked])
+        entries = (f"- {name}" for name in shown)
+        lines = [f"{question}?", *entries, "Answer with one of these actions, as it is written, and nothing else."]
+    return "\n".join([with_task(state, task), *lines])
 
 
 def smoothed_logprobs(counts: Sequence[int], alpha: float | None = None) -> list[float]:
@@ -86,12 +91,12 @@ def smoothed_logprobs(counts: Sequence[int], alpha: float | None = None) -> list
 
 @dataclass(frozen=True, slots=True)
 class Votes:
-    """What a model said when it was asked for an action several times.
+    """The counts of a model's sampled actions.
 
     Args:
-        counts: samples for each candidate.
-        unmatched: samples that are an action, but none of the candidates, by text.
-        unusable: samples in which no action could be read.
+        counts: the number of samples of each candidate.
+        unmatched: the number of samples of each action that is no candidate, by text.
+        unusable: the number of samples without a readable action.
     """
 
     counts: Mapping[str, int]
@@ -115,23 +120,24 @@ class VotesReading(PriorReading):
 class VotesReader:
     r"""Reads a model's policy by votes: a `seasoned.protocols.PriorReader` that needs neither logprobs nor labels.
 
-    A sample that is an action but none of the candidates, and one in which no action can be read, is counted in
-    `reading.votes` and named in `prior.method`; it does not enter the prior. A candidate without a vote has what the
-    smoothing gives it, and is listed in `prior.bounded`.
+    A sample that is no candidate, or has no readable action, is counted in `reading.votes` and reported in
+    `prior.method`; it does not enter the prior. A candidate without a vote has the probability of the smoothing alone,
+    and is listed in `prior.bounded`.
 
     Args:
         llm: any chat model.
-        n: samples a reading; each is a call.
-        alpha: pseudo-count of each candidate; None is 1/C.
-        canonical: an action to its canonical text, such as `seasoned.actions.canonical_tool_call`; None is the text as
-            it is. Two actions are the same if `normalize_action` of these is. What it refuses is no action.
-        tools: functions that the model may call; for `propose`, which then takes an action from nothing else.
+        n: the number of samples a reading; each is a call.
+        alpha: the pseudo-count of each candidate; None is 1/C.
+        canonical: maps an action to its canonical text, such as `seasoned.actions.canonical_tool_call`; None is the
+            identity. Two actions are the same if `normalize_action` of their canonical texts is. A text that it refuses
+            with a SeasonedError is no action.
+        tools: functions that the model may call, for `propose`, which then reads actions from tool calls only.
         prompt: makes the messages from (state, task, candidates), without candidates for `propose`; None is
-            `votes_prompt`. It decides which policy is read: give readers that are compared the same one.
-        parse: an answer to an action; it raises a SeasonedError where there is none.
-        max_tokens: of one answer; a model that reasons first needs many more.
-        concurrency: at most this many calls at once.
-        seed: sample i is asked for with seed + i, so that an answer cache keeps n answers and not one.
+            `votes_prompt`. The prompt determines the policy that is read: compare readers with one prompt.
+        parse: maps a completion to its action; it raises a SeasonedError if there is none.
+        max_tokens: the token limit of one completion; a model that reasons first needs many more.
+        concurrency: the largest number of calls at once.
+        seed: sample i has the seed `seed + i`, so that a completion cache stores n completions and not one.
 
     Raises:
         InputError: a number is outside its range.
@@ -159,11 +165,9 @@ class VotesReader:
 
     def __post_init__(self) -> None:
         for name in ("n", "max_tokens", "concurrency"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-                raise InputError(f"{name} = {excerpt(value)}", "it is a whole number, at least 1", "Pass 1 or more.")
-        if self.alpha is not None and check_number("alpha", self.alpha) <= 0:
-            raise InputError(f"alpha = {self.alpha}", "a pseudo-count is above 0", "Pass None for 1/C.")
+            check_whole(name, getattr(self, name), 1)
+        if self.alpha is not None:
+            check_number("alpha", self.alpha, above=0, next_step="Pass None for 1/C.")
 
     @property
     def name(self) -> str:
@@ -174,7 +178,7 @@ class VotesReader:
         """Return the model's policy over `candidates` in `state`. One candidate costs no call.
 
         Raises:
-            InputError: no state, no candidates, blank ones, or two that are the same action.
+            InputError: no state, no candidates, blank candidates, or two that are the same action.
             ModelAnswerError: no sample is one of the candidates.
             ModelError: the endpoint failed.
         """
@@ -182,44 +186,46 @@ class VotesReader:
         names = check_distinct_candidates(candidates)
         keys = {self._key(name): name for name in names}
         if len(keys) < len(names):
-            raise InputError(f"candidates {excerpt(names)}", "they are different actions", "Pass each action once.")
-        # What a model was shown, it may repeat. Without `canonical`, calls that differ in case alone stay unmatched.
-        shown = {name: self._key(line) for name in names if (line := menu_line(name)) != " ".join(name.split())}
-        once = Counter(shown.values())
-        keys = {key: name for name, key in shown.items() if once[key] == 1} | keys
+            raise InputError(
+                f"candidates {excerpt(names)}", "candidates are different actions", "Pass each action once."
+            )
+        # A model may repeat a line of the menu. Without `canonical`, calls that differ in case alone stay unmatched.
+        menu_keys = {name: self._key(line) for name in names if (line := menu_line(name)) != " ".join(name.split())}
+        n_uses = Counter(menu_keys.values())
+        keys = {key: name for name, key in menu_keys.items() if n_uses[key] == 1} | keys
         if len(names) == 1:
             return VotesReading(Prior({names[0]: 0.0}, "votes", self.name), Usage(), Votes({names[0]: 0}, {}, 0))
         actions, unusable, usage = await self._sample(state, task, names)
         counts, unmatched = dict.fromkeys(names, 0), Counter[str]()
         for action in actions:
-            found = self._find(action, keys)
-            if found is None:
+            candidate = self._find(action, keys)
+            if candidate is None:
                 unmatched[action] += 1
             else:
-                counts[found] += 1
+                counts[candidate] += 1
         return self._reading(Votes(counts, dict(unmatched), unusable), usage, names)
 
     async def propose(self, state: str, task: str) -> VotesReading:
-        """Return the model's policy over the actions that it named itself: its own proposals, free-form or tool calls.
+        """Return the model's policy over its own proposals, free-form actions or tool calls.
 
-        Each is in its canonical text, or as it was first written. What it never named is not in it: with n samples, an
-        action of probability p is missed with probability (1 - p)^n.
+        Each action is in its canonical text, or as it was first written. An action that was never sampled is missing:
+        with n samples, an action of probability p is missing with probability (1 - p)^n.
 
-        There are no candidates to hold a sample against, so a rule must say what an action is, or a refusal would be
-        one. With `tools` it is a tool call: an answer without one is a sample without an action, whatever its text.
-        Else it is what `canonical`, or a `parse` of your own, does not refuse by a SeasonedError.
+        Without candidates to compare with, a rule must define an action, or a refusal would count as one. With `tools`
+        an action is a tool call: a completion without one is a sample without an action, whatever its text. Otherwise
+        an action is a text that neither `canonical` nor a `parse` of your own refuses by a SeasonedError.
 
         Raises:
-            InputError: no state, or no rule: neither `tools` nor `canonical`, and `parse` is the default.
-            ModelAnswerError: no action could be read in any sample.
+            InputError: no state, or no such rule: neither `tools` nor `canonical`, and `parse` is the default.
+            ModelAnswerError: no sample has a readable action.
             ModelError: the endpoint failed.
         """
         check_text("state", state)
         if not self.tools and self.canonical is None and self.parse is read_action:
             raise InputError(
                 "propose without tools, with canonical = None and the default parse",
-                "a rule says what an action is: any text would be one, a refusal too",
-                "Pass tools=, or a canonical= or parse= that raises a SeasonedError for what is no action.",
+                "a rule must define an action: else any text would be an action, even a refusal",
+                "Pass tools=, or a canonical= or parse= that raises a SeasonedError for a text that is no action.",
             )
         actions, unusable, usage = await self._sample(state, task, [])
         names: dict[str, str] = {}
@@ -237,10 +243,10 @@ class VotesReader:
         return normalize_action(self.canonical(action) if self.canonical else action)
 
     def _find(self, action: str, keys: dict[str, str]) -> str | None:
-        for spelling in spellings(action):
+        for spelling in action_spellings(action):
             try:
-                if (found := keys.get(self._key(spelling))) is not None:
-                    return found
+                if (candidate := keys.get(self._key(spelling))) is not None:
+                    return candidate
             except SeasonedError:  # this spelling has no canonical form
                 continue
         return None
@@ -255,26 +261,26 @@ class VotesReader:
         return self.parse(answer)
 
     async def _sample(self, state: str, task: str, names: Sequence[str]) -> tuple[list[str], int, Usage]:
-        """The actions of n samples in order, how many had none, and the cost. A call that fails ends the others."""
-        own = (Message("user", votes_prompt(state, task, names, tools=bool(self.tools))),)
-        messages = own if self.prompt is None else tuple(self.prompt(state, task, names))
-        gate = asyncio.Semaphore(self.concurrency)
+        """Return the actions of n samples, the number without one, and the usage; a failed call cancels the rest."""
+        default = (Message("user", votes_prompt(state, task, names, tools=bool(self.tools))),)
+        messages = default if self.prompt is None else tuple(self.prompt(state, task, names))
+        slots = asyncio.Semaphore(self.concurrency)
 
-        async def one(index: int) -> Completion | ModelAnswerError:
+        async def sample(index: int) -> Completion | ModelAnswerError:
             request = CompletionRequest(messages, self.max_tokens, 1.0, seed=self.seed + index, tools=self.tools)
-            async with gate:
+            async with slots:
                 try:
                     return await self.llm.complete(request)
-                except ModelAnswerError as error:  # one answer that cannot be used is one sample without an action
+                except ModelAnswerError as error:  # an unusable completion is a sample without an action
                     return error
 
-        samples = [asyncio.create_task(one(index)) for index in range(self.n)]
+        tasks = [asyncio.create_task(sample(index)) for index in range(self.n)]
         try:
-            answers = await asyncio.gather(*samples)
+            answers = await asyncio.gather(*tasks)
         except BaseException:
-            for sample in samples:
-                sample.cancel()
-            await asyncio.gather(*samples, return_exceptions=True)
+            for task_ in tasks:
+                task_.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             raise
         actions: list[str] = []
         faults: list[SeasonedError] = []
@@ -299,7 +305,7 @@ class VotesReader:
         if not any(votes.counts.values()):
             raise ModelAnswerError(
                 f"{self.n} samples of {self.name}: {excerpt(votes.unmatched, 160)}, {votes.unusable} without an action",
-                f"one of them is a candidate ({excerpt(list(names), 120)})" if names else "one of them is an action",
+                f"one sample is a candidate ({excerpt(list(names), 120)})" if names else "one sample is an action",
                 "Raise n or max_tokens, pass canonical=, or read the model by verbalized confidence.",
             )
         logprobs = smoothed_logprobs(list(votes.counts.values()), self.alpha)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import abc
 import asyncio
+import email.utils
+import math
+import random
 import time
 from dataclasses import replace
 from typing import Any
@@ -18,12 +21,13 @@ from seasoned.errors import (
     RateLimitError,
     excerpt,
 )
-from seasoned.llms.wire.backoff import backoff_s
 from seasoned.llms.wire.capability_probe import probe
 from seasoned.llms.wire.chat_completions import check_request
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
 
-__all__ = ["Endpoint"]
+__all__ = ["Endpoint", "backoff_s"]
+
+_FIRST_WAIT_S = 0.5
 
 
 class Endpoint(abc.ABC):
@@ -123,3 +127,34 @@ class Endpoint(abc.ABC):
                 await asyncio.sleep(backoff_s(attempt, self._retry_after(error), self._retry_ceiling_s))
         answer = self._read(raw, request)
         return replace(answer, usage=replace(answer.usage, latency_s=time.perf_counter() - begin_s))
+
+
+def backoff_s(attempt: int, retry_after: str | None, ceiling_s: float) -> float:
+    """Return the wait before retry `attempt` (from 0), in seconds.
+
+    It is drawn uniformly from [w/2, w], w = min(ceiling_s, 0.5 * 2^attempt); the server's `Retry-After` header replaces
+    it, under the same ceiling.
+
+    Example:
+        >>> backoff_s(0, "2", 20.0), backoff_s(0, "3600", 20.0)
+        (2.0, 20.0)
+    """
+    requested_s = _retry_after_s(retry_after)
+    if requested_s is not None:
+        return min(requested_s, ceiling_s)
+    longest_s = min(ceiling_s, _FIRST_WAIT_S * 2.0 ** min(attempt, 30))
+    return longest_s * random.uniform(0.5, 1.0)  # noqa: S311
+
+
+def _retry_after_s(header: str | None) -> float | None:
+    """Return the seconds of a Retry-After header, which is a number or a date; None if it is neither."""
+    if header is None:
+        return None
+    try:
+        seconds = float(header)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(header).timestamp() - time.time()
+        except ValueError:
+            return None
+    return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -1,1 +1,1 @@
-"""Wire formats: chat requests and answers, tokens, candidate menus."""
+"""Wire formats: chat requests and completions, tokens, candidate menus."""

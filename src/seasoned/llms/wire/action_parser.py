@@ -1,4 +1,4 @@
-"""An action from what a model wrote: plain, fenced, after `Action:`, or as a tool call."""
+"""The parser of actions in completions: plain text, fenced, after `Action:`, or a tool call."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from seasoned.errors import InputError, ModelAnswerError, excerpt
 from seasoned.protocols import Completion, ToolCall
 from seasoned.protocols.thinking_block import after_thinking
 
-__all__ = ["check_tool_call", "json_objects", "read_action", "spellings"]
+__all__ = ["action_spellings", "check_tool_call", "json_objects", "read_action"]
 
 _FENCE = re.compile(r"```(?:[\w-]*[ \t]*\n)?(.*?)```", re.DOTALL)
 _ACTION_LINE = re.compile(r"^[\s>*_#-]*action[\s*_]*:[\s*_]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
@@ -22,17 +22,16 @@ _ENUMERATION = re.compile(r"^(?:[-*•]|\(?(?:\d{1,3}|[A-Za-z])[).:])\s+")
 
 
 def read_action(answer: Completion) -> str:
-    r"""Return the action in an answer.
+    r"""Return the action in a completion.
 
-    A tool call, where there is one: `{"arguments": {...}, "name": ...}`, in canonical JSON without its id. Else the
-    first line that reads `Action: ...` (what follows it, such as an imagined observation, is not what was decided);
-    else the first code fence's content, or the whole text; of these, the first line that is not blank. What
-    the text begins with in `<think>` is not read.
+    If there is a tool call, it is `{"arguments": {...}, "name": ...}`, in canonical JSON without the call's id. Else it
+    is the first line `Action: ...`, without later lines such as an imagined observation; else the first non-blank line
+    of the first code fence, or of the whole text. A `<think>` block at the start of the text is skipped.
 
     Raises:
-        InputError: a tool call that no reader of answers makes, such as one whose arguments are a dict.
-        ModelAnswerError: blank; a tool call's arguments are not a JSON object, or have a key twice or NaN; several
-            calls (an entry that repeats another one with its id is the same call).
+        InputError: a tool call is malformed in our own code, such as one whose arguments are a dict.
+        ModelAnswerError: the text is blank; the arguments of a tool call are not a JSON object, or have a duplicate key
+            or NaN; or there are several calls (an entry that repeats another one with its id is the same call).
 
     Example:
         >>> from seasoned.protocols import Usage
@@ -58,16 +57,16 @@ def read_action(answer: Completion) -> str:
         raise ModelAnswerError(
             f"{answer.model} answered {excerpt(answer.text)}",
             "an action is not blank, and not in <think>",
-            "Raise max_tokens; ask anew.",
+            "Raise max_tokens; ask again.",
         )
     return lines[0]
 
 
 def check_tool_call(call: object) -> ToolCall:
-    """Return a tool call if it is one as a model writes it: an id, a name, and the text of its arguments.
+    """Return a tool call if its id, its name and its arguments are texts.
 
     Raises:
-        InputError: it is not.
+        InputError: it is something else.
 
     Example:
         >>> check_tool_call(ToolCall("call_1", "go", '{"to": "b"}')).name
@@ -78,35 +77,35 @@ def check_tool_call(call: object) -> ToolCall:
     ):
         raise InputError(
             f"tool call {excerpt(call, 120)}",
-            "it is a ToolCall of three texts: its id, its name and its arguments as the model wrote them",
+            "a tool call is a ToolCall of three texts: its id, its name and its arguments as the model wrote them",
             "Pass arguments as JSON text: json.dumps(arguments).",
         )
     return call
 
 
-def spellings(text: str) -> Iterator[str]:
-    """Return the text, then what is left of it without quotes, a bullet or number, and a full stop.
+def action_spellings(text: str) -> Iterator[str]:
+    """Return the text, then its forms without a bullet or number, a full stop, and quotes.
 
     Example:
-        >>> list(spellings("2) 'go north'."))
+        >>> list(action_spellings("2) 'go north'."))
         ["2) 'go north'.", "'go north'.", "'go north'", 'go north']
     """
     steps: tuple[Callable[[str], str], ...] = (lambda t: _ENUMERATION.sub("", t), lambda t: t.rstrip(".! "), _unquoted)
-    seen = text.strip()
-    yield seen
+    spelling = text.strip()
+    yield spelling
     for step in (*steps, *steps):
-        if (shorter := step(seen)) and shorter != seen:
-            seen = shorter
-            yield seen
+        if (shorter := step(spelling)) and shorter != spelling:
+            spelling = shorter
+            yield spelling
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any] | ValueError]:
-    """Return the JSON objects in a text, the last first; a ValueError for one that cannot be read.
+    """Return the JSON objects in a text, the last first; a ValueError for an object that cannot be parsed.
 
-    Nested ones come before their outer one. Looked at are the last 100 that begin.
+    A nested object comes before its outer object. Only the last 100 opening braces are tried.
 
     Example:
-        >>> [str(found) for found in json_objects('Sure: {"a": {"b": 1}} or {"a": NaN}')]
+        >>> [str(each) for each in json_objects('Sure: {"a": {"b": 1}} or {"a": NaN}')]
         ['NaN is not a number of JSON', "{'b': 1}", "{'a': {'b': 1}}"]
     """
     for index in [index for index, character in enumerate(text) if character == "{"][: -_MAX_OBJECTS - 1 : -1]:
@@ -121,7 +120,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any] | ValueError]:
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     keys = [key for key, _ in pairs]
     if twice := sorted({key for key in keys if keys.count(key) > 1}):
-        raise ValueError(f"the key {twice[0]!r} is there twice")
+        raise ValueError(f"the key {twice[0]!r} occurs twice")
     return dict(pairs)
 
 

@@ -1,20 +1,20 @@
-"""What every reader asks with: the state, the task, and candidates that are different actions."""
+"""The parts of a reader's question: task, state, and a menu of distinct candidates."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Collection, Sequence
-from typing import Literal, get_args
+from typing import Literal, cast, get_args
 
-from seasoned.checks import check_text, suggest
+from seasoned.checks import check_one_of, check_text
 from seasoned.errors import InputError, excerpt
 from seasoned.types import normalize_action
 
 __all__ = ["MENUS", "Menu", "check_distinct_candidates", "check_menu", "menu_line", "with_task"]
 
 Menu = Literal["list", "line", "none"]
-"""How a question shows the candidates: one a line, all in one line, or not at all. See `ExactReader`."""
+"""The menu of candidates in a question: one a line, all in one line, or no menu. See `ExactReader`."""
 
 MENUS: tuple[Menu, ...] = get_args(Menu)
 
@@ -23,7 +23,7 @@ _ESCAPE = re.compile(rf"(?<!\\)((?:\\\\)*)({_HIGH}{_LOW}|\\u[0-9a-fA-F]{{4}})")
 
 
 def with_task(state: str, task: str | None) -> str:
-    r"""Return the state after its task, where there is one.
+    r"""Return the state, preceded by its task if there is one.
 
     Example:
         >>> with_task("You are in a kitchen.", "Cook.")
@@ -33,25 +33,23 @@ def with_task(state: str, task: str | None) -> str:
 
 
 def check_menu(menu: object) -> Menu:
-    """Return the menu, if there is one of this name.
+    """Return the menu's name if it is one of `MENUS`.
 
     Raises:
-        InputError: there is none.
+        InputError: no menu has this name.
 
     Example:
         >>> check_menu("line")
         'line'
     """
-    if menu not in MENUS:
-        raise InputError(f"menu = {excerpt(menu)}", f"a menu is {', '.join(MENUS)}", suggest(str(menu), MENUS))
-    return menu
+    return cast(Menu, check_one_of("menu", menu, MENUS))
 
 
 def menu_line(action: str) -> str:
-    r"""Return an action as a menu shows it: blanks collapsed, and a canonical tool call without its escapes.
+    r"""Return an action as a line of a menu: blanks collapsed, and a canonical tool call without its escapes.
 
-    The canonical text of a tool call escapes what a memory's key would fold (`seasoned.actions.ToolAction`); a model is
-    shown what it would write itself. Any JSON parser reads both as the same call.
+    The canonical text of a tool call escapes characters that a memory's key changes (`seasoned.actions.ToolAction`). A
+    model reads the unescaped text, as it would write it; any JSON parser reads both as one call.
 
     Example:
         >>> print(menu_line(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
@@ -68,20 +66,20 @@ def menu_line(action: str) -> str:
         return collapsed
     if not isinstance(call, dict) or set(call) != {"arguments", "name"}:
         return collapsed
-    return _ESCAPE.sub(lambda found: found[1] + _readable(found[2]), collapsed)
+    return _ESCAPE.sub(lambda match: match[1] + _readable(match[2]), collapsed)
 
 
 def _readable(escape: str) -> str:
-    """The character for its JSON escape, where it can be seen, and means itself in a JSON string."""
+    """Return the character of a JSON escape if it is visible and needs no escape in a JSON string."""
     text: str = json.loads(f'"{escape}"')
     return text if text.isprintable() and not text.isspace() and text not in '"\\' else escape
 
 
 def check_distinct_candidates(candidates: Sequence[str]) -> list[str]:
-    """Return the candidates, if there is one at least and no two are the same action.
+    """Return the candidates if there is at least one, and no two are the same action.
 
     Raises:
-        InputError: they break a rule.
+        InputError: the candidates break a rule.
 
     Example:
         >>> check_distinct_candidates(("go north", "wait"))
@@ -89,14 +87,14 @@ def check_distinct_candidates(candidates: Sequence[str]) -> list[str]:
     """
     if isinstance(candidates, str | bytes) or not isinstance(candidates, Collection) or not candidates:
         raise InputError(
-            f"candidates = {excerpt(candidates)}", "they are a list of at least one action", "Pass a list."
+            f"candidates = {excerpt(candidates)}", "candidates are a list of at least one action", "Pass a list."
         )
-    seen: dict[str, str] = {}
+    by_key: dict[str, str] = {}
     for name in candidates:
         key = normalize_action(check_text("candidate", name))
-        if key in seen:
+        if key in by_key:
             raise InputError(
-                f"candidates {seen[key]!r} and {name!r}", "candidates are different actions", "Pass each once."
+                f"candidates {by_key[key]!r} and {name!r}", "candidates are different actions", "Pass each once."
             )
-        seen[key] = name
+        by_key[key] = name
     return list(candidates)

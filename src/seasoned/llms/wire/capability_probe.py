@@ -1,4 +1,4 @@
-"""Finding out what an endpoint can do, by asking it."""
+"""The probe of an endpoint's capabilities by tiny requests."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ _Complete = Callable[[CompletionRequest], Awaitable[Completion]]
 
 
 async def probe(complete: _Complete) -> Capabilities:
-    """Find out what an endpoint can do, with three tiny requests; more only where it refuses one.
+    """Return the capabilities of an endpoint, probed by three tiny requests; more if it refuses one.
 
-    1. 20 top logprobs (then 5, then 1, where it refuses). 2. `logit_bias`: one token is given 100 nats, and three
-    tokens are asked for. Where the bias is honoured the answer is
-       that token three times, whatever it is, so no tokeniser is needed. If that token also leads the returned
-       alternatives, the logprobs include the bias; otherwise they were taken before it. A token that is blank says
-       nothing, and another is tried.
-    3. An answer at temperature 1: some models accept no other temperature.
+    1. 20 top logprobs (then 5, then 1, if the endpoint refuses).
+    2. `logit_bias`: one token gets 100 nats, and three tokens are requested. An endpoint that honours the bias returns
+       that token three times, so no tokeniser is needed. If the token also leads the returned alternatives, the
+       logprobs include the bias; otherwise they were computed before it. A blank token is inconclusive, and another
+       one is tried.
+    3. A completion at temperature 1: some models accept no other temperature.
 
-    `complete` raises ModelError when the endpoint refuses the request. Other failures (down, slow, rate limited, no
-    key, nonsense) say nothing about what it can do: they pass through.
+    `complete` raises ModelError when the endpoint refuses the request. Other errors (unavailable, timeout, rate limit,
+    missing key, malformed answer) are inconclusive and are raised.
 
     Example:
         >>> import asyncio
@@ -40,20 +40,20 @@ async def probe(complete: _Complete) -> Capabilities:
         >>> str(asyncio.run(probe(llm.complete)))
         'logprobs, top 2, no logit bias'
     """
-    shown = await _top_logprobs(complete)
-    found = await _logit_bias(complete, Capabilities(shown > 0, shown))
+    n_logprobs = await _top_logprobs(complete)
+    capabilities = await _logit_bias(complete, Capabilities(n_logprobs > 0, n_logprobs))
     request = CompletionRequest(_QUESTION, max_tokens=_ANSWER_TOKENS, temperature=1.0)
     if await _unless_refused(complete, request) is not None:
-        return replace(found, samples=True)
-    if not found.logprobs:  # nothing has been answered yet: say why
+        return replace(capabilities, samples=True)
+    if not capabilities.logprobs:  # every request was refused: raise the error of a plain one
         await complete(replace(request, temperature=0.0))
-    return replace(found, samples=False)
+    return replace(capabilities, samples=False)
 
 
 async def probed_capabilities(llm: LLM) -> tuple[Capabilities, Usage]:
-    """Return what a model can do, and what finding out has cost just now: nothing where it was known.
+    """Return a model's capabilities, and the usage of probing them; empty if they were known.
 
-    A model that had to be asked says what that cost in `probe_usage` (see `seasoned.llms.providers.endpoint.Endpoint`).
+    The usage of a probe is the model's `probe_usage` (see `seasoned.llms.providers.endpoint.Endpoint`).
 
     Example:
         >>> import asyncio
@@ -61,50 +61,52 @@ async def probed_capabilities(llm: LLM) -> tuple[Capabilities, Usage]:
         >>> asyncio.run(probed_capabilities(ScriptedLLM([])))[1].calls
         0
     """
-    known: Usage | None = getattr(llm, "probe_usage", None)
-    can = await llm.capabilities()
-    spent: Usage | None = getattr(llm, "probe_usage", None)
-    return can, Usage() if spent is None or spent is known else spent
+    before: Usage | None = getattr(llm, "probe_usage", None)
+    capabilities = await llm.capabilities()
+    after: Usage | None = getattr(llm, "probe_usage", None)
+    return capabilities, Usage() if after is None or after is before else after
 
 
 async def _top_logprobs(complete: _Complete) -> int:
-    for asked in _PROBED_TOP_LOGPROBS:
+    for n_requested in _PROBED_TOP_LOGPROBS:
         try:
-            answer = await _unless_refused(complete, CompletionRequest(_QUESTION, max_tokens=1, top_logprobs=asked))
+            answer = await _unless_refused(
+                complete, CompletionRequest(_QUESTION, max_tokens=1, top_logprobs=n_requested)
+            )
         except NoLogprobsError:
             return 0
         if answer is not None:
-            return min(asked, len(answer.top_logprobs[0])) if answer.top_logprobs else 0
+            return min(n_requested, len(answer.top_logprobs[0])) if answer.top_logprobs else 0
     return 0
 
 
-async def _logit_bias(complete: _Complete, found: Capabilities) -> Capabilities:
+async def _logit_bias(complete: _Complete, capabilities: Capabilities) -> Capabilities:
     for token in _FORCED_IDS:
         request = CompletionRequest(
             _QUESTION,
             max_tokens=_FORCED_TOKENS,
-            temperature=0.0 if found.logprobs else 1.0,
-            top_logprobs=1 if found.logprobs else 0,
+            temperature=0.0 if capabilities.logprobs else 1.0,
+            top_logprobs=1 if capabilities.logprobs else 0,
             logit_bias={token: _FORCING_BIAS_NATS},
         )
         try:
             answer = await _unless_refused(complete, request)
-        except ModelAnswerError:  # what a forced token does to an answer's form says nothing
+        except ModelAnswerError:  # a forced token may malform an answer: inconclusive
             continue
         if answer is None:
-            return replace(found, logit_bias=False)
+            return replace(capabilities, logit_bias=False)
         if not answer.text.strip():
             continue
         piece = _repeated(answer.text, _FORCED_TOKENS)
         if piece is None:
-            return replace(found, logit_bias=False)
+            return replace(capabilities, logit_bias=False)
         leading = answer.top_logprobs[0][0].token.strip() if answer.top_logprobs else None
-        return replace(found, logit_bias=True, biased_logprobs=None if leading is None else leading == piece)
-    return found
+        return replace(capabilities, logit_bias=True, biased_logprobs=None if leading is None else leading == piece)
+    return capabilities
 
 
 def _repeated(text: str, times: int) -> str | None:
-    """The piece that makes up `text`, `times` over; the blank that some tokens begin with may be missing at an end."""
+    """Return the piece that `text` repeats, stripped; a leading blank of the piece may be missing at an end."""
     for whole in (text, text.strip(), f" {text}", f"{text} "):
         piece = whole[: len(whole) // times]
         if piece * times == whole:

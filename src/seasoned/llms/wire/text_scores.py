@@ -1,4 +1,4 @@
-"""What a model said about whole texts: the logprob of every token of each, and of the end."""
+"""The scores of whole texts under a model: the logprob of every token and of the end of each text."""
 
 from __future__ import annotations
 
@@ -20,26 +20,25 @@ _ABOVE_ZERO = 1e-3
 class TextScores:
     """The logprob of whole texts after one prompt: `log p(c) = sum_t log p(c_t | prompt, c_<t)`, in nats.
 
-    The last factor is the end of the text, which any of `end_token_ids` brings about. With it, `p(c)` is the
-    probability that the model writes c and stops: for different texts these are events that exclude each other, so
-    they add up to at most 1, and "open" may be compared with "open door". Without it, the longer text would be a
-    special case of the shorter, and could never win. Nothing is divided by length, and nothing is added for it: that
-    would be another distribution than the model's own.
+    The last factor is the end of the text, by any of `end_token_ids`. With it, `p(c)` is the probability that the model
+    writes c and stops. For different texts these events are disjoint, so they add up to at most 1, and "open" may be
+    compared with "open door". Without it, the longer text would be a special case of the shorter, and could never be
+    likelier. There is no length normalisation: it would change the model's own distribution.
 
-    A text counts as the model's own tokeniser splits it. A model can also write it with other splits; those are not
+    A text is scored as the model's own tokeniser splits it. A model can also write it with other splits; those are not
     counted, so p(c) is a lower bound on the probability of the characters (close to it for a trained model).
 
     Args:
         model: the model's name.
-        texts: as they were asked for.
-        token_ids: the tokens of each, without the end.
-        token_logprobs: one value for each token, then one for the end (nats, <= 0).
+        texts: the scored texts.
+        token_ids: the tokens of each text, without the end.
+        token_logprobs: for each text, one value for each token, then one for the end (nats, <= 0).
         prompt_ids: the tokens of the prompt.
         end_token_ids: the tokens that end a text.
         usage: what scoring cost.
 
     Raises:
-        InputError: the lists do not match.
+        InputError: the lists have different lengths.
         ModelAnswerError: a logprob is NaN, infinite or above 0.
 
     Example:
@@ -60,8 +59,8 @@ class TextScores:
         if len(set(self.texts)) != len(self.texts) or not self.texts or not self.end_token_ids:
             raise InputError(
                 f"texts = {excerpt(self.texts)}, end_token_ids = {excerpt(self.end_token_ids)}",
-                "there is at least one of each, and no text twice",
-                "Pass each once.",
+                "there is at least one text and one end token, and no text twice",
+                "Pass each text once.",
             )
         sizes = [(len(ids) + 1, len(values)) for ids, values in zip(self.token_ids, self.token_logprobs, strict=False)]
         if not len(self.texts) == len(self.token_ids) == len(self.token_logprobs) or any(a != b for a, b in sizes):
@@ -75,12 +74,12 @@ class TextScores:
                 raise ModelAnswerError(
                     f"{self.model} gave {excerpt(text)} the logprobs {excerpt(list(values), 160)}",
                     "a logprob is finite and at most 0",
-                    "Check the model's weights and its number format; leave out what it cannot write.",
+                    "Check the model's weights and its number format; leave out texts that it cannot write.",
                 )
 
     @property
     def logprobs(self) -> Mapping[str, float]:
-        """Each text's own logprob, not normalised over the texts."""
+        """The logprob of each text, not normalised over the texts."""
         return {text: min(0.0, math.fsum(values)) for text, values in zip(self.texts, self.token_logprobs, strict=True)}
 
     @property
@@ -91,7 +90,7 @@ class TextScores:
 
 @runtime_checkable
 class TextScorer(Protocol):
-    """A model that can be asked for the probability of a given text."""
+    """A model that scores given texts."""
 
     @property
     def name(self) -> str:
@@ -104,17 +103,19 @@ class TextScorer(Protocol):
 
 
 def check_scoring_request(messages: Sequence[Message], texts: Sequence[str]) -> None:
-    """Refuse a question that nothing could answer.
+    """Check the arguments of a scoring request.
 
     Raises:
-        InputError: no messages or texts, or one that is blank or not a text.
+        InputError: there are no messages or no texts, or one is blank or not a text.
 
     Example:
         >>> check_scoring_request([Message("user", "What now?")], ["go"])
     """
     if not messages or not texts or isinstance(texts, str):
         raise InputError(
-            f"{len(messages)} messages, texts = {excerpt(texts)}", "there is at least one of each", "Pass both lists."
+            f"{len(messages)} messages, texts = {excerpt(texts)}",
+            "there is at least one message and one text",
+            "Pass both lists.",
         )
     for message in messages:
         check_text("message", message.content)
@@ -127,7 +128,7 @@ def check_continuation(
 ) -> tuple[int, ...]:
     """Return the tokens that `text` adds to the prompt, given the tokens of both together.
 
-    A model continues the prompt's tokens, so a text is scored only where its split keeps them as they are.
+    A model continues the prompt's tokens, so a text can be scored only if its split leaves these tokens unchanged.
 
     Raises:
         InputError: the text adds no token, changes the prompt's last tokens, or spells a special token.

@@ -1,4 +1,4 @@
-"""How a text is spelt in tokens: asked of the server that runs the model, or of OpenAI's tokeniser."""
+"""The token ids of a text: from the model's server, or from OpenAI's tokeniser."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _TIKTOKEN_INSTALL = "pip install tiktoken"
 
 
 def missing_token_ids(name: str) -> ConfigError:
-    """Return the error of a model whose tokens cannot be looked up.
+    """Return the error of a model without token ids.
 
     Example:
         >>> print(missing_token_ids("m"))
-        m: logit_bias names tokens by id, and this model cannot tell its tokens' ids. Read it by label or votes.
+        m: logit_bias names tokens by id, and the ids of this model are not available. Read it by label or votes.
     """
     return ConfigError(
-        name, "logit_bias names tokens by id, and this model cannot tell its tokens' ids", "Read it by label or votes."
+        name, "logit_bias names tokens by id, and the ids of this model are not available", "Read it by label or votes."
     )
 
 
@@ -33,8 +33,8 @@ async def server_token_ids(server: str, text: str, *, model: str, key: str, time
 
     Raises:
         ConfigError: the server has no `/tokenize`.
-        ModelUnavailableError: it does not answer.
-        ModelAnswerError: it answers something else.
+        ModelUnavailableError: the server does not answer.
+        ModelAnswerError: the answer is not a list of token ids.
     """
     body = {"content": text, "add_special": False}  # llama.cpp
     body |= {"prompt": text, "model": model, "add_special_tokens": False}  # vLLM
@@ -53,11 +53,15 @@ async def server_token_ids(server: str, text: str, *, model: str, key: str, time
         ) from error
     except (OSError, ValueError) as error:
         raise ModelUnavailableError(
-            f"{request.full_url}: {excerpt(str(error), 160)}", "the server says how it spells a text", "Check it."
+            f"{request.full_url}: {excerpt(str(error), 160)}",
+            "the server returns the tokens of a text",
+            "Check the server.",
         ) from error
     tokens = answer.get("tokens") if isinstance(answer, dict) else None
     if not isinstance(tokens, list) or not all(isinstance(token, int) for token in tokens):
-        raise ModelAnswerError(f"{request.full_url}: {excerpt(answer)}", "it answers a list of token ids", "Check it.")
+        raise ModelAnswerError(
+            f"{request.full_url}: {excerpt(answer)}", "the answer is a list of token ids", "Check the server."
+        )
     return tuple(tokens)
 
 
@@ -67,20 +71,22 @@ def _load(request: urllib.request.Request, timeout_s: float) -> Any:
 
 
 def tiktoken_ids(model: str, text: str) -> tuple[int, ...]:
-    """Return the tokens of `text` for one of OpenAI's models. The tokeniser fetches its vocabulary once, and keeps it.
+    """Return the tokens of `text` for one of OpenAI's models; tiktoken downloads the vocabulary once and caches it.
 
     Raises:
         MissingExtraError: tiktoken is not installed.
-        ConfigError: it does not know the model, or cannot fetch the vocabulary.
+        ConfigError: tiktoken does not support the model, or cannot download the vocabulary.
     """
     tiktoken = load_extra("tiktoken", "openai", _TIKTOKEN_INSTALL)
     try:
         return tuple(tiktoken.encoding_for_model(model).encode_ordinary(text))
     except KeyError as error:
-        raise ConfigError(f"model {excerpt(model)} ({error})", "tiktoken knows it", "Upgrade tiktoken.") from error
-    except Exception as error:  # requests' own tree, which is not ours to import
+        raise ConfigError(
+            f"model {excerpt(model)} ({error})", "tiktoken supports the model", "Upgrade tiktoken."
+        ) from error
+    except Exception as error:  # errors of `requests`, which is not imported here
         raise ConfigError(
             f"tiktoken: {excerpt(str(error), 160)}",
-            "it fetches a model's vocabulary once",
-            "Allow it network access, or set TIKTOKEN_CACHE_DIR to where the vocabulary is.",
+            "tiktoken downloads a model's vocabulary once",
+            "Allow it network access, or set TIKTOKEN_CACHE_DIR to the folder of the vocabulary.",
         ) from error

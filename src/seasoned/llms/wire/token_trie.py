@@ -1,7 +1,7 @@
-"""Token sequences that share beginnings, as a tree: each shared beginning is one node.
+"""A trie of token sequences: each shared prefix is one node.
 
-Every sequence ends in a leaf of its own, reached by `END`. So a sequence may be the beginning of another one ("open",
-"open door"), and the leaves are events that exclude each other.
+Every sequence ends in a leaf of its own, reached by `END`. So a sequence may be a prefix of another one ("open", "open
+door"), and the leaves are disjoint events.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from seasoned.errors import InputError, excerpt
 __all__ = ["END", "TokenTrie"]
 
 END = -1
-"""Stands for the end of the text, whichever token the model ends it with."""
+"""The end of a text, by any end token of the model."""
 
 _ROOT = 0
 
 
 class TokenTrie:
-    """The tree of token sequences. Nodes are numbered from the root, 0, each parent before its children.
+    """A trie of token sequences. Nodes are numbered from the root, 0, each parent before its children.
 
     Args:
         sequences: token ids (>= 0) of each text, without the end; at least one, none empty, all different.
@@ -35,7 +35,7 @@ class TokenTrie:
         leaves: the leaf of each sequence, in their order.
 
     Raises:
-        InputError: no sequences, an empty one, two equal ones, or an id that is not a whole number >= 0.
+        InputError: there is no sequence, one is empty, two are equal, or an id is not a whole number >= 0.
 
     Example:
         >>> trie = TokenTrie([[5, 7], [5], [9]])
@@ -51,22 +51,22 @@ class TokenTrie:
         leaves: list[int] = []
         for position, sequence in enumerate(sequences):
             node = _ROOT
-            for token in (*_checked(position, sequence), END):
-                below = children[node].get(token)
-                if below is None:
-                    below = len(parents)
-                    children[node][token] = below
+            for token in (*_check_sequence(position, sequence), END):
+                child = children[node].get(token)
+                if child is None:
+                    child = len(parents)
+                    children[node][token] = child
                     parents.append(node)
                     tokens.append(token)
                     depths.append(depths[node] + 1)
                     children.append({})
                 elif token == END:
                     raise InputError(
-                        f"sequences {leaves.index(below)} and {position} = {excerpt(list(sequence))}",
+                        f"sequences {leaves.index(child)} and {position} = {excerpt(list(sequence))}",
                         "two texts have different tokens",
                         "Pass each candidate once.",
                     )
-                node = below
+                node = child
             leaves.append(node)
         self.parents, self.tokens, self.depths = (
             np.array(column, dtype=np.int64) for column in (parents, tokens, depths)
@@ -79,26 +79,26 @@ class TokenTrie:
         return len(self.parents)
 
     def children(self, node: int) -> Mapping[int, int]:
-        """Return the nodes below `node`, by token; `END` is one of the tokens where a sequence ends."""
+        """Return the children of `node` by token; `END` is one of the tokens if a sequence ends there."""
         return MappingProxyType(self._children[node])
 
     def walk(self, tokens: Sequence[int]) -> int | None:
-        """Return the node that `tokens` lead to from the root, or None where they leave the tree."""
+        """Return the node reached from the root by `tokens`, or None if they leave the trie."""
         node = _ROOT
         for token in tokens:
-            below = self._children[node].get(int(token))
-            if below is None:
+            child = self._children[node].get(int(token))
+            if child is None:
                 return None
-            node = below
+            node = child
         return node
 
     def path(self, position: int) -> list[int]:
-        """Return the nodes of sequence `position`, from the one below the root to its leaf."""
-        node, found = int(self.leaves[position]), []
+        """Return the nodes of sequence `position`, from the child of the root to its leaf."""
+        node, nodes = int(self.leaves[position]), []
         while node != _ROOT:
-            found.append(node)
+            nodes.append(node)
             node = int(self.parents[node])
-        return found[::-1]
+        return nodes[::-1]
 
     def log_masses(self, leaf_logs: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Return `log sum exp` of the leaves at or below each node.
@@ -107,7 +107,7 @@ class TokenTrie:
             leaf_logs: one value a sequence, in nats; minus infinity for a mass of 0.
 
         Raises:
-            InputError: not one value a sequence, or one is NaN or plus infinity.
+            InputError: the number of values is not that of sequences, or a value is NaN or plus infinity.
 
         Example:
             >>> np.exp(TokenTrie([[5, 7], [5], [9]]).log_masses(np.log([0.5, 0.2, 0.3]))).round(3).tolist()
@@ -128,7 +128,7 @@ class TokenTrie:
         return masses
 
 
-def _checked(position: int, sequence: Sequence[int]) -> Sequence[int]:
+def _check_sequence(position: int, sequence: Sequence[int]) -> Sequence[int]:
     if not len(sequence):
         raise InputError(f"sequence {position} = []", "a text has at least one token", "Leave the empty text out.")
     for token in sequence:
