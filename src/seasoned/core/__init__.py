@@ -12,7 +12,6 @@ from seasoned.core.exploration import (
     ExplorationBonus,
     Thompson,
 )
-from seasoned.core.feedback_reward import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.core.modulation import (
     capped_beta,
     check_beta,
@@ -63,11 +62,8 @@ __all__ = [
     "capped_beta",
     "check_beta",
     "check_gamma",
-    "choice_rewards",
     "derived_kappa",
     "discounted_returns",
-    "edit_distance",
-    "edit_reward",
     "gamma_for_horizon",
     "jaccard",
     "kl_bound",
@@ -85,9 +81,7 @@ __all__ = [
     "robust_spread",
     "sample_index",
     "scatter_variance",
-    "score_reward",
     "shared_values",
     "softmax",
-    "success_reward",
     "t_quantile",
 ]

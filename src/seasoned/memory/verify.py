@@ -21,7 +21,7 @@ from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
 from seasoned.memory.values.corruption import carrying
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
-from seasoned.memory.writing.exclusions import FEEDBACK, Suspects, alternatives_in
+from seasoned.memory.writing.exclusions import Suspects, alternatives_in, feedback_condition
 from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
 from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS, normalize_action
 
@@ -147,7 +147,7 @@ def _silent_answers(rows: Rows, active: Suspects) -> set[str]:
     """Return the answers of feedback that does not stand, or whose source is in quarantine."""
     found: set[str] = set()
     for note_id, body, source, created_at, revoked_at in rows(
-        f"SELECT id, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND {FEEDBACK}"
+        f"SELECT id, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND {feedback_condition()}"
     ):
         if revoked_at is not None or active.covers_event(source, created_at):
             found.update(alternatives_in(note_id, body))

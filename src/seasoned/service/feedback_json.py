@@ -10,11 +10,10 @@ from seasoned.checks import suggest
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.memory import Memory
 from seasoned.service.json_documents import check_json_fields, dataclass_from_json
+from seasoned.service.schemas import FEEDBACK_TARGET
 from seasoned.types import FEEDBACK_KINDS, Feedback, FeedbackRecord, feedback_record
 
 __all__ = ["feedback_from_json", "read_record", "record_to_json"]
-
-_TARGET = ("episode_id", "step", "source", "author", "weight", "task", "state", "subject", "id")
 
 
 def feedback_from_json(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any]]:
@@ -31,10 +30,10 @@ def feedback_from_json(body: Mapping[str, Any]) -> tuple[Feedback, dict[str, Any
     if not isinstance(kind, str) or kind not in FEEDBACK_KINDS:
         raise InputError(f"kind = {excerpt(kind)}", "no feedback is of this kind", suggest(kind, FEEDBACK_KINDS))
     feedback_class = FEEDBACK_KINDS[kind]
-    names = [field.name for field in dataclasses.fields(feedback_class)]
-    check_json_fields(kind, body, ["kind", *names, *_TARGET])
+    names = [field.name for field in dataclasses.fields(feedback_class)]  # type: ignore[arg-type]
+    check_json_fields(kind, body, ["kind", *names, *FEEDBACK_TARGET])
     feedback: Feedback = dataclass_from_json(feedback_class, kind, {name: body[name] for name in names if name in body})
-    return feedback, {name: body[name] for name in _TARGET if name in body}
+    return feedback, {name: body[name] for name in FEEDBACK_TARGET if name in body}
 
 
 def record_to_json(record: FeedbackRecord) -> dict[str, Any]:

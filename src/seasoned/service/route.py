@@ -30,13 +30,13 @@ class ServiceRequest:
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address with its handler, its body's JSON Schema and its query parameters."""
+    """An address with its handler, its body's JSON Schema (or a function that returns it) and its query parameters."""
 
     method: str
     path: str
     handler: Callable[[ServiceRequest], Any]
     summary: str
-    body: Mapping[str, Any] | None = None
+    body: Mapping[str, Any] | Callable[[], Mapping[str, Any]] | None = None
     status: int = 200
     query: tuple[str, ...] = ("namespace",)
 
@@ -48,7 +48,8 @@ class Route:
         parameters += [{"name": name, "in": "query", "required": False, "schema": text} for name in self.query]
         document: dict[str, Any] = {"parameters": parameters}
         if self.body is not None:
-            document["requestBody"] = {"required": True, "content": {"application/json": {"schema": self.body}}}
+            schema = self.body() if callable(self.body) else self.body
+            document["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
         if secured and self.path.startswith("/v1/"):
             document["security"] = [{"token": []}]
         return document

@@ -19,7 +19,7 @@ from seasoned.service.json_documents import (
 from seasoned.service.policy_view import answer_key, policy_to_json
 from seasoned.service.questions import Question, Questions
 from seasoned.service.route import Route, ServiceRequest
-from seasoned.service.schemas import ANSWER, EPISODE, FEEDBACK, QUESTION, SEARCH
+from seasoned.service.schemas import ANSWER, EPISODE, QUESTION, SEARCH, feedback_schema
 
 __all__ = ["ROUTES"]
 
@@ -160,7 +160,7 @@ ROUTES = (
     ),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
     Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH),
-    Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", FEEDBACK, 201),
+    Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", feedback_schema, 201),
     Route("GET", "/v1/feedback", list_feedback, "Typed feedback, the oldest first.", query=("namespace", "episode")),
     Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; a repetition changes nothing."),
     Route("POST", "/v1/questions", ask_question, "Ask people; the same question is stored once.", QUESTION, 201),

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["ANSWER", "EPISODE", "FEEDBACK", "PROBLEM", "PROBLEMS", "QUESTION", "SEARCH"]
+from seasoned.types import FEEDBACK_KINDS
+
+__all__ = ["ANSWER", "EPISODE", "FEEDBACK_TARGET", "PROBLEM", "PROBLEMS", "QUESTION", "SEARCH", "feedback_schema"]
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 _NUMBER: dict[str, Any] = {"type": "number"}
@@ -47,32 +49,31 @@ SEARCH = _object(
     exclude_task=_TEXT,
 )
 
-FEEDBACK = _object(
-    ["kind"],
-    kind={"enum": ["thumbs", "score", "choice", "edit", "own_answer", "correction", "outcome", "review"]},
-    comment=_TEXT,
-    up={"type": "boolean", "description": "thumbs"},
-    value={**_NUMBER, "description": "score"},
-    low={**_NUMBER, "description": "score: its lowest value", "default": -1},
-    high={**_NUMBER, "description": "score: its highest value", "default": 1},
-    candidates={"type": "array", "items": _TEXT, "minItems": 1, "description": "choice, edit: as they were shown"},
-    chosen={**_INDEX, "description": "choice, edit: which one of them"},
-    text={**_TEXT, "description": "edit, own_answer, correction"},
-    exit_code={"type": "integer", "description": "outcome"},
-    passed={**_INDEX, "description": "outcome: tests that passed"},
-    total={**_INDEX, "description": "outcome: tests that ran"},
-    built={"type": "boolean", "description": "outcome"},
-    verdict={"enum": ["approved", "changes_requested", "comment"], "description": "review"},
-    episode_id={**_TEXT, "description": "The rated episode; without it, task and state are needed."},
-    step={**_INDEX, "description": "Default: the last one."},
-    source={**_TEXT, "default": "human"},
-    author=_TEXT,
-    weight={**_NUMBER, "exclusiveMinimum": 0, "default": 1},
-    task={**_TEXT, "description": "Without episode_id: of a choice or an own answer."},
-    state={**_TEXT, "description": "Likewise."},
-    subject={**_TEXT, "description": "Likewise: the person concerned, so that it can be erased."},
-    id={**_TEXT, "description": "Yours; the same again is a no-op."},
-)
+FEEDBACK_TARGET: dict[str, dict[str, Any]] = {
+    "episode_id": {**_TEXT, "description": "The rated episode; without it, task and state are needed."},
+    "step": {**_INDEX, "description": "Default: the last one."},
+    "source": {**_TEXT, "default": "human"},
+    "author": _TEXT,
+    "weight": {**_NUMBER, "exclusiveMinimum": 0, "default": 1},
+    "task": {**_TEXT, "description": "Without episode_id: of a choice or an own answer."},
+    "state": {**_TEXT, "description": "Likewise."},
+    "subject": {**_TEXT, "description": "Likewise: the person concerned, so that it can be erased."},
+    "id": {**_TEXT, "description": "Yours; the same again is a no-op."},
+}
+
+
+def feedback_schema() -> dict[str, Any]:
+    """Return the schema of a feedback's body: the fields of every kind, and the target."""
+    properties: dict[str, dict[str, Any]] = {"kind": {"enum": list(FEEDBACK_KINDS)}}
+    for kind, feedback_class in FEEDBACK_KINDS.items():
+        for name, schema in feedback_class.json_schema()["properties"].items():
+            if name in ("kind", "comment"):
+                continue
+            known = properties.setdefault(name, {**schema, "description": ""})
+            detail = f"{kind}: {schema['description']}" if "description" in schema else kind
+            known["description"] = "; ".join(filter(None, (known["description"], detail)))
+    return _object(["kind"], **properties, comment=_TEXT, **FEEDBACK_TARGET)
+
 
 QUESTION = _object(
     ["candidates"],

@@ -13,24 +13,29 @@ from seasoned.types.experience import (
     normalize_action,
 )
 from seasoned.types.feedback import (
-    FEEDBACK_KINDS,
-    LATE_REWARD,
     MAX_CANDIDATES,
     Choice,
     Correction,
     Edit,
-    Feedback,
-    FeedbackRecord,
     Outcome,
     OwnAnswer,
     Review,
     Score,
-    StepReward,
     Thumbs,
     Verdict,
+)
+from seasoned.types.feedback_kind import (
+    FEEDBACK_KINDS,
+    LATE_REWARD,
+    AnswerRewards,
+    Feedback,
+    FeedbackRecord,
+    StepReward,
     feedback_from_record,
+    feedback_kind,
     feedback_record,
 )
+from seasoned.types.feedback_rewards import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.types.notes import JSON, Note, check_body, check_kind, check_step
 
 __all__ = [
@@ -39,6 +44,7 @@ __all__ = [
     "JSON",
     "LATE_REWARD",
     "MAX_CANDIDATES",
+    "AnswerRewards",
     "Backup",
     "Choice",
     "Correction",
@@ -69,7 +75,13 @@ __all__ = [
     "check_body",
     "check_kind",
     "check_step",
+    "choice_rewards",
+    "edit_distance",
+    "edit_reward",
     "feedback_from_record",
+    "feedback_kind",
     "feedback_record",
     "normalize_action",
+    "score_reward",
+    "success_reward",
 ]

@@ -1,91 +1,94 @@
-"""What people, tests and reviewers say of what an agent did: typed, so that each kind has one meaning as a reward."""
+"""Kinds of feedback: each with its rewards, its texts, its words for people and its JSON schema.
+
+To add a kind, add a class here: a frozen dataclass that derives from `Feedback`, registered by `feedback_kind`. The
+memory, the service and the command line read everything else from it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Literal, TypeAlias, get_args
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
-from seasoned.checks import check_number, check_text, check_whole
+from seasoned.checks import check_flag, check_number, check_one_of, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.types.experience import normalize_action
+from seasoned.types.feedback_kind import AnswerRewards, Feedback, feedback_kind
+from seasoned.types.feedback_rewards import choice_rewards, edit_reward, score_reward, success_reward
 
 __all__ = [
-    "FEEDBACK_KINDS",
-    "LATE_REWARD",
     "MAX_CANDIDATES",
     "Choice",
     "Correction",
     "Edit",
-    "Feedback",
-    "FeedbackRecord",
     "Outcome",
     "OwnAnswer",
     "Review",
     "Score",
-    "StepReward",
     "Thumbs",
     "Verdict",
-    "feedback_from_record",
-    "feedback_record",
 ]
-
-LATE_REWARD = "late reward"
-"""The source of feedback that moves a reward to the step that earned it, where an environment pays later."""
 
 MAX_CANDIDATES = 64
 """How many answers one choice is among, at most: each that was not executed becomes an episode."""
 
 Verdict = Literal["approved", "changes_requested", "comment"]
-"""What a reviewer decided."""
+"""A reviewer's decision."""
 
 
-def _check_comment(comment: object) -> None:
-    if comment is not None:
-        check_text("comment", comment)
+def _schema(**keywords: Any) -> dict[str, Any]:
+    return {"schema": keywords}
 
 
-def _check_truth(name: str, value: object) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} = {excerpt(value)}", f"{name} is True or False", "Pass one of them.")
-    return bool(value)
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
-def _check_count(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or check_whole(name, value) < least:
-        raise InputError(f"{name} = {excerpt(value)}", f"{name} is a whole number, at least {least}", "Count again.")
-    return int(value)
+def _set_checked(feedback: Feedback, **values: object) -> None:
+    for name, value in values.items():
+        object.__setattr__(feedback, name, value)
 
 
-def _check_shown(given: object, chosen: object) -> tuple[tuple[str, ...], int]:
-    """Return what was shown, each answer once, and which of it was taken."""
-    if isinstance(given, str | bytes) or not isinstance(given, Sequence):
-        raise InputError(f"candidates = {excerpt(given)}", "the candidates are a list of texts", "Pass a list.")
-    if len(given) > MAX_CANDIDATES:
+def _checked_flag(name: str, value: object) -> bool:
+    return check_flag(name, bool(value) if isinstance(value, np.bool_) else value)
+
+
+def _checked_candidates(candidates: object, chosen: object) -> tuple[tuple[str, ...], int]:
+    """Return the candidates, which must differ, and the index of one of them."""
+    if isinstance(candidates, str | bytes) or not isinstance(candidates, Sequence):
+        raise InputError(f"candidates = {excerpt(candidates)}", "the candidates are a list of texts", "Pass a list.")
+    if len(candidates) > MAX_CANDIDATES:
         raise InputError(
-            f"{len(given)} candidates", f"a choice is among at most {MAX_CANDIDATES}", "Leave out what nobody saw."
+            f"{len(candidates)} candidates",
+            f"a choice is among at most {MAX_CANDIDATES}",
+            "Leave out those that nobody saw.",
         )
-    candidates = tuple(check_text("candidate", candidate) for candidate in given)
-    index = _check_count("chosen", chosen, 0)
-    if index >= len(candidates):
-        raise InputError(f"chosen = {index}", f"it is an index of the {len(candidates)} candidates", "Count from 0.")
-    keys = [normalize_action(candidate) for candidate in candidates]
+    texts = tuple(check_text("candidate", candidate) for candidate in candidates)
+    index = check_whole("chosen", chosen, at_least=0, next_step="Count from 0.")
+    if index >= len(texts):
+        raise InputError(f"chosen = {index}", f"it is an index of the {len(texts)} candidates", "Count from 0.")
+    keys = [normalize_action(text) for text in texts]
     for place, key in enumerate(keys):
-        if (same := keys.index(key)) != place:
-            both = f"candidates {same} and {place} are both {excerpt(candidates[place])}"
-            raise InputError(both, "candidates must differ by more than case and blanks", "Show each once.")
-    return candidates, index
+        if (first := keys.index(key)) != place:
+            raise InputError(
+                f"candidates {first} and {place} are both {excerpt(texts[place])}",
+                "candidates must differ by more than case and blanks",
+                "Pass each once.",
+            )
+    return texts, index
 
 
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Thumbs:
+class Thumbs(Feedback):
     """A thumb: up is reward +1, down is -1.
 
     Example:
-        >>> Thumbs(up=False, comment="the wrong page").kind
-        'thumbs'
+        >>> Thumbs(up=False, comment="the wrong page").rewards("click(pay)").executed
+        -1.0
     """
 
     kind: ClassVar[str] = "thumbs"
@@ -93,31 +96,39 @@ class Thumbs:
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "up", _check_truth("up", self.up))
-        _check_comment(self.comment)
+        _set_checked(self, up=_checked_flag("up", self.up))
+        Feedback.__post_init__(self)
+
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return +1 or -1 for the executed answer."""
+        return AnswerRewards(1.0 if self.up else -1.0)
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        return "thumb up" if self.up else "thumb down"
 
 
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Score:
+class Score(Feedback):
     """A number on a scale: `low` is reward -1, `high` is +1, linear between them.
 
     Raises:
         InputError: a number is not finite, the scale is empty, or the value is outside it.
 
     Example:
-        >>> Score(4, low=1, high=5)
-        Score(value=4.0, low=1.0, high=5.0, comment=None)
+        >>> Score(4, low=1, high=5).rewards("click(pay)").executed
+        0.5
     """
 
     kind: ClassVar[str] = "score"
     value: float
-    low: float = -1.0
-    high: float = 1.0
+    low: float = field(default=-1.0, metadata=_schema(default=-1, description="lowest value of the scale"))
+    high: float = field(default=1.0, metadata=_schema(default=1, description="highest value of the scale"))
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("value", "low", "high"):
-            object.__setattr__(self, name, check_number(name, getattr(self, name)))
+        _set_checked(self, **{name: check_number(name, getattr(self, name)) for name in ("value", "low", "high")})
         if not self.low < self.high:
             raise InputError(
                 f"low = {self.low}, high = {self.high}", "a scale begins below its end", "Exchange the two."
@@ -126,63 +137,79 @@ class Score:
             raise InputError(
                 f"value = {self.value}", f"a score lies on its scale, {self.low} to {self.high}", "Name the scale."
             )
-        _check_comment(self.comment)
+        Feedback.__post_init__(self)
+
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return the value, mapped linearly from the scale to -1 to 1, for the executed answer."""
+        return AnswerRewards(score_reward(self.value, self.low, self.high))
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        return f"score {self.value:.6g} on {self.low:.6g} to {self.high:.6g}"
 
 
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Feedback):
     """The best of several answers: the chosen one has reward +1, each of the N - 1 others -1 / (N - 1).
 
     Args:
-        candidates: what was shown, 2 to 64 (`MAX_CANDIDATES`), distinct after normalisation.
+        candidates: the shown answers, 2 to 64 (`MAX_CANDIDATES`), distinct after normalisation.
         chosen: the index of the best.
-        comment: why.
+        comment: the reason.
 
     Raises:
         InputError: a value breaks one of these rules.
 
     Example:
-        >>> Choice(("Dear Ann", "Hi"), chosen=0).chosen
-        0
+        >>> Choice(("Dear Ann", "Hi"), chosen=0).rewards("Hi")
+        AnswerRewards(executed=-1.0, others=(('Dear Ann', 1.0),))
     """
 
     kind: ClassVar[str] = "choice"
-    candidates: tuple[str, ...]
-    chosen: int
+    needs_episode: ClassVar[bool] = False
+    candidates: tuple[str, ...] = field(
+        metadata=_schema(minItems=1, description="in the order in which they were shown")
+    )
+    chosen: int = field(metadata=_schema(minimum=0, description="index of a candidate"))
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        candidates, chosen = _check_shown(self.candidates, self.chosen)
+        candidates, chosen = _checked_candidates(self.candidates, self.chosen)
         if len(candidates) < 2:
             raise InputError(
                 f"{len(candidates)} candidates", "a choice is between two or more", "Give thumbs or a score for one."
             )
-        object.__setattr__(self, "candidates", candidates)
-        object.__setattr__(self, "chosen", chosen)
-        _check_comment(self.comment)
+        _set_checked(self, candidates=candidates, chosen=chosen)
+        Feedback.__post_init__(self)
+
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return the reward of each candidate; of the executed answer, if it is one of them."""
+        key = None if executed is None else normalize_action(executed)
+        of_executed, others = None, []
+        for text, reward in zip(self.candidates, choice_rewards(len(self.candidates), self.chosen), strict=True):
+            if normalize_action(text) == key:
+                of_executed = reward
+            else:
+                others.append((text, reward))
+        return AnswerRewards(of_executed, tuple(others))
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        others = [_quoted(text) for index, text in enumerate(self.candidates) if index != self.chosen]
+        return f"chose {_quoted(self.candidates[self.chosen])} over {', '.join(others)}"
 
 
-class _Worded:
-    """Feedback that is a text."""
-
-    __slots__ = ()
-    text: str
-    comment: str | None
-
-    def __post_init__(self) -> None:
-        check_text("text", self.text)
-        _check_comment(self.comment)
-
-
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Edit(_Worded):
-    """What a person made of a shown answer. That has reward `1 - 2 d`, d its normalised edit distance to `text`.
+class Edit(Feedback):
+    """A person's edit of an answer. The answer has reward `1 - 2 d`, d its normalised edit distance to `text`.
 
     Args:
-        text: what they made of it: an answer with reward +1. Of what else was shown it says nothing.
-        comment: why.
-        candidates: what was shown, 1 to 64, distinct after normalisation; None: what was executed.
-        chosen: the index of the one that was edited; with `candidates`, and only then.
+        text: the edited text: an answer with reward +1. Other shown answers have no reward.
+        comment: the reason.
+        candidates: the shown answers, 1 to 64, distinct after normalisation; None: the executed answer was edited.
+        chosen: the index of the edited candidate; with `candidates`, and only then.
 
     Raises:
         InputError: a value breaks one of these rules.
@@ -193,82 +220,133 @@ class Edit(_Worded):
     """
 
     kind: ClassVar[str] = "edit"
+    slow_rewards: ClassVar[bool] = True
     text: str
     comment: str | None = None
-    candidates: tuple[str, ...] | None = None
-    chosen: int | None = None
+    candidates: tuple[str, ...] | None = field(
+        default=None, metadata=_schema(minItems=1, description="in the order in which they were shown")
+    )
+    chosen: int | None = field(default=None, metadata=_schema(minimum=0, description="index of a candidate"))
 
     def __post_init__(self) -> None:
-        _Worded.__post_init__(self)
+        check_text("text", self.text)
+        Feedback.__post_init__(self)
         if (self.candidates is None) != (self.chosen is None):
             raise InputError(
                 f"{'chosen' if self.candidates is None else 'candidates'} alone",
                 "an edit of one of several shown answers has both candidates and chosen",
-                "Give both; or neither, where what was executed was edited.",
+                "Pass both, or neither for an edit of the executed answer.",
             )
         if self.candidates is not None:
-            for name, value in zip(("candidates", "chosen"), _check_shown(self.candidates, self.chosen), strict=True):
-                object.__setattr__(self, name, value)
+            candidates, chosen = _checked_candidates(self.candidates, self.chosen)
+            _set_checked(self, candidates=candidates, chosen=chosen)
 
     @property
     def shown(self) -> str | None:
-        """The answer that was edited; None: what was executed."""
+        """The edited candidate; None: the executed answer was edited."""
         return None if self.candidates is None or self.chosen is None else self.candidates[self.chosen]
 
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return `1 - 2 d` for the edited answer, executed or not, and +1 for the text, if it differs.
 
+        Raises:
+            InputError: more than 50,000 characters differ, or nothing was shown and nothing executed.
+        """
+        shown = executed if self.shown is None else self.shown
+        if shown is None:
+            raise InputError("an edit of nothing", "an edit is of an executed or a shown answer", "Name the episode.")
+        reward, key = edit_reward(shown, self.text), normalize_action(shown)
+        others = () if normalize_action(self.text) == key else ((self.text, 1.0),)
+        if executed is not None and normalize_action(executed) == key:
+            return AnswerRewards(reward, others)
+        return AnswerRewards(None, ((shown, reward), *others))
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        return f"edited {'' if self.shown is None else f'{_quoted(self.shown)} '}to {_quoted(self.text)}"
+
+
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class OwnAnswer(_Worded):
-    """What a person would have answered: an answer with reward +1. It says nothing of the shown one.
+class OwnAnswer(Feedback):
+    """A person's own answer, with reward +1. The executed answer has none.
 
     Example:
-        >>> OwnAnswer("It comes on Monday.").kind
-        'own_answer'
+        >>> OwnAnswer("It comes on Monday.").rewards("It is lost.").others
+        (('It comes on Monday.', 1.0),)
     """
 
     kind: ClassVar[str] = "own_answer"
+    needs_episode: ClassVar[bool] = False
     text: str
     comment: str | None = None
 
+    def __post_init__(self) -> None:
+        check_text("text", self.text)
+        Feedback.__post_init__(self)
 
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return +1 for the text."""
+        return AnswerRewards(None, ((self.text, 1.0),))
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        return f"would answer {_quoted(self.text)}"
+
+
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Correction(_Worded):
-    """A correction in conversation: the step has reward -1, and the text is kept.
+class Correction(Feedback):
+    """A correction in conversation: the step has reward -1, and the text is stored.
 
     Example:
-        >>> Correction("That is the old price.").kind
-        'correction'
+        >>> Correction("That is the old price.").rewards("It costs 5.").executed
+        -1.0
     """
 
     kind: ClassVar[str] = "correction"
     text: str
     comment: str | None = None
 
+    def __post_init__(self) -> None:
+        check_text("text", self.text)
+        Feedback.__post_init__(self)
 
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return -1 for the executed answer."""
+        return AnswerRewards(-1.0)
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        return f"corrected by {_quoted(self.text)}"
+
+
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a task turned out, told by machines: tests, an exit code, a build.
+class Outcome(Feedback):
+    """The outcome of a task, as machines measured it: tests, an exit code, a build.
 
     The finest measure is the reward: tests `2 passed / total - 1`; else exit code 0 is +1 and any other -1; else a
     build is +1 and none -1.
 
     Raises:
-        InputError: nothing is told, or tests are counted in part or in vain.
+        InputError: there is no measure, only one of the two counts of tests, or more tests passed than ran.
 
     Example:
-        >>> Outcome(passed=3, total=4).total
-        4
+        >>> Outcome(passed=3, total=4, exit_code=1).rewards("apply(patch)").executed
+        0.5
     """
 
     kind: ClassVar[str] = "outcome"
     exit_code: int | None = None
-    passed: int | None = None
-    total: int | None = None
+    passed: int | None = field(default=None, metadata=_schema(minimum=0, description="tests that passed"))
+    total: int | None = field(default=None, metadata=_schema(minimum=0, description="tests that ran"))
     built: bool | None = None
     comment: str | None = None
 
     def __post_init__(self) -> None:
         if self.exit_code is not None:
-            object.__setattr__(self, "exit_code", check_whole("exit_code", self.exit_code))
+            _set_checked(self, exit_code=check_whole("exit_code", self.exit_code))
         if (self.passed is None) != (self.total is None):
             raise InputError(
                 f"{'total' if self.passed is None else 'passed'} alone",
@@ -276,125 +354,58 @@ class Outcome:
                 "Give both, or neither.",
             )
         if self.passed is not None:
-            object.__setattr__(self, "total", _check_count("total", self.total, 1))
-            object.__setattr__(self, "passed", _check_count("passed", self.passed, 0))
-            if self.passed > self.total:  # type: ignore[operator]
+            total = check_whole("total", self.total, at_least=1, next_step="Count again.")
+            passed = check_whole("passed", self.passed, at_least=0, next_step="Count again.")
+            if passed > total:
                 raise InputError(
-                    f"passed = {self.passed}, total = {self.total}", "no more tests pass than there are", "Count again."
+                    f"passed = {passed}, total = {total}", "no more tests pass than there are", "Count again."
                 )
+            _set_checked(self, total=total, passed=passed)
         if self.built is not None:
-            object.__setattr__(self, "built", _check_truth("built", self.built))
+            _set_checked(self, built=_checked_flag("built", self.built))
         if self.exit_code is None and self.passed is None and self.built is None:
             raise InputError(
-                "no exit code, no tests, no build", "an outcome tells one or more of them", "Pass exit_code=0, say."
+                "no exit code, no tests, no build", "an outcome has one of them or more", "Pass exit_code=0, say."
             )
-        _check_comment(self.comment)
+        Feedback.__post_init__(self)
+
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return the reward of the finest measure, for the executed answer."""
+        if self.passed is not None and self.total is not None:
+            return AnswerRewards(success_reward(self.passed, self.total))
+        good = self.exit_code == 0 if self.exit_code is not None else self.built
+        return AnswerRewards(1.0 if good else -1.0)
+
+    def words(self) -> str:
+        """Return the feedback in words."""
+        words = [] if self.passed is None else [f"tests {self.passed}/{self.total}"]
+        words += [] if self.exit_code is None else [f"exit code {self.exit_code}"]
+        words += [] if self.built is None else ["built" if self.built else "not built"]
+        return ", ".join(words)
 
 
+@feedback_kind
 @dataclass(frozen=True, slots=True)
-class Review:
-    """What a reviewer decided: approved is reward +1, changes requested -1, a comment has none.
+class Review(Feedback):
+    """A reviewer's decision: approved is reward +1, changes requested -1, a comment has none.
 
     Example:
-        >>> Review("changes_requested", comment="no tests").verdict
-        'changes_requested'
+        >>> Review("changes_requested", comment="no tests").rewards("apply(patch)").executed
+        -1.0
     """
 
     kind: ClassVar[str] = "review"
-    verdict: Verdict
+    verdict: Verdict = field(metadata={"redacted": False})
     comment: str | None = None
 
     def __post_init__(self) -> None:
-        if self.verdict not in get_args(Verdict):
-            raise InputError(
-                f"verdict = {excerpt(self.verdict)}", f"it is one of {', '.join(get_args(Verdict))}", "Choose one."
-            )
-        _check_comment(self.comment)
+        check_one_of("verdict", self.verdict, get_args(Verdict))
+        Feedback.__post_init__(self)
 
+    def rewards(self, executed: str | None) -> AnswerRewards:
+        """Return +1, -1 or no reward for the executed answer."""
+        return AnswerRewards({"approved": 1.0, "changes_requested": -1.0}.get(self.verdict))
 
-Feedback: TypeAlias = Thumbs | Score | Choice | Edit | OwnAnswer | Correction | Outcome | Review
-"""The kinds of typed feedback that `Memory.feedback` takes."""
-
-FEEDBACK_KINDS: Mapping[str, type[Any]] = {kind.kind: kind for kind in get_args(Feedback)}
-"""Each kind of feedback, by the name under which it is noted."""
-
-
-def feedback_record(feedback: Feedback) -> dict[str, Any]:
-    """Return feedback as plain data, without its kind; absent values are left out.
-
-    Raises:
-        InputError: it is no feedback.
-
-    Example:
-        >>> feedback_record(Choice(("a", "b"), 1))
-        {'candidates': ['a', 'b'], 'chosen': 1}
-    """
-    if type(feedback) not in FEEDBACK_KINDS.values():
-        raise InputError(
-            f"feedback = {excerpt(feedback)}", f"it is one of {', '.join(FEEDBACK_KINDS)}", "Pass Thumbs(up=True), say."
-        )
-    given = {one.name: getattr(feedback, one.name) for one in fields(feedback)}
-    return {
-        name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value is not None
-    }
-
-
-def feedback_from_record(kind: str, record: Mapping[str, Any]) -> Feedback:
-    """Return the feedback that `feedback_record` gave as data; what else the record holds is left alone.
-
-    Raises:
-        InputError: there is no such kind, or a value breaks its rules.
-
-    Example:
-        >>> feedback_from_record("thumbs", {"up": True})
-        Thumbs(up=True, comment=None)
-    """
-    if kind not in FEEDBACK_KINDS:
-        raise InputError(f"kind = {excerpt(kind)}", f"feedback is one of {', '.join(FEEDBACK_KINDS)}", "Choose one.")
-    names = [one.name for one in fields(FEEDBACK_KINDS[kind])]
-    try:
-        made: Feedback = FEEDBACK_KINDS[kind](**{name: record[name] for name in names if name in record})
-    except TypeError as error:
-        raise InputError(f"{kind} {excerpt(dict(record))}", f"feedback is whole ({error})", "Give the rest.") from None
-    return made
-
-
-@dataclass(frozen=True, slots=True)
-class StepReward:
-    """A reward that feedback gave to a step: `reward` times the feedback's weight is added, as the event `event_id`."""
-
-    event_id: str
-    episode_id: str
-    step: int
-    reward: float
-
-
-@dataclass(frozen=True, slots=True)
-class FeedbackRecord:
-    """Feedback as a memory keeps it; hashable, and equal however it was asked for.
-
-    Args:
-        id: takes all of it back: `Memory.revoke(id)`.
-        rewards: what it gave to which steps.
-        episode_ids: the episodes that it made, one for each answer that was not executed.
-        feedback: what was said.
-        episode_id: what it is about; for an answer outside of any episode, the first that it made.
-        step: which step; None: the whole.
-        source: who speaks, and
-        author: which one of them.
-        weight: how much the rewards count.
-        created_at: when it was said, in seconds since 1970.
-        revoked_at: when it was taken back, or superseded; None while it stands.
-    """
-
-    id: str
-    rewards: tuple[StepReward, ...]
-    episode_ids: tuple[str, ...]
-    feedback: Feedback
-    episode_id: str
-    step: int | None
-    source: str
-    author: str | None
-    weight: float
-    created_at: float
-    revoked_at: float | None = None
+    def words(self) -> str:
+        """Return the feedback in words."""
+        return self.verdict.replace("_", " ")

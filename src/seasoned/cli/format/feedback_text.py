@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
 from typing import Any
 
 from seasoned.cli.format.values import number
 from seasoned.memory.values.events import Event
-from seasoned.types import Note
+from seasoned.types import FEEDBACK_KINDS, Note, feedback_from_record
 
 __all__ = ["note_text", "reward_text"]
 
@@ -21,9 +20,9 @@ def note_text(note: Note) -> str:
         >>> note_text(Note("n1", "e1", 0, "thumbs", body, "human", "ann", 0.0))
         'thumb down: too slow'
     """
-    if note.kind in _WORDS and "weight" in note.body:
-        words, comment = _WORDS[note.kind](note.body), note.body.get("comment")
-        return _weighted(words, note.body["weight"]) + (f": {comment}" if comment else "")
+    if note.kind in FEEDBACK_KINDS:
+        feedback = feedback_from_record(note.kind, note.body)
+        return _weighted(feedback.words(), note.body["weight"]) + (f": {feedback.comment}" if feedback.comment else "")
     text = note.body.get("text")
     return text if isinstance(text, str) else json.dumps(dict(note.body), ensure_ascii=False)
 
@@ -40,37 +39,3 @@ def reward_text(event: Event) -> str:
 
 def _weighted(text: str, weight: Any) -> str:
     return text if weight == 1.0 else f"{text} (weight {number(weight)})"
-
-
-def _quoted(text: str) -> str:
-    return json.dumps(text, ensure_ascii=False)
-
-
-def _choice(body: Mapping[str, Any]) -> str:
-    shown = list(body["candidates"])
-    best = shown.pop(body["chosen"])
-    return f"chose {_quoted(best)} over {', '.join(map(_quoted, shown))}"
-
-
-def _edit(body: Mapping[str, Any]) -> str:
-    shown = f"{_quoted(body['candidates'][body['chosen']])} " if "candidates" in body else ""
-    return f"edited {shown}to {_quoted(body['text'])}"
-
-
-def _outcome(body: Mapping[str, Any]) -> str:
-    parts = [f"tests {body['passed']}/{body['total']}"] if "passed" in body else []
-    parts += [f"exit code {body['exit_code']}"] if "exit_code" in body else []
-    parts += ["built" if body["built"] else "not built"] if "built" in body else []
-    return ", ".join(parts)
-
-
-_WORDS: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
-    "thumbs": lambda body: "thumb up" if body["up"] else "thumb down",
-    "score": lambda body: f"score {number(body['value'])} on {number(body['low'])} to {number(body['high'])}",
-    "choice": _choice,
-    "edit": _edit,
-    "own_answer": lambda body: f"would answer {_quoted(body['text'])}",
-    "correction": lambda body: f"corrected by {_quoted(body['text'])}",
-    "outcome": _outcome,
-    "review": lambda body: {"changes_requested": "changes requested"}.get(body["verdict"], body["verdict"]),
-}

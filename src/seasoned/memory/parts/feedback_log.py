@@ -12,7 +12,6 @@ from typing import cast
 import numpy as np
 
 from seasoned.checks import check_number, check_reward, check_text, suggest
-from seasoned.core.feedback_reward import edit_reward
 from seasoned.errors import EpisodeConflictError, InputError, excerpt
 from seasoned.memory.session import Session
 from seasoned.memory.values.events import Event
@@ -20,7 +19,7 @@ from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 from seasoned.memory.writing.note_records import NoteWriter, read_notes, unsilenced
 from seasoned.memory.writing.typed_feedback import AnswerContext, FeedbackRequest, TypedFeedbackWriter, read_feedback
-from seasoned.types import FEEDBACK_KINDS, JSON, Edit, Feedback, FeedbackRecord, Note, check_kind, check_step
+from seasoned.types import FEEDBACK_KINDS, JSON, Feedback, FeedbackRecord, Note, check_kind, check_step
 
 __all__ = ["FeedbackLog"]
 
@@ -122,16 +121,11 @@ class FeedbackLog:
             raise InputError(
                 "episode_id, and a task, a state or a subject", "those are the episode's own", "Give one or the other."
             )
-        edit_reward_ = functools.cache(edit_reward)
-        checked = request.feedback
-        if isinstance(checked, Edit) and episode_id is not None:  # computed here, outside the transaction
-            if checked.shown is not None:
-                shown = [checked.shown]
-            else:
-                shown = self._session.read(lambda: self._executed(episode_id, request.step))
-            for text in shown:
-                edit_reward_(text, checked.text)
-        return self._session.write(lambda: self._typed_feedback_writer().add(request, edit_reward_)).id
+        rewards_of = functools.cache(request.feedback.rewards)
+        if request.feedback.slow_rewards and episode_id is not None:  # computed outside the transaction
+            for executed in self._session.read(lambda: self._executed(episode_id, request.step)):
+                rewards_of(executed)
+        return self._session.write(lambda: self._typed_feedback_writer().add(request, rewards_of)).id
 
     def _add_reward(
         self,
@@ -363,7 +357,14 @@ class FeedbackLog:
     def _moment(
         self, request: FeedbackRequest, step: int | None, task: str | None, state: str | None, subject: str | None
     ) -> AnswerContext:
-        """Return the moment of an answer that is about no stored episode."""
+        """Return the moment of answers that are on no stored episode."""
+        if request.feedback.needs_episode:
+            others = ", ".join(sorted(name for name, kind in FEEDBACK_KINDS.items() if not kind.needs_episode))
+            raise InputError(
+                f"{request.feedback.kind} without an episode",
+                f"feedback of this kind is on a stored episode (without one: {others})",
+                "Pass episode_id.",
+            )
         if task is None or state is None:
             raise InputError(
                 f"episode_id = None, task = {excerpt(task)}, state = {excerpt(state)}",
@@ -375,12 +376,6 @@ class FeedbackLog:
         task, state = self._session.checked_text("task", task), self._session.checked_text("state", state)
         if subject is not None:
             check_size("subject", check_text("subject", subject), self._session.max_text_bytes)
-        if request.feedback.kind not in ("choice", "own_answer"):
-            raise InputError(
-                f"{request.feedback.kind} without an episode",
-                "only a choice and an own answer bring what they are about with them",
-                "Name the episode.",
-            )
         return AnswerContext(task, state, None, subject)
 
 

@@ -12,16 +12,18 @@ from seasoned.memory.values.derived_ids import feedback_of_answer, may_be_answer
 from seasoned.memory.values.selection import Selection
 from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS
 
-__all__ = ["FEEDBACK", "PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on"]
+__all__ = ["PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on", "feedback_condition"]
 
 PROVENANCE = ("task", "model", "policy", "arm", "subject")
 """What a selection can name of an episode beside its id."""
 
-FEEDBACK = f"kind IN ({', '.join(repr(kind) for kind in sorted(FEEDBACK_KINDS))})"
-"""An SQL condition on `note`: that it keeps feedback."""
-
 _NOTE_BY_ID = TableKey("note", ("namespace_id",), "id")
 _OF_AN_EPISODE = '{"episode":'
+
+
+def feedback_condition() -> str:
+    """Return an SQL condition on `note`: it is a note of feedback."""
+    return f"kind IN ({', '.join(repr(kind) for kind in sorted(FEEDBACK_KINDS))})"
 
 
 def active_selections(store: Store, namespace_id: int, *, of_events: bool = False) -> list[Selection]:
@@ -42,7 +44,7 @@ def alternatives_in(note_id: str, body: str) -> list[str]:
 def answers_on(store: Store, namespace_id: int) -> dict[str, list[str]]:
     """Return, by the episode that feedback is about, the episodes which that feedback has made, taken back or not."""
     rows = store.execute(
-        f"SELECT episode_id, id, body FROM note WHERE namespace_id = ? AND {FEEDBACK}", (namespace_id,)
+        f"SELECT episode_id, id, body FROM note WHERE namespace_id = ? AND {feedback_condition()}", (namespace_id,)
     ).fetchall()
     made: defaultdict[str, list[str]] = defaultdict(list)
     for episode_id, note_id, body in rows:

@@ -86,19 +86,20 @@ def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
 
 
 def checked_note(note: Note, redact: Callable[[str], str] | None, max_bytes: int) -> Note:
-    """Return a note as it may be stored: its texts redacted, and not too large.
+    """Return a note as it is stored: its texts redacted, and not too large.
 
-    Redacted is what people write or read, at any depth. What lies under a key of `NAMING` names something that is
-    stored, or is one of a few words, and stays as it is: who looks for it must find it. The same holds of a note that
-    keeps feedback, given here or elsewhere.
+    The texts of feedback are those of its kind (`Feedback.redacted`). Of other notes, every text of the body is
+    redacted at any depth, except under the keys of `NAMING`, so that lookups by id and by name still match.
 
     Raises:
-        InputError: it has more than `max_bytes` bytes as JSON, or two keys of an object or two candidates become one.
+        InputError: it has more than `max_bytes` bytes as JSON, or redaction makes two keys of an object or two
+            candidates equal.
     """
-    if redact is not None:
+    if redact is not None and note.kind in FEEDBACK_KINDS:
+        redacted = feedback_from_record(note.kind, note.body).redacted(redact)
+        note = replace(note, body={**note.body, **feedback_record(redacted)})
+    elif redact is not None:
         note = replace(note, body=check_body(_redacted(note.body, redact)))
-        if note.kind in FEEDBACK_KINDS:
-            check_feedback_note(note)
     check_size("note", canonical_json(note.body), max_bytes)
     return note
 
@@ -109,16 +110,16 @@ def _redacted(value: Any, redact: Callable[[str], str]) -> Any:
     if isinstance(value, list):
         return [_redacted(one, redact) for one in value]
     if isinstance(value, dict):
-        told = dict(
+        redacted = dict(
             (key, one) if key in NAMING else (redact(key), _redacted(one, redact)) for key, one in value.items()
         )
-        if len(told) < len(value):
+        if len(redacted) < len(value):
             raise InputError(
-                f"a note with the keys {excerpt(list(told))}",
-                "the keys of a note stay apart when they are redacted",
-                "Put what is redacted into values.",
+                f"a note with the keys {excerpt(list(redacted))}",
+                "the keys of a note must differ after redaction",
+                "Put the texts into values.",
             )
-        return told
+        return redacted
     return value
 
 

@@ -10,7 +10,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.evidence_views import Deriver
-from seasoned.memory.writing.exclusions import FEEDBACK, PROVENANCE, Suspects, alternatives_in
+from seasoned.memory.writing.exclusions import PROVENANCE, Suspects, alternatives_in, feedback_condition
 from seasoned.types import ALTERNATIVE
 
 __all__ = ["QuarantineWriter", "settle_last_visits"]
@@ -101,7 +101,8 @@ class QuarantineWriter:
         rows = self._rows(f"{_EPISODES} WHERE namespace_id = ? AND ordinal >= 0 AND {condition}", *values)
         condition, values = selection.event_condition()
         notes = self._rows(
-            f"SELECT id, body FROM note WHERE namespace_id = ? AND revoked_at IS NULL AND {FEEDBACK} AND {condition}",
+            "SELECT id, body FROM note "
+            f"WHERE namespace_id = ? AND revoked_at IS NULL AND {feedback_condition()} AND {condition}",
             *values,
         )
         made = self._answers(id_ for note in notes for id_ in alternatives_in(*note))

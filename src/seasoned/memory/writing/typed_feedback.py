@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
-from seasoned.core.feedback_reward import choice_rewards, score_reward, success_reward
 from seasoned.errors import EpisodeConflictError, InputError, StoreBusyError, excerpt
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
@@ -28,31 +27,21 @@ from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.types import (
     ALTERNATIVE,
     FEEDBACK_KINDS,
-    Choice,
-    Correction,
-    Edit,
+    AnswerRewards,
     Episode,
     Feedback,
     FeedbackRecord,
     Note,
-    Outcome,
-    OwnAnswer,
-    Review,
-    Score,
     Step,
     StepReward,
-    Thumbs,
     feedback_from_record,
     feedback_record,
-    normalize_action,
 )
 
 __all__ = ["AnswerContext", "FeedbackRequest", "TypedFeedbackWriter", "checked_feedback", "read_feedback", "record_of"]
 
-_VERDICTS = {"approved": 1.0, "changes_requested": -1.0, "comment": None}
-
-Edited = Callable[[str, str], float]
-"""What a shown text is worth, by what was made of it."""
+Rewards = Callable[[str | None], AnswerRewards]
+"""`Feedback.rewards`, or a cache of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,59 +81,12 @@ def checked_feedback(feedback: Feedback, redact: Callable[[str], str] | None, ma
     """Return feedback as it is stored: its texts redacted.
 
     Raises:
-        InputError: it is no feedback, has more than `max_bytes` bytes as JSON, or two candidates become one.
+        InputError: it is no feedback, has more than `max_bytes` bytes as JSON, or redaction makes two candidates equal.
     """
-    feedback_record(feedback)  # refuses what is no feedback
-    if redact is not None:
-        changed: dict[str, Any] = {}
-        for name in (one.name for one in fields(feedback)):
-            value = getattr(feedback, name)
-            if isinstance(value, tuple):
-                changed[name] = tuple(redact(text) for text in value)
-            elif isinstance(value, str) and name in ("text", "comment"):
-                changed[name] = redact(value)
-        feedback = replace(feedback, **changed)
+    feedback_record(feedback)  # refuses other values
+    feedback = feedback if redact is None else feedback.redacted(redact)
     check_size("feedback", canonical_json(feedback_record(feedback)), max_bytes)
     return feedback
-
-
-def rewards_of(
-    feedback: Feedback, executed: str | None, edited: Edited
-) -> tuple[float | None, list[tuple[str, float]]]:
-    """Return what feedback gives to the executed answer (None: nothing), and to each that was not executed."""
-    match feedback:
-        case Thumbs(up=up):
-            return 1.0 if up else -1.0, []
-        case Score(value=value, low=low, high=high):
-            return score_reward(value, low, high), []
-        case Correction():
-            return -1.0, []
-        case Outcome():
-            return _outcome_reward(feedback), []
-        case Review(verdict=verdict):
-            return _VERDICTS[verdict], []
-        case OwnAnswer(text=text):
-            return None, [(text, 1.0)]
-        case Edit(text=text, shown=shown) if shown is not None or executed is not None:
-            was = str(executed) if shown is None else shown
-            worth, was_key = edited(was, text), normalize_action(was)
-            made = [] if normalize_action(text) == was_key else [(text, 1.0)]
-            if executed is not None and normalize_action(executed) == was_key:
-                return worth, made
-            return None, [(was, worth), *made]
-        case Choice(candidates=candidates, chosen=chosen):
-            key = None if executed is None else normalize_action(executed)
-            told = list(zip(candidates, choice_rewards(len(candidates), chosen), strict=True))
-            own = [reward for text, reward in told if normalize_action(text) == key]
-            return own[0] if own else None, [pair for pair in told if normalize_action(pair[0]) != key]
-    raise InputError(f"{feedback.kind} without an episode", "it is about what was executed", "Name the episode.")
-
-
-def _outcome_reward(outcome: Outcome) -> float:
-    if outcome.passed is not None and outcome.total is not None:
-        return success_reward(outcome.passed, outcome.total)
-    good = outcome.exit_code == 0 if outcome.exit_code is not None else outcome.built
-    return 1.0 if good else -1.0
 
 
 def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
@@ -220,7 +162,7 @@ class TypedFeedbackWriter:
         )
         return AnswerContext(task, state, action, subject), at
 
-    def add(self, request: FeedbackRequest, edited: Edited) -> FeedbackRecord:
+    def add(self, request: FeedbackRequest, rewards_of: Rewards) -> FeedbackRecord:
         """Store feedback, with all that follows from it; what was stored under its id already is left alone.
 
         Raises:
@@ -237,7 +179,13 @@ class TypedFeedbackWriter:
         )
         if moment is None:
             raise InputError("no episode, no state", "feedback is about something", "Name the episode.")
-        own, others = rewards_of(request.feedback, moment.action, edited)
+        own, others = rewards_of(moment.action)
+        if request.episode_id is None and (own is not None or not others):
+            raise InputError(
+                f"{request.feedback.kind} without an episode",
+                "without an episode, feedback rewards answers that were not executed, and no executed one",
+                "Pass episode_id.",
+            )
         made = [answer_id(request.id, n) for n in range(len(others))]
         episode_id = made[0] if request.episode_id is None else request.episode_id
         note = self._note(request, episode_id, made)

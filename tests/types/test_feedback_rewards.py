@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from seasoned.core.feedback_reward import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.errors import InputError
+from seasoned.types.feedback_rewards import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 
 TEXTS = st.text(alphabet="abß🙂 ", max_size=12)
 

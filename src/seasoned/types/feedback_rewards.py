@@ -1,4 +1,4 @@
-"""What feedback is worth: each kind as a reward in [-1, 1]."""
+"""Maths of feedback: scores, choices, test counts and edits as rewards in [-1, 1]."""
 
 from __future__ import annotations
 

@@ -1,0 +1,145 @@
+"""A kind of feedback that is defined and registered here works everywhere: nothing else lists the kinds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+
+from seasoned import Episode, Memory, Step
+from seasoned.cli.format.feedback_text import note_text
+from seasoned.errors import InputError
+from seasoned.service.feedback_json import feedback_from_json
+from seasoned.service.schemas import feedback_schema
+from seasoned.types import FEEDBACK_KINDS, AnswerRewards, Feedback, feedback_from_record, feedback_kind, feedback_record
+
+SECRET = "hunter2"
+
+
+@pytest.fixture
+def rating():
+    @feedback_kind
+    @dataclass(frozen=True, slots=True)
+    class Rating(Feedback):
+        kind: ClassVar[str] = "rating"
+        stars: int
+        reason: str
+        better: tuple[str, ...] = ()
+        comment: str | None = None
+
+        def rewards(self, executed: str | None) -> AnswerRewards:
+            executed_reward = None if executed is None else (self.stars - 3) / 2
+            return AnswerRewards(executed_reward, tuple((text, 1.0) for text in self.better))
+
+        def words(self) -> str:
+            return f"{self.stars} stars because {self.reason}"
+
+    yield Rating
+    del FEEDBACK_KINDS["rating"]
+
+
+def redact(text):
+    return text.replace(SECRET, "[password]")
+
+
+def test_a_new_kind_is_stored_redacted(rating, tmp_path):
+    feedback = rating(1, f"it shows {SECRET}", (f"hide {SECRET}",), f"never {SECRET}")
+    with Memory.open(tmp_path / "plain.db") as plain:
+        plain.add(Episode("t", [Step("s", "a")], "e1"))
+        plain.feedback("e1", feedback, id="f1")
+        lines = list(plain.export())
+    with Memory.open(tmp_path / "m.db", redact=redact) as memory:
+        memory.import_lines(lines)
+        memory.add(Episode("t", [Step("s", "a")], "e2"))
+        memory.feedback("e2", feedback, id="f2")
+        expected = rating(1, "it shows [password]", ("hide [password]",), "never [password]")
+        assert [one.feedback for one in memory.feedback_records()] == [expected, expected]
+        assert memory.feedback_records(id="f2")[0].rewards[0].reward == -1.0
+        memory.verify()
+    for path in tmp_path.glob("m.db*"):
+        assert SECRET.encode() not in path.read_bytes()
+
+
+def test_a_new_kind_is_superseded_quarantined_and_revoked_like_others(rating):
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("s", "a")], "e1"))
+        memory.feedback("e1", rating(5, "good"), author="ann")
+        id_ = memory.feedback("e1", rating(1, "bad", ("b",)), author="ann")
+        assert {n.experience.action: n.experience.reward for n in memory.search("s")} == {"a": -1.0, "b": 1.0}
+        memory.revoke(id_)
+        assert {n.experience.action: n.experience.reward for n in memory.search("s")} == {"a": 0.0}
+        memory.verify()
+
+
+def test_a_kind_that_needs_an_episode_is_refused_without_one(rating):
+    with Memory.open(":memory:") as memory, pytest.raises(InputError, match=r"without one: choice, own_answer"):
+        memory.feedback(feedback=rating(1, "bad"), task="t", state="s")
+
+
+def test_a_kind_that_needs_no_episode_is_stored_without_one(rating):
+    rating.needs_episode = False
+    with Memory.open(":memory:") as memory:
+        memory.feedback(feedback=rating(1, "bad", ("b",)), task="t", state="s")
+        assert [n.experience.action for n in memory.search("s")] == ["b"]
+
+
+def test_feedback_without_answers_needs_an_episode(rating):
+    rating.needs_episode = False
+    with Memory.open(":memory:") as memory, pytest.raises(InputError, match=r"episode"):
+        memory.feedback(feedback=rating(1, "bad"), task="t", state="s")
+
+
+def test_a_new_kind_is_in_the_schema_of_the_service(rating):
+    properties = feedback_schema()["properties"]
+    assert "rating" in properties["kind"]["enum"]
+    assert properties["stars"] == {"type": "integer", "description": "rating"}
+    assert properties["reason"]["type"] == "string"
+    assert properties["better"]["type"] == "array"
+    assert rating.json_schema()["required"] == ["kind", "stars", "reason"]
+    body = {"kind": "rating", "stars": 1, "reason": "bad", "episode_id": "e1"}
+    assert feedback_from_json(body) == (rating(1, "bad"), {"episode_id": "e1"})
+
+
+def test_a_new_kind_is_shown_in_its_own_words(rating):
+    with Memory.open(":memory:") as memory:
+        memory.add(Episode("t", [Step("s", "a")], "e1"))
+        memory.feedback("e1", rating(1, "it is slow", comment="really"), weight=2.0)
+        assert note_text(memory.notes()[0]) == "1 stars because it is slow (weight 2): really"
+
+
+def test_a_new_kind_has_a_record(rating):
+    record = feedback_record(rating(1, "bad", ("b",)))
+    assert record == {"stars": 1, "reason": "bad", "better": ["b"]}
+    assert feedback_from_record("rating", record) == rating(1, "bad", ("b",))
+
+
+def test_a_kind_with_the_name_of_another_is_refused(rating):
+    @dataclass(frozen=True)
+    class Other(rating):
+        comment: str | None = None
+
+    with pytest.raises(InputError, match="name of its own"):
+        feedback_kind(Other)
+
+
+def test_a_kind_with_a_reserved_field_is_refused():
+    @dataclass(frozen=True)
+    class Weighted(Feedback):
+        kind: ClassVar[str] = "weighted"
+        weight: float
+        comment: str | None = None
+
+    with pytest.raises(InputError, match="weight"):
+        feedback_kind(Weighted)
+    assert "weighted" not in FEEDBACK_KINDS
+
+
+def test_a_kind_without_rewards_cannot_be_made():
+    @dataclass(frozen=True)
+    class Silent(Feedback):
+        kind: ClassVar[str] = "silent"
+        comment: str | None = None
+
+    with pytest.raises(TypeError, match="rewards"):
+        Silent()
