@@ -66,15 +66,15 @@ ROOMS = {
         retrieval   : pending writing reading index stores values
         recall      : retrieval writing reading index stores values
         retention   : writing reading stores values
-        transfer    : pending writing reading stores values
         namespace   : pending writing stores values
+        transfer    : namespace pending writing reading stores values
         stats       : stores values
         verify      : writing reading stores values
         session     : pending writing reading stores values namespace
         parts       : session recall retrieval retention transfer writing reading stores values stats verify
         memory      : parts session namespace stats verify transfer retention recall retrieval pending writing
                       reading stores values
-        maintenance : memory parts session transfer retention writing reading stores values
+        maintenance : memory parts session namespace transfer retention writing reading stores values
     """,
     "lab": """
         suites        :

@@ -1,4 +1,4 @@
-"""Namespaces of a store: the caller's key, filtered in every query."""
+"""Namespaces of a store: list, find, make, enter. Every query filters by namespace."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from seasoned.errors import EncoderMismatchError, NotFoundError, excerpt
 from seasoned.memory.pending.inbox import derive_pending
@@ -18,9 +19,20 @@ from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.sqlite_connection import store_errors
 
-__all__ = ["DEFAULT_GAMMA", "Namespace", "enter_namespace", "list_namespaces", "names_in_file"]
+__all__ = [
+    "DEFAULT_GAMMA",
+    "Namespace",
+    "NamespaceEntry",
+    "enter_namespace",
+    "find_entry",
+    "list_entries",
+    "list_namespaces",
+    "make_namespace",
+    "names_in_file",
+]
 
 DEFAULT_GAMMA = 0.95
+_LISTED = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,22 +44,66 @@ class Namespace:
     gamma: float
 
 
+class NamespaceEntry(NamedTuple):
+    """A row of the table `namespace`: its number in the store, its encoder's identity, its discount."""
+
+    id: int
+    encoder: str
+    gamma: float
+
+
 def list_namespaces(path: str | os.PathLike[str], *, read_only: bool) -> dict[str, str]:
     """Return each namespace of a store with the identity of its encoder; see `Memory.namespaces`."""
-    store = open_store(path, create=False, read_only=read_only)
-    try:
-        return store.retrying(lambda: _list(store))
-    finally:
-        store.close()
+    with contextlib.closing(open_store(path, create=False, read_only=read_only)) as store:
+
+        def attempt() -> dict[str, str]:
+            with store.snapshot():
+                return {name: entry.encoder for name, entry in list_entries(store).items()}
+
+        return store.retrying(attempt)
 
 
-def _list(store: Store) -> dict[str, str]:
-    with store.snapshot():
-        return dict(
-            store.execute(
-                f"SELECT name, encoder FROM namespace WHERE {store.tenant_condition} ORDER BY name"
-            ).fetchall()
-        )
+def list_entries(store: Store) -> dict[str, NamespaceEntry]:
+    """Return the caller's namespaces of a store by name, inside the caller's snapshot or transaction."""
+    rows = store.execute(f"SELECT name, id, encoder, gamma FROM namespace WHERE {store.tenant_condition} ORDER BY name")
+    return {name: NamespaceEntry(*rest) for name, *rest in rows.fetchall()}
+
+
+def find_entry(store: Store, name: str) -> NamespaceEntry:
+    """Return one namespace, inside the caller's snapshot.
+
+    Raises:
+        NotFoundError: the store does not have it.
+    """
+    entry = _find(store, name)
+    if entry is None:
+        known = ", ".join(map(repr, list(list_entries(store))[:_LISTED]))
+        raise NotFoundError(f"namespace {excerpt(name)}", f"{store.path} has {known or 'none'}", "Choose one.")
+    return entry
+
+
+def _find(store: Store, name: str) -> NamespaceEntry | None:
+    row = store.execute(
+        f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.tenant_condition}", (name,)
+    ).fetchone()
+    return None if row is None else NamespaceEntry(*row)
+
+
+def make_namespace(store: Store, name: str, gamma: float, encoder: StateEncoder) -> int | None:
+    """Make a namespace and its default view, inside a transaction; None if another process made it just now.
+
+    A read-only reader cannot make the view later.
+    """
+    store.check_key("namespace", name)
+    row = store.execute(
+        "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO NOTHING RETURNING id",
+        (name, encoder.identity, gamma, time.time()),
+    ).fetchone()
+    if row is None:
+        return None
+    Writer(store, row[0], encoder).ensure_view(gamma, 1.0)
+    return int(row[0])
 
 
 def names_in_file(path: Path) -> list[str]:
@@ -64,50 +120,38 @@ def names_in_file(path: Path) -> list[str]:
 def enter_namespace(
     store: Store, name: str, gamma: float | None, encoder: StateEncoder, *, create: bool, reindex: bool
 ) -> Namespace:
-    """Find a namespace, or make it; encode it again if that was asked for.
+    """Find or make a namespace, and encode it again if `reindex` asks for it.
 
     Raises:
         NotFoundError: it does not exist, and `create` is False.
         EncoderMismatchError: it was encoded by another encoder, and `reindex` is False.
 
-    What the encoder itself raises at a state is passed on; the namespace is then encoded as it was.
+    An encoder's own error at a state is passed on; the namespace then keeps its encoding.
     """
-    find = f"SELECT id, encoder, gamma FROM namespace WHERE name = ? AND {store.tenant_condition}"
     with store.snapshot():
-        row = store.execute(find, (name,)).fetchone()
-    if row is None:
+        entry = _find(store, name)
+    if entry is None:
         if not create:
-            known = ", ".join(map(repr, _list(store)))
+            with store.snapshot():
+                known = ", ".join(map(repr, list_entries(store)))
             advice = "Choose one." if known else "Record an episode first, or import one."
             raise NotFoundError(f"namespace {excerpt(name)}", f"this memory has {known or 'none'}", advice)
-        _make(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
+        with store.transaction(None):
+            make_namespace(store, name, DEFAULT_GAMMA if gamma is None else gamma, encoder)
         with store.snapshot():
-            row = store.execute(find, (name,)).fetchone()
-    if row[1] != encoder.identity:
+            entry = find_entry(store, name)
+    if entry.encoder != encoder.identity:
         if not reindex:
-            ours, theirs = told_apart(encoder.identity, row[1])
+            ours, theirs = told_apart(encoder.identity, entry.encoder)
             raise EncoderMismatchError(
                 f"encoder {ours}",
                 f"namespace {name!r} was encoded by {theirs}; features of two encoders are never mixed",
                 "Open it with that encoder, or pass reindex=True to encode it again.",
             )
-        with store.transaction(row[0]):
-            writer = Writer(store, row[0], encoder)
+        with store.transaction(entry.id):
+            writer = Writer(store, entry.id, encoder)
             writer.reindex()
             if store.pending is not None:
-                store.pending.lock(row[0])  # a concurrent `add` waits, and then sees the new encoder
-            derive_pending(store, row[0], writer)  # a state that this encoder refuses would block every reader
-    return Namespace(row[0], name, row[2] if gamma is None else gamma)
-
-
-def _make(store: Store, name: str, gamma: float, encoder: StateEncoder) -> None:
-    """Make a namespace with the view that it will be asked for, so that a read-only reader finds it."""
-    store.check_key("namespace", name)
-    with store.transaction(None):
-        made = store.execute(
-            "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "
-            "ON CONFLICT DO NOTHING RETURNING id",
-            (name, encoder.identity, gamma, time.time()),
-        ).fetchone()
-        if made:  # else another process was quicker
-            Writer(store, made[0], encoder).ensure_view(gamma, 1.0)
+                store.pending.lock(entry.id)  # a concurrent `add` waits, and then sees the new encoder
+            derive_pending(store, entry.id, writer)  # a state that this encoder refuses would block every reader
+    return Namespace(entry.id, name, entry.gamma if gamma is None else gamma)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import ForeignStoreError, InputError, NotFoundError, StoreError
-from seasoned.memory.maintenance.diff import Change, Kind, diff, diff_stores
+from seasoned.memory.maintenance.diff import ChangedRecord, KindDifference, diff, diff_stores
 from seasoned.states import TokenEncoder
 
 
@@ -35,26 +35,26 @@ def only(found, kind):
     """The one kind that differs."""
     assert not found.equal
     for name in {"episodes", "feedback", "quarantines"} - {kind}:
-        assert getattr(found, name) == Kind()
+        assert getattr(found, name) == KindDifference()
     return getattr(found, kind)
 
 
 def test_what_only_one_of_them_has(pair):
     a, b, _ = pair
     b.add(episode("e3"))
-    assert only(diff(a, b), "episodes") == Kind(only_in_b=("e3",))
-    assert only(diff(b, a), "episodes") == Kind(only_in_a=("e3",))
+    assert only(diff(a, b), "episodes") == KindDifference(only_in_b=("e3",))
+    assert only(diff(b, a), "episodes") == KindDifference(only_in_a=("e3",))
     a.add(episode("e4"))
-    assert only(diff(a, b), "episodes") == Kind(("e4",), ("e3",))
+    assert only(diff(a, b), "episodes") == KindDifference(("e4",), ("e3",))
 
 
 def test_feedback_and_quarantines_that_only_one_has(pair):
     a, b, _ = pair
     event_id = a.feedback("e2", 1.0)
-    assert only(diff(a, b), "feedback") == Kind(only_in_a=(event_id,))
+    assert only(diff(a, b), "feedback") == KindDifference(only_in_a=(event_id,))
     b.import_lines(line for line in a.export() if '"header"' not in line)
     quarantine_id = b.quarantine(Selection(task="elsewhere"), "why")
-    assert only(diff(a, b), "quarantines") == Kind(only_in_b=(quarantine_id,))
+    assert only(diff(a, b), "quarantines") == KindDifference(only_in_b=(quarantine_id,))
 
 
 def test_what_became_of_feedback_and_quarantines(pair):
@@ -96,7 +96,7 @@ def test_the_first_field_that_differs_under_one_id(fields, expected):
         b.add(episode("e1", **fields))
         b.import_lines(line for line in a.export() if '"e0"' in line)
         found = only(diff(a, b), "episodes")
-        assert [c for c in found.changed if c.id == "e1"] == [Change("e1", *expected)]
+        assert [c for c in found.changed if c.id == "e1"] == [ChangedRecord("e1", *expected)]
         assert found.reordered
 
 
@@ -107,7 +107,9 @@ def test_only_the_time_differs(pair):
         first = next(line for line in lines if line.get("id") == "e1")
         before, first["created_at"] = first["created_at"], 17.0
         c.import_lines(map(json.dumps, lines))
-        assert only(diff(a, c), "episodes") == Kind(changed=(Change("e1", "created_at", repr(before), "17.0"),))
+        assert only(diff(a, c), "episodes") == KindDifference(
+            changed=(ChangedRecord("e1", "created_at", repr(before), "17.0"),)
+        )
 
 
 def test_only_the_order_differs():
@@ -115,7 +117,7 @@ def test_only_the_order_differs():
         a.add_many([episode("e1"), episode("e2"), episode("e3")])
         lines = [line for line in a.export() if '"header"' not in line]
         b.import_lines([lines[2], lines[0], lines[1]])
-        assert only(diff(a, b), "episodes") == Kind(reordered=True)
+        assert only(diff(a, b), "episodes") == KindDifference(reordered=True)
 
 
 def test_settings_are_told_and_have_no_part_in_equality():

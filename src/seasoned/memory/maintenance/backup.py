@@ -1,4 +1,4 @@
-"""Copies of whole stores: made while others write, checked before they count, put back whole or not at all."""
+"""Backup and restore of whole stores: atomic, verified, and possible during writes."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from seasoned.errors import (
     UnknownNameError,
 )
 from seasoned.memory.memory import Memory
+from seasoned.memory.namespace import list_entries
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile, check_path, whole_file
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.postgres.schema import POSTGRES_VERSION
 from seasoned.memory.stores.registry import is_file, open_store
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
-from seasoned.memory.transfer.manifest import list_entries
 from seasoned.memory.transfer.merge import encoder_of, merge, merge_stores
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Copied", "backup", "restore"]
+__all__ = ["BackupResult", "backup", "restore"]
 
 
 @dataclass(frozen=True, slots=True)
-class Copied:
-    """A copy of a store.
+class BackupResult:
+    """Result of a backup or a restore.
 
-    `hashes`: of each namespace, as `verify` found it in the copy; None where its encoder is not known here, so that
-    only SQLite checked it. `noted`: whether the source knows of this copy, so that an erasure can name it.
+    `hashes`: of each namespace, from `verify` of the copy; None if its encoder is unknown here, so that only SQLite
+    checked it. `noted`: whether the source recorded this copy, so that an erasure can name it.
     """
 
     source: str
@@ -58,22 +58,22 @@ def backup(
     *,
     overwrite: bool = False,
     encoder: StateEncoder | None = None,
-) -> Copied:
+) -> BackupResult:
     """Copy a store into a file, as of one instant, while others read and write it.
 
     The copy is one file without a log, checked (by SQLite, and by `verify` namespace by namespace) before it gets its
-    name; on a failure nothing is left. A store on PostgreSQL is merged into a new file, each namespace as of one
-    instant. An older store is copied as it is. The copy is noted in the source.
+    name; a failure leaves no file. A store on PostgreSQL is merged into a new file, each namespace as of one instant.
+    A store of an older schema is copied unchanged. The source records the copy.
 
     Args:
         source: a file or `postgresql://...`.
         target: a file.
         overwrite: whether the target may exist.
-        encoder: for namespaces of an encoder that is not built in.
+        encoder: for namespaces whose encoder is not built in.
 
     Raises:
         InputError: the target exists, is no file, or is the source.
-        NotFoundError, ForeignStoreError, NewerStoreError: the source is not there, or not a store that we can read.
+        NotFoundError, ForeignStoreError, NewerStoreError: the source does not exist, or is no readable store.
         IntegrityError: the source is damaged.
         StoreError: the target cannot be written, or is a store in use.
 
@@ -120,22 +120,22 @@ def restore(
     *,
     overwrite: bool = False,
     encoder: StateEncoder | None = None,
-) -> Copied:
-    """Make a store from a backup, which is checked first; on a failure the target is as it was.
+) -> BackupResult:
+    """Restore a store from a backup, which is checked first; a failure leaves the target unchanged.
 
-    A store in use is not overwritten: whoever has it open would go on with what it has read. On PostgreSQL the backup
-    is merged into a database that has no namespace yet.
+    A store in use is not overwritten, since its open connections would continue with cached data. On PostgreSQL the
+    backup is merged into a database without namespaces.
 
     Args:
         source: the backup.
         target: a file or `postgresql://...`.
         overwrite: whether the target may exist.
-        encoder: for namespaces of an encoder that is not built in.
+        encoder: for namespaces whose encoder is not built in.
 
     Raises:
         InputError: the target exists, is no file, or is the backup.
-        NotFoundError, ForeignStoreError, NewerStoreError: the backup is not there, or not a store that we can read.
-        IntegrityError: the backup is damaged or cut off.
+        NotFoundError, ForeignStoreError, NewerStoreError: the backup does not exist, or is no readable store.
+        IntegrityError: the backup is damaged or incomplete.
         StoreError: the target cannot be written, or is a store in use.
     """
     for path in (source, target):
@@ -154,7 +154,7 @@ def restore(
         return _finish(partial, str(place), source, target, encoder, note=False)
 
 
-def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEncoder | None) -> Copied:
+def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEncoder | None) -> BackupResult:
     if overwrite:
         raise InputError(
             "overwrite", "a database on a server is not overwritten", "Restore into an empty one, or merge."
@@ -172,7 +172,7 @@ def _restore_to_server(place: Path, url: str, overwrite: bool, encoder: StateEnc
     _check_whole(place, "Use another backup.")
     hashes = _hashes(place, encoder)
     merge(url, place, encoder=encoder)
-    return Copied(str(place), shown, POSTGRES_VERSION, place.stat().st_size, hashes, noted=False)
+    return BackupResult(str(place), shown, POSTGRES_VERSION, place.stat().st_size, hashes, noted=False)
 
 
 # -------------------------------------------------------------------------------------- before anything is written
@@ -205,7 +205,7 @@ def _check_store(place: Path) -> None:
 
 
 def _copy(source: Path, partial: Path, mend: str) -> None:
-    """Copy what is committed, the log included, into one file that has none."""
+    """Copy the committed content, log included, into one file without a log."""
     old, new = StoreFile(source, "ro"), StoreFile(partial, "rw")
     try:
         with old.lock, new.lock, sqlite_connection.store_errors(str(source), mend):
@@ -235,11 +235,11 @@ def _finish(
     encoder: StateEncoder | None,
     *,
     note: bool,
-) -> Copied:
+) -> BackupResult:
     file = StoreFile(partial, "rw")
     try:
         with file.lock, sqlite_connection.store_errors(str(target), "Try again."):
-            file.pragma("journal_mode = DELETE")  # one file, which can be read where nothing can be written
+            file.pragma("journal_mode = DELETE")  # one file, readable in a read-only folder
             schema = file.schema()
     finally:
         file.close()
@@ -248,14 +248,14 @@ def _finish(
     else:
         with _migrated(partial) as scratch:
             hashes = _hashes(scratch, encoder)
-    # Noted before the copy gets its name: an erasure may name a copy that never came to be, but none is missed.
+    # Recorded before the copy gets its name: an erasure may name a copy that was never made, but misses none.
     noted = note and schema == SCHEMA_VERSION and _record(source, os.path.realpath(target))
-    return Copied(shown, str(target), schema, partial.stat().st_size, hashes, noted)
+    return BackupResult(shown, str(target), schema, partial.stat().st_size, hashes, noted)
 
 
 @contextlib.contextmanager
 def _migrated(old: Path) -> Iterator[Path]:
-    """Yield a copy of an older store, brought up to date; it goes when the block ends."""
+    """Yield a temporary copy of an older store, migrated to the present schema."""
     scratch = old.with_name(f"{old.name}.scratch")
     try:
         shutil.copyfile(old, scratch)
@@ -267,7 +267,7 @@ def _migrated(old: Path) -> Iterator[Path]:
 
 
 def _hashes(place: Path, given: StateEncoder | None) -> dict[str, str | None]:
-    """Verify every namespace whose encoder is known."""
+    """Verify each namespace with a known encoder; return the hashes."""
     hashes: dict[str, str | None] = {}
     for name, identity in Memory.namespaces(place).items():
         try:

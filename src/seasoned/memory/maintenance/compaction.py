@@ -1,4 +1,4 @@
-"""Giving free space back."""
+"""Compaction: return free space to the file system."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from pathlib import Path
 
 from seasoned.errors import IntegrityError, UnknownNameError
 from seasoned.memory.memory import Memory
+from seasoned.memory.namespace import NamespaceEntry, list_entries
 from seasoned.memory.stores.atomic_file import check_path
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import is_file, open_store
-from seasoned.memory.transfer.manifest import Entry, list_entries, read_contents
+from seasoned.memory.transfer.manifest import read_manifest
 from seasoned.memory.transfer.merge import encoder_of
 from seasoned.protocols import StateEncoder
 
@@ -21,9 +22,9 @@ __all__ = ["Compaction", "compact"]
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What compacting did; bytes with the log, None where the server does not say.
+    """Result of a compaction; sizes include the log, and are None if the server does not report them.
 
-    `hashes`: of each namespace afterwards; as before, but for namespaces that others wrote to meanwhile.
+    `hashes`: of each namespace afterwards; unchanged, except for namespaces with other writers meanwhile.
     """
 
     path: str
@@ -33,19 +34,18 @@ class Compaction:
 
 
 def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None) -> Compaction:
-    """Give free space back: empty the log and write the file anew without free pages; on PostgreSQL, VACUUM (ANALYZE).
+    """Return free space: empty the log and rewrite the file without free pages; on PostgreSQL, VACUUM (ANALYZE).
 
-    Others may read and write meanwhile: a writer waits while the file is written anew. It needs as much free space as
-    the store has content. The hashes are compared before and after, and each namespace is verified afterwards where its
-    encoder is known.
+    Others may read and write meanwhile; writers wait during the rewrite. It needs as much free disk space as the store
+    has content. The hashes are compared before and after, and each namespace with a known encoder is verified.
 
     Args:
         path: a file or `postgresql://...`.
-        encoder: for namespaces of an encoder that is not built in.
+        encoder: for namespaces whose encoder is not built in.
 
     Raises:
         NotFoundError, ForeignStoreError, NewerStoreError, StoreError: as for `Memory.open`.
-        StoreBusyError: somebody holds the lock, or reads an old snapshot, for too long; the content is as it was.
+        StoreBusyError: another process holds the lock, or an old snapshot, for too long; the content is unchanged.
         IntegrityError: the store is damaged.
     """
     check_path(path)
@@ -60,7 +60,7 @@ def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None
         if name in before and before[name][1] == revision and before[name][0] != hash_:
             raise IntegrityError(
                 f"{shown}: namespace {name!r} had hash {before[name][0]}, and has {hash_}",
-                "compacting must change nothing that is stored",
+                "a compaction must not change the content",
                 "Restore a backup, and report this.",
             )
     for name in after.keys() & entries.keys():
@@ -71,15 +71,15 @@ def compact(path: str | os.PathLike[str], *, encoder: StateEncoder | None = None
     return Compaction(shown, bytes_before, bytes_after, {name: hash_ for name, (hash_, _) in after.items()})
 
 
-def _state(store: Store) -> tuple[dict[str, Entry], dict[str, tuple[str, int]]]:
-    """Return the namespaces, and of each its hash and how often it was written to."""
+def _state(store: Store) -> tuple[dict[str, NamespaceEntry], dict[str, tuple[str, int]]]:
+    """Return the namespaces, and the hash and the revision number of each."""
 
-    def attempt() -> tuple[dict[str, Entry], dict[str, tuple[str, int]]]:
+    def attempt() -> tuple[dict[str, NamespaceEntry], dict[str, tuple[str, int]]]:
         with store.snapshot():
             entries = list_entries(store)
             revisions = dict(store.execute("SELECT id, revision FROM namespace").fetchall())
             return entries, {
-                name: (read_contents(store, entry.id).hash(), int(revisions[entry.id]))
+                name: (read_manifest(store, entry.id).hash(), int(revisions[entry.id]))
                 for name, entry in entries.items()
             }
 

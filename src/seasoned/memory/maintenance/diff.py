@@ -1,4 +1,4 @@
-"""How two memories differ: by ids and hashes, so that texts are read only where they are known to differ."""
+"""Difference of two memories by ids and hashes; only texts with different hashes are read."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from typing import Any, TypeVar
 
 from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.memory import Memory
+from seasoned.memory.namespace import NamespaceEntry, find_entry, list_entries
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import open_store
-from seasoned.memory.transfer.manifest import Entry, Stored, find_entry, list_entries, read_contents
+from seasoned.memory.transfer.manifest import StoredEpisode, read_manifest
 from seasoned.memory.values.content_hash import episode_record
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.note_records import note_record, read_notes
 
-__all__ = ["Change", "Difference", "Kind", "StoreDifference", "diff", "diff_stores"]
+__all__ = ["ChangedRecord", "KindDifference", "MemoryDifference", "StoreDifference", "diff", "diff_stores"]
 
 Answer = TypeVar("Answer")
 Record = dict[str, Any]
 _ABSENT = "(absent)"
-_LAST = ("created_at", "revoked_at", "superseded_by", "lifted_at", "hash")  # what was said, then what became of it
+_LAST = ("created_at", "revoked_at", "superseded_by", "lifted_at", "hash")  # compared after the content
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """Something that both have under one id, with different content.
+class ChangedRecord:
+    """A record that both memories have under one id, with different content.
 
-    `field` is the first that differs (`steps[3].reward`, `created_at`, `superseded_by`, ...); `a` and `b` are excerpts.
+    `field` is the first different field (`steps[3].reward`, `created_at`, `superseded_by`, ...); `a` and `b` are
+    excerpts.
     """
 
     id: str
@@ -41,34 +43,34 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
-    """How two memories differ in one kind: episodes, feedback, quarantines, notes. `reordered`: the shared ones are."""
+class KindDifference:
+    """Difference in one kind of record. `reordered`: the shared records are in another order."""
 
     only_in_a: tuple[str, ...] = ()
     only_in_b: tuple[str, ...] = ()
-    changed: tuple[Change, ...] = ()
+    changed: tuple[ChangedRecord, ...] = ()
     reordered: bool = False
 
     @property
     def equal(self) -> bool:
-        """Whether both hold the same, in the same order."""
+        """Whether both have the same records in the same order."""
         return not (self.only_in_a or self.only_in_b or self.changed or self.reordered)
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
-    """How memory a differs from memory b; settings are (a's, b's)."""
+class MemoryDifference:
+    """Difference of memory a from memory b; settings are pairs (a's, b's)."""
 
-    episodes: Kind
-    feedback: Kind
-    quarantines: Kind
+    episodes: KindDifference
+    feedback: KindDifference
+    quarantines: KindDifference
     encoders: tuple[str, str]
     gammas: tuple[float, float]
-    notes: Kind = Kind()
+    notes: KindDifference = KindDifference()
 
     @property
     def equal(self) -> bool:
-        """Whether the raw content is the same, as the hashes of `verify` say; settings have no part in it."""
+        """Whether the raw content is the same, as by the hashes of `verify`; settings do not count."""
         return all(one.equal for one in (self.episodes, self.feedback, self.quarantines, self.notes))
 
     @property
@@ -79,11 +81,11 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class StoreDifference:
-    """How two stores differ: namespaces that one of them lacks, and the others compared, under their names in a."""
+    """Difference of two stores: namespaces of one only, and the differences of the others, by their names in a."""
 
     only_in_a: tuple[str, ...]
     only_in_b: tuple[str, ...]
-    namespaces: Mapping[str, Difference]
+    namespaces: Mapping[str, MemoryDifference]
 
     @property
     def equal(self) -> bool:
@@ -91,11 +93,11 @@ class StoreDifference:
         return not self.only_in_a and not self.only_in_b and all(one.equal for one in self.namespaces.values())
 
 
-def diff(a: Memory, b: Memory) -> Difference:
-    """Return how two open memories differ, each as of one instant. Their namespaces may differ in name.
+def diff(a: Memory, b: Memory) -> MemoryDifference:
+    """Return the difference of two open memories, each as of one instant. Their namespaces may differ in name.
 
-    `Difference.equal` if and only if `a.verify().hash == b.verify().hash`, where both are whole. The hashes that are
-    stored with the content are taken as they are; `verify` checks them.
+    For undamaged memories, `MemoryDifference.equal` if and only if `a.verify().hash == b.verify().hash`. The stored
+    hashes are not checked; `verify` checks them.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -103,10 +105,10 @@ def diff(a: Memory, b: Memory) -> Difference:
         ...     _ = a.add(Episode("shop", [Step("cart", "pay", 1.0)], "e1"))
         ...     _ = b.add(Episode("shop", [Step("cart", "pay", 0.0)], "e1"))
         ...     diff(a, b).episodes.changed[0]
-        Change(id='e1', field='steps[0].reward', a='1.0', b='0.0')
+        ChangedRecord(id='e1', field='steps[0].reward', a='1.0', b='0.0')
     """
 
-    def compare() -> Difference:
+    def compare() -> MemoryDifference:
         names = a.namespace, b.namespace
         entries = find_entry(a.session.store, names[0]), find_entry(b.session.store, names[1])
         return _compare(a.session.store, entries[0], b.session.store, entries[1])
@@ -117,15 +119,15 @@ def diff(a: Memory, b: Memory) -> Difference:
 def diff_stores(
     a: str | os.PathLike[str], b: str | os.PathLike[str], *, namespace: str | None = None, other: str | None = None
 ) -> StoreDifference:
-    """Return how two stores differ, namespace by namespace.
+    """Return the difference of two stores, namespace by namespace.
 
     Args:
-        a, b: files or `postgresql://...`; nothing is written to them.
-        namespace: compare this one only.
-        other: the name of that one in b, if it has another name there.
+        a, b: files or `postgresql://...`; they are only read.
+        namespace: compare this namespace only.
+        other: its name in b; None: the same.
 
     Raises:
-        NotFoundError: there is no such store, or neither has the namespace.
+        NotFoundError: a store does not exist, or neither has the namespace.
         StoreError: as for `Memory.open`.
     """
     with (
@@ -136,8 +138,8 @@ def diff_stores(
 
 
 def _in_snapshots(a: Store, b: Store, compare: Callable[[], Answer]) -> Answer:
-    """Compare what both hold at one instant each."""
-    first, second = sorted((a, b), key=id)  # two threads that compare the same two memories do not wait for each other
+    """Run a comparison in a snapshot of each store."""
+    first, second = sorted((a, b), key=id)  # one lock order for all threads, against deadlocks
 
     def attempt() -> Answer:
         with first.snapshot(), second.snapshot():
@@ -162,12 +164,12 @@ def _compare_stores(a: Store, b: Store, namespace: str | None, other: str | None
         shared = {namespace: there} if namespace in in_a and there in in_b else {}
         only_in_a = (namespace,) if there not in in_b else ()
         only_in_b = (there,) if namespace not in in_a else ()
-    found = {name: _compare(a, in_a[name], b, in_b[there]) for name, there in shared.items()}
-    return StoreDifference(only_in_a, only_in_b, found)
+    differences = {name: _compare(a, in_a[name], b, in_b[there]) for name, there in shared.items()}
+    return StoreDifference(only_in_a, only_in_b, differences)
 
 
-def _compare(store_a: Store, of_a: Entry, store_b: Store, of_b: Entry) -> Difference:
-    a, b = read_contents(store_a, of_a.id), read_contents(store_b, of_b.id)
+def _compare(store_a: Store, of_a: NamespaceEntry, store_b: Store, of_b: NamespaceEntry) -> MemoryDifference:
+    a, b = read_manifest(store_a, of_a.id), read_manifest(store_b, of_b.id)
     readers = Reader(store_a, of_a.id), Reader(store_b, of_b.id)
 
     def episodes(id_: str) -> tuple[Record, Record]:
@@ -184,18 +186,18 @@ def _compare(store_a: Store, of_a: Entry, store_b: Store, of_b: Entry) -> Differ
     def notes(id_: str) -> tuple[Record, Record]:
         return _note(store_a, of_a.id, id_), _note(store_b, of_b.id, id_)
 
-    marks_a, marks_b = a.marks(), b.marks()
-    return Difference(
-        _kind(marks_a[0], marks_b[0], episodes),
-        _kind(marks_a[1], marks_b[1], events),
-        _kind(marks_a[2], marks_b[2], quarantines),
+    prints_a, prints_b = a.fingerprints(), b.fingerprints()
+    return MemoryDifference(
+        _kind(prints_a[0], prints_b[0], episodes),
+        _kind(prints_a[1], prints_b[1], events),
+        _kind(prints_a[2], prints_b[2], quarantines),
         (of_a.encoder, of_b.encoder),
         (of_a.gamma, of_b.gamma),
-        _kind(marks_a[3], marks_b[3], notes),
+        _kind(prints_a[3], prints_b[3], notes),
     )
 
 
-def _episode(reader: Reader, id_: str, stored: Stored, same_text: bool) -> Record:
+def _episode(reader: Reader, id_: str, stored: StoredEpisode, same_text: bool) -> Record:
     text = {} if same_text else next(episode_record(episode) for _, _, _, episode in reader.episodes(id_=id_))
     return {**text, "created_at": stored.created_at, "hash": stored.digest.hex()}
 
@@ -214,9 +216,11 @@ def _note(store: Store, namespace_id: int, id_: str) -> Record:
     return {**note_record(note), "revoked_at": note.revoked_at, "hash": content.hex()}
 
 
-def _kind(a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str], tuple[Record, Record]]) -> Kind:
+def _kind(
+    a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str], tuple[Record, Record]]
+) -> KindDifference:
     shared = [id_ for id_ in a if id_ in b]
-    return Kind(
+    return KindDifference(
         tuple(id_ for id_ in a if id_ not in b),
         tuple(id_ for id_ in b if id_ not in a),
         tuple(_change(id_, *records(id_)) for id_ in shared if a[id_] != b[id_]),
@@ -224,13 +228,13 @@ def _kind(a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str
     )
 
 
-def _change(id_: str, a: Record, b: Record) -> Change:
+def _change(id_: str, a: Record, b: Record) -> ChangedRecord:
     field, in_a, in_b = next(_differences(a, b, ""))
-    return Change(id_, field, in_a, in_b)
+    return ChangedRecord(id_, field, in_a, in_b)
 
 
 def _differences(a: Any, b: Any, path: str) -> Iterator[tuple[str, str, str]]:
-    """Yield where two records differ, outermost fields in order."""
+    """Yield (field, excerpt of a, excerpt of b) of each difference, outermost fields in order."""
     if isinstance(a, dict) and isinstance(b, dict):
         for name in sorted(dict.fromkeys([*a, *b]), key=lambda name: name in _LAST):
             inner = f"{path}.{name}" if path else name
@@ -243,7 +247,7 @@ def _differences(a: Any, b: Any, path: str) -> Iterator[tuple[str, str, str]]:
             yield from _differences(one, two, f"{path}[{number}]")
         if len(a) != len(b):
             yield f"{path}.length", str(len(a)), str(len(b))
-    elif repr(a) != repr(b):  # as hashes see it: 0.0 is not -0.0
+    elif repr(a) != repr(b):  # as in the hashes: 0.0 is not -0.0
         yield path, excerpt(a), excerpt(b)
 
 

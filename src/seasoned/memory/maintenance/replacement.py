@@ -10,10 +10,10 @@ from pathlib import Path
 
 from seasoned import sqlite_connection
 from seasoned.errors import StoreBusyError
+from seasoned.memory.namespace import find_entry, list_entries
 from seasoned.memory.retention.copies import Copy, record_copies
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.registry import open_store
-from seasoned.memory.transfer.manifest import find_entry, list_entries
 
 __all__ = ["add_copies", "copy_file", "exclusive_file", "rename_namespaces", "replace_content", "single_file"]
 

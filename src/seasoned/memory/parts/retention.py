@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.retention.copies import Copy, read_copies, record_copies
-from seasoned.memory.retention.deletion import Remover
+from seasoned.memory.retention.deletion import EpisodeRemover
 from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.session import Session
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
@@ -150,7 +150,7 @@ class Retention:
             if tried and not planned.ordinals:
                 return replace(tried[0], done=True)  # it was committed, and the answer lost
             tried.append(planned)
-            Remover(self._store, self._ns).remove(planned.ordinals)
+            EpisodeRemover(self._store, self._ns).remove(planned.ordinals)
             return replace(planned, done=True)
 
         return self._session.read(plan) if dry_run else self._session.write(change)
@@ -193,7 +193,7 @@ class Retention:
                     raise
                 return replace(tried[0], done=True)  # it was committed, and the answer lost
             tried.append(planned)
-            remover = Remover(self._store, self._ns)
+            remover = EpisodeRemover(self._store, self._ns)
             remover.forget_author(subject)
             remover.remove(planned.ordinals)
             remover.forget_quarantines(planned.quarantines)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from seasoned.memory.session import Session
 from seasoned.memory.transfer import jsonl as json_lines
-from seasoned.memory.transfer.importer import Once, import_parsed
+from seasoned.memory.transfer.importer import SingleUse, import_records
 from seasoned.memory.writing.episode_writer import with_id
 from seasoned.types import Episode
 
@@ -41,9 +41,10 @@ class Transfer:
             InputError: a line is wrong; the message names it, and nothing was imported.
         """
         session = self._session
-        parsed = Once(json_lines.parse_lines(lines), session.store.path)
+        parsed = SingleUse(json_lines.parse_lines(lines), session.store.path)
         return session.write(
-            lambda: import_parsed(session.store, session.namespace_id, session.writer, session, parsed), dry_run=dry_run
+            lambda: import_records(session.store, session.namespace_id, session.writer, session, parsed),
+            dry_run=dry_run,
         )
 
     def import_episodes(self, episodes: Iterable[tuple[Episode, float | None]], *, dry_run: bool = False) -> int:

@@ -1,4 +1,4 @@
-"""Taking episodes away for good, with everything that nothing else needs. Runs inside a transaction of the caller."""
+"""Deletion of episodes with all records that only they referred to. Runs inside a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.writing.evidence_views import Deriver
 from seasoned.memory.writing.quarantine import settle_last_visits
 
-__all__ = ["Remover"]
+__all__ = ["EpisodeRemover"]
 
 _KINDS = {
     "episode": "episodes",
@@ -33,7 +33,7 @@ _KINDS = {
 
 @dataclass
 class _Touched:
-    """What the removed steps referred to."""
+    """Records that the removed steps referred to."""
 
     states: set[int]
     actions: set[int]
@@ -41,17 +41,17 @@ class _Touched:
     groups: set[tuple[int, int]]
 
 
-class Remover:
-    """Removes whole episodes of one namespace, and the texts that only they had."""
+class EpisodeRemover:
+    """Removes whole episodes of one namespace, and the texts of no other episode."""
 
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
         self._ns = namespace_id
         self._derive = Deriver(store, namespace_id)
-        self._gone: Counter[str] = Counter()
+        self._removed: Counter[str] = Counter()
 
     def remove(self, ordinals: Sequence[int]) -> None:
-        """Remove episodes, their feedback and notes, and every state, action, prior and feature that is in no other."""
+        """Remove episodes, their feedback and notes, and each state, action, prior and feature of no other episode."""
         if not ordinals:
             return
         touched = _Touched(set(), set(), set(), set())
@@ -86,7 +86,7 @@ class Remover:
         )
         noted = "FROM note WHERE namespace_id = ? AND episode_id IN {values}"
         names = [row[0] for row in ids]
-        self._gone["notes"] += len(self._store.execute_in(f"SELECT id {noted}", (self._ns,), names))
+        self._removed["notes"] += len(self._store.execute_in(f"SELECT id {noted}", (self._ns,), names))
         self._store.execute_in(f"DELETE {noted}", (self._ns,), names)
         self._delete("episode", "ordinal", ordinals)
         for view in views:
@@ -95,7 +95,7 @@ class Remover:
         self._save()
 
     def forget_author(self, author: str) -> int:
-        """Remove the feedback that this author gave, and what they noted; return how much feedback it was."""
+        """Remove an author's feedback and notes; return the number of feedback events."""
         numbered = "author = ? AND episode_id IN (SELECT id FROM episode WHERE namespace_id = ? AND ordinal >= 0)"
         self._delete_rows("note", numbered, author, self._ns)
         self._store.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
@@ -106,13 +106,13 @@ class Remover:
         return len(visits)
 
     def forget_quarantines(self, ids: Sequence[str]) -> None:
-        """Remove the record of quarantines that name what is no longer there."""
+        """Remove the records of quarantines of removed episodes."""
         for quarantine_id in ids:
             self._delete_rows("quarantine", "id = ?", quarantine_id)
         self._save()
 
     def _collect(self, touched: _Touched) -> None:
-        """Remove what nothing refers to any more."""
+        """Remove the touched records that no step refers to."""
         in_steps = "SELECT DISTINCT {} FROM step WHERE namespace_id = ?"
         finals = self._ids("SELECT DISTINCT final_state_id FROM episode WHERE namespace_id = ?")
         states = touched.states - self._ids(in_steps.format("state_id")) - finals
@@ -127,7 +127,7 @@ class Remover:
         settle_last_visits(self._store, self._ns, sorted({set_id for set_id, _ in touched.groups} - sets))
 
     def _tokens_of(self, sets: set[int] | None) -> set[int]:
-        """Return the tokens that are in some of these feature sets; None for all."""
+        """Return the tokens of these feature sets; None: of all."""
         rows = (
             self._rows("SELECT tokens FROM feature_set WHERE namespace_id = ?")
             if sets is None
@@ -138,7 +138,7 @@ class Remover:
         return set(np.unique(np.frombuffer(b"".join(row[0] for row in rows), dtype="<u4")).tolist())
 
     def _remove_actions(self, actions: set[int]) -> None:
-        """Remove spellings. Where the first one of several goes, the next stands for them."""
+        """Remove spellings of actions. If the first of several is removed, the next becomes their key."""
         keys = self._ids_in("SELECT key_digest FROM action WHERE namespace_id = ? AND id IN {values}", actions)
         self._delete("action", "id", actions)
         for old, new in self._store.execute_in(
@@ -153,23 +153,23 @@ class Remover:
                 )
 
     def _delete(self, table: str, column: str, values: Iterable[int]) -> None:
-        there = sorted(values)
+        ids = sorted(values)
         self._store.execute_in(
-            f"DELETE FROM {table} WHERE namespace_id = ? AND {column} IN {{values}}", (self._ns,), there
+            f"DELETE FROM {table} WHERE namespace_id = ? AND {column} IN {{values}}", (self._ns,), ids
         )
-        self._gone[_KINDS[table]] += len(there)
+        self._removed[_KINDS[table]] += len(ids)
 
     def _delete_rows(self, table: str, condition: str, *values: object) -> None:
         n_rows = self._rows(f"SELECT count(*) FROM {table} WHERE namespace_id = ? AND {condition}", *values)[0][0]
         self._execute(f"DELETE FROM {table} WHERE namespace_id = ? AND {condition}", *values)
-        self._gone[_KINDS[table]] += n_rows
+        self._removed[_KINDS[table]] += n_rows
 
     def _save(self) -> None:
-        """Write down how much was taken away."""
+        """Add the counts of removed records to those of the namespace."""
         before = Counter(json.loads(self._rows("SELECT removed FROM namespace WHERE id = ?")[0][0]))
-        removed = canonical_json(dict(before + self._gone))
+        removed = canonical_json(dict(before + self._removed))
         self._store.execute("UPDATE namespace SET removed = ? WHERE id = ?", (removed, self._ns))
-        self._gone.clear()
+        self._removed.clear()
 
     def _execute(self, sql: str, *parameters: object) -> None:
         self._store.execute(sql, (self._ns, *parameters))

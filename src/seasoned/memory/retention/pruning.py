@@ -1,4 +1,4 @@
-"""Which episodes to part with when a namespace must fit a budget: the least valuable first."""
+"""Pruning plan: the least valuable episodes, until a namespace fits its budget."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from seasoned.checks import check_number
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_number, check_whole
+from seasoned.errors import InputError
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.writing.exclusions import answers_on
@@ -16,22 +16,22 @@ from seasoned.memory.writing.exclusions import answers_on
 __all__ = ["Budget", "Pruning", "plan_pruning"]
 
 STEP_BYTES = 250
-"""What a step takes beside its texts: its row, its return, its share of evidence and of every index."""
+"""Size of a step without its texts: its row, its return, its share of evidence and of the indexes."""
 
 _SHRINKAGE = 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What a namespace may hold at most; None for no limit.
+    """Limits of a namespace's content; None for no limit.
 
     Args:
-        steps: stored steps.
-        bytes: of content: each state once, with its feature set, notes, and 250 bytes a step.
-        age_s: seconds since an episode was stored.
+        steps: maximum number of stored steps.
+        bytes: maximum size of the content: each state once, with its feature set, notes, and 250 bytes a step.
+        age_s: maximum age of an episode, in seconds since it was stored.
 
     Raises:
-        InputError: no limit is given, or one is out of range.
+        InputError: there is no limit, or one is out of range.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -49,21 +49,18 @@ class Budget:
         if self.steps is None and self.bytes is None and self.age_s is None:
             raise InputError("no budget", "pruning needs a limit", "Give steps, bytes or an age.")
         for name in ("steps", "bytes"):
-            limit = getattr(self, name)
-            if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 0):
-                raise InputError(
-                    f"{name} = {excerpt(limit)}", "a budget must be a whole number, at least 0", "Correct it."
-                )
-        if self.age_s is not None and check_number("age_s", self.age_s) < 0:
-            raise InputError(f"age_s = {self.age_s}", "an age must be at least 0", "Give seconds.")
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), 0)
+        if self.age_s is not None:
+            check_number("age_s", self.age_s, 0.0, next_step="Give seconds.")
 
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What pruning takes away, or took.
+    """A plan or a result of pruning; `done`: whether the episodes were removed.
 
-    `reasons` counts the episodes: `age` (older than the budget allows), `aborted`, `quarantined`, `value` (least
-    valuable). `bytes` are of content; the file shrinks when it is compacted.
+    `reasons` counts the removed episodes: `age` (older than the budget allows), `aborted`, `quarantined`, `value`
+    (least valuable). `bytes` are of content; a compaction shrinks the file.
     """
 
     episodes: tuple[str, ...]
@@ -78,7 +75,7 @@ class Pruning:
 
 @dataclass(slots=True)
 class _Held:
-    """An episode under consideration."""
+    """An episode that may be pruned."""
 
     id: str
     created_at: float
@@ -87,20 +84,20 @@ class _Held:
     states: list[int] = field(default_factory=list)
     bytes: int = 0
     answers: list[int] = field(default_factory=list)
-    """What feedback on it has made: it goes with it, since nobody could take it back."""
+    """Ordinals of the answers from feedback on it; they are removed with it, since nobody could revoke them."""
 
 
 def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float) -> Pruning:
-    """Return what must go, inside one snapshot or transaction of the caller.
+    """Return the episodes to remove, inside one snapshot or transaction of the caller.
 
-    First what is too old; then, until the rest fits, aborted episodes, quarantined ones, and the episode whose steps
-    are worth least on average. A step at a distinct state that was visited N times, where its action was taken n times,
-    is worth `N / ((n - 1 + kappa) (n + kappa)) * 0.5^(2 age / E)`: how often such a state comes up, times how much the
-    step reduces the variance of its action's shrunken mean (kappa = 1), halved each time half of the E episodes have
-    come later. So states met once and actions known by many other steps go first, the old before the new. The worth of
-    what is left rises as others go, so that the last step that knows a well-visited state's action is kept.
+    First the episodes above the maximum age; then, until the rest fits, aborted episodes, quarantined ones, and the
+    episode with the least mean worth of its steps. A step at a distinct state with N visits, where its action was taken
+    n times, is worth `N / ((n - 1 + kappa) (n + kappa)) * 0.5^(2 age / E)`: the frequency of the state, times the
+    step's reduction of the variance of its action's shrunken mean (kappa = 1), halved each time half of the E episodes
+    are newer. So states with one visit and actions with many other steps go first, old episodes before new ones. The
+    worth of the remaining steps rises as others go, so the last step with an action at a well-visited state is kept.
 
-    With an episode go the answers that feedback on it has made: with their feedback gone nobody could take them back.
+    The answers from feedback on an episode are removed with it: without their feedback nobody could revoke them.
     """
     held = _load(store, namespace_id)
     sizes = dict(
@@ -123,7 +120,7 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
         if not over and reason != "age":
             break
         together = [] if first in gone else [first]
-        for ordinal in together:  # it grows
+        for ordinal in together:  # grows in the loop
             one = held[ordinal]
             gone[ordinal] = None
             reasons[reason] += 1
@@ -181,7 +178,7 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
 
 
 def _order(held: dict[int, _Held], budget: Budget, now: float) -> Iterator[tuple[int, str]]:
-    """Yield episodes in the order in which they should go, each with the reason."""
+    """Yield (ordinal, reason) of the episodes in their order of removal."""
     left = dict(held)
     if budget.age_s is not None:
         for ordinal in [o for o, one in left.items() if now - one.created_at > budget.age_s]:
@@ -212,7 +209,7 @@ def _least_valuable(held: dict[int, _Held]) -> Iterator[tuple[int, str]]:
     while queue:
         _, ordinal = heapq.heappop(queue)
         now_worth = worth(ordinal)
-        # Worth only rises as others go: what was put in the queue is a lower bound.
+        # Worth only rises as others go: the queued worth is a lower bound.
         if queue and (now_worth, ordinal) > queue[0]:
             heapq.heappush(queue, (now_worth, ordinal))
             continue

@@ -1,4 +1,4 @@
-"""Storing what an export holds. Runs inside one transaction of the caller."""
+"""Import of exported records. Runs inside one transaction of the caller."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
-from seasoned.memory.transfer.jsonl import Line, naming
+from seasoned.memory.transfer.jsonl import Record, line_errors
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.episode_writer import Timed, Writer, with_id
@@ -18,16 +18,16 @@ from seasoned.memory.writing.quarantine import QuarantineWriter
 from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
 from seasoned.types import Episode, Note
 
-__all__ = ["Once", "import_parsed"]
+__all__ = ["SingleUse", "import_records"]
 
-Numbered = tuple[int, Line]
+NumberedRecord = tuple[int, Record]
 
 _BATCH = 1000
 _T = TypeVar("_T")
 
 
-class Once(Generic[_T]):
-    """Items that can be read once: a second attempt would import what the first one left."""
+class SingleUse(Generic[_T]):
+    """Items that can be iterated once: a second attempt would import only the rest of the first one."""
 
     def __init__(self, items: Iterable[_T], path: str) -> None:
         self._items: Iterator[_T] | None = iter(items)
@@ -38,8 +38,8 @@ class Once(Generic[_T]):
         if items is None:
             raise StoreError(
                 f"{self._path}: the connection was lost while importing",
-                "what was imported is all or nothing",
-                "Import again: what is stored already is left alone.",
+                "an import is all or nothing",
+                "Import again: stored records are left alone.",
             )
         return items
 
@@ -57,43 +57,43 @@ class TextChecks(Protocol):
         """Return a quarantine as it is stored."""
 
 
-def import_parsed(
-    store: Store, namespace_id: int, writer: Writer, checks: TextChecks, lines: Iterable[Numbered]
+def import_records(
+    store: Store, namespace_id: int, writer: Writer, checks: TextChecks, lines: Iterable[NumberedRecord]
 ) -> tuple[int, int]:
-    """Store the content of parsed lines, given with their numbers.
+    """Store the records of parsed lines, given with their numbers.
+
+    Unrevoked feedback supersedes earlier feedback of its target, as if it were given now.
 
     Returns:
-        How many episodes and feedback events were new.
-
-    Feedback that comes in standing supersedes what stood there, as when it is given.
+        The numbers of new episodes and of new feedback events.
 
     Raises:
-        InputError: what a line holds cannot be stored; the message names it.
+        InputError: a record cannot be stored; the message names its line.
     """
     feedback, quarantines = FeedbackWriter(store, namespace_id), QuarantineWriter(store, namespace_id)
     typed_feedback = TypedFeedbackWriter(store, namespace_id, writer)
     n_episodes = n_events = last = 0
-    said: dict[str, int] = {}
-    noted: list[Note] = []
+    line_of: dict[str, int] = {}
+    new_notes: list[Note] = []
     for of_one_kind, group in groupby(lines, key=lambda numbered: type(numbered[1])):
         if of_one_kind is tuple:
             n_episodes += sum(_add(writer, checks, batch) for batch in _batches(group))
             continue
         for number, item in group:
             last = number
-            with naming(number, item):
+            with line_errors(number, item):
                 if isinstance(item, Event):
-                    said.setdefault(item.id, number)
+                    line_of.setdefault(item.id, number)
                     n_events += feedback.add(item)
                 elif isinstance(item, Quarantine):
                     quarantines.impose(checks.checked_quarantine(item))
                 elif isinstance(item, Note):
                     note = checks.checked_note(item)
                     if typed_feedback.take_in(note):
-                        noted.append(note)
-    typed_feedback.settle(noted)
+                        new_notes.append(note)
+    typed_feedback.settle(new_notes)
     for event_id in Reader(store, namespace_id).broken_supersessions():
-        with naming(said.get(event_id, last), event_id):
+        with line_errors(line_of.get(event_id, last), event_id):
             raise ValueError("an event is superseded by a later one of its source, author and step")
     return n_episodes, n_events
 
@@ -103,16 +103,16 @@ def _batches(items: Iterator[_T]) -> Iterator[list[_T]]:
         yield batch
 
 
-def _add(writer: Writer, checks: TextChecks, numbered: list[Numbered]) -> int:
+def _add(writer: Writer, checks: TextChecks, numbered: list[NumberedRecord]) -> int:
     batch: list[Timed] = []
     for number, item in numbered:
-        with naming(number, item):
+        with line_errors(number, item):
             episode, created_at = item  # type: ignore[misc]
             batch.append((with_id(checks.checked_episode(episode)), created_at))
     try:
         return writer.add(batch)
     except EpisodeConflictError:
-        for (number, item), one in zip(numbered, batch, strict=True):  # whose fault it is
-            with naming(number, item):
+        for (number, item), one in zip(numbered, batch, strict=True):  # one by one, to name the conflicting line
+            with line_errors(number, item):
                 writer.add([one])
         raise

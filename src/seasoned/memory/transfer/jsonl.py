@@ -1,7 +1,6 @@
-"""Export and import: one JSON object a line.
+"""JSON Lines format of export and import: one JSON object a line.
 
-A header, then episodes in commit order, feedback in the order given, quarantines in the order imposed, and notes in
-the order in which they were said.
+A header, then episodes in commit order, feedback events and quarantines in their order, and notes by time.
 """
 
 from __future__ import annotations
@@ -24,10 +23,10 @@ from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.note_records import check_feedback_note, note_record, noted_ids, read_notes
 from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_kind
 
-__all__ = ["FORMAT", "MAX_LINE_BYTES", "Line", "counted_as", "export_lines", "naming", "parse_lines"]
+__all__ = ["FORMAT", "MAX_LINE_BYTES", "Record", "export_lines", "line_errors", "parse_lines"]
 
-Line = tuple[Episode, float | None] | Event | Quarantine | Note
-"""What a line holds: an episode and when it was stored, a feedback event, a quarantine, or a note."""
+Record = tuple[Episode, float | None] | Event | Quarantine | Note
+"""Content of a line: an episode with its time of storage, a feedback event, a quarantine, or a note."""
 
 FORMAT = "seasoned.memory/1"
 MAX_LINE_BYTES = 256 * 1024 * 1024
@@ -52,44 +51,50 @@ _NOTE_FIELDS = {"id", "episode_id", "step", "kind", "body", "source", "author", 
 _QUARANTINE_FIELDS = {"id", "selection", "reason", "created_at", "lifted_at"}
 
 
-class _Opening(NamedTuple):
-    """What was there at the first line; of episodes that are folded, and of notes, only which."""
+class _FirstRead(NamedTuple):
+    """Content at the first line; of derived episodes and of notes, only which exist."""
 
     epoch: int
     last_ordinal: int
-    counted: dict[str, int]
-    arrivals: list[tuple[float, Episode]]
+    n_records: dict[str, int]
+    pending: list[tuple[float, Episode]]
     events: list[Event]
     quarantines: list[Quarantine]
-    noted: list[tuple[str, float | None]]
+    note_ends: list[tuple[str, float | None]]
 
 
 def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterator[str]:
     """Yield the namespace's raw content as of the first line, line by line.
 
-    Nothing is held between two lines, so that others read, write and close meanwhile. Stored episodes never change:
-    those that were there at the first line are read a few at a time. What feedback there was, and what had arrived, is
-    read at once.
+    No lock is held between two lines, so that others can read, write and close meanwhile. Stored episodes never change,
+    so they are read page by page. Feedback and pending episodes are read at the first line.
 
     Raises:
-        StoreBusyError: something was taken away or set aside meanwhile; the lines so far are no whole export.
+        StoreBusyError: the namespace was pruned, erased or quarantined meanwhile; the lines so far are no complete
+            export.
     """
 
-    def opening() -> _Opening:
+    def first_read() -> _FirstRead:
         with store.snapshot(), naming_damage(store.path):
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
-            counted = {"episodes": reader.count("episode"), "feedback": len(events)}
-            noted = noted_ids(store, reader.namespace_id)
-            return _Opening(
-                reader.epoch(), reader.last_ordinal(), counted, reader.pending_episodes(), events, quarantines, noted
+            n_records = {"episodes": reader.count("episode"), "feedback": len(events)}
+            note_ends = noted_ids(store, reader.namespace_id)
+            return _FirstRead(
+                reader.epoch(),
+                reader.last_ordinal(),
+                n_records,
+                reader.pending_episodes(),
+                events,
+                quarantines,
+                note_ends,
             )
 
     def check_unchanged() -> None:
         if reader.epoch() != epoch:
             raise StoreBusyError(
                 f"{store.path}: it was pruned, erased or quarantined while it was exported",
-                "an export is what the memory held at its first line",
+                "an export is the content at its first line",
                 "Export again.",
             )
 
@@ -98,44 +103,44 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
             check_unchanged()
             return list(reader.episodes(ordinals=range(first, min(first + _PAGE, last + 1))))
 
-    def arrived_from(first: int) -> list[tuple[float, Episode]]:
+    def pending_from(first: int) -> list[tuple[float, Episode]]:
         with store.snapshot(), naming_damage(store.path):
             check_unchanged()
-            return arrivals[first : first + _PAGE]
+            return pending[first : first + _PAGE]
 
     def notes_from(first: int) -> list[Note]:
         with store.snapshot(), naming_damage(store.path):
             check_unchanged()
-            ends = dict(noted[first : first + _PAGE])
+            ends = dict(note_ends[first : first + _PAGE])
             page = read_notes(store, reader.namespace_id, ids=list(ends))
             return [replace(note, revoked_at=ends[note.id]) for _, note in page]
 
-    epoch, last, counted, arrivals, events, quarantines, noted = store.retrying(opening)
+    epoch, last, n_records, pending, events, quarantines, note_ends = store.retrying(first_read)
     if quarantines:
-        counted["quarantines"] = len(quarantines)
-    if noted:
-        counted["notes"] = len(noted)
-    yield canonical_json({"type": "header", "format": FORMAT, **counted, **header})
+        n_records["quarantines"] = len(quarantines)
+    if note_ends:
+        n_records["notes"] = len(note_ends)
+    yield canonical_json({"type": "header", "format": FORMAT, **n_records, **header})
     for first in range(1, last + 1, _PAGE):
         page = store.retrying(lambda first=first: page_from(first))  # type: ignore[misc]
         for _, created_at, _, episode in page:
             yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
-    for first in range(0, len(arrivals), _PAGE):
-        for created_at, episode in store.retrying(lambda first=first: arrived_from(first)):  # type: ignore[misc]
+    for first in range(0, len(pending), _PAGE):
+        for created_at, episode in store.retrying(lambda first=first: pending_from(first)):  # type: ignore[misc]
             yield canonical_json({"type": "episode", "created_at": created_at, **episode_record(episode)})
     for event in events:
         later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
         yield canonical_json({"type": "feedback", **event.record(), **later})
     for quarantine in quarantines:
         yield canonical_json({"type": "quarantine", **quarantine.record(), "lifted_at": quarantine.lifted_at})
-    for first in range(0, len(noted), _PAGE):
+    for first in range(0, len(note_ends), _PAGE):
         for note in store.retrying(lambda first=first: notes_from(first)):  # type: ignore[misc]
             yield canonical_json({"type": "note", **note_record(note), "revoked_at": note.revoked_at})
 
 
 @contextlib.contextmanager
-def naming(number: int, line: object) -> Iterator[None]:
-    """Turn what is wrong with a line into an InputError that names it; a store that fails is not the line's fault."""
+def line_errors(number: int, line: object) -> Iterator[None]:
+    """Turn errors of a line's content into an InputError that names the line; store errors pass."""
     try:
         yield
     except (EpisodeConflictError, ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:
@@ -146,38 +151,38 @@ def naming(number: int, line: object) -> Iterator[None]:
         ) from error
 
 
-def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Line]]:
-    """Yield what each line holds, checked, with its number. Lines without a header are taken as they are.
+def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Record]]:
+    """Yield the checked record of each line, with the line's number. The header is optional.
 
     Raises:
-        InputError: a line is not what `export_lines` writes (the message names it), or fewer or more episodes and
-            events follow than the header announces: an export that was cut off is no backup.
+        InputError: a line is not in the format of `export_lines` (the message names it), or the numbers of records
+            differ from the header's: an incomplete export is no backup.
     """
     announced: dict[str, Any] | None = None
-    found = {"episodes": 0, "feedback": 0, "quarantines": 0, "notes": 0}
+    counts = {"episodes": 0, "feedback": 0, "quarantines": 0, "notes": 0}
     number = 0
     for number, line in enumerate(lines, start=1):
-        with naming(number, line):
+        with line_errors(number, line):
             item = _parse(line)
             if isinstance(item, dict):
-                if announced is not None or any(found.values()):
+                if announced is not None or any(counts.values()):
                     raise ValueError("there is one header, and it comes first")
                 announced = item
         if isinstance(item, dict) or item is None:
             continue
-        found[counted_as(item)] += 1
+        counts[_count_name(item)] += 1
         yield number, item
-    expected = found if announced is None else {name: announced.get(name, 0) for name in found}
-    if found != expected:
+    expected = counts if announced is None else {name: announced.get(name, 0) for name in counts}
+    if counts != expected:
         raise InputError(
-            f"{', '.join(f'{n} {name}' for name, n in found.items())} in {number} lines",
+            f"{', '.join(f'{n} {name}' for name, n in counts.items())} in {number} lines",
             f"the header announces {', '.join(f'{n} {name}' for name, n in expected.items())}",
-            "Export again: this file was cut off; nothing was imported.",
+            "Export again: this file is incomplete; nothing was imported.",
         )
 
 
-def counted_as(item: Line) -> str:
-    """Return the name under which a header counts such an item."""
+def _count_name(item: Record) -> str:
+    """Return the header's key for the count of such records."""
     if isinstance(item, Event):
         return "feedback"
     if isinstance(item, Note):
@@ -185,7 +190,7 @@ def counted_as(item: Line) -> str:
     return "quarantines" if isinstance(item, Quarantine) else "episodes"
 
 
-def _parse(line: str) -> Line | dict[str, Any] | None:
+def _parse(line: str) -> Record | dict[str, Any] | None:
     if not isinstance(line, str):
         raise TypeError("a line is a str")
     if not line.strip():
@@ -244,7 +249,7 @@ def _event(record: dict[str, Any]) -> Event:
     for name in ("id", "episode_id", "source"):
         check_text(name, record[name])
     record["reward"] = check_reward("reward", record["reward"])
-    # A hash is taken of what is said: 1 and 1.0 must be said alike.
+    # Hashes are of the JSON text: 1 and 1.0 must have one form.
     for name in ("weight", "created_at"):
         record[name] = check_number(name, record[name])
     check_reward("reward * weight", record["reward"] * record["weight"])

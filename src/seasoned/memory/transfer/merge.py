@@ -1,12 +1,12 @@
-"""One store from several: the target gets what it lacks. Also the way from a file to PostgreSQL and back."""
+"""Merge of stores: the target gets the records that it lacks. Also copies a file to PostgreSQL and back."""
 
 from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from pathlib import Path
 
 from seasoned.checks import check_text
@@ -18,31 +18,60 @@ from seasoned.errors import (
     StoreBusyError,
     excerpt,
 )
+from seasoned.memory.namespace import NamespaceEntry, list_entries, make_namespace
+from seasoned.memory.pending.inbox import derive_pending
+from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.atomic_file import check_path, whole_file
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import display_path, is_file, open_store
-from seasoned.memory.transfer.manifest import Contents, Entry, list_entries, read_contents
-from seasoned.memory.transfer.namespace_merge import Absorber, Merged
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.transfer.feedback_merge import reconcile
+from seasoned.memory.transfer.manifest import Manifest, StoredNote, read_manifest
 from seasoned.memory.values.encoder_mismatch import told_apart
+from seasoned.memory.values.events import Event
+from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.episode_writer import Writer
+from seasoned.memory.writing.evidence_views import Deriver
+from seasoned.memory.writing.exclusions import active_selections
+from seasoned.memory.writing.feedback_events import FeedbackWriter
+from seasoned.memory.writing.note_records import NoteWriter, read_notes
+from seasoned.memory.writing.quarantine import QuarantineWriter
+from seasoned.memory.writing.typed_feedback import TypedFeedbackWriter
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Merge", "Merged", "encoder_of", "merge", "merge_stores"]
+__all__ = ["MergeResult", "MergedNamespace", "encoder_of", "merge", "merge_stores"]
 
 _LISTED = 10
+_BATCH = 256
 
 
 @dataclass(frozen=True, slots=True)
-class Merge:
-    """What a merge did."""
+class MergedNamespace:
+    """Counts of one merged namespace: the new records, and the events, quarantines and notes that ended (`changed`).
+
+    `made`: whether the target lacked the namespace.
+    """
+
+    namespace: str
+    made: bool
+    episodes: int = 0
+    feedback: int = 0
+    quarantines: int = 0
+    changed: int = 0
+    notes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """Result of a merge."""
 
     target: str
-    namespaces: tuple[Merged, ...]
+    namespaces: tuple[MergedNamespace, ...]
 
 
 @dataclass(slots=True)
 class _Plan:
-    """What one namespace of the target is, or will be, and where its content comes from."""
+    """A namespace of the target, existing or to be made, and its sources."""
 
     name: str
     encoder: StateEncoder
@@ -55,29 +84,29 @@ def merge(
     *sources: str | os.PathLike[str],
     namespace: str | None = None,
     encoder: StateEncoder | None = None,
-) -> Merge:
-    """Store in `target` what it lacks of the sources: episodes, feedback, quarantines, notes, namespace by namespace.
+) -> MergeResult:
+    """Add to `target` the records that it lacks: episodes, feedback, quarantines, notes, namespace by namespace.
 
-    What the target holds keeps its order; what is new follows in the order of its source, with its times. A namespace
-    that the target lacks gets its source's encoder and gamma; a target file that does not exist appears when it is
-    whole. What either store knows to be revoked, superseded or lifted is so afterwards (`reconcile`). Merging again
-    changes nothing; merging two stores into each other gives both the same content. What the target erased or pruned
-    comes back if a source still has it.
+    Records of the target keep their order; new ones follow in the order of their source, with their times. A namespace
+    that the target lacks gets its source's encoder and gamma; a new target file appears when it is complete. Feedback
+    that is revoked or superseded in either store is so afterwards (`reconcile`), and so is a released quarantine.
+    Merging again changes nothing; merging two stores into each other gives both the same content. Records that the
+    target erased or pruned come back if a source still has them.
 
     Everything is checked before anything is written. Each namespace is written in one transaction: after a crash it is
-    as before or whole. On an SQLite target other writers wait meanwhile.
+    as before or complete. On an SQLite target other writers wait meanwhile.
 
     Args:
         target: a file or `postgresql://...`; made if it does not exist.
-        sources: the same; nothing is written to them.
-        namespace: merge this one only.
-        encoder: for namespaces of an encoder that is not built in.
+        sources: files or `postgresql://...`; they are only read.
+        namespace: merge this namespace only.
+        encoder: for namespaces whose encoder is not built in.
 
     Raises:
-        InputError: no source is named, or one is the target; or the gammas of a namespace differ.
-        NotFoundError: a source, or the namespace in all of them, does not exist.
+        InputError: there is no source, or a source is the target; or the gammas of a namespace differ.
+        NotFoundError: a source does not exist, or no source has the namespace.
         EncoderMismatchError: a namespace was encoded by different encoders.
-        UnknownNameError: its encoder is not built in, and was not passed.
+        UnknownNameError: a namespace's encoder is not built in, and was not passed.
         EpisodeConflictError: an id has different contents; the message lists the first ten.
         StoreError: a store is busy, full, foreign or broken.
 
@@ -107,7 +136,7 @@ def merge(
         ]
         if not is_file(target) or Path(target).exists():
             return merge_stores(target, opened, namespace, encoder)
-        # Refused, if at all, before a file is begun.
+        # Checks come before a file is made.
         _check(_plans(None, opened, namespace, encoder), None)
         with whole_file(target) as partial:
             return replace(merge_stores(partial, opened, namespace, encoder), target=str(target))
@@ -115,13 +144,13 @@ def merge(
 
 def merge_stores(
     path: str | os.PathLike[str], sources: Sequence[Store], namespace: str | None, encoder: StateEncoder | None
-) -> Merge:
+) -> MergeResult:
     """Merge open stores into the one at `path`; see `merge`."""
     with contextlib.closing(open_store(path, create=True, read_only=False)) as target:
         plans = _plans(target, sources, namespace, encoder)
         _check(plans, target)
         done = [target.retrying(lambda plan=plan: _write(target, plan)) for plan in plans]  # type: ignore[misc]
-        return Merge(target.path, tuple(done))
+        return MergeResult(target.path, tuple(done))
 
 
 def _same(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
@@ -133,18 +162,18 @@ def _same(a: str | os.PathLike[str], b: str | os.PathLike[str]) -> bool:
 # -------------------------------------------------------------------------------------- before anything is written
 
 
-def _entries(store: Store) -> dict[str, Entry]:
-    def attempt() -> dict[str, Entry]:
+def _entries(store: Store) -> dict[str, NamespaceEntry]:
+    def attempt() -> dict[str, NamespaceEntry]:
         with store.snapshot():
             return list_entries(store)
 
     return store.retrying(attempt)
 
 
-def _contents(store: Store, namespace_id: int) -> Contents:
-    def attempt() -> Contents:
+def _contents(store: Store, namespace_id: int) -> Manifest:
+    def attempt() -> Manifest:
         with store.snapshot():
-            return read_contents(store, namespace_id)
+            return read_manifest(store, namespace_id)
 
     return store.retrying(attempt)
 
@@ -152,8 +181,8 @@ def _contents(store: Store, namespace_id: int) -> Contents:
 def _plans(
     target: Store | None, sources: Sequence[Store], only: str | None, encoder: StateEncoder | None
 ) -> list[_Plan]:
-    """Return what is to be written, with every setting checked."""
-    settings: dict[str, tuple[str, Entry]] = {}
+    """Return the plan of each namespace, with its settings checked."""
+    settings: dict[str, tuple[str, NamespaceEntry]] = {}
     plans: dict[str, _Plan] = {}
     if target is not None:
         settings = {name: (target.path, entry) for name, entry in _entries(target).items()}
@@ -177,10 +206,10 @@ def _plans(
 
 
 def encoder_of(identity: str, given: StateEncoder | None) -> StateEncoder:
-    """Return the encoder with this identity: the given one, or a built-in one.
+    """Return the encoder with this identity: `given`, or a built-in one.
 
     Raises:
-        UnknownNameError: it is neither.
+        UnknownNameError: neither has this identity.
     """
     if given is not None and given.identity == identity:
         return given
@@ -189,7 +218,7 @@ def encoder_of(identity: str, given: StateEncoder | None) -> StateEncoder:
     return encoder_from_identity(identity)
 
 
-def _check_settings(name: str, path: str, entry: Entry, other_path: str, other: Entry) -> None:
+def _check_settings(name: str, path: str, entry: NamespaceEntry, other_path: str, other: NamespaceEntry) -> None:
     where = f"namespace {name!r} of {path}"
     if entry.encoder != other.encoder:
         ours, theirs = told_apart(entry.encoder, other.encoder)
@@ -207,7 +236,7 @@ def _check_settings(name: str, path: str, entry: Entry, other_path: str, other: 
 
 
 def _check(plans: Sequence[_Plan], target: Store | None) -> None:
-    """Refuse the whole merge if an id means two things."""
+    """Refuse the whole merge if an id has two contents."""
     conflicts: list[str] = []
     known = {} if target is None else _entries(target)
     for plan in plans:
@@ -240,30 +269,156 @@ def _conflicts(name: str, stores: Sequence[tuple[Store, int]]) -> Iterator[str]:
 # ---------------------------------------------------------------------------------------------- writing
 
 
-def _write(target: Store, plan: _Plan) -> Merged:
-    """Write one namespace, all or nothing."""
+def _write(target: Store, plan: _Plan) -> MergedNamespace:
+    """Write one namespace in one transaction."""
     with target.snapshot():
         known = list_entries(target).get(plan.name)
     with target.transaction(None if known is None else known.id):
-        namespace_id = _make(target, plan) if known is None else known.id
-        merging = Absorber(target, namespace_id, plan.encoder)
-        done = Merged(plan.name, made=known is None)
+        namespace_id = make_namespace(target, plan.name, plan.gamma, plan.encoder) if known is None else known.id
+        if namespace_id is None:
+            raise StoreBusyError(
+                f"namespace {excerpt(plan.name)} of {target.path}", "another process made it just now", "Merge again."
+            )
+        merger = NamespaceMerger(target, namespace_id, plan.encoder)
+        done = MergedNamespace(plan.name, made=known is None)
         for source, source_id in plan.sources:
             with source.snapshot():
-                done = merging.add(source, source_id, done)
+                done = merger.add(source, source_id, done)
         return done
 
 
-def _make(target: Store, plan: _Plan) -> int:
-    made = target.execute(
-        "INSERT INTO namespace (name, encoder, gamma, created_at) VALUES (?, ?, ?, ?) "
-        "ON CONFLICT DO NOTHING RETURNING id",
-        (plan.name, plan.encoder.identity, plan.gamma, time.time()),
-    ).fetchone()
-    if not made:
-        raise StoreBusyError(
-            f"namespace {excerpt(plan.name)} of {target.path}", "another process made it just now", "Merge again."
+# ------------------------------------------------------------------------------------------- one namespace
+
+
+class NamespaceMerger:
+    """Adds records to one namespace of the target, inside its transaction and a snapshot of the source."""
+
+    def __init__(self, target: Store, namespace_id: int, encoder: StateEncoder) -> None:
+        self._target = target
+        self._ns = namespace_id
+        self._writer = Writer(target, namespace_id, encoder)
+        self._feedback = FeedbackWriter(target, namespace_id)
+        self._quarantines = QuarantineWriter(target, namespace_id)
+        self._notes = NoteWriter(target, namespace_id)
+
+    def add(self, source: Store, source_id: int, done: MergedNamespace) -> MergedNamespace:
+        """Add the records that the target lacks; return the increased counts."""
+        derive_pending(self._target, self._ns, self._writer)
+        ours, theirs = read_manifest(self._target, self._ns), read_manifest(source, source_id)
+        reader = Reader(source, source_id)
+        missing = [one.ordinal for id_, one in theirs.episodes.items() if id_ not in ours.episodes]
+        n_episodes = self._add_episodes(reader, missing)
+        n_events, n_changed = self._add_events(
+            [event for _, event in ours.events.values()], [event for _, event in theirs.events.values()]
         )
-    namespace_id = int(made[0])
-    Writer(target, namespace_id, plan.encoder).ensure_view(plan.gamma, 1.0)
-    return namespace_id
+        n_quarantines = n_lifted = 0
+        for _, quarantine in theirs.quarantines.values():
+            if quarantine.id in ours.quarantines:
+                n_lifted += self._lift(ours.quarantines[quarantine.id][1], quarantine)
+            else:
+                n_quarantines += self._quarantines.impose(quarantine)
+        n_notes, n_ended = self._add_notes(source, source_id, ours.notes, theirs.notes)
+        return replace(
+            done,
+            episodes=done.episodes + n_episodes,
+            feedback=done.feedback + n_events,
+            quarantines=done.quarantines + n_quarantines,
+            changed=done.changed + n_changed + n_lifted + n_ended,
+            notes=done.notes + n_notes,
+        )
+
+    def _add_episodes(self, reader: Reader, missing: Sequence[int]) -> int:
+        wanted = set(missing)
+        n_new = 0
+        remaining = iter(missing)
+        for first in remaining:
+            window = range(first, first + _BATCH)
+            batch = [
+                (episode, created_at)
+                for ordinal, created_at, _, episode in reader.episodes(ordinals=window)
+                if ordinal in wanted
+            ]
+            n_new += self._writer.add(batch)
+            for _ in islice(remaining, len(batch) - 1):
+                pass
+        return n_new
+
+    def _add_events(self, ours: Sequence[Event], theirs: Sequence[Event]) -> tuple[int, int]:
+        """Return the numbers of new events and of changed events."""
+        before = {event.id: event for event in ours}
+        merged = reconcile(ours, theirs)
+        changed = [event for event in merged if event.id in before and event != before[event.id]]
+        excluded = active_selections(self._target, self._ns, of_events=True)
+        self._target.update(
+            "feedback",
+            ("revoked_at", "superseded_by", "live"),
+            ("namespace_id", "id"),
+            [
+                (
+                    event.revoked_at,
+                    event.superseded_by,
+                    event.revoked_at is None
+                    and not any(s.covers_event(event.source, event.created_at) for s in excluded),
+                    self._ns,
+                    event.id,
+                )
+                for event in changed
+            ],
+        )
+        final = {event.id: event for event in merged}
+        n_new = sum(self._feedback.add(final[event.id]) for event in theirs if event.id not in before)
+        self._put_in_order([event.id for event in merged])
+        rows = self._target.execute_in(
+            f"SELECT DISTINCT visit >> {STEP_BITS} FROM feedback WHERE namespace_id = ? AND id IN {{values}}",
+            (self._ns,),
+            [event.id for event in changed],
+        )
+        Deriver(self._target, self._ns).rederive(sorted({row[0] for row in rows}))
+        if changed:  # invalidates caches of these events
+            self._target.execute("UPDATE namespace SET epoch = epoch + 1 WHERE id = ?", (self._ns,))
+        return n_new, len(changed)
+
+    def _add_notes(
+        self, source: Store, source_id: int, ours: Mapping[str, StoredNote], theirs: Mapping[str, StoredNote]
+    ) -> tuple[int, int]:
+        """Return the numbers of new and of ended notes; a note ends at the earlier time of both stores.
+
+        Later feedback supersedes earlier feedback of the same target and kind, like its events.
+        """
+        ended = [
+            (their.revoked_at, self._ns, id_)
+            for id_, their in theirs.items()
+            if id_ in ours
+            and their.revoked_at is not None
+            and ((our := ours[id_].revoked_at) is None or our > their.revoked_at)
+        ]
+        self._target.update("note", ("revoked_at",), ("namespace_id", "id"), ended)
+        missing = [id_ for id_ in theirs if id_ not in ours]
+        for first in range(0, len(missing), _BATCH):
+            page = missing[first : first + _BATCH]
+            self._notes.add([note for _, note in read_notes(source, source_id, ids=page)])
+        giver = TypedFeedbackWriter(self._target, self._ns, self._writer)
+        moved = [*missing, *(id_ for _, _, id_ in ended)]
+        giver.settle(note for _, note in read_notes(self._target, self._ns, ids=moved))
+        return len(missing), len(ended) + giver.settle_rivals()
+
+    def _put_in_order(self, event_ids: Sequence[str]) -> None:
+        rows = self._target.execute(
+            "SELECT seq, id FROM feedback WHERE namespace_id = ? ORDER BY seq", (self._ns,)
+        ).fetchall()
+        moved = [(seq, id_) for (seq, present), id_ in zip(rows, event_ids, strict=True) if present != id_]
+        for sign in (-1, 1):  # negative numbers first, since the others are still in use
+            self._target.update(
+                "feedback", ("seq",), ("namespace_id", "id"), [(sign * seq, self._ns, id_) for seq, id_ in moved]
+            )
+
+    def _lift(self, ours: Quarantine, theirs: Quarantine) -> bool:
+        """Release a quarantine if either store released it, at the earlier time; return whether this changed it."""
+        if theirs.lifted_at is None or (ours.lifted_at is not None and ours.lifted_at <= theirs.lifted_at):
+            return False
+        self._quarantines.release(ours.id, at=theirs.lifted_at)
+        self._target.execute(
+            "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?",
+            (theirs.lifted_at, self._ns, ours.id),
+        )
+        return True
