@@ -8,7 +8,7 @@ import pytest
 
 from seasoned.agents import UniformReader
 from seasoned.agents.baselines import Evolution, Reflexion, Workflows
-from seasoned.agents.baselines.lesson_request import ask_lesson
+from seasoned.agents.baselines.reflection import ask_lesson
 from seasoned.errors import InputError, ModelAnswerError, ModelUnavailableError
 from seasoned.llms import ScriptedLLM
 from seasoned.protocols import Usage

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from seasoned import Episode, Memory, Step
 from seasoned.agents.baselines import BM25, ByBM25, BySearch, PastSuccesses
-from seasoned.agents.baselines.token_checks import estimated_tokens
 from seasoned.errors import InputError
 from seasoned.policies.examples import ExampleQuery, Examples, render
+from seasoned.states.text_budget import estimated_tokens
 
 # ------------------------------------------------------------------------------------- BM25
 

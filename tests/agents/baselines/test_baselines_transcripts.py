@@ -17,12 +17,11 @@ from seasoned.agents.baselines import (
     Reflexion,
     SuccessCriterion,
     Workflows,
-    estimated_tokens,
 )
-from seasoned.agents.baselines.token_checks import lines_within, one_line
 from seasoned.agents.baselines.transcripts import framed, transcript
 from seasoned.errors import InputError
 from seasoned.llms import ScriptedLLM
+from seasoned.states.text_budget import estimated_tokens, lines_within, one_line
 from seasoned.types import Episode, Step
 
 
@@ -178,18 +177,18 @@ def test_full_context_knows_nothing_before_the_first_episode():
 
 def test_a_success_is_at_the_threshold_or_among_the_better_half():
     successes = SuccessCriterion(5.0)
-    assert not successes.take("t", 0.0)  # nothing was achieved
-    assert successes.take("t", 2.0)  # none reached 5 yet; the median of 0, 2 is 1
-    assert successes.take("t", 1.0)  # at the median of 0, 1, 2
-    assert not successes.take("t", 0.5)  # below the median of 0, 0.5, 1, 2
-    assert successes.take("t", 5.0)
-    assert not successes.take("t", 4.9)  # one has reached the threshold now
-    assert successes.take("another task", 1.0)
+    assert not successes.add("t", 0.0)  # nothing was achieved
+    assert successes.add("t", 2.0)  # none reached 5 yet; the median of 0, 2 is 1
+    assert successes.add("t", 1.0)  # at the median of 0, 1, 2
+    assert not successes.add("t", 0.5)  # below the median of 0, 0.5, 1, 2
+    assert successes.add("t", 5.0)
+    assert not successes.add("t", 4.9)  # one has reached the threshold now
+    assert successes.add("another task", 1.0)
 
 
 def test_without_a_threshold_costs_are_compared_with_the_worst():
     successes = SuccessCriterion()
-    assert [successes.take("t", score) for score in (-9.0, -9.0, -4.0, -3.0, -9.0)] == [False, False, True, True, False]
+    assert [successes.add("t", score) for score in (-9.0, -9.0, -4.0, -3.0, -9.0)] == [False, False, True, True, False]
 
 
 # ------------------------------------------------------------------------------------- every arm
@@ -243,7 +242,7 @@ def test_told_the_same_twice_two_arms_know_the_same(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_aborted_episode_is_refused(kind):
-    with pytest.raises(InputError, match=r"aborted.*told of finished episodes.*Leave it out"):
+    with pytest.raises(InputError, match=r"aborted.*learns from finished episodes.*Leave it out"):
         tell(arms()[kind], Episode("t", [Step("s", "a")], ending="aborted"))
     with pytest.raises(InputError, match="Episode"):
         tell(arms()[kind], "episode")
@@ -252,5 +251,5 @@ def test_an_aborted_episode_is_refused(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_window_is_a_number_of_tokens(kind):
     for wrong in (0, -1, 2.5, True, "800"):
-        with pytest.raises(InputError, match="window_tokens is a whole number, at least 1"):
+        with pytest.raises(InputError, match="window_tokens must be a whole number, at least 1"):
             arms(wrong)[kind]

@@ -133,7 +133,7 @@ def test_what_was_played_stays_so_where_its_environment_cannot_be_closed():
             agent.train_many(lambda n: (Unclosed, Unplayable)[n](["S.G"]), seeds=[0, 1], concurrency=1)
         )
         assert (played.ending, played.score, played.steps, played.error) == ("terminated", 1.0, 2, None)
-        assert memory.get(played.episode_id).ending == "terminated" and played.verdict.success
+        assert memory.get(played.episode_id).ending == "terminated" and played.verification.success
         assert (played.usage.calls, str(played.close_error)[:16]) == (2, "the window stays")
         assert (broken.ending, str(broken.error)[:16]) == ("aborted", "the page is gone")
         assert str(broken.close_error)[:16] == "the window stays" and broken.episode_id is not None
@@ -247,7 +247,7 @@ def test_a_verdict_becomes_feedback_on_the_last_step(verdict, reward, source, is
         result = asyncio.run(agent.train(Grid(["S.G"])))
         [event] = memory.events()
         assert (event.episode_id, event.step, event.reward, event.source) == (result.episode_id, 1, reward, source)
-        assert result.verdict == verdict and result.verify_error is None
+        assert result.verification == verdict and result.verify_error is None
         [episode] = told
         assert (episode.id, episode.steps) == (result.episode_id, memory.get(result.episode_id).steps)
         [last] = memory.search("cell:0,1 open:east,west", 1, 1.0)
@@ -264,7 +264,7 @@ def test_a_check_that_fails_is_reported_and_is_never_a_success(said):
     with Memory.open(":memory:") as memory:
         result = asyncio.run(simple(east(), memory, verify=check).train(Grid(["S.G"])))
         assert isinstance(result.verify_error, OSError if said == "error" else InputError)
-        assert result.verdict is None and result.error is None and memory.events() == []
+        assert result.verification is None and result.error is None and memory.events() == []
         assert memory.get(result.episode_id).ending == "terminated"
 
 
@@ -274,7 +274,7 @@ def test_a_check_that_cannot_say_says_nothing_and_is_not_asked_about_what_broke_
         agent = simple(east(), memory, verify=asked.append)
         results = asyncio.run(agent.train_many([Numbered(0, broken=(0,)), Grid(["S.G"])]))
         assert [episode.id for episode in asked] == [results[1].episode_id]
-        assert results[1].verdict is None and results[1].verify_error is None and memory.events() == []
+        assert results[1].verification is None and results[1].verify_error is None and memory.events() == []
 
 
 @pytest.mark.parametrize(

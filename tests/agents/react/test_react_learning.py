@@ -64,7 +64,7 @@ def test_a_run_is_frozen_it_writes_nothing(mode, tmp_path):
     with Memory.open(path) as memory:
         agent = walker(memory, mode=mode, verify=lambda episode: pytest.fail("a run is not checked"), **options)
         result = once(agent, learns=False)
-        assert result.episode_id is None and result.verdict is None and result.episode.steps
+        assert result.episode_id is None and result.verification is None and result.episode.steps
         [result] = asyncio.run(agent.run_many([Grid(["S.G"])], [3]))
         assert result.error is None
         assert (memory.verify().hash, len(memory), len(memory.notes())) == before

@@ -1,4 +1,4 @@
-"""What memory is held against: the baselines of a comparison, each from its paper's description."""
+"""Baselines of a comparison, each implemented from its paper."""
 
 from seasoned.agents.baselines.attempts import Attempts
 from seasoned.agents.baselines.bm25 import BM25
@@ -8,7 +8,6 @@ from seasoned.agents.baselines.prompt_evolution import Evolution
 from seasoned.agents.baselines.reflexion import Reflexion
 from seasoned.agents.baselines.self_consistency import MajorityPolicy, SelfConsistency
 from seasoned.agents.baselines.success_criterion import SuccessCriterion
-from seasoned.agents.baselines.token_checks import estimated_tokens
 from seasoned.agents.baselines.workflow_memory import Workflows
 
 __all__ = [
@@ -24,5 +23,4 @@ __all__ = [
     "SelfConsistency",
     "SuccessCriterion",
     "Workflows",
-    "estimated_tokens",
 ]

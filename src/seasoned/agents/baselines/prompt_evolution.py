@@ -1,4 +1,4 @@
-"""EvoTest-style prompt evolution: a guide that is rewritten after every episode, chosen in a tree by its scores."""
+"""Prompt evolution in the manner of EvoTest: a guide, rewritten after every episode, selected in a tree by score."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import math
 from dataclasses import dataclass, field
 
 from seasoned.agents.baselines.reflection import LessonArm
-from seasoned.agents.baselines.token_checks import check_fraction, one_line
 from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
+from seasoned.checks import check_number
 from seasoned.protocols import LLM, Usage
+from seasoned.states.text_budget import one_line
 from seasoned.types import Episode
 
 __all__ = ["Evolution"]
@@ -21,7 +22,7 @@ _ACTION_CHARS = 120
 
 @dataclass(slots=True)
 class _Node:
-    """A guide that was played once: what came of it, and how often it was rewritten."""
+    """A guide, the episode that was played with it, its score, and the number of its rewrites."""
 
     guide: str
     depth: int
@@ -32,7 +33,7 @@ class _Node:
 
 @dataclass(slots=True)
 class _Tree:
-    """The guides of one task, and the one to be played next."""
+    """The played guides of one task, and the next guide."""
 
     nodes: list[_Node] = field(default_factory=list)
     guide: str = _FIRST_GUIDE
@@ -42,31 +43,31 @@ class _Tree:
 class Evolution(LessonArm):
     """Prompt evolution in the manner of EvoTest (arXiv 2510.13220): an evolver rewrites the guide after every episode.
 
-    Each episode is a node: the guide that it was played with, its transcript, its score s. The node to evolve from is,
-    as in the method's public code, the one with the greatest
+    Each episode is a node: its guide, its transcript and its score s. As in the method's public code, the next guide
+    evolves from the node with the greatest
 
         u(x) = (s(x) - lowest) / (highest - lowest) + exploration * decay^depth(x) * sqrt(log N / (1 + children(x))),
 
-    N nodes (2 at least) in all; a task whose scores are all equal has the first term 0. The model is shown that node's
-    guide and transcript, and what is known to fail, and writes the next guide. Once a score reached `success` the guide
-    that reached it is played again, without a call, as long as it does. Beside the guide the prompt says what earned a
-    reward in this very state before, and what changed nothing. Trees are kept by task; a task without one is shown the
-    guide of the latest that was told of.
+    with N nodes (at least 2) in all; the first term is 0 for a task whose scores are all equal. The model reads that
+    node's guide and transcript and the actions without effect, and writes the next guide. A guide that reaches
+    `success` is played again, without a model call, as long as it reaches it. After the guide, the prompt lists the
+    actions that earned a reward in this state before, and those that changed nothing. Trees are stored by task; a task
+    without a tree uses the guide of the latest episode's task.
 
     Departures: of the paper's configuration (prompt, memory, hyperparameters, tool-use routines) only the prompt and
-    the memory evolve: actions are chosen among those that are possible, so there are no tools to write, and decoding
-    is the same for every arm. Its scores are raw points; they are scaled here, so that one `exploration` serves every
-    task. Its return to the best guide after a great fall in score is left out.
+    the memory evolve: actions are chosen from a list, so there are no tools to write, and decoding is the same for
+    every arm. The paper's scores are raw points; here they are scaled, so that one `exploration` fits every task. The
+    paper's return to the best guide after a great fall in score is left out.
 
     Args:
         llm: the evolver, one call an episode.
-        success: see above; None: evolution never rests.
+        success: see above; None: evolution never stops.
         exploration, depth_decay: of the rule above; at least 0, and in [0, 1].
-        window_tokens: of all that is put before the state, by `estimated_tokens`.
-        transcript_tokens, max_tokens: of the question's transcript, and of the answer.
+        window_tokens: size of the whole text before the state, by `estimated_tokens`.
+        transcript_tokens, max_tokens: limits of the transcript in the question, and of the answer.
 
     Raises:
-        InputError: no model, or a number that is out of its range.
+        InputError: no model, or a number out of its range.
 
     Example:
         >>> import asyncio
@@ -94,15 +95,15 @@ class Evolution(LessonArm):
         max_tokens: int = 192,
     ) -> None:
         super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
-        self._exploration = check_fraction("exploration", exploration)
-        self._decay = check_fraction("depth_decay", depth_decay, 1.0)
+        self._exploration = check_number("exploration", exploration, 0.0)
+        self._decay = check_number("depth_decay", depth_decay, 0.0, 1.0)
         self._trees: dict[str, _Tree] = {}
         self._latest = _Tree()
         self._earned: dict[str, dict[str, float]] = {}
         self._idle: dict[str, dict[str, None]] = {}
 
     def context(self, state: str, task: str) -> str:
-        """Return the guide, and what is known of this very state."""
+        """Return the guide, and the known effects of actions in this state."""
         guide = self._trees.get(task, self._latest).guide
         earned, idle = self._earned.get(state, {}), self._idle.get(state, {})
         best = sorted(earned, key=lambda action: -earned[action])[:_LISTED]
@@ -111,20 +112,20 @@ class Evolution(LessonArm):
         return framed(_HEAD, [guide, *lines], self._window_tokens)
 
     async def learn(self, episode: Episode) -> Usage:
-        """Score the guide that was played, and have the next one written."""
+        """Score the played guide, and ask for the next one."""
         score = score_of(check_finished(episode))
         tree = self._latest = self._trees.setdefault(episode.task, _Tree())
         tree.nodes.append(_Node(tree.guide, tree.depth, score, episode))
-        self._remember(episode)
-        if self._successes.reached(score):
-            return Usage()  # it won: play it again
-        parent = max(tree.nodes, key=lambda node: self._upper(node, tree.nodes))
-        lesson = await self._teller.tell(parent.episode, *self._question(parent))
+        self._record_effects(episode)
+        if self._criterion.is_reached(score):
+            return Usage()  # the guide is played again
+        parent = max(tree.nodes, key=lambda node: self._upper_bound(node, tree.nodes))
+        lesson = await self._writer.write(parent.episode, *self._question(parent))
         tree.guide, tree.depth = lesson.text or parent.guide, parent.depth + 1
         parent.children += 1
         return lesson.usage
 
-    def _upper(self, node: _Node, nodes: list[_Node]) -> float:
+    def _upper_bound(self, node: _Node, nodes: list[_Node]) -> float:
         lowest, highest = min(n.score for n in nodes), max(n.score for n in nodes)
         scaled = (node.score - lowest) / (highest - lowest) if highest > lowest else 0.0
         width = math.sqrt(math.log(max(2, len(nodes))) / (1 + node.children))
@@ -144,8 +145,8 @@ class Evolution(LessonArm):
             after.insert(0, f"These changed nothing where they were tried: {'; '.join(list(avoid)[:_LISTED])}.")
         return f"A player followed this guide:\n{parent.guide}\nThis is what happened:", "\n".join(after)
 
-    def _remember(self, episode: Episode) -> None:
-        """What earned, and what left the state as it was, by state."""
+    def _record_effects(self, episode: Episode) -> None:
+        """Record, by state, the actions that earned a reward and those that did not change the state."""
         following = [*(step.state for step in episode.steps[1:]), episode.final_state]
         for step, after in zip(episode.steps, following, strict=True):
             action = " ".join(step.action.split())

@@ -1,12 +1,12 @@
-"""Reflexion: after a failure the model says what it would do otherwise, and reads that next time."""
+"""Reflexion: lessons that a model writes after failures, and reads in later attempts."""
 
 from __future__ import annotations
 
 from collections import deque
 
 from seasoned.agents.baselines.reflection import LessonArm
-from seasoned.agents.baselines.token_checks import check_whole
 from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
+from seasoned.checks import check_whole
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
 
@@ -23,23 +23,23 @@ _AFTER = (
 class Reflexion(LessonArm):
     """Reflexion (arXiv 2303.11366): verbal reflections on failed trials, the last three of them in the prompt.
 
-    The actor is the model with the reflections before the state; the evaluator is the environment's score; the model
-    that reflects is the model that acts. Reflections are kept by task, as the paper's trials are at one task; a task
-    without any is shown the latest of the others. An episode is a failure if its score is below `success`; where no
-    threshold is known every episode is reflected on, since none is known to be the best.
+    The actor is the model with the reflections before the state, the evaluator is the environment's score, and the
+    model that acts also writes the reflections. Reflections are stored by task, as the paper's trials are at one task;
+    a task without any uses the latest of the other tasks. An episode is a failure if its score is below `success`;
+    without a threshold the model reflects on every episode.
 
-    Departures: actions are chosen among those that are possible, so there is no reasoning trace to reflect on; a long
-    transcript loses its first steps; and trials are not stopped at a success.
+    Departures: actions are chosen from a list, so there is no reasoning trace to reflect on; a long transcript loses
+    its first steps; and trials do not stop at a success.
 
     Args:
         llm: reflects, in one call an episode.
         success: see above.
-        keep: how many reflections of a task are shown, the paper's 1 to 3.
-        window_tokens: of all that is put before the state, by `estimated_tokens`.
-        transcript_tokens, max_tokens: of the question's transcript, and of the answer.
+        keep: number of reflections of a task in the prompt, the paper's 1 to 3.
+        window_tokens: size of the whole text before the state, by `estimated_tokens`.
+        transcript_tokens, max_tokens: limits of the transcript in the question, and of the answer.
 
     Raises:
-        InputError: no model, or a number that is out of its range.
+        InputError: no model, or a number out of its range.
 
     Example:
         >>> import asyncio
@@ -63,7 +63,7 @@ class Reflexion(LessonArm):
         max_tokens: int = 128,
     ) -> None:
         super().__init__(llm, success, window_tokens, transcript_tokens, max_tokens)
-        self._keep = check_whole("keep", keep)
+        self._keep = check_whole("keep", keep, 1)
         self._by_task: dict[str, deque[str]] = {}
         self._latest: deque[str] = deque(maxlen=keep)
 
@@ -75,9 +75,9 @@ class Reflexion(LessonArm):
 
     async def learn(self, episode: Episode) -> Usage:
         """Reflect, if the episode was a failure."""
-        if self._successes.reached(score_of(check_finished(episode))):
+        if self._criterion.is_reached(score_of(check_finished(episode))):
             return Usage()
-        lesson = await self._teller.tell(episode, _BEFORE, _AFTER)
+        lesson = await self._writer.write(episode, _BEFORE, _AFTER)
         if lesson.text:
             text = " ".join(lesson.text.split())
             self._by_task.setdefault(episode.task, deque(maxlen=self._keep)).append(text)

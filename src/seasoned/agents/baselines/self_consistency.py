@@ -1,4 +1,4 @@
-"""Self-consistency: several sampled answers a step, and the majority decides."""
+"""Self-consistency: several sampled answers per step, decided by majority."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seasoned.agents.baselines.token_checks import check_fraction, check_whole, estimated_tokens
 from seasoned.agents.baselines.transcripts import check_finished
 from seasoned.agents.loop.episode import episode_seed, play_episode
 from seasoned.agents.loop.step_log import EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.checks import check_text
+from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, ModelAnswerError
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import check_candidates
@@ -30,18 +29,19 @@ from seasoned.protocols import (
     PriorReading,
     Usage,
 )
+from seasoned.states.text_budget import estimated_tokens
 from seasoned.types import Decision, Episode, Prior
 
 __all__ = ["MajorityPolicy", "SelfConsistency", "VotesOf"]
 
 VotesOf = Callable[[LLM, int, int], PriorReader]
-"""A reader by votes, of a model, a number of samples and a seed."""
+"""Returns a reader by votes, from a model, a number of samples and a seed."""
 
 _SEED_LIMIT = 2**30
 
 
 class MajorityPolicy:
-    """Takes the candidate with most votes; among equals one at random, by the seed.
+    """Policy that takes the candidate with most votes; among equals one at random, by the seed.
 
     Example:
         >>> MajorityPolicy().decide("page:cart", {"click(pay)": -0.1, "click(back)": -2.4}, seed=0).action
@@ -70,7 +70,9 @@ class MajorityPolicy:
         checked = check_candidates(candidates, admissible)
         if not checked.logits:
             raise InputError(
-                f"{len(checked.dropped)} candidates", "at least one is admissible", "Ask among what is possible."
+                f"{len(checked.dropped)} candidates",
+                "at least one candidate must be admissible",
+                "Pass admissible candidates.",
             )
         rng = generator(seed, step)
         names = list(checked.logits)
@@ -90,8 +92,8 @@ class MajorityPolicy:
 
 
 @dataclass
-class _Metered:
-    """A model, with what was asked of it: a reading that fails says nothing of its cost."""
+class _MeteredLLM:
+    """A model with a usage count, since a reading that fails reports no usage."""
 
     llm: LLM
     usage: Usage = field(default_factory=Usage)
@@ -109,15 +111,15 @@ class _Metered:
         return answer
 
     async def aclose(self) -> None:
-        """Leave the model open: it is another's."""
+        """Leave the model open: its owner closes it."""
 
 
 @dataclass
-class _Episode:
-    """What was sampled in the episode that is being played."""
+class _EpisodeCounts:
+    """Counts of the running episode: decided steps, samples and their tokens."""
 
     seed: int = 0
-    asked: int = 0
+    steps: int = 0
     samples: int = 0
     tokens: int = 0
 
@@ -129,21 +131,23 @@ class SelfConsistency:
     drawn at every step of every episode. If no answer names a candidate, the prior is uniform (its method states this),
     and one candidate is drawn.
 
-    With `tokens` the number of samples follows the budget: what is left of it, over the steps that are expected to
-    come (the mean number of steps with a choice in the episodes that it was told of; `steps` before the first), over
-    what a sample took so far in this episode (at its first step, an estimate from the question); rounded up, and at
-    least one.
+    With `tokens`, the number of samples follows the budget:
+
+        n_samples = max(1, ceil(tokens_left / steps_left / tokens_per_sample)).
+
+    The expected number of steps is the mean number of steps with a choice in earlier episodes (`steps` before the
+    first). The tokens of a sample are the mean in this episode (at its first step, an estimate from the question).
 
     Departures: the paper samples a chain of thought before each answer; here an answer is an action, as for every
-    arm, and temperature is 1.
+    arm, and the temperature is 1.
 
     Args:
         llm: the model.
-        votes_of: makes a reader by votes.
-        question: what a sample is asked, from state, task and candidates; for the estimate.
-        samples: a step; None: by `tokens`.
-        tokens: an episode may take; None: by `samples`.
-        steps: of an episode, before any was played.
+        votes_of: returns a reader by votes.
+        question: returns the question of a sample, from state, task and candidates; for the estimate.
+        samples: number of samples a step; None: by `tokens`.
+        tokens: budget of an episode; None: by `samples`.
+        steps: expected number of steps of the first episode.
 
     Raises:
         InputError: neither or both of `samples` and `tokens`, or a number outside its range.
@@ -162,15 +166,15 @@ class SelfConsistency:
         if (samples is None) == (tokens is None):
             raise InputError(
                 f"samples = {samples}, tokens = {tokens}",
-                "one of them says how many answers a step has",
-                "Give samples, or the arm whose budget this one has (budget_of).",
+                "exactly one of samples and tokens sets the number of answers",
+                "Pass samples, or the arm with the same budget (budget_of).",
             )
         self._llm, self._votes_of, self._question = llm, votes_of, question
-        self._samples = None if samples is None else check_whole("samples", samples)
-        self._tokens = None if tokens is None else check_fraction("tokens", tokens)
-        self._first_guess = check_whole("steps", steps)
+        self._samples = None if samples is None else check_whole("samples", samples, 1)
+        self._tokens = None if tokens is None else check_number("tokens", tokens, 0.0)
+        self._default_steps = check_whole("steps", steps, 1)
         self._lengths: list[int] = []
-        self._now = _Episode()
+        self._now = _EpisodeCounts()
 
     @property
     def name(self) -> str:
@@ -181,36 +185,40 @@ class SelfConsistency:
         self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         """Play an episode whose samples are drawn from its seed; see `seasoned.agents.Play`."""
-        self._now = _Episode(seed)
+        self._now = _EpisodeCounts(seed)
         return await play_episode(environment, policy, reader, log, seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
-        """Note how many steps of the episode had a choice; free."""
+        """Count the episode's steps with a choice; no usage."""
         steps = check_finished(episode).steps
         self._lengths.append(sum(step.prior is None or len(step.prior) > 1 for step in steps))
         return Usage()
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
-        """Return the shares of the votes, smoothed; see `seasoned.protocols.PriorReader`."""
-        now, metered = self._now, _Metered(self._llm)
+        """Return the smoothed shares of the votes; see `seasoned.protocols.PriorReader`."""
+        now, metered = self._now, _MeteredLLM(self._llm)
         if len(candidates) < 2:
             return await self._votes_of(metered, 1, 0).read(state, task, candidates)
-        n_samples = self._samples or self._affordable(state, task, candidates)
-        seed = episode_seed(now.seed, now.asked) % _SEED_LIMIT
+        n_samples = self._samples or self._n_affordable(state, task, candidates)
+        seed = episode_seed(now.seed, now.steps) % _SEED_LIMIT
         try:
             reading = await self._votes_of(metered, n_samples, seed).read(state, task, candidates)
         except ModelAnswerError as error:
             method = f"votes, n={n_samples}, none usable: {error.seen}"[:300]
             uniform = Prior(dict.fromkeys(candidates, -math.log(len(candidates))), method, self.name, tuple(candidates))
             reading = PriorReading(uniform, metered.usage)
-        now.asked += 1
+        now.steps += 1
         now.samples += n_samples
         now.tokens += reading.usage.tokens
         return reading
 
-    def _affordable(self, state: str, task: str, candidates: Sequence[str]) -> int:
+    def _n_affordable(self, state: str, task: str, candidates: Sequence[str]) -> int:
+        """Return the number of samples within the budget; see the class."""
         now = self._now
-        expected = float(np.mean(self._lengths)) if self._lengths else float(self._first_guess)
-        left = ((self._tokens or 0.0) - now.tokens) / max(1.0, expected - now.asked)
-        each = now.tokens / now.samples if now.tokens else estimated_tokens(self._question(state, task, candidates))
-        return max(1, math.ceil(left / each))
+        expected = float(np.mean(self._lengths)) if self._lengths else float(self._default_steps)
+        tokens_per_step = ((self._tokens or 0.0) - now.tokens) / max(1.0, expected - now.steps)
+        tokens_per_sample = now.tokens / now.samples if now.tokens else self._estimate(state, task, candidates)
+        return max(1, math.ceil(tokens_per_step / tokens_per_sample))
+
+    def _estimate(self, state: str, task: str, candidates: Sequence[str]) -> int:
+        return estimated_tokens(self._question(state, task, candidates))

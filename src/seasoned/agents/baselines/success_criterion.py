@@ -1,4 +1,4 @@
-"""Which past episodes count as successes, where nothing but their scores says so."""
+"""Criterion of a successful episode, from scores alone."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ __all__ = ["SuccessCriterion"]
 
 
 class SuccessCriterion:
-    """Judges each episode as it ends, against a threshold or against those before it at the same task.
+    """Classifies each finished episode by a threshold, or by the earlier scores at the same task.
 
-    A score at or above the threshold is a success. While none of a task's episodes has reached it, or where there is
-    no threshold, so is one that is at least the median of the scores so far and above 0 or above the lowest: an arm
-    that learns from successes alone would otherwise learn nothing from a task that is never solved.
+    A score at or above the threshold is a success. While no episode of a task has reached the threshold, or if there is
+    none, a score is also a success if it is at least the median of the task's scores so far, and above 0 or above the
+    lowest of them: an arm that learns from successes alone would otherwise learn nothing from a task that is never
+    solved.
 
     Args:
-        threshold: in the environment's points; None where no best is known.
+        threshold: in the environment's points; None if the best score is not known.
 
     Example:
-        >>> successes = SuccessCriterion(10.0)
-        >>> [successes.take("t", score) for score in (0.0, 4.0, 2.0, 1.0, 10.0, 9.0)]
+        >>> criterion = SuccessCriterion(10.0)
+        >>> [criterion.add("t", score) for score in (0.0, 4.0, 2.0, 1.0, 10.0, 9.0)]
         [False, True, True, False, True, False]
     """
 
@@ -30,14 +31,14 @@ class SuccessCriterion:
         self.threshold = None if threshold is None else check_number("success", threshold)
         self._scores: dict[str, list[float]] = {}
 
-    def reached(self, score: float) -> bool:
-        """Return whether a score is at or above the threshold; no score is, where there is none."""
+    def is_reached(self, score: float) -> bool:
+        """Return whether a score is at or above the threshold; False without a threshold."""
         return self.threshold is not None and score >= self.threshold
 
-    def take(self, task: str, score: float) -> bool:
-        """Count an episode in, and return whether it is a success."""
+    def add(self, task: str, score: float) -> bool:
+        """Add the score of an episode, and return whether the episode is a success."""
         scores = self._scores.setdefault(task, [])
         bisect.insort(scores, score)
-        if self.reached(scores[-1]):
-            return self.reached(score)
+        if self.is_reached(scores[-1]):
+            return self.is_reached(score)
         return score >= statistics.median(scores) and (score > 0.0 or score > scores[0])

@@ -1,11 +1,12 @@
-"""Episodes as text: what a model is shown of them, within a window."""
+"""Transcripts: episodes as text for a prompt, within a token window."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seasoned.agents.baselines.token_checks import estimated_tokens, one_line
+from seasoned.checks import check_instance
 from seasoned.errors import InputError, excerpt
+from seasoned.states.text_budget import estimated_tokens, one_line
 from seasoned.types import Episode, Step
 
 __all__ = ["check_finished", "framed", "room_within", "score_of", "step_text", "transcript"]
@@ -14,20 +15,19 @@ _NOW = "Now:"
 
 
 def check_finished(episode: object) -> Episode:
-    """Return `episode` if something can be learned from it: it came to its end.
+    """Return `episode` if an arm can learn from it: it was not aborted.
 
     Raises:
         InputError: it is something else, or was aborted.
     """
-    if not isinstance(episode, Episode):
+    finished = check_instance("episode", episode, Episode, next_step="Build it with Episode(...).")
+    if finished.ending == "aborted":
         raise InputError(
-            f"episode = {excerpt(episode)}", "an arm learns from an Episode", "Build it with Episode(...)."
+            f"episode {excerpt(finished.id)}, ending = 'aborted'",
+            "an arm learns from finished episodes",
+            "Leave it out.",
         )
-    if episode.ending == "aborted":
-        raise InputError(
-            f"episode {excerpt(episode.id)}, ending = 'aborted'", "an arm is told of finished episodes", "Leave it out."
-        )
-    return episode
+    return finished
 
 
 def score_of(episode: Episode) -> float:
@@ -41,7 +41,7 @@ def score_of(episode: Episode) -> float:
 
 
 def step_text(step: Step, limit_chars: int) -> str:
-    r"""Return what was seen, done and earned; no line about a reward of 0.
+    r"""Return the state, the action and the reward as lines; no line for a reward of 0.
 
     Example:
         >>> step_text(Step("page:pay", "click(confirm)", 1.0), 100)
@@ -52,10 +52,10 @@ def step_text(step: Step, limit_chars: int) -> str:
 
 
 def transcript(episode: Episode, window_tokens: int, limit_chars: int, *, task: str | None = None) -> tuple[str, bool]:
-    r"""Return an episode as text, within `window_tokens` by `estimated_tokens`, and whether it is whole.
+    r"""Return an episode as text, within `window_tokens` by `estimated_tokens`, and whether it is complete.
 
-    One that does not fit loses its first steps; what led to the score comes last. Nothing is left where not even the
-    last step fits. States and actions are cut to `limit_chars`. The task is named where it is not `task`.
+    A transcript that does not fit loses its first steps, since the last ones led to the score. It is empty if not even
+    the last step fits. States and actions are cut to `limit_chars`. The episode's task is named if it is not `task`.
 
     Example:
         >>> transcript(Episode("t", [Step("s", "a"), Step("s", "b", 1.0)]), 100, 100, task="t")
@@ -67,12 +67,12 @@ def transcript(episode: Episode, window_tokens: int, limit_chars: int, *, task: 
     blocks = [step_text(step, limit_chars) for step in episode.steps]
     if episode.final_state is not None:
         blocks[-1] += f"\nEnd: {one_line(episode.final_state, limit_chars)}"
-    note = f"({len(blocks)} earlier steps left out)"
+    omission = f"({len(blocks)} earlier steps left out)"
     costs = [estimated_tokens(f"{block}\n") for block in blocks]
     room = window_tokens - estimated_tokens(f"{head}\n")
     if sum(costs) <= room:
         return "\n".join([head, *blocks]), True
-    room -= estimated_tokens(f"{note}\n")
+    room -= estimated_tokens(f"{omission}\n")
     first = len(blocks)
     while first and costs[first - 1] <= room:
         first -= 1
@@ -93,24 +93,24 @@ def room_within(head: str, window_tokens: int) -> int:
 
 
 def framed(head: str, blocks: Iterable[str], window_tokens: int, *, newest_last: bool = False) -> str:
-    r"""Return a heading, as many blocks as the window holds, and `Now:`; an empty text where not one fits.
+    r"""Return a heading, the blocks that fit into the window, and `Now:`; an empty text if no block fits.
 
     Args:
-        head: says what the blocks are.
-        blocks: the most wanted first; the first that does not fit, or is empty, ends the list.
-        window_tokens: of the whole text, by `estimated_tokens`.
-        newest_last: show them in the opposite order.
+        head: names the blocks.
+        blocks: the most important first; the first block that is empty or does not fit ends the list.
+        window_tokens: size of the whole text, by `estimated_tokens`.
+        newest_last: reverse the order of the blocks in the text.
 
     Example:
         >>> framed("Past:", ["newest", "older"], 100, newest_last=True)
         'Past:\nolder\nnewest\nNow:'
     """
     room = room_within(head, window_tokens)
-    kept: list[str] = []
+    fitting: list[str] = []
     for block in blocks:
         cost = estimated_tokens(f"{block}\n")
         if not block or cost > room:
             break
-        kept.append(block)
+        fitting.append(block)
         room -= cost
-    return "\n".join([head, *(reversed(kept) if newest_last else kept), _NOW]) if kept else ""
+    return "\n".join([head, *(reversed(fitting) if newest_last else fitting), _NOW]) if fitting else ""

@@ -1,4 +1,4 @@
-"""A model that has no opinion."""
+"""Reader of a uniform policy, in place of a model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["UniformReader"]
 
 
 class UniformReader:
-    """Gives every candidate the same probability: what memory does without any model.
+    """Gives every candidate the same probability, so that memory alone decides.
 
     Example:
         >>> import asyncio
@@ -27,6 +27,6 @@ class UniformReader:
         """Return the uniform policy; see `seasoned.protocols.PriorReader`."""
         del state, task
         if not candidates:
-            raise InputError("candidates = []", "there is at least one candidate", "Name the possible actions.")
+            raise InputError("candidates = []", "a reader needs at least one candidate", "Pass the possible actions.")
         logprob = -math.log(len(candidates))
         return PriorReading(Prior(dict.fromkeys(candidates, logprob), method="uniform", model=self.name), Usage())

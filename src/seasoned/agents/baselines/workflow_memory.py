@@ -1,4 +1,4 @@
-"""Agent Workflow Memory: after a success the model writes down the routine behind it, for reuse."""
+"""Agent Workflow Memory: routines that a model extracts from successful episodes, for reuse."""
 
 from __future__ import annotations
 
@@ -21,21 +21,22 @@ _AFTER = (
 class Workflows(LessonArm):
     r"""Agent Workflow Memory, online (arXiv 2409.07429): routines induced from successes, all of them in the prompt.
 
-    After an episode that is a success (see `SuccessCriterion`: the environment's score replaces the paper's model-based
-    evaluator) the model induces a workflow: a goal, and steps of a moment and an action, with names abstracted. A
-    workflow that is already known, but for case and blanks, becomes the latest. The newest come first into the window.
+    After a successful episode (see `SuccessCriterion`: the environment's score replaces the paper's model-based
+    evaluator) the model induces a workflow: a goal, and steps of a moment and an action, with abstract names. A
+    workflow that equals a stored one, but for case and blanks, becomes the latest. The window is filled with the newest
+    workflows.
 
-    Departures: one workflow an episode rather than several; nothing is induced from annotated examples beforehand; and
-    the window bounds what the paper lets grow.
+    Departures: one workflow an episode instead of several; no workflows from annotated examples; and the prompt is
+    limited by the window, where the paper's grows.
 
     Args:
         llm: induces, in one call a success.
-        success: an episode with at least this score is one; None: see `SuccessCriterion`.
-        window_tokens: of all that is put before the state, by `estimated_tokens`.
-        transcript_tokens, max_tokens: of the question's transcript, and of the answer.
+        success: the lowest score of a success; None: see `SuccessCriterion`.
+        window_tokens: size of the whole text before the state, by `estimated_tokens`.
+        transcript_tokens, max_tokens: limits of the transcript in the question, and of the answer.
 
     Raises:
-        InputError: no model, or a number that is out of its range.
+        InputError: no model, or a number out of its range.
 
     Example:
         >>> import asyncio
@@ -69,9 +70,9 @@ class Workflows(LessonArm):
     async def learn(self, episode: Episode) -> Usage:
         """Induce a workflow, if the episode was a success."""
         score = score_of(check_finished(episode))
-        if not self._successes.take(episode.task, score):
+        if not self._criterion.add(episode.task, score):
             return Usage()
-        lesson = await self._teller.tell(episode, _BEFORE, _AFTER)
+        lesson = await self._writer.write(episode, _BEFORE, _AFTER)
         if lesson.text:
             key = " ".join(lesson.text.split()).casefold()
             self._workflows.pop(key, None)

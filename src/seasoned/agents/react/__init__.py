@@ -1,9 +1,9 @@
-"""An agent that plans, reasons and acts with any model, and learns by examples, by logits, or by both."""
+"""Agent that plans, reasons and acts with any model, and learns by examples, by logits, or by both."""
 
 from seasoned.agents.react.agent import Agent
 from seasoned.agents.react.agent_result import (
+    AgentMode,
     AgentResult,
-    Mode,
     ModelCall,
     OnStep,
     PromptImpression,
@@ -13,7 +13,7 @@ from seasoned.agents.react.agent_result import (
     Verify,
 )
 from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
-from seasoned.agents.react.current_state import current_state
+from seasoned.agents.react.player import current_state
 from seasoned.agents.react.prompt_evidence import AgentMemory, DiscountedEvidence
 from seasoned.agents.react.prompt_templates import FIELDS, TOOL_TEMPLATES, Templates, fill
 
@@ -22,11 +22,11 @@ __all__ = [
     "TOOL_TEMPLATES",
     "Agent",
     "AgentMemory",
+    "AgentMode",
     "AgentResult",
     "AgentSettings",
     "DiscountedEvidence",
     "ExampleRetriever",
-    "Mode",
     "ModelCall",
     "OnStep",
     "PromptImpression",

@@ -1,4 +1,4 @@
-"""An agent that plans, reasons and acts, and learns from what came of it."""
+"""Agent that plans, reasons and acts, and learns from its rewards."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.episode import episode_seed
 from seasoned.agents.loop.step_log import AnnotatedLog, StepLog
 from seasoned.agents.loop.step_runner import EpisodeResult, StepRunner
-from seasoned.agents.react.agent_arm import arm_of
 from seasoned.agents.react.agent_result import (
+    AgentMode,
     AgentResult,
-    Mode,
     OnStep,
     Purpose,
     Verification,
@@ -26,18 +25,17 @@ from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
 from seasoned.agents.react.batch import Environments, environments_of, play_many
 from seasoned.agents.react.demonstrations import store_once
 from seasoned.agents.react.episode_trace import EpisodeTrace
-from seasoned.agents.react.player import play
+from seasoned.agents.react.player import agent_arm, play
 from seasoned.agents.react.prompt_evidence import AgentMemory
 from seasoned.agents.react.prompt_templates import TOOL_TEMPLATES, Templates
 from seasoned.agents.react.reply_parser import canonical_action
-from seasoned.agents.runs.run import LATE
-from seasoned.checks import check_text
+from seasoned.checks import check_function, check_instance, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.judges.judge_feedback import add_judgement
 from seasoned.policies import JitRL
 from seasoned.policies.examples import Examples
 from seasoned.protocols import LLM, Environment, EvidenceSource, Judgement, Policy, PriorReader, Proposer, Tool, Usage
-from seasoned.types import Episode
+from seasoned.types import LATE_REWARD, Episode
 
 __all__ = ["Agent"]
 
@@ -46,56 +44,58 @@ _UNPLAYED = EpisodeResult(0.0, None, 0, "aborted", 0, 0.0, 0, 0.0, 0.0, Usage())
 
 
 class Agent:
-    r"""Plans once an episode, then reasons and acts at each step; learns when it trains, and not when it runs.
+    r"""Plans once an episode, then reasons and acts at each step; `train` learns, `run` does not.
 
     At each step the model is asked for its reasoning and for an action, in one call or in two. Without a `reader` the
-    action is parsed from the reply; with one, in every mode, it is drawn from the model's own policy over the actions.
-    What memory does is one switch, `mode`:
+    action is parsed from the reply. With one, in every mode, it is drawn from the model's own policy over the actions.
+    One switch, `mode`, sets the use of the memory:
 
-    - `none`: nothing; the model alone: its reply, or with a reader its own policy as it is.
-    - `prompt`: past steps that fit the plan, the reasoning and the action are shown (ICRL, arXiv 2505.00234).
+    - `none`: no memory; the model's reply, or with a reader its own policy.
+    - `prompt`: past steps that fit the plan, the reasoning and the action go into the prompts (ICRL, arXiv
+      2505.00234).
     - `logits`: the model's policy is shifted, `z'(a) = z(a) + beta * A(a)` (JitRL, arXiv 2601.18510).
-    - `both`: examples are shown, and the policy is shifted by `beta * A(a) * (n - s) / n`, where s of the n steps that
-      took `a` were shown by the plan's, the reasoning's or the action's prompt, so that nothing counts twice.
+    - `both`: examples are shown, and the policy is shifted by `beta * A(a) * (n - s) / n`, where the prompts of the
+      plan, the reasoning or the action showed s of the n steps that took `a`, so that no step counts twice.
 
-    `train` stores each episode with its plan, its reasoning and what it was shown, and has it checked by `verify`.
-    `run` records nothing and checks nothing. All methods that play are async; `seasoned.sync.Sync(agent)` has the same
-    ones for synchronous code.
+    `train` stores each episode with its plan, its reasoning and its examples, and checks it with `verify`. `run` stores
+    nothing and checks nothing. All methods that play are async; `seasoned.sync.Sync(agent)` has the same methods for
+    synchronous code.
 
     Args:
         llm: any model; closed by `aclose`.
-        memory: a `seasoned.Memory`; None where nothing is learned.
+        memory: a `seasoned.Memory`; None if the agent does not learn.
         mode: see above; None: `prompt` with a memory, else `none`.
         plan: whether to plan, once an episode: one call more.
         reason: whether to reason at each step.
-        calls: 1 reasons and acts in one call, 2 in two; None: 2 with a reader, else 1. Only two let the reasoning be
-            part of what the action's examples are looked for by.
-        reader: reads the model's policy over actions, such as `LabelReader(llm)`; needed for `logits` and `both`. Where
-            the environment names no actions it must propose them (`VotesReader`). What it is given as the state is a
-            whole prompt; `current_state` finds the state. Who of a `CascadeReader` decided is noted beside each step.
+        calls: 1 or 2 calls for reasoning and acting; None: 2 with a reader, else 1. With 2, the reasoning is part of
+            the query for the action's examples.
+        reader: reads the model's policy over actions, such as `LabelReader(llm)`; needed for `logits` and `both`. If
+            the environment names no actions, it must propose them (`VotesReader`). It gets a whole prompt as the state;
+            `current_state` returns the state alone. With a `CascadeReader`, a note at each step names the model that
+            decided.
         policy: makes a policy over a memory; for `logits` and `both`.
-        examples: finds past steps for the prompts; None: `seasoned.policies.examples.Examples(memory)`. With `trusted`
-            or `vouched_by` not in mode `both`: they guard what is shown, and a shift asks for all that memory holds.
-        demonstrations: episodes to begin with: stored when the agent is made, each once, however often that is, under
-            its own id or one that follows from its content.
-        tools: functions that the model may call: then an action is a tool call, in canonical text
+        examples: retrieves past steps for the prompts; None: `seasoned.policies.examples.Examples(memory)`. With
+            `trusted` or `vouched_by` not in mode `both`: they guard the prompt, but not the evidence of the shift.
+        demonstrations: episodes to begin with. They are stored when the agent is made, each once, also over several
+            agents, under their own ids or ids computed from their content.
+        tools: functions that the model may call; an action is then a tool call, in canonical text
             (`seasoned.actions.ToolAction`).
-        templates: the prompts; None: short ones that go with what an action is.
-        canonical: an action to its canonical form; a reply is the admissible action that has the same one.
-        history_tokens: how much of the episode so far a prompt shows, newest steps first.
-        max_tokens: of one reply.
-        max_steps: an episode is cut off after so many; None: by the environment alone.
+        templates: the prompts; None: short ones, for text actions or for tool calls.
+        canonical: maps an action to its canonical form; a reply selects the admissible action with the same form.
+        history_tokens: limit of the episode's history in a prompt; the newest steps are kept.
+        max_tokens: limit of one reply.
+        max_steps: limit of an episode, which is truncated then; None: the environment's own limit.
         temperature: of every call but a reader's. Above 0 the requests are seeded.
-        seed: of the agent: its episode i, counted over all it plays, has `episode_seed(seed, i)`. None: episodes are
-            given theirs.
-        verify: checks every finished episode of `train`; its verdict is stored as feedback on the last step. What it
-            raises is reported, and nothing is stored of it.
-        on_step: told of every step.
+        seed: of the agent: its episode i, counted over all it plays, has `episode_seed(seed, i)`. None: the caller
+            gives the seed of each episode.
+        verify: checks every finished episode of `train`; the reward of its verification is stored as feedback on the
+            last step. If it raises an error, the error is reported and no feedback is stored.
+        on_step: called after every step.
         arm: stored with each episode.
         exclude_same_task: the leave-one-task-out guard for examples; for the shift it is a setting of the policy.
 
     Raises:
-        InputError: a value breaks its rule, or two cannot work together; the message says what would.
+        InputError: a value breaks its rule, or two values exclude each other; the message names a valid choice.
         EpisodeConflictError, StoreError: the demonstrations cannot be stored, as for `Memory.add_many`.
 
     Example:
@@ -115,7 +115,7 @@ class Agent:
         llm: LLM,
         memory: AgentMemory | None = None,
         *,
-        mode: Mode | None = None,
+        mode: AgentMode | None = None,
         plan: bool = True,
         reason: bool = True,
         calls: Literal[1, 2] | None = None,
@@ -142,13 +142,14 @@ class Agent:
             if not hasattr(memory, "recall"):
                 raise InputError(
                     f"memory = {excerpt(memory)}, mode = {mode!r}",
-                    "examples are recalled from a seasoned.Memory",
+                    "examples need a memory with recall(), such as seasoned.Memory",
                     "Pass one, or examples= of your own, with a retrieve().",
                 )
             examples = Examples(cast(Any, memory))
-        for name, hook in (("verify", verify), ("on_step", on_step)):
-            if hook is not None and not callable(hook):
-                raise InputError(f"{name} = {excerpt(hook)}", f"{name} is a function", "Pass one, or leave it out.")
+        if verify is not None:
+            check_function("verify", verify, "takes an Episode, and returns a Verification or None")
+        if on_step is not None:
+            check_function("on_step", on_step, "takes a StepEvent")
         if arm is not None:
             check_text("arm", arm)
         if calls is None:
@@ -176,7 +177,7 @@ class Agent:
         self._verify = verify
         self._on_step = on_step
         self._arm = arm
-        self._played = 0
+        self._n_played = 0
         store_once(memory, demonstrations)
 
     # ------------------------------------------------------------------------------------------ playing
@@ -184,27 +185,28 @@ class Agent:
     async def train(
         self, environment: Environment, seed: int | None = None, *, subject: str | None = None
     ) -> AgentResult:
-        """Play one episode, store it and have it checked; return how it went.
+        """Play one episode, store it and check it with `verify`; return its result.
 
-        An episode that breaks off is stored as `aborted`, which nothing retrieves, and its error is raised.
+        An episode that raises an error is stored as `aborted`, which is never retrieved, and its error is raised again.
 
         Args:
-            environment: what is played; it stays open.
-            seed: of the episode, where the agent has none.
-            subject: the person whom the episode is about, so that it can be erased by subject.
+            environment: stays open.
+            seed: of the episode, if the agent has none.
+            subject: the person concerned, so that the episode can be erased by subject.
 
         Raises:
-            InputError: there is no memory, or the seed is stated twice.
-            ModelError: the model failed, or two of its replies running could not be used.
-            SeasonedError: what the environment, the policy or the memory raises.
+            InputError: there is no memory, or both the agent and the call have a seed.
+            EnvError: the environment failed, is not async, or returned no observation.
+            ModelError: the model failed, or two of its replies in a row could not be used.
+            SeasonedError: raised by the environment, the policy or the memory.
         """
         return _or_raise(await self._one(environment, seed, learns=True, subject=subject))
 
     async def run(self, environment: Environment, seed: int | None = None) -> AgentResult:
-        """Play one episode with what was learned, frozen: nothing is learned or recorded, and `verify` is not asked.
+        """Play one episode with a frozen memory: nothing is stored, and `verify` is not called.
 
-        A policy of another gamma has the memory keep sums that follow from what it holds, once; a memory opened
-        read-only refuses to.
+        A policy with another gamma makes the memory derive and store its evidence for that gamma, once; a memory opened
+        read-only refuses this.
 
         Raises:
             InputError, ModelError, SeasonedError: as for `train`.
@@ -220,21 +222,22 @@ class Agent:
         concurrency: int = 4,
         subject: str | None = None,
     ) -> list[AgentResult]:
-        """Train on several episodes, some at the same time; return their results in order.
+        """Train on several episodes, some of them concurrently; return their results in order.
 
-        Each episode is shown what was stored when it looked, and credit goes to the episode that looked. An episode
-        that breaks off is stored as `aborted`; its result has its `error`, and the others go on.
+        Each prompt uses the episodes that are stored at that time. An episode that raises an error is stored as
+        `aborted`; its result has the `error`, and the others continue.
 
         Args:
             environments: a list, which stays open; or a function from a number (from 0) to an environment, which is
-                closed after its episode; what closing raises is in `close_error`.
-            seeds: of the episodes, where the agent has none.
-            episodes: how many, where neither a list nor seeds say it.
-            concurrency: at most so many at a time.
+                closed after its episode; an error of closing is in `close_error`.
+            seeds: of the episodes, if the agent has none.
+            episodes: number of episodes, if neither a list nor seeds give it.
+            concurrency: largest number of concurrent episodes.
             subject: as for `train`.
 
         Raises:
-            InputError: there is no memory, seeds are stated twice, or something does not say how many episodes.
+            InputError: there is no memory, both the agent and the call have seeds, or the number of episodes is
+                missing or contradictory.
         """
         return await self._many(environments, seeds, episodes, concurrency, learns=True, subject=subject)
 
@@ -246,13 +249,13 @@ class Agent:
         episodes: int | None = None,
         concurrency: int = 4,
     ) -> list[AgentResult]:
-        """Run several episodes, frozen; see `train_many`."""
+        """Run several episodes with a frozen memory; see `train_many`."""
         return await self._many(environments, seeds, episodes, concurrency, learns=False, subject=None)
 
     def as_arm(self) -> Arm:
-        """Return the agent as an arm of a comparison, to be played by `seasoned.agents.play_run`.
+        """Return the agent as an arm of a comparison, for `seasoned.agents.play_run`.
 
-        The run seeds, stores and judges: the agent's own seed and `verify` are not used.
+        The run seeds, stores and judges the episodes.
 
         Raises:
             InputError: the agent has a seed or a `verify`.
@@ -260,10 +263,10 @@ class Agent:
         if self._seed is not None or self._verify is not None:
             raise InputError(
                 f"as_arm() of an agent with seed = {self._seed}, verify = {excerpt(self._verify)}",
-                "a run has a seed and judges of its own",
-                "Make the agent without them, and give them to play_run.",
+                "a run has its own seed and judges",
+                "Make the agent without them, and pass them to play_run.",
             )
-        return arm_of(self.settings, self._on_step)
+        return agent_arm(self.settings, self._on_step)
 
     async def aclose(self) -> None:
         """Close the model."""
@@ -275,12 +278,15 @@ class Agent:
         self, environment: Environment, seed: int | None, *, learns: bool, subject: str | None
     ) -> AgentResult:
         self._check_learns(learns, subject)
-        if not isinstance(environment, Environment):
-            raise InputError(
-                f"environment = {excerpt(environment)}", "it has reset() and step()", "Open one: open_env(...)."
-            )
-        [own] = self._seeds(None if seed is None else [seed], 1)
-        return await self._attempt(environment, own, learns, subject)
+        check_instance(
+            "environment",
+            environment,
+            Environment,
+            "environment must have reset() and step()",
+            "Open one: open_env(...).",
+        )
+        [own_seed] = self._seeds(None if seed is None else [seed], 1)
+        return await self._attempt(environment, own_seed, learns, subject)
 
     async def _many(
         self,
@@ -294,15 +300,19 @@ class Agent:
     ) -> list[AgentResult]:
         self._check_learns(learns, subject)
         if seeds is not None and (isinstance(seeds, str | bytes) or not isinstance(seeds, Sequence)):
-            raise InputError(f"seeds = {excerpt(seeds)}", "they are a list, one an episode", "Pass [0, 1, 2], say.")
+            raise InputError(
+                f"seeds = {excerpt(seeds)}",
+                "seeds must be a list, one seed per episode",
+                "Pass [0, 1, 2], for example.",
+            )
         openers = environments_of(environments, seeds, episodes, concurrency)
-        own = self._seeds(seeds, len(openers))
+        own_seeds = self._seeds(seeds, len(openers))
 
         async def play_one(number: int, environment: Environment) -> AgentResult:
-            return await self._attempt(environment, own[number], learns, subject)
+            return await self._attempt(environment, own_seeds[number], learns, subject)
 
         def failed(number: int, error: Exception) -> AgentResult:
-            return _result(_UNPLAYED, None, seed=own[number], error=error)
+            return _result(_UNPLAYED, None, seed=own_seeds[number], error=error)
 
         return await play_many(
             openers,
@@ -316,14 +326,14 @@ class Agent:
     async def _attempt(
         self, environment: Environment, seed: int | None, learns: bool, subject: str | None
     ) -> AgentResult:
-        """Play and store. What broke the episode off is in the result; Ctrl-C and cancellation go on their way."""
+        """Play and store. The result has the error of an aborted episode; Ctrl-C and cancellation are raised."""
         log = StepLog()
         trace = EpisodeTrace(StepRunner(environment, AnnotatedLog(log, decision_notes)))
-        fault: BaseException | None = None
+        failure: BaseException | None = None
         try:
             outcome = await play(self.settings, trace, seed=seed, learns=learns, on_step=self._on_step)
         except BaseException as error:
-            fault = error
+            failure = error
             outcome = trace.runner.abort()
         episode_id: str | None = None
         if learns:
@@ -331,15 +341,15 @@ class Agent:
                 episode_id = self._store(environment.task, log, subject)
                 if outcome.late_rewards:
                     rewards = dict(outcome.late_rewards)
-                    judgement = Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0))
+                    judgement = Judgement(LATE_REWARD, rewards, dict.fromkeys(rewards, 1.0))
                     add_judgement(self._memory, episode_id, judgement)
             except Exception as error:
-                if fault is None:
-                    fault = error
+                if failure is None:
+                    failure = error
                 else:
-                    fault.add_note(f"It could not be stored either: {error}")
-        if fault is not None and not isinstance(fault, Exception):
-            raise fault
+                    failure.add_note(f"The episode could not be stored either: {error}")
+        if failure is not None and not isinstance(failure, Exception):
+            raise failure
         episode = Episode(
             environment.task,
             log.steps,
@@ -351,22 +361,22 @@ class Agent:
             self._arm,
             subject,
         )
-        verdict, verify_error = None, None
-        if learns and fault is None and self._verify is not None:
-            verdict, verify_error = await self._verified(episode)
+        verification, verify_error = None, None
+        if learns and failure is None and self._verify is not None:
+            verification, verify_error = await self._verified(episode)
         return _result(
             outcome,
             trace,
             episode=episode,
             episode_id=episode_id,
             seed=seed,
-            verdict=verdict,
+            verification=verification,
             verify_error=verify_error,
-            error=fault,
+            error=failure,
         )
 
     def _store(self, task: str, log: StepLog, subject: str | None) -> str:
-        """Commit the episode with its notes, whole; one that broke off is marked so."""
+        """Commit the episode with its notes in one transaction, and return its id."""
         settings = self.settings
         policy = None if settings.reader is not None else settings.name
         model = None if settings.reader is not None and log.steps else settings.llm.name
@@ -376,20 +386,22 @@ class Agent:
         return cast(str, recorder.id)
 
     async def _verified(self, episode: Episode) -> tuple[Verification | None, Exception | None]:
-        """What the check says of an episode, stored as feedback; or what it raised, of which nothing is stored."""
+        """Return the verification, stored as feedback; or the error of `verify`, with no feedback stored."""
         try:
-            said = cast(Any, self._verify)(episode)
-            verdict = await said if inspect.isawaitable(said) else said
-            if verdict is None:
+            returned = cast(Any, self._verify)(episode)
+            verification = await returned if inspect.isawaitable(returned) else returned
+            if verification is None:
                 return None, None
-            check_verification(verdict)
+            check_verification(verification)
             last = len(episode.steps) - 1
-            self._memory.feedback(cast(str, episode.id), cast(float, verdict.reward), last, verdict.source, weight=1.0)
+            self._memory.feedback(
+                cast(str, episode.id), cast(float, verification.reward), last, verification.source, weight=1.0
+            )
         except Exception as error:
             return None, error
-        return verdict, None
+        return verification, None
 
-    # ------------------------------------------------------------------------------------------ what it was given
+    # ------------------------------------------------------------------------------------------ arguments
 
     @property
     def _memory(self) -> AgentMemory:
@@ -397,31 +409,27 @@ class Agent:
 
     def _check_learns(self, learns: bool, subject: str | None) -> None:
         if learns and self.settings.memory is None:
-            raise InputError("train without a memory", "what is learned is stored", "Pass a memory, or run.")
+            raise InputError("train without a memory", "training stores its episodes", "Pass a memory, or run.")
         if subject is not None:
             check_text("subject", subject)
 
-    def _seeds(self, given: Sequence[int] | None, count: int) -> list[int | None]:
-        """The seeds of the next episodes; they count from here on."""
-        if given is not None and self._seed is not None:
+    def _seeds(self, seeds: Sequence[int] | None, count: int) -> list[int | None]:
+        """Return the seeds of the next episodes, and advance the agent's episode counter."""
+        if seeds is not None and self._seed is not None:
             raise InputError(
-                f"seed = {self._seed} of the agent, and {excerpt(list(given))} beside it",
+                f"seed = {self._seed} of the agent, and seeds = {excerpt(list(seeds))} of the call",
                 "a seed is stated once",
-                "Leave one of them out: the agent gives its episodes theirs.",
+                "Leave one of them out: the agent derives the seeds of its episodes.",
             )
-        checked = [None if given is None else _check_seed(given[number]) for number in range(count)]
-        first, self._played = self._played, self._played + count
+        checked = [None if seeds is None else _check_seed(seeds[number]) for number in range(count)]
+        first, self._n_played = self._n_played, self._n_played + count
         if self._seed is None:
             return checked
         return [episode_seed(self._seed, number) for number in range(first, first + count)]
 
 
 def _check_seed(seed: object) -> int | None:
-    if seed is None:
-        return None
-    if isinstance(seed, bool) or not hasattr(seed, "__index__") or seed.__index__() < 0:
-        raise InputError(f"seed = {excerpt(seed)}", "a seed is a whole number, at least 0", "Pass 0, say.")
-    return int(seed.__index__())
+    return None if seed is None else check_whole("seed", seed, 0)
 
 
 def _result(outcome: EpisodeResult, trace: EpisodeTrace | None, **more: Any) -> AgentResult:

@@ -1,4 +1,4 @@
-"""What an agent reports: of a step, of an episode, and what a check said of it."""
+"""Reports of an agent: events of steps, results of episodes, and verifications."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.checks import check_reward, check_text
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_flag, check_instance, check_reward, check_text
+from seasoned.errors import InputError
+from seasoned.policies.examples.query import Purpose
 from seasoned.protocols import Completion, Message, Observation, Usage
 from seasoned.types import Decision, Episode
 
 __all__ = [
+    "AgentMode",
     "AgentResult",
-    "Mode",
     "ModelCall",
     "OnStep",
     "PromptImpression",
@@ -25,22 +26,19 @@ __all__ = [
     "check_verification",
 ]
 
-Mode = Literal["none", "prompt", "logits", "both"]
-"""What memory does: nothing, examples in the prompt, the policy's shift, or both."""
-
-Purpose = Literal["plan", "reason", "act"]
-"""What a call is for; reasoning and acting in one call is `act`."""
+AgentMode = Literal["none", "prompt", "logits", "both"]
+"""Use of the memory: none, examples in the prompt, a shift of the policy, or both."""
 
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
-    """One call as it was made.
+    """One call of the model.
 
     Args:
-        purpose: what for.
-        messages: what the model was shown; where a reader asked, the text that it was given as the state.
-        reply: the model's; None where a reader asked, or where no answer could be used at all.
-        fault: why the reply could not be used; None where it could.
+        purpose: plan, reason or act; reasoning and acting in one call is `act`.
+        messages: of the request; if a reader asked, the text that it got as the state.
+        reply: of the model; None if a reader asked, or if there was no usable answer.
+        fault: reason why the reply could not be used; None if it could.
 
     Example:
         >>> ModelCall("act", (Message("user", "Now: a kitchen"),)).fault is None
@@ -55,12 +53,12 @@ class ModelCall:
 
 @dataclass(frozen=True, slots=True)
 class PromptImpression:
-    """Past steps that a prompt showed, (episode id, step) each.
+    """Past steps in a prompt, as (episode id, step).
 
     Args:
         purpose: of the prompt.
-        examples: the steps that were found, one an example: what is credited with what follows.
-        steps: these and their windows: every stored step that could be read.
+        examples: the retrieved steps, one an example; they are credited with the rewards that follow.
+        steps: these and their windows: every stored step in the prompt.
 
     Example:
         >>> PromptImpression("act", (("e1", 1),), (("e1", 0), ("e1", 1), ("e1", 2))).purpose
@@ -74,20 +72,20 @@ class PromptImpression:
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """One executed step, with everything that led to it.
+    """One executed step, with the model calls and the decision behind it.
 
     Args:
         step: its index.
-        task: what is attempted.
-        seed: of the episode; None where there is none.
+        task: of the environment.
+        seed: of the episode; None if there is none.
         learns: whether the episode will be stored.
         before: the observation before the action.
-        plan, reasoning: what the model said; None where it was not asked, or gave none.
-        model_calls: of this step, in order; the first step's begin with the plan's.
-        impressions: the past steps in their prompts.
-        decision: with every number, where a policy decided; None where the reply is the action.
-        action: what was done.
-        after: what followed, the reward in it.
+        plan, reasoning: of the model; None if it was not asked, or gave none.
+        model_calls: of this step, in order; those of the first step begin with the plan's.
+        impressions: the past steps in the prompts of this step.
+        decision: of the policy, with its numbers; None if the reply is the action.
+        action: the executed action.
+        after: the observation after the action, with the reward.
         usage: of this step.
     """
 
@@ -107,20 +105,20 @@ class StepEvent:
 
 
 OnStep = Callable[[StepEvent], Awaitable[object] | object]
-"""Told of every step; waited for where it is async. An exception of it breaks the episode off."""
+"""Called after every step, and awaited if it is async. An exception in it aborts the episode."""
 
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What a check said of a finished episode.
+    """Outcome of a check of a finished episode.
 
     Args:
-        success: whether the task was done; alone, it is the reward +1 or -1.
-        reward: in reward units, in place of that.
+        success: whether the task was done; without `reward`, the reward is +1 or -1.
+        reward: in reward units.
         source: recorded with the reward.
 
     Raises:
-        InputError: neither, a reward that is no finite number, or a blank source.
+        InputError: neither `success` nor `reward`, a reward that is not a finite number, or a blank source.
 
     Example:
         >>> Verification(success=False, source="tests").reward
@@ -133,19 +131,21 @@ class Verification:
 
     def __post_init__(self) -> None:
         check_text("source", self.source)
-        if self.success is not None and not isinstance(self.success, bool):
-            raise InputError(f"success = {self.success!r}", "it is True, False or None", "Give a number as reward.")
+        if self.success is not None:
+            check_flag("success", self.success)
         if self.reward is None:
             if self.success is None:
                 raise InputError(
-                    "success = None, reward = None", "a verdict says one of them", "Return None for no verdict."
+                    "success = None, reward = None",
+                    "a verification has a success or a reward",
+                    "Return None if the check is not possible.",
                 )
             object.__setattr__(self, "reward", 1.0 if self.success else -1.0)
         object.__setattr__(self, "reward", check_reward("reward", self.reward))
 
 
-def check_verification(said: object) -> Verification:
-    """Return what a check said, if it is a verdict.
+def check_verification(value: object) -> Verification:
+    """Return the value that a check returned, if it is a `Verification`.
 
     Raises:
         InputError: it is something else.
@@ -154,36 +154,36 @@ def check_verification(said: object) -> Verification:
         >>> check_verification(Verification(success=True)).reward
         1.0
     """
-    if not isinstance(said, Verification):
-        raise InputError(
-            f"verify returned {excerpt(said)}",
-            "it returns a Verification, or None",
-            "Return Verification(success=True), say.",
-        )
-    return said
+    return check_instance(
+        "result of verify",
+        value,
+        Verification,
+        "verify must return a Verification, or None",
+        "Return Verification(success=True), for example.",
+    )
 
 
 Verify = Callable[[Episode], Awaitable[Verification | None] | Verification | None]
-"""Checks a finished episode; waited for where it is async. None: it cannot say."""
+"""Checks a finished episode; awaited if it is async. It returns None if it cannot check it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentResult(EpisodeResult):
-    """How an agent's episode went: `EpisodeResult`, and what an agent adds.
+    """Result of an agent's episode: the fields of `EpisodeResult`, and these.
 
-    An episode that broke off has the ending `aborted`, its `error`, and the score and the usage up to there.
+    An aborted episode has the ending `aborted`, its `error`, and the score and usage so far.
 
     Args:
-        episode: its steps, whole; without priors, which the memory keeps.
-        episode_id: in the memory; None where nothing was stored.
+        episode: the whole episode, without priors, which the memory stores.
+        episode_id: in the memory; None if nothing was stored.
         seed: of the episode.
-        plan: what the model planned.
-        usage_by: usage of `plan`, `reason` and `act`, where they were asked for.
-        example_steps: steps at which past steps were shown.
-        verdict: what the check said; None: nothing, or there is no check.
-        verify_error: what the check raised; then nothing was recorded of it.
-        error: what broke the episode off.
-        close_error: what closing its environment raised, where it was closed after the episode; the rest is as played.
+        plan: of the model.
+        usage_by: usage of `plan`, `reason` and `act`, where the model was asked for them.
+        example_steps: number of steps with past steps in a prompt.
+        verification: of `verify`; None if it returned none, or was not set.
+        verify_error: error of `verify`; nothing was stored then.
+        error: error that aborted the episode.
+        close_error: error of closing the environment after the episode; the other fields are unaffected.
     """
 
     episode: Episode | None = None
@@ -192,7 +192,7 @@ class AgentResult(EpisodeResult):
     plan: str | None = None
     usage_by: Mapping[Purpose, Usage]
     example_steps: int = 0
-    verdict: Verification | None = None
+    verification: Verification | None = None
     verify_error: Exception | None = None
     error: Exception | None = None
     close_error: Exception | None = None

@@ -1,4 +1,4 @@
-"""Everything that an agent can be told, refused together where it cannot work together."""
+"""Settings of an agent, checked one by one and together."""
 
 from __future__ import annotations
 
@@ -7,11 +7,18 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, get_args, runtime_checkable
 
-from seasoned.agents.baselines.token_checks import check_fraction, check_whole
-from seasoned.agents.react.agent_result import Mode, Purpose
+from seasoned.agents.react.agent_result import AgentMode, Purpose
 from seasoned.agents.react.prompt_evidence import AgentMemory, DiscountedEvidence
 from seasoned.agents.react.prompt_templates import Templates
-from seasoned.checks import suggest
+from seasoned.checks import (
+    check_flag,
+    check_function,
+    check_instance,
+    check_items,
+    check_number,
+    check_one_of,
+    check_whole,
+)
 from seasoned.errors import InputError, excerpt
 from seasoned.policies import ModelAlone
 from seasoned.policies.cascade import CascadeReader
@@ -22,24 +29,24 @@ __all__ = ["AgentSettings", "ExampleRetriever"]
 
 @runtime_checkable
 class ExampleRetriever(Protocol):
-    """Finds past steps for a prompt, as `seasoned.policies.examples.Examples` does."""
+    """Retrieves past steps for a prompt, as `seasoned.policies.examples.Examples` does."""
 
     def retrieve(self, query: Any, *, purpose: Purpose, exclude_task: str | None) -> Sequence[Any]:
-        """Return examples for this moment, within their budget."""
+        """Return the examples for a query, within their budget."""
         ...
 
 
 @dataclass(frozen=True)
 class AgentSettings:
-    """What `seasoned.agents.Agent` was told; its arguments are described there.
+    """Settings of `seasoned.agents.Agent`, which describes each of them.
 
     Raises:
-        InputError: a value breaks its rule, or two of them cannot work together.
+        InputError: a value breaks its rule, or two of them exclude each other.
     """
 
     llm: LLM
     memory: AgentMemory | None
-    mode: Mode
+    mode: AgentMode
     plan: bool
     reason: bool
     calls: int
@@ -57,106 +64,88 @@ class AgentSettings:
 
     def __post_init__(self) -> None:
         self._check_values()
-        self._check_together()
-        if not isinstance(self.decides, Policy):
-            raise InputError(
-                f"policy = {excerpt(self.policy)}", "it returns a Policy over a memory", "Pass JitRL, say."
-            )
+        self._check_reader()
+        self._check_mode()
+        check_instance("policy(memory)", self.active_policy, Policy, next_step="Pass policy=JitRL, for example.")
 
     def _check_values(self) -> None:
-        if not isinstance(self.llm, LLM):
-            raise InputError(f"llm = {excerpt(self.llm)}", "an agent's model is an LLM", "Open one: open_llm(...).")
-        if self.mode not in get_args(Mode):
-            raise InputError(
-                f"mode = {excerpt(self.mode)}",
-                f"it is one of {', '.join(get_args(Mode))}",
-                suggest(str(self.mode), get_args(Mode)),
-            )
+        check_instance("llm", self.llm, LLM, "llm must be an LLM", "Open one: open_llm(...).")
+        check_one_of("mode", self.mode, get_args(AgentMode))
         for name in ("plan", "reason", "exclude_same_task"):
-            if not isinstance(getattr(self, name), bool):
-                raise InputError(f"{name} = {excerpt(getattr(self, name))}", "it is True or False", "Choose one.")
-        if isinstance(self.calls, bool) or self.calls not in (1, 2):
-            raise InputError(f"calls = {excerpt(self.calls)}", "a step is one call or two", "Pass 1 or 2.")
+            check_flag(name, getattr(self, name))
+        check_whole("calls", self.calls, 1, 2, next_step="Pass 1 or 2.")
         check_whole("history_tokens", self.history_tokens, 0)
-        check_whole("max_tokens", self.max_tokens)
+        check_whole("max_tokens", self.max_tokens, 1)
         if self.max_steps is not None:
-            check_whole("max_steps", self.max_steps)
-        check_fraction("temperature", self.temperature)
-        if not all(isinstance(tool, Tool) for tool in self.tools):
-            raise InputError(f"tools = {excerpt(self.tools)}", "they are a tuple of Tools", "Pass (tool,) for one.")
-        if not isinstance(self.templates, Templates):
-            raise InputError(
-                f"templates = {excerpt(self.templates)}", "they are Templates", "Pass Templates(act='...'), say."
-            )
-        if not callable(self.canonical) or not callable(self.policy):
-            raise InputError(
-                f"canonical = {excerpt(self.canonical)}, policy = {excerpt(self.policy)}",
-                "canonical is a function of an action, policy one of a memory",
-                "Pass policy=JitRL, or lambda memory: JitRL(memory, beta=2.0).",
-            )
+            check_whole("max_steps", self.max_steps, 1)
+        check_number("temperature", self.temperature, 0.0)
+        check_items("tools", self.tools, Tool)
+        check_instance("templates", self.templates, Templates, next_step="Pass Templates(act='...'), for example.")
+        check_function("canonical", self.canonical, "takes an action, and returns its canonical form")
+        check_function("policy", self.policy, "takes a memory, and returns a Policy, such as JitRL")
 
-    def _check_together(self) -> None:
+    def _check_reader(self) -> None:
         reader: object = self.reader
-        mode = self.mode
+        if self.calls == 2 and not self.reason:
+            raise InputError("calls = 2, reason = False", "the first of two calls is for reasoning", "Leave calls out.")
+        if reader is None:
+            return
         if isinstance(reader, Chooser) and not isinstance(reader, PriorReader):
             raise InputError(
                 f"reader = {type(reader).__name__}",
                 "an agent's policy decides on a prior that was read, not inside the server",
                 "Use play_episode with a Chooser, or give the agent a LabelReader or VotesReader.",
             )
-        if reader is not None and not isinstance(reader, PriorReader):
-            raise InputError(
-                f"reader = {excerpt(reader)}", "it reads a policy over actions", "Pass LabelReader(llm), say."
-            )
-        if mode in ("logits", "both") and reader is None:
-            raise InputError(
-                f"mode = {mode!r}, reader = None",
-                "a shift needs the model's own policy, and a reply that is parsed shows only one action of it",
-                "Pass reader=LabelReader(llm), or VotesReader(llm) where there are no logprobs; or mode='prompt'.",
-            )
-        if mode in ("logits", "both") and not isinstance(self.memory, EvidenceSource):
-            raise InputError(
-                f"mode = {mode!r}, memory = {excerpt(self.memory)}", "a shift is by a memory's evidence", "Pass one."
-            )
-        if mode in ("prompt", "both") and self.memory is None and self.examples is None:
-            raise InputError(
-                f"mode = {mode!r}, memory = None", "examples come from a memory", "Pass one, or mode='none'."
-            )
-        if self.examples is not None and not isinstance(self.examples, ExampleRetriever):
-            raise InputError(
-                f"examples = {excerpt(self.examples)}", "they are found by retrieve()", "Pass Examples(memory, ...)."
-            )
-        if self.examples is not None and mode in ("none", "logits"):
-            raise InputError(
-                f"examples, and mode = {mode!r}", "this mode shows none", "Leave them out, or pass mode='both'."
-            )
-        if mode == "both" and getattr(self.examples, "guarded", False):
-            raise InputError(
-                "mode = 'both', and examples with trusted or vouched_by",
-                "what must not be shown must not act either, and a shift asks the memory for all that it holds",
-                "Quarantine what is not trusted, which guards both: memory.quarantine(Selection(...), reason); or pass "
-                "mode='prompt'.",
-            )
+        check_instance("reader", reader, PriorReader, next_step="Pass LabelReader(llm), for example.")
         if isinstance(reader, CascadeReader) and reader.min_evidence > 0.0 and reader.observation is None:
             raise InputError(
                 f"a CascadeReader with min_evidence = {reader.min_evidence:g}, observation = None",
-                "an agent shows its reader a whole prompt, which is like no stored state",
+                "an agent gives its reader a whole prompt, which resembles no stored state",
                 "Pass it observation=current_state, of seasoned.agents.react.",
             )
-        if reader is not None and self.tools:
+        if self.tools:
             raise InputError(
                 "tools, and a reader",
-                "where a reader asks for the action, the tools go with its question",
+                "where a reader asks for the action, the tools go with the reader's question",
                 "Give them to it: VotesReader(llm, tools=...), and leave tools out here.",
             )
-        if reader is not None and self.reason and self.calls == 1:
+        if self.reason and self.calls == 1:
             raise InputError(
                 "calls = 1, reason = True, and a reader",
-                "what a reader asks for is the action alone: reasoning is a call of its own",
+                "a reader asks for the action alone: reasoning is a call of its own",
                 "Pass calls=2 or reason=False.",
             )
-        if self.calls == 2 and not self.reason:
-            raise InputError("calls = 2, reason = False", "the first of two calls reasons", "Leave calls out.")
+
+    def _check_mode(self) -> None:
+        mode = f"mode = {self.mode!r}"
+        if self.shifts and self.reader is None:
+            raise InputError(
+                f"{mode}, reader = None",
+                "a shift needs the model's own policy, and a parsed reply shows only one action of it",
+                "Pass reader=LabelReader(llm), or VotesReader(llm) where there are no logprobs; or mode='prompt'.",
+            )
+        if self.shifts and not isinstance(self.memory, EvidenceSource):
+            raise InputError(f"{mode}, memory = {excerpt(self.memory)}", "a shift needs a memory", "Pass one.")
+        if self.shows_examples and self.memory is None and self.examples is None:
+            raise InputError(f"{mode}, memory = None", "examples come from a memory", "Pass one, or mode='none'.")
+        if self.examples is None:
+            return
+        check_instance(
+            "examples",
+            self.examples,
+            ExampleRetriever,
+            "examples must have the method retrieve()",
+            "Pass Examples(memory, ...).",
+        )
+        if not self.shows_examples:
+            raise InputError(f"examples, and {mode}", "this mode shows none", "Leave them out, or pass mode='both'.")
+        if self.mode == "both" and getattr(self.examples, "guarded", False):
+            raise InputError(
+                "mode = 'both', and examples with trusted or vouched_by",
+                "these guard the prompt only, and a shift uses all evidence of the memory",
+                "Quarantine the episodes, which guards both: memory.quarantine(Selection(...), reason); or pass "
+                "mode='prompt'.",
+            )
 
     @property
     def shows_examples(self) -> bool:
@@ -165,21 +154,21 @@ class AgentSettings:
 
     @property
     def shifts(self) -> bool:
-        """Whether the policy asks the memory."""
+        """Whether the memory shifts the policy."""
         return self.mode in ("logits", "both")
 
     @functools.cached_property
-    def decides(self) -> Policy:
-        """What decides among the actions of a prior: the policy over the memory, or the model alone."""
+    def active_policy(self) -> Policy:
+        """The policy that decides on a prior: the policy over the memory, or the model alone."""
         return self.policy(self.memory) if self.shifts and self.memory is not None else ModelAlone()
 
-    def decides_without(self, steps: Collection[tuple[str, int]]) -> Policy:
-        """Return what decides where these steps are in the prompt already: they add no weight then."""
+    def discounted_policy(self, steps: Collection[tuple[str, int]]) -> Policy:
+        """Return the policy for a prompt that shows these steps: in mode `both` they add no weight to the shift."""
         if self.mode != "both" or not steps or self.memory is None:
-            return self.decides
+            return self.active_policy
         return self.policy(DiscountedEvidence(self.memory, steps))
 
     @property
     def name(self) -> str:
-        """How the agent acts, in a word or two: stored as the policy of episodes that no policy decided."""
+        """Stored as the policy of episodes that no policy decided."""
         return f"agent-{self.mode}"

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TypeVar
 
-from seasoned.agents.baselines.token_checks import check_whole
+from seasoned.checks import check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.protocols import Environment
 
@@ -28,9 +28,9 @@ def environments_of(
         InputError: nothing says how many episodes, two things say different, or one environment would be played in
             twice at the same time.
     """
-    check_whole("concurrency", concurrency)
+    check_whole("concurrency", concurrency, 1)
     if episodes is not None:
-        check_whole("episodes", episodes)
+        check_whole("episodes", episodes, 1)
     if seeds is not None and episodes is not None and len(seeds) != episodes:
         raise InputError(
             f"{len(seeds)} seeds, episodes = {episodes}", "each episode has one seed", "Leave episodes out."

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from seasoned.agents.loop.step_runner import StepRunner
 from seasoned.agents.react.agent_result import ModelCall, PromptImpression, Purpose
-from seasoned.agents.react.reply_parser import shown_action
+from seasoned.agents.react.reply_parser import action_line
 from seasoned.protocols import Observation, Usage
 from seasoned.states.text_budget import estimated_tokens, one_line
 from seasoned.types import Decision
@@ -32,7 +32,7 @@ class PastTurn:
         lines = [f"Seen: {one_line(self.state, _TEXT_CHARS)}"]
         if self.reasoning:
             lines.append(f"Thought: {one_line(self.reasoning, _TEXT_CHARS)}")
-        lines.append(f"Action: {one_line(shown_action(self.action), _TEXT_CHARS)}")
+        lines.append(f"Action: {one_line(action_line(self.action), _TEXT_CHARS)}")
         if self.reward:
             lines.append(f"Reward: {self.reward:+g}")
         return "\n".join(lines)

@@ -1,28 +1,75 @@
-"""Episode loop of an agent: plan, then at each step recall, reason, act and record."""
+"""Episode loop of an agent: plan, then at each step recall, reason, act and record; and the agent as an arm."""
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
-from seasoned.agents.loop.step_runner import EpisodeResult
+from seasoned.agents.loop.arm import Arm
+from seasoned.agents.loop.step_log import EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult, StepRunner
 from seasoned.agents.react.agent_result import ModelCall, OnStep, PromptImpression, Purpose, StepEvent
 from seasoned.agents.react.agent_settings import AgentSettings
-from seasoned.agents.react.current_state import state_context
 from seasoned.agents.react.episode_trace import EpisodeTrace, history_text
 from seasoned.agents.react.model_request import ask, chat_messages
-from seasoned.agents.react.reply_parser import ParsedReply, read_reasoning, read_reply, shown_action
-from seasoned.errors import EnvError, ModelAnswerError
-from seasoned.policies.examples import Example, ExampleQuery, render
-from seasoned.protocols import Completion, Message, Observation, PriorReader, Proposer, Usage
+from seasoned.agents.react.reply_parser import ParsedReply, action_line, read_reasoning, read_reply
+from seasoned.errors import EnvError, InputError, ModelAnswerError
+from seasoned.policies.examples import ExampleQuery, render
+from seasoned.protocols import (
+    Chooser,
+    Completion,
+    Environment,
+    Message,
+    Observation,
+    Policy,
+    PriorReader,
+    PriorReading,
+    Proposer,
+    Usage,
+)
 from seasoned.types import Decision
 
-__all__ = ["play"]
+__all__ = ["agent_arm", "current_state", "play"]
 
 T = TypeVar("T")
+
+_state: ContextVar[str | None] = ContextVar("state", default=None)
+
+
+def current_state(text: str) -> str:
+    r"""Return the state in which the running agent decides; `text` itself if no agent is deciding.
+
+    An agent gives its reader a whole prompt. A reader that needs the state alone, such as
+    `CascadeReader(..., min_evidence=1, memory=memory, observation=current_state)`, gets it here. Concurrent episodes
+    have separate states.
+
+    Args:
+        text: the text that the reader got as the state.
+
+    Example:
+        >>> current_state("a hall")
+        'a hall'
+        >>> with deciding_in("a hall"):
+        ...     current_state("Task: leave.\nNow: a hall")
+        'a hall'
+    """
+    state = _state.get()
+    return text if state is None else state
+
+
+@contextlib.contextmanager
+def deciding_in(state: str) -> Iterator[None]:
+    """Let `current_state` return `state` until the block ends."""
+    token = _state.set(state)
+    try:
+        yield
+    finally:
+        _state.reset(token)
 
 
 async def play(
@@ -38,6 +85,32 @@ async def play(
         SeasonedError: raised by the memory, the policy or the environment.
     """
     return await _Player(settings, trace, seed, learns, on_step).play()
+
+
+def agent_arm(settings: AgentSettings, on_step: OnStep | None) -> Arm:
+    """Return an agent as an arm of a comparison: the run opens the log, seeds the episodes and stores them."""
+
+    async def play_one(
+        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
+    ) -> EpisodeResult:
+        del policy, reader  # the agent has its own
+        trace = EpisodeTrace(StepRunner(environment, log))
+        return await play(settings, trace, seed=seed, learns=True, on_step=on_step)
+
+    reader = settings.reader if settings.reader is not None else _NoReader(settings.llm.name)
+    return Arm(settings.active_policy, cast(PriorReader, reader), play_one)
+
+
+@dataclass(frozen=True)
+class _NoReader:
+    """Gives an arm the model's name, for an agent whose action is its reply."""
+
+    name: str
+
+    async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
+        raise InputError(
+            f"read() of {self.name}", "this agent's action is its reply, not a policy", "Give the agent a reader."
+        )
 
 
 @dataclass(frozen=True)
@@ -103,34 +176,33 @@ class _Player:
         trace.next_step()
         return after
 
-    async def _plan(self, seen: Observation) -> str:
-        plan = await self._ask("plan", self._prompt("plan", "plan", seen), read_reasoning)
+    async def _plan(self, observation: Observation) -> str:
+        plan = await self._ask("plan", self._prompt("plan", "plan", observation), read_reasoning)
         self.trace.runner.log.note("plan", {"text": plan})
         self.trace.plan_impressions = tuple(self.trace.impressions)
         return plan
 
-    async def _reply(self, seen: Observation, reasoning: str | None) -> ParsedReply:
-        """The model's own action, parsed from its reply."""
+    async def _reply(self, observation: Observation, reasoning: str | None) -> ParsedReply:
+        """Return the model's own action, parsed from its reply."""
         settings = self.settings
-        together = settings.reason and settings.calls == 1
-        prompt = self._prompt("reason_act" if together else "act", "act", seen, reasoning)
-        actions = self.trace.runner.actions(seen, proposes=True)
+        reasons = settings.reason and settings.calls == 1
+        prompt = self._prompt("reason_act" if reasons else "act", "act", observation, reasoning)
+        actions = self.trace.runner.actions(observation, proposes=True)
+        tools = [tool.name for tool in settings.tools]
         return await self._ask(
-            "act",
-            prompt,
-            lambda answer: read_reply(
-                answer, actions, settings.canonical, tools=[one.name for one in settings.tools], reasons=together
-            ),
+            "act", prompt, lambda answer: read_reply(answer, actions, settings.canonical, tools=tools, reasons=reasons)
         )
 
-    async def _decide(self, reader: PriorReader | Proposer, seen: Observation, reasoning: str | None) -> Decision:
-        """The policy's action, from the model's own policy over the actions there are."""
+    async def _decide(
+        self, reader: PriorReader | Proposer, observation: Observation, reasoning: str | None
+    ) -> Decision:
+        """Return the policy's decision on the prior that the reader reads."""
         settings, trace = self.settings, self.trace
-        runner, text = trace.runner, self._prompt("read", "act", seen, reasoning)
-        actions = runner.actions(seen, proposes=isinstance(reader, Proposer))
+        runner, text = trace.runner, self._prompt("read", "act", observation, reasoning)
+        actions = runner.actions(observation, proposes=isinstance(reader, Proposer))
         messages = (Message("user", text),)
         try:
-            with state_context(seen.state):
+            with deciding_in(observation.state):
                 reading = await runner.read(reader, text, actions)
         except BaseException as error:
             if isinstance(error, ModelAnswerError):
@@ -140,45 +212,43 @@ class _Player:
         trace.spend("act", reading.usage)
         trace.model_calls.append(ModelCall("act", messages))
         # The examples of the plan's and the reasoning's prompts affect this prompt through the model's words.
-        shown = {one for each in (*trace.plan_impressions, *trace.impressions) for one in each.steps}
-        policy = settings.decides_without(frozenset(shown))
-        return runner.decide(policy, seen.state, reading.prior, actions, self.seed)
+        shown = {step for each in (*trace.plan_impressions, *trace.impressions) for step in each.steps}
+        policy = settings.discounted_policy(frozenset(shown))
+        return runner.decide(policy, observation.state, reading.prior, actions, self.seed)
 
-    def _recall(self, purpose: Purpose, seen: Observation, reasoning: str | None) -> str:
-        """Past steps as text, for one prompt; which they are is noted."""
+    def _examples(self, purpose: Purpose, observation: Observation, reasoning: str | None) -> str:
+        """Return past steps as text for one prompt, and record which they are."""
         settings, trace = self.settings, self.trace
         if settings.examples is None:
             return ""
         began = time.perf_counter()
-        task = self._task
-        query = ExampleQuery(task, plan=trace.plan, observation=seen.state, reasoning=reasoning)
-        exclude = task if settings.exclude_same_task else None
-        found = settings.examples.retrieve(query, purpose=purpose, exclude_task=exclude)
-        text = render(found) if found else ""
+        query = ExampleQuery(self._task, plan=trace.plan, observation=observation.state, reasoning=reasoning)
+        exclude = self._task if settings.exclude_same_task else None
+        examples = settings.examples.retrieve(query, purpose=purpose, exclude_task=exclude)
+        text = render(examples) if examples else ""
         trace.runner.decision_s += time.perf_counter() - began
-        if found:
-            places = tuple((one.episode_id, one.step) for one in found)
-            trace.impressions.append(PromptImpression(purpose, places, _covered(found)))
+        if examples:
+            steps = tuple((example.episode_id, example.step) for example in examples)
+            readable = tuple(dict.fromkeys(place for example in examples for place in example.places))
+            trace.impressions.append(PromptImpression(purpose, steps, readable))
         return text
 
-    def _prompt(self, name: str, purpose: Purpose, seen: Observation, reasoning: str | None = None) -> str:
-        """A template, filled in. What it does not show is not recalled: nothing is credited with being shown."""
+    def _prompt(self, name: str, purpose: Purpose, observation: Observation, reasoning: str | None = None) -> str:
+        """Return a filled-in template. Examples are retrieved only if it shows them, since retrieval is credited."""
         templates = self.settings.templates
-        named: Collection[str] = seen.admissible or ()
         values = {
             "goal": self._task,
             "plan": self.trace.plan or "",
             "history": history_text(self.trace.turns, self.settings.history_tokens),
-            "observation": seen.state,
-            "actions": "\n".join(f"- {shown_action(action)}" for action in named),
+            "observation": observation.state,
+            "actions": "\n".join(f"- {action_line(action)}" for action in observation.admissible or ()),
             "reasoning": reasoning or "",
-            "examples": self._recall(purpose, seen, reasoning) if templates.uses(name, "examples") else "",
+            "examples": self._examples(purpose, observation, reasoning) if templates.uses(name, "examples") else "",
         }
         return templates.render(name, values)
 
     async def _ask(self, purpose: Purpose, prompt: str, read: Callable[[Completion], T]) -> T:
-        templates = self.settings.templates
-        system = templates.render("system", {"goal": self._task})
+        system = self.settings.templates.render("system", {"goal": self._task})
         return await ask(
             self.settings,
             self.trace,
@@ -188,11 +258,6 @@ class _Player:
             seed=self.seed,
             step=self.trace.runner.n_steps,
         )
-
-
-def _covered(found: Sequence[Example]) -> tuple[tuple[str, int], ...]:
-    """Every stored step whose text the examples show, each once."""
-    return tuple(dict.fromkeys(place for one in found for place in one.places))
 
 
 def _is_over(observation: Observation) -> bool:

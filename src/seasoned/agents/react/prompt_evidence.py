@@ -1,21 +1,30 @@
-"""What an agent asks of a memory, and evidence that tells what of it a prompt has shown already."""
+"""Evidence behind the examples in a prompt: the memory's protocol, discounted evidence, and an arm with examples."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from seasoned.agents.loop.arm import Arm, InformedReader
+from seasoned.agents.loop.episode import play_episode
+from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
+from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.judges.judge_feedback import FeedbackMemory
-from seasoned.protocols import EvidenceSource
-from seasoned.types import Episode, Evidence
+from seasoned.policies import ModelAlone
+from seasoned.policies.examples import ExampleMemory
+from seasoned.protocols import Admissible, Chooser, Environment, EvidenceSource, Policy, PriorReader
+from seasoned.types import Decision, Episode, Evidence
 
-__all__ = ["AgentMemory", "DiscountedEvidence"]
+__all__ = ["SHOWN", "AgentMemory", "DiscountedEvidence", "DiscountedPolicy", "example_arm"]
+
+SHOWN = "shown"
+"""Kind of the notes about examples in a prompt: `examples`, `mode` and `purpose`; curation by value uses them."""
 
 
 class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
-    """What an agent asks of a memory; see `seasoned.Memory` for what each does."""
+    """The methods of a memory that an agent uses; see `seasoned.Memory`."""
 
     def episode(
         self, task: str, *, model: str | None, policy: str | None, arm: str | None, subject: str | None
@@ -24,27 +33,94 @@ class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
         ...
 
     def add_many(self, episodes: Sequence[Episode]) -> list[str]:
-        """Store episodes, all or none; one that is stored under its id already, with its content, is left alone."""
+        """Store episodes, all or none; an episode that is stored already under its id is left unchanged."""
         ...
 
 
 @dataclass(frozen=True)
 class DiscountedEvidence:
-    """A memory some of whose steps the model reads in its prompt: they stay in the estimate, and add no weight to it.
+    """A memory's evidence in which the steps shown in a prompt inform the estimate, and add no weight to the shift.
 
-    The model's own policy already follows what it was shown, and a shift by the same steps would count them twice. With
-    n the stored steps of an action and s those shown, a policy shifts by `beta * A * (n - s) / n`. A is estimated from
-    all of them: what is shown was chosen because it went well, so that the rest alone would make the action look worse
-    than it is.
+    The model's own policy already follows the steps in its prompt, and a shift by the same steps would count them
+    twice. With n stored steps of an action, s of them shown, a policy shifts by `beta * A * (n - s) / n`. A is
+    estimated from all n steps: the shown steps were chosen for their high returns, so the rest alone would
+    underestimate the action.
 
     Args:
-        memory: what is asked.
-        steps: (episode id, step) of what was shown.
+        memory: the source of evidence.
+        steps: (episode id, step) of the shown steps.
     """
 
     memory: EvidenceSource
     steps: Collection[tuple[str, int]]
 
-    def evidence(self, state: str, *, shown_steps: Collection[tuple[str, int]] = (), **asked: Any) -> Evidence:
-        """Return what all steps know, and how many were not shown; see `seasoned.protocols.EvidenceSource`."""
-        return self.memory.evidence(state, shown_steps=frozenset((*self.steps, *shown_steps)), **asked)
+    def evidence(self, state: str, *, shown_steps: Collection[tuple[str, int]] = (), **query: Any) -> Evidence:
+        """Return the evidence of all steps, with the number that were not shown; see `EvidenceSource`."""
+        return self.memory.evidence(state, shown_steps=frozenset((*self.steps, *shown_steps)), **query)
+
+
+@dataclass(frozen=True)
+class DiscountedPolicy:
+    """A policy whose shift gives no weight to the steps in the prompt, so that none counts twice.
+
+    Args:
+        policy: makes the policy over evidence; see `DiscountedEvidence`.
+        memory: the source of evidence.
+        knowledge: the examples in the last prompt of this episode.
+    """
+
+    policy: Callable[[EvidenceSource], Policy]
+    memory: EvidenceSource
+    knowledge: ExampleMemory
+
+    @property
+    def name(self) -> str:
+        """The name of the policy."""
+        return self.policy(self.memory).name
+
+    def decide(
+        self,
+        state: str,
+        candidates: Mapping[str, float],
+        *,
+        admissible: Admissible = None,
+        task: str | None = None,
+        step: int = 0,
+        seed: int | None = None,
+    ) -> Decision:
+        """Return the decision on discounted evidence; see `seasoned.protocols.Policy`."""
+        shown = {place for example in self.knowledge.last_examples for place in example.places}
+        policy = self.policy(DiscountedEvidence(self.memory, shown) if shown else self.memory)
+        return policy.decide(state, candidates, admissible=admissible, task=task, step=step, seed=seed)
+
+
+def example_arm(
+    reader: PriorReader,
+    knowledge: ExampleMemory,
+    memory: EvidenceSource | None = None,
+    policy: Callable[[EvidenceSource], Policy] | None = None,
+) -> Arm:
+    """Return an arm that puts past steps before the state, and notes them at each step.
+
+    Args:
+        reader: reads the model's policy.
+        knowledge: retrieves the past steps, from the memory that stores the arm's episodes.
+        memory, policy: with both, the policy is shifted too, by the steps that were not shown (`DiscountedPolicy`).
+    """
+    deciding_policy: Policy = ModelAlone()
+    if policy is not None and memory is not None:
+        deciding_policy = DiscountedPolicy(policy, memory, knowledge)
+    mode = "prompt" if policy is None or memory is None else "both"
+
+    def impression_notes(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        del decision
+        shown = [list(place) for place in knowledge.last_shown]
+        return [(SHOWN, {"examples": shown, "mode": mode, "purpose": "act"})] if shown else []
+
+    async def play(
+        environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
+    ) -> EpisodeResult:
+        knowledge.begin()
+        return await play_episode(environment, policy, reader, AnnotatedLog(log, impression_notes), seed=seed)
+
+    return Arm(deciding_policy, InformedReader(reader, knowledge), play, knowledge.learn)

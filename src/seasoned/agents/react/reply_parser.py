@@ -12,7 +12,7 @@ from seasoned.protocols import Completion
 from seasoned.protocols.thinking_block import after_thinking
 from seasoned.types import normalize_action
 
-__all__ = ["ParsedReply", "canonical_action", "read_reasoning", "read_reply", "shown_action"]
+__all__ = ["ParsedReply", "action_line", "canonical_action", "read_reasoning", "read_reply"]
 
 _MARKER = re.compile(r"^[\s>*_#-]*action[*_]*[^\S\n]*:[*_]*[^\S\n]*", re.IGNORECASE | re.MULTILINE)
 _THOUGHT = re.compile(r"^[\s>*_#-]*(?:thought|reasoning|plan)[*_]*[^\S\n]*:[*_]*\s*", re.IGNORECASE)
@@ -45,11 +45,11 @@ def canonical_action(action: str) -> str:
     return canonical_call(action)
 
 
-def shown_action(action: str) -> str:
+def action_line(action: str) -> str:
     r"""Return an action on one line as a model is shown it: a tool call without the escapes of its canonical text.
 
     Example:
-        >>> print(shown_action(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
+        >>> print(action_line(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
         {"arguments":{"city":"Paris"},"name":"weather"}
     """
     if action.lstrip().startswith("{"):
@@ -190,7 +190,7 @@ def _among(answer: Completion, action: str, admissible: Sequence[str], canonical
             return found
     raise ModelAnswerError(
         _seen(answer) if not answer.tool_calls else f"{answer.model} called {excerpt(action, 160)}",
-        f"the action is one of {excerpt([shown_action(named) for named in admissible], 400)}",
+        f"the action is one of {excerpt([action_line(named) for named in admissible], 400)}",
         "Choose one of them, exactly as it is written.",
     )
 

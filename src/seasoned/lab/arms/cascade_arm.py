@@ -12,7 +12,7 @@ from typing import Any, cast
 from seasoned.agents import Arm, EpisodeResult, play_episode
 from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
-from seasoned.agents.react.displayed_steps import SHOWN, example_arm
+from seasoned.agents.react.prompt_evidence import SHOWN, example_arm
 from seasoned.checks import check_whole, suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.lab.arms.arm_context import ArmContext

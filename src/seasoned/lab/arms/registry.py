@@ -20,9 +20,8 @@ from seasoned.agents.baselines import (
     SelfConsistency,
     Workflows,
 )
-from seasoned.agents.baselines.token_checks import check_whole
-from seasoned.agents.react.displayed_steps import example_arm
-from seasoned.checks import suggest
+from seasoned.agents.react.prompt_evidence import example_arm
+from seasoned.checks import check_whole, suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.lab.arms.arm_context import ArmContext
 from seasoned.lab.arms.cascade_arm import CASCADE, build_cascade
@@ -226,7 +225,7 @@ def _best_of_n(context: ArmContext) -> Arm:
 
 
 def _self_consistency(context: ArmContext) -> Arm:
-    max_tokens = check_whole("max_tokens", context.settings["max_tokens"])
+    max_tokens = check_whole("max_tokens", context.settings["max_tokens"], 1)
     reader = SelfConsistency(
         context.model,
         lambda llm, n, seed: VotesReader(llm, n=n, seed=seed, max_tokens=max_tokens),
