@@ -185,7 +185,7 @@ def test_the_memory_and_the_way_of_recalling_are_passed_apart(memory):
 
     assert best(memory, Lorries()) == [("e1", 1.0)]
     by_meaning = VectorRecall(memory, embedder())
-    with pytest.raises(InputError, match=r"(?s)memory = .*VectorRecall.*read from a seasoned.Memory.*recall="):
+    with pytest.raises(InputError, match=r"(?s)memory = .*VectorRecall.*must be a seasoned.Memory.*recall="):
         Examples(by_meaning)
     with pytest.raises(InputError, match=r"(?s)recall = 'words'.*method recall.*VectorRecall"):
         Examples(memory, recall="words")

@@ -13,7 +13,7 @@ from seasoned.envs import SupportTriage
 from seasoned.errors import InputError
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleQuery, Examples
-from seasoned.policies.examples.rejected_steps import rejected
+from seasoned.policies.examples.rejected_steps import rejected_steps
 from seasoned.types import LATE_REWARD, Thumbs
 
 CART = "page:cart items:2 total:12"
@@ -166,11 +166,11 @@ def test_rewards_that_an_environment_pays_late_reject_nothing(memory):
     steps = memory.experiences([(episode.id, n) for n in range(6)])
     moved = [(event.source, event.reward < 0.0) for event in memory.events()]
     assert set(moved) == {(LATE_REWARD, True), (LATE_REWARD, False)}
-    assert rejected(memory, steps.values()) == set()
+    assert rejected_steps(memory, steps.values()) == set()
     memory.feedback(episode.id, -0.5, 4, source="a judge")
     memory.feedback(episode.id, 1.0, 5, source="human")
     assert steps[episode.id, 4].reward == 1.0  # the environment's, which came late, makes up for nothing either
-    assert rejected(memory, steps.values()) == {(episode.id, 4)}
+    assert rejected_steps(memory, steps.values()) == {(episode.id, 4)}
 
 
 def windows(memory, **options):

@@ -455,7 +455,7 @@ BAD = [
     (lambda m: Examples(m, k=True), "k = True"),
     (lambda m: Examples(m, window=-1), "window = -1"),
     (lambda m: Examples(m, budget_tokens=0), "budget_tokens = 0"),
-    (lambda m: Examples(m, keys={"colour": 1.0}), "keys['colour']"),
+    (lambda m: Examples(m, keys={"colour": 1.0}), "'colour'"),
     (lambda m: Examples(m, keys={"goal": -1.0}), "keys['goal'] = -1.0"),
     (lambda m: Examples(m, keys={"goal": float("nan")}), "keys['goal']"),
     (lambda m: Examples(m, keys={"goal": 0.0}), "keys = {'goal': 0.0}"),

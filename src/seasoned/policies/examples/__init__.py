@@ -1,4 +1,4 @@
-"""The best past steps in the prompt: found by several keys, judged by value, curated by what followed."""
+"""Examples: the best past steps for a prompt, retrieved by several keys, ranked by value, curated by their effect."""
 
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.example import Example, ExampleValuation

@@ -1,9 +1,9 @@
-"""How examples stand that were shown: ranking them, and retiring those that do harm."""
+"""Curation of the examples that were shown: their ranking, and the retirement of harmful ones."""
 
 from __future__ import annotations
 
+from seasoned.checks import check_number, check_whole
 from seasoned.core.impression_value import Observed, derived_shrinkage, posterior_worth
-from seasoned.errors import InputError, excerpt
 from seasoned.policies.examples.example import ExampleValuation
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.impression_effects import ImpressionEffects
@@ -12,7 +12,7 @@ __all__ = ["Curation"]
 
 
 class Curation:
-    """Values the examples of one memory by their own outcome, and by what followed where they were shown."""
+    """Values the examples of one memory by their own outcome, and by the outcomes of the steps that displayed them."""
 
     def __init__(self, memory: ExampleSource, gamma: float, showings: ImpressionEffects) -> None:
         self._memory = memory
@@ -20,18 +20,18 @@ class Curation:
         self._showings = showings
 
     def values(self, *, confidence: float = 0.95) -> tuple[ExampleValuation, ...]:
-        """Return how every example stands that was shown at least once, worked out anew from what is stored.
+        """Return the valuation of every example that was shown at least once, computed from the stored data.
 
-        With A the advantage of a step, its return less the mean return of the m others at its distinct state, and
-        w = m / (m + 1) what that weighs (`seasoned.core.advantages_over_peers`):
+        With A the advantage of a step, its return less the mean return of the m other steps at its distinct state, and
+        w = m / (m + 1) its weight (`seasoned.core.advantages_over_peers`):
 
             value = (w A of its own + n mean) / (w + n + kappa),
 
-        where mean is that of A over the steps at which it was shown, weighted by w and by its share in what was shown
-        there, n the effective number of episodes that showed it (`seasoned.core.observed_impressions`), and kappa the
-        shrinkage to the baseline that their scatter calls for (`derived_shrinkage`). The interval is
-        `posterior_worth`'s. One that is no longer stored, or is set aside, is not listed; episodes that do not count
-        say nothing.
+        where mean is the mean of A over the steps at which the example was shown, weighted by w and by the example's
+        share of the prompt there, n is the effective number of episodes that showed it
+        (`seasoned.core.observed_impressions`), and kappa is the shrinkage to the baseline that follows from their
+        scatter (`derived_shrinkage`). The interval is that of `posterior_worth`. An example that is erased or excluded
+        is not listed; untrusted episodes do not count.
 
         Args:
             confidence: of the intervals, in (0, 1).
@@ -62,7 +62,7 @@ class Curation:
         )
 
     def ranking(self) -> tuple[ExampleValuation, ...]:
-        """Return how the examples stand, the most valuable first; among equals the one that is known better."""
+        """Return the valuations, the largest value first; among equal values the narrowest interval first."""
         return tuple(sorted(self.values(), key=lambda one: (-one.value, one.high - one.low, one.place)))
 
     def best_per_task(self, n: int = 1) -> dict[str, tuple[ExampleValuation, ...]]:
@@ -71,33 +71,31 @@ class Curation:
         Raises:
             InputError: n is not a whole number, at least 1.
         """
-        if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-            raise InputError(f"n = {excerpt(n)}", "it is a whole number, at least 1", "1 is usual.")
+        n = check_whole("n", n, 1)
         best: dict[str, list[ExampleValuation]] = {}
         for one in self.ranking():
             if not (one.retired or one.rejected) and len(best.setdefault(one.task, [])) < n:
                 best[one.task].append(one)
-        return {task: tuple(standings) for task, standings in best.items() if standings}
+        return {task: tuple(valuations) for task, valuations in best.items() if valuations}
 
     def prune(self, confidence: float = 0.95, *, dry_run: bool = False) -> tuple[ExampleValuation, ...]:
-        """Retire the examples of which it is sure, at this confidence, that to show them is worse than the baseline.
+        """Retire the harmful examples: those whose effect, at this confidence, is worse than the baseline.
 
-        One is retired where the upper bound of its value, one-sided, is below 0. It is not shown as a model any more,
-        but stays stored, as evidence too: retiring is a note of the kind "retired", and `memory.revoke` of its id takes
-        it back. Failures teach this as much as successes: call it after either.
+        An example is retired if the one-sided upper bound of its value is below 0. It is no longer shown as a model,
+        but remains stored, also as evidence. Retirement is a note of the kind "retired", and `memory.revoke` with the
+        id of the note undoes it. Failed episodes count as much as successful ones, so call it after both.
 
         Args:
-            confidence: that one which is retired deserves it, above 0.5 and below 1.
-            dry_run: only say which.
+            confidence: of the upper bound, above 0.5 and below 1.
+            dry_run: return the examples without retiring them.
 
         Returns:
-            Those that were retired, or would be.
+            The examples that were retired, or would be.
 
         Raises:
             InputError: the confidence is out of range.
         """
-        if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 < confidence < 1.0:
-            raise InputError(f"confidence = {confidence!r}", "it is above 0.5 and below 1", "0.95 is usual.")
+        confidence = check_number("confidence", confidence, above=0.5, below=1, next_step="0.95 is usual.")
         # The upper end of a central interval at 2c - 1 is the one-sided bound at c.
         worse = tuple(
             one for one in self.values(confidence=2.0 * confidence - 1.0) if one.high < 0.0 and not one.retired
@@ -106,7 +104,7 @@ class Curation:
             self._memory.note(
                 one.episode_id,
                 "retired",
-                {"value": one.value, "high": one.high, "confidence": float(confidence)},
+                {"value": one.value, "high": one.high, "confidence": confidence},
                 step=one.step,
                 source="curation",
             )

@@ -1,4 +1,4 @@
-"""A few examples that are relevant, and not all the same one."""
+"""Diversity of examples: maximal marginal relevance, with limits per episode and per task."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ def select_diverse(
     relevance: float,
     per_episode: int,
     per_task: int | None,
-    done: Callable[[ExampleCandidate], Hashable] | None = None,
+    course: Callable[[ExampleCandidate], Hashable] | None = None,
 ) -> list[ExampleCandidate]:
     """Return at most k candidates by maximal marginal relevance (Carbonell and Goldstein 1998, SIGIR), best first.
 
-    Each time the one with the largest `lambda * relevance - (1 - lambda) * max similarity to those chosen`, where
-    similarity is that of states and actions (Jaccard, sharpen as in `relevance`).
+    Each selection is the candidate with the largest `lambda * relevance - (1 - lambda) * max similarity to the selected
+    candidates`, where similarity compares states and actions (Jaccard, sharpened as in `relevance`).
 
     Args:
-        candidates: the most relevant first; among equals the first is taken.
-        k: how many.
-        relevance: lambda, in [0, 1]; 1 looks at relevance alone.
-        per_episode: at most so many of one episode.
-        per_task: at most so many of one task; None: any number.
-        done: what was done in the whole episode; two of which it is the same are clones, and one is enough. None:
-            candidates are no clones of each other.
+        candidates: the most relevant first; among equals the first is selected.
+        k: the largest number of candidates.
+        relevance: lambda, in [0, 1]; 1 ignores similarity to the selected candidates.
+        per_episode: the largest number from one episode.
+        per_task: the largest number from one task; None: any number.
+        course: returns the course of a candidate's whole episode; of candidates with equal courses only the first is
+            selected. None: no two candidates have the same course.
     """
     chosen: list[ExampleCandidate] = []
     left = list(candidates)
     alike = [0.0] * len(left)
     episodes: Counter[str] = Counter()
     tasks: Counter[str] = Counter()
-    known: set[Hashable] = set()
+    courses: set[Hashable] = set()
     while left and len(chosen) < k:
         scores = [relevance * one.relevance - (1.0 - relevance) * near for one, near in zip(left, alike, strict=True)]
         at = max(range(len(left)), key=scores.__getitem__)
@@ -49,10 +49,10 @@ def select_diverse(
         full = episodes[seen.episode_id] >= per_episode or (per_task is not None and tasks[seen.task] >= per_task)
         if full:
             continue
-        if done is not None:
-            if (what := done(best)) in known:
+        if course is not None:
+            if (its_course := course(best)) in courses:
                 continue
-            known.add(what)
+            courses.add(its_course)
         chosen.append(best)
         episodes[seen.episode_id] += 1
         tasks[seen.task] += 1

@@ -1,4 +1,4 @@
-"""An example: a stored moment, what surrounds it, and what is known of its worth."""
+"""Example: a stored step with its window, and its value; the valuation of an example that was shown."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ class Example:
     """A past step, as it is shown in a prompt.
 
     Args:
-        episode_id, step: where it is stored.
+        episode_id, step: the stored step.
         task: of its episode.
-        steps: the window of executed steps around it, in order; around a model it ends before what was rejected.
-            Rewards include feedback.
-        at: which of `steps` it is.
+        steps: the window of executed steps around it, in order; the window of a model excludes rejected steps. Rewards
+            include feedback.
+        at: the index of the step in `steps`.
         plan: of its episode, if one was noted.
         reasoning: at the step, if any was noted.
-        return_: what followed, discounted, in reward units: its own.
-        value: what it is worth above its neighbourhood's baseline, from what followed it and what followed where it
-            was shown; see `Examples`.
+        return_: the step's own discounted return, in reward units.
+        value: the expected gain over the baseline of its neighbourhood, in reward units, from its own outcome and the
+            outcomes of the steps at which it was shown; see `Examples`.
         low, high: 95 % interval of the value.
-        n_shown: at how many steps it, or what is the same state and action, was shown; of the latest 256.
+        n_shown: the number of steps, of the latest 256, at which the same state and action was shown.
         kind: to imitate or to avoid.
         similarity: to the query, in [0, 1].
-        shortened: whether its texts were cut, or its window, to fit a budget.
-        same_goal: whether its task is the query's goal, which a prompt need not say again.
+        shortened: whether its texts or its window were cut to fit a budget.
+        same_goal: whether its task is the query's goal, which a prompt need not repeat.
 
     Example:
         >>> example = Example("e1", 0, "buy a lamp", (Step("page:cart", "click(pay)", 1.0),), 0, None, None, 1.0,
@@ -63,35 +63,36 @@ class Example:
 
     @property
     def places(self) -> tuple[StepRef, ...]:
-        """Of every step whose text it shows, in order."""
+        """Every step whose text it shows, in order."""
         first = self.step - self.at
         return tuple((self.episode_id, first + index) for index in range(len(self.steps)))
 
     @property
     def state(self) -> str:
-        """What was seen at the step."""
+        """The state of the step."""
         return self.steps[self.at].state
 
     @property
     def action(self) -> str:
-        """What was done at the step."""
+        """The action of the step."""
         return self.steps[self.at].action
 
 
 @dataclass(frozen=True, slots=True)
 class ExampleValuation:
-    """How an example that was shown stands.
+    """The valuation of an example that was shown.
 
     Args:
-        episode_id, step: where it is stored.
+        episode_id, step: the stored step.
         task: of its episode.
-        return_: its own, in reward units.
-        value: posterior mean of its worth above the baseline, in reward units.
+        return_: the step's own return, in reward units.
+        value: posterior mean of its gain over the baseline, in reward units.
         low, high: the interval of the value.
-        n_shown: at how many steps it was shown.
+        n_shown: the number of steps at which it was shown.
         n_observed: the effective number of observations: episodes that showed it, and its own outcome.
         retired: whether it is retired.
-        rejected: whether people or judges rejected it: their feedback on it, or from it on, adds up to less than 0.
+        rejected: whether people or judges rejected it: the feedback on it, or on it and the steps after it, adds up to
+            less than 0.
     """
 
     episode_id: str

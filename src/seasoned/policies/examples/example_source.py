@@ -1,9 +1,9 @@
-"""What examples ask of a memory."""
+"""Memory protocols of examples."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode, Experience, Note
@@ -13,8 +13,9 @@ from seasoned.types.recall import Recall
 __all__ = ["ExampleSource", "MomentSource"]
 
 
+@runtime_checkable
 class MomentSource(Protocol):
-    """A way to recall the moments that fit a query: a `seasoned.Memory`, or `VectorRecall`."""
+    """Recalls the moments that fit a query: a `seasoned.Memory`, or `VectorRecall`."""
 
     def recall(
         self,
@@ -26,12 +27,13 @@ class MomentSource(Protocol):
         exclude_task: str | None,
         with_feedback_totals: bool,
     ) -> Recall:
-        """Return moments that fit under several keys; see `Memory.recall`."""
+        """Return moments that fit a query of several keys; see `Memory.recall`."""
         ...
 
 
+@runtime_checkable
 class ExampleSource(MomentSource, Protocol):
-    """A `seasoned.Memory`, as far as examples need one."""
+    """The methods of a `seasoned.Memory` that examples call."""
 
     gamma: float
     encoder: StateEncoder
@@ -39,7 +41,7 @@ class ExampleSource(MomentSource, Protocol):
     def experiences(
         self, places: Collection[tuple[str, int]], *, gamma: float | None = None
     ) -> dict[tuple[str, int], Experience]:
-        """Return stored steps by their places."""
+        """Return stored steps by reference."""
         ...
 
     def median_return(self, *, gamma: float | None = None) -> float | None:
@@ -55,13 +57,13 @@ class ExampleSource(MomentSource, Protocol):
         exclude_task: str | None = None,
         most: int | None = None,
     ) -> list[Impression]:
-        """Return at which steps some were shown."""
+        """Return the steps at which these steps were shown; with None, of all that were shown."""
         ...
 
     def peer_comparisons(
         self, places: Collection[tuple[str, int]], *, gamma: float | None = None, exclude_task: str | None = None
     ) -> dict[tuple[str, int], PeerComparison]:
-        """Return steps' returns beside those of the others at their distinct states."""
+        """Return each step's return, and the mean return of the other steps at its distinct state."""
         ...
 
     def peer_returns(
@@ -72,17 +74,17 @@ class ExampleSource(MomentSource, Protocol):
         exclude_task: str | None = None,
         most: int = 256,
     ) -> dict[tuple[str, int], list[tuple[str, float]]]:
-        """Return the latest others at the distinct states of some steps: whose each is, and its return."""
+        """Return the latest other steps at the distinct state of each step, as (episode id, return)."""
         ...
 
     def feedback_totals(self, episode_ids: Collection[str]) -> dict[str, dict[str, float]]:
-        """Return by episode and source what unrevoked feedback adds up to."""
+        """Return the sum of unrevoked feedback by episode and source."""
         ...
 
     def step_feedback(
         self, episode_ids: Collection[str], *, but_sources: Collection[str] = ()
     ) -> dict[str, dict[int, list[float]]]:
-        """Return by episode and step what each unrevoked feedback counts."""
+        """Return the weighted amount of each unrevoked feedback, by episode and step."""
         ...
 
     def get(self, episode_id: str) -> Episode:

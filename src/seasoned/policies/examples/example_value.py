@@ -1,4 +1,4 @@
-"""Which of the moments found are worth imitating, and how much; from values, never from what a trajectory says."""
+"""Values of example candidates: which recalled moments to imitate or avoid, by returns and not by their texts."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _SHARPNESS = 4
 
 @dataclass(frozen=True, slots=True)
 class ExampleCandidate:
-    """A distinct pair of a state and an action among the moments found, and the moment that stands for it.
+    """A distinct pair of a state and an action among the recalled moments, and the moment that represents it.
 
     Args:
-        moment: the most similar of those that turned out so; among equals the one that earned most (to be avoided:
-            least), then the first that was recalled.
-        similarity: its own.
-        kind: what it is a model of.
-        relevance: its similarity, sharpen, times the probability that its worth is on the side of its kind.
-        value, low, high: of the pair's worth above the baseline, in reward units.
-        n_shown: at how many steps the pair was shown; of the latest 256.
-        features: of the state and the action, to compare candidates by.
+        moment: the most similar moment of the pair with this outcome; among equals the one with the highest return (to
+            be avoided: the lowest), then the first that was recalled.
+        similarity: of the moment to the query.
+        kind: whether to imitate or to avoid it.
+        relevance: the sharpened similarity times the probability that the pair's worth has the sign of its kind.
+        value, low, high: the pair's worth above the baseline, and its interval, in reward units.
+        n_shown: the number of steps, of the latest 256, at which the pair was shown.
+        features: of the state and the action, for the similarity between candidates.
     """
 
     moment: Moment
@@ -49,10 +49,10 @@ class ExampleCandidate:
 
 
 def similarity_of(moment: Moment, weights: Mapping[str, float]) -> float:
-    """Return the weighted mean of a moment's similarities over the keys of the query; a key it lacks counts as 0.
+    """Return the weighted mean of a moment's similarities over the keys of the query; a missing key counts as 0.
 
-    A mean of Jaccard similarities is exact, in [0, 1], and means the same in every query, so that relevance can weigh
-    it against worth. Fusing ranks would forget how alike the best one is.
+    A mean of Jaccard similarities is exact, in [0, 1], and comparable between queries, so that relevance can combine it
+    with worth. Rank fusion would lose the similarity of the best moment.
 
     Example:
         >>> from seasoned.types import Experience
@@ -68,12 +68,12 @@ def similarity_of(moment: Moment, weights: Mapping[str, float]) -> float:
 
 
 def sharpen(similarity: float) -> float:
-    """Return the fourth power: how much a moment says of another one that is so alike.
+    """Return the fourth power of a similarity.
 
-    Texts of one kind share most of their words whatever they say, so that plain similarity tells little between a
-    moment like this one and one that is merely written alike. What is shown often and always followed is worth no more
-    than the others at its state, which were shown it too; with plain similarity it would lose to what fits less and was
-    shown less.
+    Texts of one kind share most of their words, so plain similarity separates a similar moment only weakly from a
+    moment with similar wording. An example that is shown often and always followed has a measured worth near that of
+    the other steps at its state, which were shown it too; with plain similarity it would rank below examples that fit
+    less well and were shown less often.
 
     Example:
         >>> round(sharpen(0.8), 2), round(sharpen(1.0), 2)
@@ -83,10 +83,10 @@ def sharpen(similarity: float) -> float:
 
 
 def baseline_of(returns: Sequence[float], similarities: Sequence[float], median: Callable[[], float | None]) -> float:
-    """Return what a return is held against, in reward units.
+    """Return the baseline of returns, in reward units.
 
-    The mean return of the moments found, weighted by similarity. Where they all earned the same (or there is one), they
-    say nothing of each other: then the namespace's median; and where that is the same, too, 0.
+    It is the mean return of the recalled moments, weighted by similarity. If all returns are equal (or there is one),
+    it is the namespace's median return; if that is the same value, it is 0.
 
     Example:
         >>> baseline_of([1.0, 0.0], [0.9, 0.3], lambda: None), baseline_of([1.0, 1.0], [0.9, 0.3], lambda: 0.5)
@@ -102,7 +102,7 @@ def baseline_of(returns: Sequence[float], similarities: Sequence[float], median:
 def rank_candidates(
     moments: Sequence[Moment],
     weights: Mapping[str, float],
-    known: Callable[[Sequence[Sequence[StepRef]]], ObservedEffects],
+    effects: Callable[[Sequence[Sequence[StepRef]]], ObservedEffects],
     features: Callable[[str], frozenset[str]],
     *,
     median: Callable[[], float | None],
@@ -110,30 +110,30 @@ def rank_candidates(
     neutral: float | None,
     model: Callable[[Moment], bool],
     whole: bool,
-    believed: bool,
+    trusted: bool,
 ) -> list[ExampleCandidate]:
-    """Return the candidates among the moments found, the most relevant first.
+    """Return the candidates among the recalled moments, the most relevant first.
 
-    Moments with the same state and action are pooled (of whole episodes, those with the same first state and plan: a
-    first action is no plan). A moment is a success if its return is above its baseline, and `floor` holds of it; it
-    failed if its return is below the baseline, or `floor` does not hold. Both count in the worth of their pair: an
-    action that mostly fails there is no model because it worked once. A pair with a retired moment is no model either,
-    nor is a moment of which `model` does not hold, nor one that was rejected (`rejected`), though what else was
-    tried was worse: where all successes of a pair were rejected, it is to be avoided. Moments that share nothing with
-    the query are left out.
+    Moments with the same state and action form a pair (whole episodes: with the same first state and plan). A moment is
+    a success if its return is above its baseline and passes `floor`, and a failure if its return is below the baseline
+    or fails `floor`. Both count in the worth of their pair, so an action that mostly fails in a state is not a model
+    because it succeeded once. Never a model: a pair with a retired moment, a moment that fails `model`, and a rejected
+    moment (`rejected_steps`), even if the other actions tried there were worse. If all successes of a pair were
+    rejected, the pair is to be avoided. Moments without any similarity to the query are left out.
 
-    The baseline of a pair with rivals, other actions found at its own distinct state that earned more or less, is the
-    mean return of all of these, over all of their tries. Without rivals it is that of all moments found
-    (`baseline_of`); for what `floor` holds of at most `neutral`, which a return need only reach: elsewhere other
-    returns are earned for other reasons, such as being nearer to the end, and an action that nothing was better than is
-    no failure for that.
+    The baseline of a pair with rivals (other actions at the same distinct state, with other mean returns) is the mean
+    return of all actions at that state, over all of their tries. A pair without rivals has the baseline of all recalled
+    moments (`baseline_of`), or `neutral` if that is lower, its mean passes `floor`, and `neutral` is given: a return
+    need only reach `neutral`. Returns elsewhere differ for other reasons, such as the distance to the end of the task,
+    and an action without a better alternative is not a failure.
 
-    What followed where a success was shown ranks it, by the probability that its worth is above 0: it is no model only
-    where the interval of its worth lies below 0. Where showing it did nothing, it stays what worked.
+    The outcomes of the steps at which a success was shown rank it, by the probability that its worth is above 0. It is
+    not a model only if the interval of its worth lies below 0. An example with no measurable effect when shown keeps
+    its original score.
 
-    A pair's own outcome is the mean return of all steps that the memory holds of it, if all are `believed` (and it is
-    no plan); else of its moments here. `known` says what followed where a pair's members were shown, and what was
-    rejected.
+    A pair's own outcome is the mean return of all of its steps in the memory, if all episodes are `trusted` (and it is
+    not a plan); otherwise of its recalled moments. `effects` returns the outcomes of the steps at which each pair was
+    shown, and the rejected steps.
     """
     near = {moment.place: similarity_of(moment, weights) for moment in moments}
     moments = [moment for moment in moments if near[moment.place] > 0.0]
@@ -145,15 +145,15 @@ def rank_candidates(
     for moment in moments:
         done = moment.experience.action if not whole else moment.plan or f"\t{moment.place}"
         pairs.setdefault((features(moment.experience.state), normalize_action(done)), []).append(moment)
-    means = [_mean_return(members, pooled=believed and not whole) for members in pairs.values()]
-    tries = [members[0].tries if believed and not whole else len(members) for members in pairs.values()]
+    means = [_mean_return(members, pooled=trusted and not whole) for members in pairs.values()]
+    tries = [members[0].tries if trusted and not whole else len(members) for members in pairs.values()]
     baselines = _baselines([state for state, _ in pairs], means, tries, baseline, neutral)
     own = [
         mean - (min(level, least) if least is not None and floor(mean) else level)
         for mean, (level, least) in zip(means, baselines, strict=True)
     ]
-    there = known([[one.place for one in members] for members in pairs.values()])
-    observed = there.observed.with_own(own)
+    shown = effects([[one.place for one in members] for members in pairs.values()])
+    observed = shown.observed.with_own(own)
     worth = posterior_worth(observed, derived_shrinkage(observed))
     sides = [_side(worth, row) for row in range(len(pairs))]
     kinds: list[ExampleKind] = [
@@ -161,10 +161,10 @@ def rank_candidates(
         for above, outcome in zip(sides, own, strict=True)
     ]
     fits = [
-        [one for one in members if _turned_out(one.experience.return_, *held, floor) == kind]
+        [one for one in members if _outcome_kind(one.experience.return_, *held, floor) == kind]
         for members, held, kind in zip(pairs.values(), baselines, kinds, strict=True)
     ]
-    rejected = there.rejected(
+    rejected = shown.rejected(
         [one.experience for fit, kind in zip(fits, kinds, strict=True) if kind == "imitate" for one in fit]
     )
     found: list[ExampleCandidate] = []
@@ -173,20 +173,20 @@ def rank_candidates(
         if kind == "imitate":
             if any(one.retired for one in members) or worth.high[row] < 0.0:
                 continue
-            liked = [one for one in fit if one.place not in rejected]
-            kind, fit = ("imitate", [one for one in liked if model(one)]) if liked else ("avoid", fit)
+            accepted = [one for one in fit if one.place not in rejected]
+            kind, fit = ("imitate", [one for one in accepted if model(one)]) if accepted else ("avoid", fit)
         if not fit:
             continue
-        best = max(fit, key=functools.partial(_standing_for, near, kind))
+        best = max(fit, key=functools.partial(_representative_key, near, kind))
         similarity, sure = near[best.place], above if kind == "imitate" else 1.0 - above
         bounds = float(worth.values[row]), float(worth.low[row]), float(worth.high[row])
         features_ = state | {f"\taction\t{action}"}
         relevance = sharpen(similarity) * sure
-        found.append(ExampleCandidate(best, similarity, kind, relevance, *bounds, there.n_shown[row], features_))
+        found.append(ExampleCandidate(best, similarity, kind, relevance, *bounds, shown.n_shown[row], features_))
     return sorted(found, key=lambda one: (-one.relevance, -one.similarity))
 
 
-def _standing_for(near: Mapping[StepRef, float], kind: ExampleKind, moment: Moment) -> tuple[float, float]:
+def _representative_key(near: Mapping[StepRef, float], kind: ExampleKind, moment: Moment) -> tuple[float, float]:
     return_ = moment.experience.return_
     return near[moment.place], return_ if kind == "imitate" else -return_
 
@@ -195,10 +195,10 @@ def _baselines(
     states: Sequence[frozenset[str]],
     means: Sequence[float],
     tries: Sequence[int],
-    all_found: float,
+    overall: float,
     neutral: float | None,
 ) -> list[tuple[float, float | None]]:
-    """Return for each pair what it is held against, and the least that is enough where it has no rivals."""
+    """Return for each pair its baseline, and the sufficient return of a pair without rivals (None with rivals)."""
     at: dict[frozenset[str], list[int]] = {}
     for row, state in enumerate(states):
         at.setdefault(state, []).append(row)
@@ -207,13 +207,13 @@ def _baselines(
         rows = at[state]
         least, most = min(means[row] for row in rows), max(means[row] for row in rows)
         if most - least <= _ROUNDING * max(1.0, abs(most)):
-            found.append((all_found, neutral))
+            found.append((overall, neutral))
         else:
             found.append((sum(tries[row] * means[row] for row in rows) / sum(tries[row] for row in rows), None))
     return found
 
 
-def _turned_out(
+def _outcome_kind(
     return_: float, baseline: float, least: float | None, floor: Callable[[float], bool]
 ) -> ExampleKind | None:
     if not floor(return_):
@@ -231,6 +231,6 @@ def _mean_return(members: Sequence[Moment], *, pooled: bool) -> float:
 
 
 def _side(worth: Worth, row: int) -> float:
-    """The posterior probability that a worth is above the baseline, by the normal law."""
+    """Return the posterior probability that a worth is above the baseline, by the normal distribution."""
     z = float(worth.values[row] / worth.deviations[row]) if worth.deviations[row] > 0.0 else 0.0
     return 0.5 if abs(z) < _ROUNDING else _NORMAL.cdf(z)

@@ -1,4 +1,4 @@
-"""Examples as a prompt memory: what an arm of a comparison, or an agent, puts before the state."""
+"""Prompt memory of examples: an arm of a comparison, or an agent, adds them to the prompt before the state."""
 
 from __future__ import annotations
 
@@ -20,18 +20,20 @@ _NOW = "Now:"
 
 @dataclass(slots=True)
 class _Last:
-    """What was shown last; one for a whole episode if that was begun, else one for each time."""
+    """The examples that were shown last; one object per episode after `begin`, otherwise one per call."""
 
     examples: tuple[Example, ...] = ()
     begun: bool = False
 
 
 class ExampleMemory:
-    """Puts examples before the state (`seasoned.agents.loop.arm.PromptMemory`). It learns from what the memory stores.
+    """Adds examples to the prompt before the state (`seasoned.agents.loop.arm.PromptMemory`).
+
+    It learns from the episodes that the memory stores.
 
     Args:
         examples: from the memory that stores the episodes.
-        other_tasks_only: the leave-one-task-out guard: nothing of the task being played.
+        other_tasks_only: the leave-one-task-out guard: no example from the task being played.
 
     Raises:
         InputError: the budget of the examples is too small for a heading.
@@ -56,18 +58,18 @@ class ExampleMemory:
         self._other_tasks_only = other_tasks_only
         self._room_tokens = examples.budget_tokens - examples.count(f"{_NOW}\n")
         if self._room_tokens < 1:
-            raise InputError(
-                f"budget_tokens = {examples.budget_tokens}", "it holds more than the last line", "Allow 200 or more."
-            )
-        # Of the task (or thread) that asks: episodes that are played side by side do not see each other's.
+            rule = "budget_tokens must hold more than the last line of the prompt"
+            raise InputError(f"budget_tokens = {examples.budget_tokens}", rule, "Allow 200 or more.")
+        # One value per asyncio task or thread: concurrent episodes do not share it.
         self._shown: ContextVar[_Last | None] = ContextVar("shown", default=None)
-        self._n_asked = 0
+        self._n_calls = 0
 
     def begin(self) -> None:
-        """Begin an episode here: what `context` shows in a task or thread context that starts from here is known here.
+        """Begin an episode in this asyncio task or thread.
 
-        Without it, only what is asked in the same task is known. Call it in the task that reads `last_shown`, once an
-        episode, so that episodes that are played side by side do not see each other's.
+        `last_shown` then covers calls of `context` in tasks that start from this one; without `begin`, it covers calls
+        in the same task only. Call it once per episode, in the task that reads `last_shown`, so that concurrent
+        episodes do not see each other's examples.
 
         Example:
             >>> import asyncio
@@ -93,7 +95,7 @@ class ExampleMemory:
             budget_tokens=self._room_tokens,
             exclude_task=task if self._other_tasks_only else None,
         )
-        self._n_asked += 1
+        self._n_calls += 1
         last = self._shown.get()
         if last is not None and last.begun:
             last.examples = shown
@@ -102,27 +104,27 @@ class ExampleMemory:
         return f"{render(shown)}\n{_NOW}" if shown else ""
 
     async def learn(self, episode: Episode) -> Usage:
-        """Do nothing, for free: the memory that stores the episode is what is searched."""
+        """Do nothing, at no cost: examples are retrieved from the memory that stores the episode."""
         del episode
         return Usage()
 
     @property
     def last_examples(self) -> tuple[Example, ...]:
-        """What `context` put into the prompt when it was last asked here.
+        """The examples that the last call of `context` in this task added to the prompt.
 
         Raises:
-            InputError: it was never asked here, but somewhere else: see `begin`.
+            InputError: `context` was called in other tasks only; see `begin`.
         """
         last = self._shown.get()
-        if last is None and self._n_asked:
+        if last is None and self._n_calls:
             raise InputError(
-                "what was last shown, asked in a task in which nothing was",
-                "it is known in the task that called `context`, and in one that called `begin` before",
+                "last_examples in a task without a call of context()",
+                "they are known in the task that called context(), or in one that called begin() before it",
                 "Call begin() at the start of the episode.",
             )
         return () if last is None else last.examples
 
     @property
     def last_shown(self) -> tuple[StepRef, ...]:
-        """Where that is stored: for a note of the kind "shown"."""
+        """The stored steps of these examples, for a note of the kind "shown"."""
         return tuple(example.place for example in self.last_examples)

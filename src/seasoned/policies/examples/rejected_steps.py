@@ -1,4 +1,4 @@
-"""Which steps people or judges rejected: no models, whatever was worse beside them."""
+"""Steps that people or judges rejected: they are never models."""
 
 from __future__ import annotations
 
@@ -8,51 +8,51 @@ from collections.abc import Collection, Sequence
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.types import LATE_REWARD, Experience, StepRef
 
-__all__ = ["rejected"]
+__all__ = ["rejected_steps"]
 
 _ROUNDING = 1e-12
 
 
-def rejected(memory: ExampleSource, steps: Collection[Experience]) -> frozenset[StepRef]:
-    """Return which of these steps people or judges rejected, as the memory says it now.
+def rejected_steps(memory: ExampleSource, steps: Collection[Experience]) -> frozenset[StepRef]:
+    """Return those of these steps that people or judges rejected, by the memory's current feedback.
 
-    A step is rejected if unrevoked feedback on it adds up to less than 0, or feedback on it and on all that followed in
-    its episode does: the weighted sum over all sources, people and judges alike, without those in quarantine. So a bad
-    end rejects what led to it, but not what was praised for itself; and what followed a correction stands. An episode's
-    first step is rejected if the whole episode was.
+    A step is rejected if the unrevoked feedback on it adds up to less than 0, or if the feedback on it and on all later
+    steps of its episode does. The sum is weighted, and over all sources, people and judges alike, except those in
+    quarantine. So a bad end rejects the steps before it, unless praise of later steps outweighs it, and steps after a
+    correction are not rejected. The first step is rejected if the whole episode was.
 
-    The environment's rewards do not matter: where each step costs something, the cheapest may still be a model. Nor do
-    they where they come late, and are stored as feedback (its source is `seasoned.types.LATE_REWARD`). One whose
-    episode was erased since is no model either.
+    The environment's rewards do not count: if each step has a cost, the cheapest may still be a model. Late rewards,
+    which are stored as feedback of the source `seasoned.types.LATE_REWARD`, do not count either. A step of an episode
+    that was erased meanwhile is rejected.
 
     Args:
-        memory: whose they are.
-        steps: stored ones.
+        memory: the memory that holds the steps.
+        steps: stored steps.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(back)", -1.0)], "e1"))
         ...     steps = memory.experiences([("e1", 0)]).values()
-        ...     before = rejected(memory, steps)
+        ...     before = rejected_steps(memory, steps)
         ...     _ = memory.feedback("e1", -1.0, source="human")
-        ...     before, rejected(memory, memory.experiences([("e1", 0)]).values())
+        ...     before, rejected_steps(memory, memory.experiences([("e1", 0)]).values())
         (frozenset(), frozenset({('e1', 0)}))
     """
     if not steps:
         return frozenset()
-    said = memory.step_feedback({step.episode_id for step in steps}, but_sources={LATE_REWARD})
+    feedback = memory.step_feedback({step.episode_id for step in steps}, but_sources={LATE_REWARD})
 
     def is_rejected(step: Experience) -> bool:
-        of_episode = said.get(step.episode_id)
-        if of_episode is None:
+        by_step = feedback.get(step.episode_id)
+        if by_step is None:
             return True
-        from_here = [one for n, there in of_episode.items() if n >= step.step for one in there]
-        return _is_against(of_episode.get(step.step, ())) or _is_against(from_here)
+        from_here = [amount for n, amounts in by_step.items() if n >= step.step for amount in amounts]
+        return _is_negative(by_step.get(step.step, ())) or _is_negative(from_here)
 
     return frozenset((step.episode_id, step.step) for step in steps if is_rejected(step))
 
 
-def _is_against(said: Sequence[float]) -> bool:
-    """Whether it adds up to less than 0, and not for rounding alone."""
-    return math.fsum(said) < -_ROUNDING * math.fsum(map(abs, said))
+def _is_negative(amounts: Sequence[float]) -> bool:
+    """Return whether the amounts add up to less than 0, beyond rounding."""
+    return math.fsum(amounts) < -_ROUNDING * math.fsum(map(abs, amounts))

@@ -1,11 +1,19 @@
-"""Examples from one memory: found by several keys, judged by value, diverse, within a budget."""
+"""Retrieval of examples from one memory: by several keys, ranked by value, diverse, within a budget."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import (
+    check_flag,
+    check_function,
+    check_instance,
+    check_number,
+    check_text,
+    check_texts,
+    check_whole,
+)
 from seasoned.core import check_gamma
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.policies.examples.curation import Curation
@@ -22,66 +30,64 @@ from seasoned.types.recall import KEYS, Moment
 
 __all__ = ["Examples"]
 
-_REMEMBERED = 4096
-_LEAST_POOL, _FEW_KEYS, _LEAST_OF_MANY, _WIDER = 12, 2, 8, 4
+_CACHED_STATES = 4096
+_FEW_KEYS, _POOL_OF_FEW, _POOL_OF_MANY, _WIDER = 2, 12, 8, 4
 _ROUNDING = 1e-9
 
 
 class Examples(Curation):
     """The best past steps for a prompt, from a memory.
 
-    *Found*: a query's keys (goal, plan, observation, reasoning) are looked up each in an exact index of its own; a
-    moment's similarity is the weighted mean over the query's keys, and a key that the moment lacks counts as 0
-    (`similarity_of`). Exact among the moments that `Memory.recall` gives: a pool of 12 a key, or of 4 k (by three or
-    four keys of 8, or of 3 k, for each names some); of four times as many where none of these is a model, though there
-    are successes elsewhere. By itself it asks no model.
+    *Retrieval*: each key of a query (goal, plan, observation, reasoning) has an exact index of its own. The similarity
+    of a moment is the weighted mean over the query's keys; a key that the moment lacks counts as 0 (`similarity_of`).
+    The ranking is exact among the moments that `Memory.recall` returns: a pool of 12 per key, or of 4 k if larger (with
+    three or four keys, of 8 or 3 k). If none of them is a model, although there are successes elsewhere, the pool is
+    four times as large. Retrieval calls no model, unless `recall` does.
 
-    *Judged*: what is worth imitating follows from values. Where several actions were tried at a moment's own distinct
-    state, it is a success if its return is above the mean return there. Where one was, any return above 0 is, once the
-    memory knows such returns (`min_value` puts another floor there). While it knows none, a success is above the mean
-    return of the moments found, weighted by similarity; where these all earned the same, above the namespace's median;
-    where that is the same too, above 0 (`baseline_of`). Failures enter the values, and are shown only when `avoid` asks
-    for them.
+    *Success and failure* follow from values. If several actions were tried at a moment's own distinct state, it is a
+    success if its return is above the mean return there. If one action was tried, any return above 0 is a success, once
+    the memory holds such returns (`min_value` sets another floor). Before that, a success is above the mean return of
+    the recalled moments, weighted by similarity; if these are all equal, above the namespace's median; if that is the
+    same value, above 0 (`baseline_of`). Failures enter the values, and are shown only with `avoid`.
 
-    *Valued*: what a moment's action earned on average at its state, above that baseline, is one observation of its
-    worth, and each episode that showed it, or what is the same state and action, another (`core.impression_value`): at
-    the latest 256 such steps, the return less the mean return of the others at that step's distinct state. The value is
-    the posterior mean; relevance is the fourth power of similarity times the posterior probability that the worth is
-    above the baseline: a worse fit is no better model for having been shown less.
-    All of it is read anew each time: feedback that comes late counts at once, and whoever opens the memory again finds
-    the same.
+    *Value*: the mean return of a moment's action at its state, above that baseline, is one observation of its worth,
+    and each episode that showed the same state and action is another (`core.impression_value`): at the latest 256 such
+    steps, the return less the mean return of the other steps at that distinct state. The value is the posterior mean.
+    Relevance is the fourth power of similarity times the posterior probability that the worth is above the baseline, so
+    a worse fit does not rank higher because it was shown less often. All of it is read from the memory each time: late
+    feedback counts at once, and a reopened memory returns the same examples.
 
-    *Chosen*: one moment for each distinct state and action (of plans: for each course of them), at most `per_episode`
-    of one episode and `per_task` of one task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many
+    *Selection*: one moment per distinct state and action (of plans: per course of actions), at most `per_episode` from
+    one episode and `per_task` from one task, by maximal marginal relevance with `diversity` = 1 - lambda; then as many
     as the budget holds.
 
-    Never shown: what is aborted, quarantined or erased; as models neither what was retired (`prune`), with all that is
-    the same state and action, nor what people or judges rejected (`rejecting.rejected`), nor an alternative (an answer
-    that was not executed) unless its return is above 0. A model's window ends before what was rejected.
+    Never shown: aborted, quarantined and erased episodes. Never a model: a retired state and action (`prune`), a step
+    that people or judges rejected (`rejected_steps`), and an alternative (an answer that was not executed) unless its
+    return is above 0. The window of a model excludes rejected steps.
 
-    An episode that `trusted` refuses, or of which none of `vouched_by` has said anything, does not count at all:
-    neither its returns, in any value or baseline, nor what it says was shown in it. (It may still take a place in the
-    pool.) Baselines where examples were shown are then of the 256 latest steps at a state, and no median or highest
-    return of the namespace is asked.
+    An episode that `trusted` refuses, or without feedback from any source in `vouched_by`, does not count: neither its
+    returns, in any value or baseline, nor its impressions. (It may still use a slot of the pool.) Baselines at steps
+    that showed examples are then over the 256 latest steps at a state, and the namespace's median and highest return
+    are not used.
 
     Args:
         memory: a `seasoned.Memory`.
-        recall: finds the moments of this memory, such as `VectorRecall(memory, embedder)`; None: the memory does.
-        k: at most so many to imitate, and as many to avoid.
-        window: how many executed steps are shown before and after each, at most.
-        budget_tokens: of all examples together, as `render` writes them.
-        keys: how much each key counts, finite and at least 0; one that is not named does not count.
-        min_value: the smallest return of what is to be imitated, in reward units; None: see above.
-        avoid: whether to show what is to be avoided as well.
-        exclude_task: nothing of this task: the leave-one-task-out guard.
-        count: tokens of a text; `estimated_tokens` where no tokeniser is at hand.
+        recall: recalls the moments of this memory, such as `VectorRecall(memory, embedder)`; None: the memory does.
+        k: the largest number of examples to imitate, and of examples to avoid.
+        window: the largest number of executed steps that are shown before and after each.
+        budget_tokens: the largest number of tokens of all examples together, as `render` writes them.
+        keys: the weight of each key, finite and at least 0; a key without a weight does not count.
+        min_value: the smallest return of an example to imitate, in reward units; None: see above.
+        avoid: whether to show examples to avoid as well.
+        exclude_task: the leave-one-task-out guard: no example from this task.
+        count: returns the number of tokens of a text; by default `estimated_tokens`, which needs no tokeniser.
         gamma: discount of the returns; None: the memory's own.
-        diversity: weight of being unlike those chosen already, in [0, 1].
+        diversity: the weight of dissimilarity to the selected examples, in [0, 1].
         per_episode, per_task: see above; None sets no limit per task.
-        text_chars: of one text; longer ones lose their middle. Actions are shown whole, or their example is not.
-        trusted: says of an episode whether it is believed; asked once of each.
-        vouched_by: sources of feedback, such as `tests` or `human`: only episodes on which what they gave adds up to
-            more than 0 are shown as models, whatever the episode says of itself.
+        text_chars: the largest length of one text; longer texts lose their middle. Actions are never cut.
+        trusted: returns whether an episode is trusted; called once per episode.
+        vouched_by: sources of feedback, such as `tests` or `human`: only episodes whose feedback from these sources
+            adds up to more than 0 are shown as models, whatever their own rewards.
 
     Raises:
         InputError: a value breaks its rule.
@@ -121,52 +127,29 @@ class Examples(Curation):
         trusted: Callable[[Episode], bool] | None = None,
         vouched_by: Collection[str] | None = None,
     ) -> None:
-        if not hasattr(memory, "experiences"):
-            raise InputError(
-                f"memory = {excerpt(memory)}",
-                "examples are read from a seasoned.Memory, whichever way they are recalled",
-                "Pass Examples(memory, recall=...).",
-            )
-        if recall is not None and not hasattr(recall, "recall"):
-            raise InputError(
-                f"recall = {excerpt(recall)}",
-                "recall has a method recall()",
-                "Leave it out, or pass VectorRecall(memory, embedder).",
-            )
-        self._recall = memory if recall is None else recall
-        self._k = _whole("k", k, 1)
-        self._window = _whole("window", window, 0)
-        self.budget_tokens = _whole("budget_tokens", budget_tokens, 1)
+        rule = "memory must be a seasoned.Memory, also if recall is given"
+        check_instance("memory", memory, ExampleSource, rule, "Pass Examples(memory, recall=...).")
+        self._recall: MomentSource = memory
+        if recall is not None:
+            rule = "recall must have a method recall()"
+            self._recall = check_instance("recall", recall, MomentSource, rule, "Pass VectorRecall(memory, embedder).")
+        self._k = check_whole("k", k, 1)
+        self._window = check_whole("window", window, 0)
+        self.budget_tokens = check_whole("budget_tokens", budget_tokens, 1)
         self._weights = check_weights(dict.fromkeys(KEYS, 1.0) if keys is None else keys)
         self._min_value = None if min_value is None else check_number("min_value", min_value)
-        if not isinstance(avoid, bool):
-            raise InputError(f"avoid = {excerpt(avoid)}", "it is True or False", "Choose one.")
-        self._avoid = avoid
+        self._avoid = check_flag("avoid", avoid)
         self._exclude_task = None if exclude_task is None else check_text("task", exclude_task)
-        if not callable(count):
-            raise InputError(
-                f"count = {excerpt(count)}",
-                "it says how many tokens a text has",
-                "Leave it out, or pass a tokeniser's.",
-            )
-        self.count = count
-        self._diversity = check_number("diversity", diversity)
-        if not 0.0 <= self._diversity <= 1.0:
-            raise InputError(f"diversity = {diversity}", "it is in [0, 1]", "0 looks at relevance alone.")
-        self._per_episode = _whole("per_episode", per_episode, 1)
-        self._per_task = None if per_task is None else _whole("per_task", per_task, 1)
-        self._text_chars = _whole("text_chars", text_chars, 40)
-        if isinstance(vouched_by, str):
-            raise InputError(f"vouched_by = {vouched_by!r}", "it is a collection of sources", "Pass {'human'}, say.")
-        if trusted is not None and not callable(trusted):
-            raise InputError(
-                f"trusted = {excerpt(trusted)}",
-                "it says of an episode whether it is believed",
-                "Leave it out, or pass lambda episode: episode.model == 'ours', say.",
-            )
-        self._vouched_by = None if vouched_by is None else frozenset(check_text("source", one) for one in vouched_by)
+        self.count = check_function("count", count, "takes a text, and returns its number of tokens")
+        self._diversity = check_number("diversity", diversity, 0, 1)
+        self._per_episode = check_whole("per_episode", per_episode, 1)
+        self._per_task = None if per_task is None else check_whole("per_task", per_task, 1)
+        self._text_chars = check_whole("text_chars", text_chars, 40)
+        if trusted is not None:
+            check_function("trusted", trusted, "takes an episode, and returns whether it is trusted")
+        self._vouched_by = None if vouched_by is None else frozenset(check_texts("vouched_by", vouched_by))
         self._trust = EpisodeTrust(memory, trusted, self._vouched_by)
-        self._features = functools.lru_cache(_REMEMBERED)(memory.encoder.features)
+        self._features = functools.lru_cache(_CACHED_STATES)(memory.encoder.features)
         gamma = memory.gamma if gamma is None else check_gamma(gamma)
         super().__init__(memory, gamma, ImpressionEffects(memory, gamma, self._trust))
 
@@ -178,16 +161,16 @@ class Examples(Curation):
         budget_tokens: int | None = None,
         exclude_task: str | None = None,
     ) -> tuple[Example, ...]:
-        """Return the examples for a moment, the most wanted first; those to be avoided come last.
+        """Return the examples for a query, the most relevant first; examples to avoid come last.
 
-        A plan's examples are whole episodes, each by its first step: none on which feedback adds up to less than 0, and
-        none whose first step was rejected, for that is shown; another step that was rejected bars no plan.
+        The examples for a plan are whole episodes, each by its first step. An episode is left out if the feedback on it
+        adds up to less than 0, or if its first step, which is shown, was rejected; other rejected steps do not matter.
 
-        `budget_tokens` and `exclude_task` go before those of the constructor.
+        `budget_tokens` and `exclude_task` override those of the constructor.
 
         Raises:
-            InputError: the query is no Query; a value breaks its rule; none of its keys counts; or the budget does not
-                hold the heading.
+            InputError: the query is not an ExampleQuery; a value breaks its rule; none of its keys counts; or the
+                budget does not hold the heading.
         """
         if not isinstance(query, ExampleQuery):
             raise InputError(
@@ -197,15 +180,15 @@ class Examples(Curation):
         if not texts:
             raise InputError(
                 f"a query to {purpose} by {', '.join(query.texts(purpose))}",
-                f"what counts is {', '.join(key for key, weight in self._weights.items() if weight)}",
-                "Give one of these, or weigh another key.",
+                f"the keys with a weight are {', '.join(key for key, weight in self._weights.items() if weight)}",
+                "Give one of these, or a weight to another key.",
             )
-        budget = self.budget_tokens if budget_tokens is None else _whole("budget_tokens", budget_tokens, 1)
-        about, whole = self._exclude_task if exclude_task is None else exclude_task, purpose == "plan"
-        least = max(_LEAST_POOL, 4 * self._k) if len(texts) <= _FEW_KEYS else max(_LEAST_OF_MANY, 3 * self._k)
-        candidates, more = self._candidates(texts, least, whole=whole, exclude_task=about)
+        budget = self.budget_tokens if budget_tokens is None else check_whole("budget_tokens", budget_tokens, 1)
+        excluded, whole = self._exclude_task if exclude_task is None else exclude_task, purpose == "plan"
+        pool = max(_POOL_OF_FEW, 4 * self._k) if len(texts) <= _FEW_KEYS else max(_POOL_OF_MANY, 3 * self._k)
+        candidates, more = self._candidates(texts, pool, whole=whole, exclude_task=excluded)
         if more and not any(one.kind == "imitate" for one in candidates):
-            candidates, _ = self._candidates(texts, _WIDER * least, whole=whole, exclude_task=about)
+            candidates, _ = self._candidates(texts, _WIDER * pool, whole=whole, exclude_task=excluded)
         chosen: list[ExampleCandidate] = []
         for kind in ("imitate", "avoid") if self._avoid else ("imitate",):
             chosen += select_diverse(
@@ -214,14 +197,14 @@ class Examples(Curation):
                 relevance=1.0 - self._diversity,
                 per_episode=self._per_episode,
                 per_task=self._per_task,
-                done=self._done if whole else None,
+                course=self._course if whole else None,
             )
         return fit_to_budget(self._with_windows(chosen, query.goal), budget, self._text_chars, self.count)
 
     def _candidates(
         self, texts: Mapping[str, str], pool: int, *, whole: bool, exclude_task: str | None
     ) -> tuple[list[ExampleCandidate], bool]:
-        """Return what is judged of a pool, and whether there are successes elsewhere."""
+        """Return the candidates of a pool, and whether there are successes elsewhere."""
         found = self._recall.recall(
             texts,
             pool=pool,
@@ -231,7 +214,7 @@ class Examples(Curation):
             with_feedback_totals=self._vouched_by is not None,
         )
         moments, highest, median = found.moments, found.highest, self._median
-        if self._trust:  # then the namespace's own figures, which are of all episodes, do not count either
+        if self._trust:  # the namespace's median and highest return are over all episodes, so they are not used
             moments = tuple(
                 one for one in moments if self._trust.counts(one.experience.episode_id, one.feedback_totals or {})
             )
@@ -247,23 +230,23 @@ class Examples(Curation):
             neutral=self._neutral(highest),
             model=self._is_model,
             whole=whole,
-            believed=not self._trust,
+            trusted=not self._trust,
         )
         return candidates, found.highest is not None and found.highest > 0.0
 
     @property
     def guarded(self) -> bool:
-        """Whether not every episode counts: `trusted` or `vouched_by` was given."""
+        """Whether some episodes may not count: `trusted` or `vouched_by` was given."""
         return bool(self._trust)
 
     def _neutral(self, highest: float | None) -> float | None:
-        """The return that is enough where nothing else was tried; None where only comparing tells."""
+        """Return the sufficient return where one action was tried; None if only a comparison decides."""
         return (
             self._min_value if self._min_value is not None else 0.0 if highest is not None and highest > 0.0 else None
         )
 
     def _floor(self, highest: float | None) -> Callable[[float], bool]:
-        """What has to hold of a return, other than being above the baseline."""
+        """Return the condition on the return of a success, besides being above the baseline."""
         least = self._min_value
         if least is not None:
             return lambda return_: return_ >= least
@@ -273,14 +256,14 @@ class Examples(Curation):
         return self._memory.median_return(gamma=self._gamma)
 
     def _is_model(self, moment: Moment) -> bool:
-        """Whether a success may be a model."""
+        """Return whether a success may be a model."""
         if moment.arm == ALTERNATIVE and moment.experience.return_ <= 0.0:
             return False
-        credited = moment.feedback_totals or {}
-        return self._vouched_by is None or sum(credited.get(source, 0.0) for source in self._vouched_by) > _ROUNDING
+        totals = moment.feedback_totals or {}
+        return self._vouched_by is None or sum(totals.get(source, 0.0) for source in self._vouched_by) > _ROUNDING
 
-    def _done(self, one: ExampleCandidate) -> Hashable:
-        """What was done in its whole episode, step by step; its own place if that was taken away since."""
+    def _course(self, one: ExampleCandidate) -> Hashable:
+        """Return the states and actions of its whole episode; its own step if the episode was erased meanwhile."""
         try:
             episode = self._memory.get(one.moment.experience.episode_id)
         except NotFoundError:
@@ -309,7 +292,7 @@ class Examples(Curation):
             own = one.moment.experience
             window = [seen[place] for place in around[one.moment.place] if place in seen]
             at = next((index for index, step in enumerate(window) if step.step == own.step), None)
-            if at is None:  # it was taken away since
+            if at is None:  # erased meanwhile
                 continue
             if one.kind == "imitate":
                 window, at = _between(window, at, ends)
@@ -336,16 +319,8 @@ class Examples(Curation):
 
 
 def _between(window: list[Experience], at: int, ends: Collection[StepRef]) -> tuple[list[Experience], int]:
-    """Return a window's part around one step that holds none of the ends, and where the step is in it."""
+    """Return the part of a window around one step that contains no end, and the index of the step in it."""
     is_end = [(step.episode_id, step.step) in ends for step in window]
     first = max((index + 1 for index in range(at) if is_end[index]), default=0)
     last = next((index for index in range(at + 1, len(window)) if is_end[index]), len(window))
     return window[first:last], at - first
-
-
-def _whole(name: str, value: object, least: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(
-            f"{name} = {excerpt(value)}", f"{name} is a whole number, at least {least}", f"Try {max(3, least)}."
-        )
-    return value

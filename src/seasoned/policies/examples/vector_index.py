@@ -1,4 +1,4 @@
-"""Texts by meaning: their embeddings, and the nearest of them."""
+"""Vector index of texts: exact cosine search over their embeddings."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_instance
 from seasoned.core.cosine_index import CosineIndex
 from seasoned.errors import EncoderMismatchError, InputError, excerpt
 from seasoned.protocols import Embedder
@@ -17,13 +18,13 @@ Vector = npt.NDArray[np.float32]
 
 
 class VectorIndex:
-    """Texts by key, found by what they mean: exact cosine over an embedder's vectors (`seasoned.core.cosine_index`).
+    """Texts by key, searched by meaning: exact cosine over an embedder's vectors (`seasoned.core.cosine_index`).
 
     Args:
-        embedder: makes the vectors; a `CachedEmbedder`, so that opening does not embed again.
+        embedder: computes the vectors; with a `CachedEmbedder` no text is embedded twice.
 
     Raises:
-        InputError: it is no embedder.
+        InputError: it is not an Embedder.
 
     Example:
         >>> from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
@@ -34,9 +35,8 @@ class VectorIndex:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        if not isinstance(embedder, Embedder):
-            raise InputError(f"embedder = {excerpt(embedder)}", "it has identity, dimensions and embed", "Pass one.")
-        self._embedder = embedder
+        rule = "embedder must have identity, dimensions and embed()"
+        self._embedder = check_instance("embedder", embedder, Embedder, rule, "Pass an Embedder.")
         self.identity = embedder.identity
         self._index: CosineIndex | None = None
 
@@ -47,16 +47,16 @@ class VectorIndex:
         return self._index is not None and key in self._index
 
     def add(self, key: str, text: str) -> None:
-        """Add a text; a key that is there already gets the new one. Raises what `add_many` raises."""
+        """Add a text, or replace the text of its key. Raises: as `add_many`."""
         self.add_many([(key, text)])
 
     def add_many(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Add (key, text) pairs, embedded together.
 
         Raises:
-            InputError: a text is blank, or a key is there twice.
-            EncoderMismatchError: the embedder is another one now.
-            ModelError: it failed; nothing was added.
+            InputError: a text is blank, or a key occurs twice.
+            EncoderMismatchError: the embedder's identity has changed.
+            ModelError: the embedder failed; nothing was added.
         """
         added = list(pairs)
         if not added:
@@ -68,32 +68,32 @@ class VectorIndex:
         self._index.add([key for key, _ in added], rows)
 
     def remove(self, key: str) -> None:
-        """Take a text out.
+        """Remove a text.
 
         Raises:
             InputError: no text has this key.
         """
         if self._index is None:
-            raise InputError(f"key = {excerpt(key)}", "it is in the index", "Add it first.")
+            raise InputError(f"key = {excerpt(key)}", "key must be in the index", "Add it first.")
         self._index.remove(key)
 
     def search(self, text: str, k: int) -> list[tuple[str, float]]:
-        """Return the k keys whose texts are most like this one, best first, with cosines; equal ones: the newest first.
+        """Return the keys of the k nearest texts with their cosines, best first; among equals the newest first.
 
         Raises:
             InputError: the text is blank, or k is below 1.
-            EncoderMismatchError: the embedder is another one now.
-            ModelError: it failed.
+            EncoderMismatchError: the embedder's identity has changed.
+            ModelError: the embedder failed.
         """
         self._check_embedder()
         return self.nearest(self._embedder.embed([text])[0], k)
 
     def nearest(self, vector: Vector, k: int) -> list[tuple[str, float]]:
-        """Return what `search` does, for a text whose vector is known."""
+        """Return the result of `search` for a text with this vector."""
         return [] if self._index is None else self._index.search(vector, k)
 
     def cosines(self, vector: Vector, keys: Sequence[str]) -> list[float]:
-        """Return how like a vector those of some keys are, in their order.
+        """Return the cosines between a vector and the vectors of some keys, in order.
 
         Raises:
             InputError: no text has one of the keys.
@@ -104,6 +104,6 @@ class VectorIndex:
         if self._embedder.identity != self.identity:
             raise EncoderMismatchError(
                 f"vectors of {self.identity!r}, and the embedder {self._embedder.identity!r}",
-                "vectors of two embedders are never compared",
+                "all vectors of an index must come from one embedder",
                 "Make the index again.",
             )

@@ -1,4 +1,4 @@
-"""Examples found by meaning: an embedder's vectors beside the memory's own index, for whoever has an embedder."""
+"""Recall by meaning: vectors of an embedder in addition to the memory's own index."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
 from seasoned.errors import InputError
 from seasoned.policies.examples.example_source import ExampleSource
@@ -20,21 +20,21 @@ from seasoned.types.recall import KEYS, Moment, Recall
 __all__ = ["VectorRecall"]
 
 
-_FEW = 16
+_FEW_EPISODES = 16
 _NEAREST_TEXTS = 8
-_MOMENTS_OF_ONE = 8
-_NOTES_A_RECALL = 128  # how many are read in the time of a recall
+_MOMENTS_PER_TEXT = 8
+_NOTES_PER_RECALL = 128  # the number of notes that can be read in the time of one recall
 
 
 class VectorSource(ExampleSource, Protocol):
-    """What is asked of a memory here."""
+    """The methods of a `seasoned.Memory` that recall by meaning calls."""
 
     def evidence(self, state: str, *, k: int, unit: Literal["steps", "states"], threshold: float) -> Evidence:
-        """Return what is known about the moments most like a state."""
+        """Return the evidence from the steps most similar to a state."""
         ...
 
     def redacted(self, text: str) -> str:
-        """Return a text as the memory stores it, and looks it up."""
+        """Return a text as the memory stores and compares it."""
         ...
 
     def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
@@ -43,31 +43,31 @@ class VectorSource(ExampleSource, Protocol):
 
 
 class VectorRecall:
-    """Finds the moments of a memory by meaning as well as by words.
+    """Recalls the moments of a memory by meaning as well as by words.
 
-    It goes beside the memory: `Examples(memory, recall=VectorRecall(memory, embedder))`.
+    Use it next to the memory: `Examples(memory, recall=VectorRecall(memory, embedder))`.
 
-    A query's texts are looked up among the stored tasks, states, plans and reasonings by their vectors; what is found
-    is recalled from the memory by its own text, beside what the memory finds by words. Every similarity is then the
-    cosine of the two texts, 0 where it is below 0. A text without a vector is embedded; so embed through a cache. The
-    embedder reads a query as the memory redacts it.
+    The texts of a query are compared with the stored tasks, states, plans and reasonings by their vectors. The nearest
+    stored texts are recalled from the memory by their own words, in addition to the moments that the memory finds by
+    the words of the query. Every similarity is then the cosine of the two texts, or 0 if that is negative. Texts
+    without a vector are embedded, so use an embedder with a cache. The embedder gets queries after redaction.
 
-    A text that the embedder refuses (too long for its model, say) is left out: it is found by words alone, and is like
-    nothing under its key. `n_refused` counts such texts. A query is refused only if all its texts are.
+    A text that the embedder refuses (for example because it is too long) is left out: it is found by words only, and
+    its similarity is 0. `n_refused` counts such texts. A query is refused only if all its texts are.
 
-    What is erased, aborted or set aside is never recalled, since every moment comes from the memory, and no other is
-    missed for it: the 8 nearest texts of each key are those that the memory still gives. But the vector of an
-    erased text stays in the embedder's cache, under its digest, until `CachedEmbedder.forget` is told of it.
+    Erased, aborted and excluded episodes are never recalled, since every moment comes from the memory. They displace no
+    other moment: the 8 nearest texts of each key are texts that the memory still returns. The vector of an erased text
+    remains in the embedder's cache, under its digest, until `CachedEmbedder.forget` is called with the text.
 
-    New episodes are taken in at the next recall, with the plans and reasonings that were noted by then. What is noted
-    later is taken in once it was found by words.
+    New episodes are indexed at the next recall, with the plans and reasonings noted by then. Later notes are indexed
+    after they were found by words.
 
     Args:
         memory: a `seasoned.Memory`.
-        embedder: makes the vectors.
+        embedder: computes the vectors.
 
     Raises:
-        InputError: it is no embedder.
+        InputError: it is not an Embedder.
 
     Example:
         >>> from seasoned import Episode, Memory, Step
@@ -86,13 +86,13 @@ class VectorRecall:
         self._indexes = {key: VectorIndex(embedder) for key in KEYS}
         self._task_of: dict[str, dict[str, dict[str, str]]] = {key: {} for key in KEYS}
         self._embedder = embedder
-        self._seen = 0
+        self._n_episodes = 0
         self._refused: set[str] = set()
         self._lock = threading.Lock()
 
     @property
     def n_refused(self) -> int:
-        """How many stored texts the embedder has refused so far."""
+        """The number of stored texts that the embedder has refused so far."""
         return len(self._refused)
 
     def recall(
@@ -105,7 +105,7 @@ class VectorRecall:
         exclude_task: str | None = None,
         with_feedback_totals: bool = False,
     ) -> Recall:
-        """Return moments found by words and by meaning, their similarities by meaning; see `Memory.recall`.
+        """Return moments recalled by words and by meaning, with similarities by meaning; see `Memory.recall`.
 
         Raises:
             InputError: as for `Memory.recall`; or the embedder refuses every text of the query.
@@ -115,96 +115,100 @@ class VectorRecall:
         options["with_feedback_totals"] = with_feedback_totals
         by_words = self._memory.recall(texts, pool=pool, **options)
         with self._lock:
-            self._follow(next(iter(texts.values())))
-            asked = self._asked({key: self._memory.redacted(text) for key, text in texts.items()})
+            self._index_new_episodes(next(iter(texts.values())))
+            query = self._query_vectors({key: self._memory.redacted(text) for key, text in texts.items()})
             found = {moment.place: moment for moment in by_words.moments}
-            outside = None if exclude_task is None else self._memory.redacted(exclude_task)
-            counting = functools.partial(self._counting, outside=outside, gamma=gamma, lives={})
-            for key in asked:
-                known = {_written(moment, key) for moment in found.values()}
-                n_met = 0
-                for near in counting(key, self._nearest(key, asked[key]), known):
-                    n_met += near in known
+            excluded = None if exclude_task is None else self._memory.redacted(exclude_task)
+            recallable = functools.partial(self._recallable, excluded=excluded, gamma=gamma, live={})
+            for key in query:
+                known = {_text_of(moment, key) for moment in found.values()}
+                n_recalled = 0
+                for near in recallable(key, self._nearest(key, query[key]), known):
+                    n_recalled += near in known
                     if near not in known:
-                        there = {name: said for name, said in texts.items() if name == "observation"} | {key: near}
-                        more = self._memory.recall(there, pool=min(pool, _MOMENTS_OF_ONE), **options).moments
-                        if any(_written(moment, key) == near for moment in more):  # else all of it is set aside
-                            n_met += 1
+                        words = {name: text for name, text in texts.items() if name == "observation"} | {key: near}
+                        more = self._memory.recall(words, pool=min(pool, _MOMENTS_PER_TEXT), **options).moments
+                        if any(_text_of(moment, key) == near for moment in more):  # otherwise all are excluded
+                            n_recalled += 1
                             found |= {moment.place: moment for moment in more if moment.place not in found}
-                    if n_met == _NEAREST_TEXTS:
+                    if n_recalled == _NEAREST_TEXTS:
                         break
-            return Recall(self._scored(list(found.values()), list(texts), asked), by_words.highest)
+            return Recall(self._with_cosines(list(found.values()), list(texts), query), by_words.highest)
 
     def _nearest(self, key: str, vector: Vector) -> Iterator[str]:
-        """Yield the texts under a key that are like a vector, the most alike first."""
-        n_told, wanted = 0, 2 * _NEAREST_TEXTS
+        """Yield the texts under a key with a positive cosine to a vector, the nearest first."""
+        n_yielded, wanted = 0, 2 * _NEAREST_TEXTS
         while True:
             near = self._indexes[key].nearest(vector, wanted)
-            yield from (text for text, cosine in near[n_told:] if cosine > 0.0)
+            yield from (text for text, cosine in near[n_yielded:] if cosine > 0.0)
             if len(near) < wanted or near[-1][1] <= 0.0:
                 return
-            n_told, wanted = wanted, 4 * wanted
+            n_yielded, wanted = wanted, 4 * wanted
 
-    def _counting(
+    def _recallable(
         self,
         key: str,
         texts: Iterator[str],
         known: Collection[str | None],
         *,
-        outside: str | None,
+        excluded: str | None,
         gamma: float | None,
-        lives: dict[str, bool],
+        live: dict[str, bool],
     ) -> Iterator[str]:
-        """Yield those of these texts that are known to count, or may: in an episode that lives, of no task left out.
+        """Yield those of these texts that the memory returns, or may return: in a live episode, of no excluded task.
 
-        Plans and reasonings may stand where nobody saw them yet: noted late, or back from quarantine. Until reading all
-        notes is the quicker way to know, a text that seems not to count is yielded too.
+        Plans and reasonings may be in episodes that are not indexed under them: noted late, or released from
+        quarantine. As long as a recall of the text is cheaper than reading all notes, texts without a known live
+        episode are yielded too.
         """
         may_be_elsewhere, n_doubted = key in ("plan", "reasoning"), 0
-        while some := list(islice(texts, 2 * _NEAREST_TEXTS)):
-            unknown = [text for text in some if text not in known]
-            counting = self._living(key, unknown, outside, gamma, lives)
-            if may_be_elsewhere and len(counting) < len(unknown):
-                if _NOTES_A_RECALL * n_doubted < len(self._indexes[key]):
-                    n_doubted += len(unknown) - len(counting)
-                    counting = set(unknown)
+        while batch := list(islice(texts, 2 * _NEAREST_TEXTS)):
+            unknown = [text for text in batch if text not in known]
+            recallable = self._in_live_episodes(key, unknown, excluded, gamma, live)
+            if may_be_elsewhere and len(recallable) < len(unknown):
+                if _NOTES_PER_RECALL * n_doubted < len(self._indexes[key]):
+                    n_doubted += len(unknown) - len(recallable)
+                    recallable = set(unknown)
                 else:
                     may_be_elsewhere = False
-                    self._read_places(key)
-                    counting = self._living(key, unknown, outside, gamma, lives)
-            yield from (text for text in some if text in known or text in counting)
+                    self._read_notes(key)
+                    recallable = self._in_live_episodes(key, unknown, excluded, gamma, live)
+            yield from (text for text in batch if text in known or text in recallable)
 
-    def _living(
-        self, key: str, texts: list[str], outside: str | None, gamma: float | None, lives: dict[str, bool]
+    def _in_live_episodes(
+        self, key: str, texts: list[str], excluded: str | None, gamma: float | None, live: dict[str, bool]
     ) -> set[str]:
-        """Return which texts are of an episode that lives, and of no task left out.
+        """Return the texts that are in a live episode, of no excluded task.
 
-        Which episodes live is asked of the memory, and kept in `lives` for one recall: it changes without a sign.
+        `live` caches the memory's answers for one recall only, since an episode can be excluded or erased at any time
+        without notice.
         """
         found: set[str] = set()
         task_of = self._task_of[key]
-        left = {text: iter([id_ for id_, task in reversed(task_of[text].items()) if task != outside]) for text in texts}
-        n = 1  # the latest first: one that lives is enough
+        left = {
+            text: iter([id_ for id_, task in reversed(task_of[text].items()) if task != excluded]) for text in texts
+        }
+        n = 1  # the latest first: one live episode is enough
         while left:
-            asked = {text: list(islice(ids, n)) for text, ids in left.items()}
-            new = {id_ for ids in asked.values() for id_ in ids}.difference(lives)
-            there = self._memory.experiences([(id_, 0) for id_ in new], gamma=gamma) if new else {}
-            lives |= {id_: (id_, 0) in there for id_ in new}
-            found |= {text for text, ids in asked.items() if any(lives[id_] for id_ in ids)}
-            left = {text: left[text] for text, ids in asked.items() if ids and text not in found}
+            batch = {text: list(islice(ids, n)) for text, ids in left.items()}
+            new = {id_ for ids in batch.values() for id_ in ids}.difference(live)
+            stored = self._memory.experiences([(id_, 0) for id_ in new], gamma=gamma) if new else {}
+            live |= {id_: (id_, 0) in stored for id_ in new}
+            found |= {text for text, ids in batch.items() if any(live[id_] for id_ in ids)}
+            left = {text: left[text] for text, ids in batch.items() if ids and text not in found}
             n *= 8
         return found
 
-    def _read_places(self, key: str) -> None:
-        """Take in where known plans or reasonings stand by now."""
+    def _read_notes(self, key: str) -> None:
+        """Read all plans or reasonings again, and index the episodes of known texts."""
         tasks = {id_: task for ids in self._task_of["goal"].values() for id_, task in ids.items()}
         for note in self._memory.notes(kind=key):
             text = note.body.get("text")
             if isinstance(text, str) and text in self._task_of[key] and note.episode_id in tasks:
                 self._task_of[key][text][note.episode_id] = tasks[note.episode_id]
 
-    def _asked(self, texts: Mapping[str, str]) -> dict[str, Vector]:
-        """Return the vectors of a query's texts, without those that are refused."""
+    def _query_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
+        """Return the vectors of a query's texts, without the texts that the embedder refuses."""
         try:
             return dict(zip(texts, self._embedder.embed(list(texts.values())), strict=True))
         except InputError:
@@ -213,73 +217,87 @@ class VectorRecall:
             found: dict[str, Vector] = {}
             for key, text in texts.items():
                 with contextlib.suppress(InputError):
-                    found |= self._asked({key: text})
+                    found |= self._query_vectors({key: text})
             if not found:
                 raise
             return found
 
-    def _follow(self, any_text: str) -> None:
-        """Take in the texts of episodes that came since."""
-        n = self._memory.evidence(any_text, k=1, unit="states", threshold=1.0).n_episodes
-        if n == self._seen:
+    def _index_new_episodes(self, any_text: str) -> None:
+        """Index the texts of the episodes that were added since the last call."""
+        n, seen = self._memory.evidence(any_text, k=1, unit="states", threshold=1.0).n_episodes, self._n_episodes
+        if n == seen:
             return
-        new = self._memory.episodes(last=n - self._seen if n > self._seen > 0 else None)
+        new = self._memory.episodes(last=n - seen if n > seen > 0 else None)
         tasks = {one.id: one.task for one in new if one.id is not None and one.ending != "aborted"}
-        if len(tasks) > _FEW:
+        if len(tasks) > _FEW_EPISODES:
             notes = [note for kind in ("plan", "reasoning") for note in self._memory.notes(kind=kind)]
         else:
             notes = [note for id_ in tasks for note in self._memory.notes(episode_id=id_)]
-        said: dict[str, list[tuple[str, str, str]]] = {key: [] for key in KEYS}
+        texts: dict[str, list[_IndexedText]] = {key: [] for key in KEYS}
         for one in new:
             if one.id is not None and one.id in tasks:
-                said["goal"].append((one.task, one.id, one.task))
-                said["observation"] += [(step.state, one.id, one.task) for step in one.steps]
+                texts["goal"].append(_IndexedText(one.task, one.id, one.task))
+                texts["observation"] += [_IndexedText(step.state, one.id, one.task) for step in one.steps]
         for note in notes:
             id_, text = note.episode_id, note.body.get("text")
             if note.kind in ("plan", "reasoning") and id_ in tasks and isinstance(text, str) and text.strip():
-                said[note.kind].append((text, id_, tasks[id_]))
-        for key, texts in said.items():
-            self._take(key, texts)
-        self._seen = n
+                texts[note.kind].append(_IndexedText(text, id_, tasks[id_]))
+        for key, of_key in texts.items():
+            self._index(key, of_key)
+        self._n_episodes = n
 
-    def _take(self, key: str, said: Iterable[tuple[str, str, str]]) -> None:
-        """Take in texts, each with the episode that it is of and that one's task."""
+    def _index(self, key: str, texts: Iterable[_IndexedText]) -> None:
+        """Add texts to the index of a key."""
         index, task_of = self._indexes[key], self._task_of[key]
-        texts: dict[str, None] = {}
-        for text, id_, task in said:
-            task_of.setdefault(text, {})[id_] = task
-            texts[text] = None
-        new = [text for text in texts if text not in index and text not in self._refused]
-        halves = [new]
-        while halves:  # a text that is refused takes those beside it with it; so they are tried apart
-            some = halves.pop()
+        distinct: dict[str, None] = {}
+        for text, episode_id, task in texts:
+            task_of.setdefault(text, {})[episode_id] = task
+            distinct[text] = None
+        batches = [[text for text in distinct if text not in index and text not in self._refused]]
+        while batches:  # one refused text fails its whole batch, so a failed batch is tried in halves
+            batch = batches.pop()
             try:
-                index.add_many([(text, text) for text in some])
+                index.add_many([(text, text) for text in batch])
             except InputError:
-                half = len(some) // 2
+                half = len(batch) // 2
                 if not half:
-                    self._refused.update(some)
+                    self._refused.update(batch)
                 else:
-                    halves += [some[half:], some[:half]]
+                    batches += [batch[half:], batch[:half]]
 
-    def _scored(self, moments: list[Moment], keys: Sequence[str], asked: Mapping[str, Vector]) -> tuple[Moment, ...]:
-        similar: list[dict[str, float]] = [dict.fromkeys(keys, 0.0) for _ in moments]
-        for key, vector in asked.items():
-            written = [_written(moment, key) for moment in moments]
-            seen = [moment.experience for moment in moments]
-            self._take(
+    def _with_cosines(
+        self, moments: list[Moment], keys: Sequence[str], query: Mapping[str, Vector]
+    ) -> tuple[Moment, ...]:
+        """Return the moments with the cosines as similarities."""
+        similarities: list[dict[str, float]] = [dict.fromkeys(keys, 0.0) for _ in moments]
+        for key, vector in query.items():
+            texts = [_text_of(moment, key) for moment in moments]
+            steps = [moment.experience for moment in moments]
+            self._index(
                 key,
-                [(said, one.episode_id, one.task) for said, one in zip(written, seen, strict=True) if said is not None],
+                [
+                    _IndexedText(text, step.episode_id, step.task)
+                    for text, step in zip(texts, steps, strict=True)
+                    if text is not None
+                ],
             )
-            there = [said for said in written if said is not None and said in self._indexes[key]]
-            cosines = iter(self._indexes[key].cosines(vector, there))
-            for row, said in zip(similar, written, strict=True):
-                if said is not None and said in self._indexes[key]:
+            indexed = [text for text in texts if text is not None and text in self._indexes[key]]
+            cosines = iter(self._indexes[key].cosines(vector, indexed))
+            for row, text in zip(similarities, texts, strict=True):
+                if text is not None and text in self._indexes[key]:
                     row[key] = max(0.0, next(cosines))
-        return tuple(replace(moment, similarities=row) for moment, row in zip(moments, similar, strict=True))
+        return tuple(replace(moment, similarities=row) for moment, row in zip(moments, similarities, strict=True))
 
 
-def _written(moment: Moment, key: str) -> str | None:
-    """What a moment can be found by under a key."""
+class _IndexedText(NamedTuple):
+    """A text of an episode, with the episode's id and task."""
+
+    text: str
+    episode_id: str
+    task: str
+
+
+def _text_of(moment: Moment, key: str) -> str | None:
+    """Return the text of a moment under a key."""
     seen = moment.experience
     return {"goal": seen.task, "plan": moment.plan, "observation": seen.state, "reasoning": moment.reasoning}[key]
