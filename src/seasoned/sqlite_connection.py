@@ -1,4 +1,4 @@
-"""SQLite as every store here uses it: a connection that never crosses a fork, and SQLite's errors in our tree."""
+"""The SQLite connection of every store: it never crosses a fork, and translates SQLite's errors."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ IN_RAM = ":memory:"
 
 
 @contextlib.contextmanager
-def store_errors(path: str, mend: str) -> Iterator[None]:
-    """Turn SQLite's errors into ours; `mend` is the next step where the file is damaged."""
+def store_errors(path: str, repair: str) -> Iterator[None]:
+    """Translate SQLite's errors into `seasoned.errors`; `repair` is the next step for a damaged file."""
     try:
         yield
-    except UnicodeDecodeError as error:  # Python fails so where SQLite quotes a damaged name
-        raise IntegrityError(f"{path}: {error}", "the file is damaged", mend) from error
+    except UnicodeDecodeError as error:  # Python's error if SQLite quotes a damaged name
+        raise IntegrityError(f"{path}: {error}", "the file is damaged", repair) from error
     except sqlite3.Error as error:
         extended = getattr(error, "sqlite_errorcode", None) or 0
         code = extended & 0xFF
@@ -45,13 +45,13 @@ def store_errors(path: str, mend: str) -> Iterator[None]:
             ) from error
         if code == sqlite3.SQLITE_FULL or extended == sqlite3.SQLITE_IOERR_SHMSIZE:
             raise StoreFullError(
-                seen, "a commit needs free disk space; nothing of it was kept", "Free space, then try again."
+                seen, "a commit needs free disk space; it was rolled back", "Free space, then try again."
             ) from error
         if code == sqlite3.SQLITE_CANTOPEN and Path(path).exists() and not os.access(Path(path).parent, os.W_OK):
             raise ReadOnlyStoreError(
                 seen,
-                "writing, and reading a store that was not closed, needs a folder that can be written",
-                "Open it with read_only=True; if it was not closed, open it once where its folder can be written.",
+                "writing, and reading a store that was not closed, needs a writable folder",
+                "Open it with read_only=True; if it was not closed, open it once in a writable folder.",
             ) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM):
             raise ReadOnlyStoreError(
@@ -59,29 +59,29 @@ def store_errors(path: str, mend: str) -> Iterator[None]:
             ) from error
         if code == sqlite3.SQLITE_NOTADB:
             raise ForeignStoreError(
-                seen, "a store is a seasoned SQLite file", "Choose another path; this file was left as it is."
+                seen, "a store is a seasoned SQLite file", "Choose another path; this file was not changed."
             ) from error
-        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT):  # we never write what breaks a constraint
-            raise IntegrityError(seen, "the file is damaged", mend) from error
-        raise StoreError(seen, "the storage below must work", "See the message of SQLite above.") from error
+        if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_CONSTRAINT):  # no code here breaks a constraint
+            raise IntegrityError(seen, "the file is damaged", repair) from error
+        raise StoreError(seen, "SQLite can use the file", "See the message of SQLite above.") from error
 
 
 class Connection(abc.ABC):
-    """One SQLite connection, opened when it is needed. Safe to share between threads; it never crosses a fork.
+    """One SQLite connection, opened at its first use. Threads may share it; it never crosses a fork.
 
-    A forked child inherits SQLite's table of file locks, but not the locks: both processes believe that they hold them,
+    A forked child inherits SQLite's table of file locks, but not the locks: both processes assume that they hold them,
     and the first to close deletes the log that the other still writes to. So each connection is closed before a fork,
-    and parent and child open their own at the next use. The fork waits until no other thread is inside.
+    and parent and child open their own at the next use. The fork waits until no other thread uses a connection.
 
     Args:
-        path: a file, or ":memory:", which cannot follow into a child.
+        path: a file, or ":memory:", which a forked child cannot use.
     """
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.lock = threading.RLock()
         self.generation = 0
-        # Whole, since the process may change its folder before it opens the file again.
+        # An absolute path, since the process may change its folder before it opens the file again.
         self.file = None if path == IN_RAM else os.path.realpath(path)
         self._live: sqlite3.Connection | None = None
         self._refusal: tuple[str, str, str] | None = None
@@ -97,19 +97,19 @@ class Connection(abc.ABC):
         """The live connection of this process; hold the lock while using it.
 
         Raises:
-            StoreError: the store was closed, or its connection was left behind by a fork.
+            StoreError: the store was closed, or the process was forked inside a transaction.
         """
         if self._live is None:
             if self._refusal is not None:
                 raise StoreError(*self._refusal)
-            if self.file in _left_behind:
-                raise StoreError(*_left_behind_refusal(self.path))
+            if self.file in _locked_by_parent:
+                raise StoreError(*_locked_by_parent_refusal(self.path))
             self._live = self._open()
             self.generation += 1
         return self._live
 
     def in_transaction(self) -> bool:
-        """Whether this process has a transaction open."""
+        """Return whether this process has an open transaction."""
         return self._live is not None and self._live.in_transaction
 
     def park(self) -> None:
@@ -120,14 +120,14 @@ class Connection(abc.ABC):
                 self._live = None
 
     def close(self) -> None:
-        """Close for good: whatever is asked later is refused."""
+        """Close for good; every later use is refused."""
         with self.lock:
             self.park()
-            self._refusal = (f"{self.path} was closed", "a closed store answers nothing", "Open it again.")
+            self._refusal = (f"{self.path} was closed", "a closed store cannot be used", "Open it again.")
 
     def _before_fork(self) -> None:
         self.lock.acquire()
-        # What the forking thread itself has in hand stays open, for the parent.
+        # A transaction of the forking thread stays open, for the parent.
         if self.file is not None and not self.in_transaction():
             with contextlib.suppress(sqlite3.Error):
                 self.park()
@@ -139,30 +139,34 @@ class Connection(abc.ABC):
         if self.file is None:
             self._refusal = (
                 "a store in RAM, in a forked process",
-                "it lives in the process that made it",
+                "a store in RAM belongs to the process that made it",
                 "Name a file.",
             )
         else:
-            _left_behind.add(self.file)
-            self._refusal = _left_behind_refusal(self.path)
+            _locked_by_parent.add(self.file)
+            self._refusal = _locked_by_parent_refusal(self.path)
             _never_close(self._live)
         self._live = None
 
 
 _connections: weakref.WeakSet[Connection] = weakref.WeakSet()
-_left_behind: set[str] = set()
-"""Files whose locks this process believes to hold, and does not: they cannot be opened here."""
+_locked_by_parent: set[str] = set()
+"""Files whose locks SQLite assumes in this process without holding them: they cannot be opened here."""
 _registry = threading.Lock()
 _forking = threading.Lock()
-_held: list[Connection] = []
+_locked: list[Connection] = []
 
 
-def _left_behind_refusal(path: str) -> tuple[str, str, str]:
-    return f"{path}, in a process forked inside a transaction", "SQLite cannot follow", "Fork outside of it, or spawn."
+def _locked_by_parent_refusal(path: str) -> tuple[str, str, str]:
+    return (
+        f"{path}, in a process forked inside a transaction",
+        "SQLite cannot cross a fork",
+        "Fork outside of it, or spawn.",
+    )
 
 
 def _never_close(connection: sqlite3.Connection) -> None:
-    """Closing it here would write to the log that the parent is using; so would the garbage collector."""
+    """Keep the connection alive: closing it, even by the garbage collector, would write to the parent's log."""
     import ctypes
 
     ctypes.pythonapi.Py_IncRef(ctypes.py_object(connection))
@@ -171,27 +175,27 @@ def _never_close(connection: sqlite3.Connection) -> None:
 def _before_fork() -> None:
     _forking.acquire()  # two threads that fork at once would wait for each other's locks
     while True:
-        _registry.acquire()  # kept when nothing is left to hold, so that nothing is opened before the fork
-        new = [connection for connection in _connections if connection not in _held]
+        _registry.acquire()  # held at the return, so that no connection is opened before the fork
+        new = [connection for connection in _connections if connection not in _locked]
         if not new:
             return
         _registry.release()
         for connection in new:
             connection._before_fork()
-            _held.append(connection)
+            _locked.append(connection)
 
 
 def _after_fork_in_parent() -> None:
-    while _held:
-        _held.pop().lock.release()
+    while _locked:
+        _locked.pop().lock.release()
     _registry.release()
     _forking.release()
 
 
 def _after_fork_in_child() -> None:
-    global _registry, _forking  # theirs may be held by a thread that is not here
+    global _registry, _forking  # the inherited ones may be held by a thread of the parent
     _registry, _forking = threading.Lock(), threading.Lock()
-    _held.clear()
+    _locked.clear()
     for connection in list(_connections):
         connection._after_fork_in_child()
 

@@ -1,7 +1,4 @@
-"""What every embedder has in common: texts checked and asked in batches, vectors checked and scaled, and the cost kept.
-
-The vectors come from a model; nothing here decides what they mean.
-"""
+"""The base class of embedders: checked texts in batches, checked unit vectors, and the usage of calls."""
 
 from __future__ import annotations
 
@@ -13,9 +10,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.checks import check_instance, check_texts
+from seasoned.checks import check_instance, check_texts, check_whole
 from seasoned.core.cosine_index import unit_rows
-from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.errors import InputError, ModelAnswerError
 from seasoned.protocols import Usage
 
 __all__ = ["BatchedEmbedder", "ScriptedEmbedder", "check_text_list"]
@@ -39,39 +36,37 @@ def check_text_list(texts: Sequence[str]) -> list[str]:
 
 
 class BatchedEmbedder(abc.ABC):
-    """Embeds in batches: an `Embedder` but for the call itself. Each distinct text is asked once.
-
-    `spent` is what all calls took so far.
+    """An `Embedder` in batches, without the call itself. Each distinct text of a request is embedded once.
 
     Args:
-        batch_size: texts a call, at most.
-        dimensions: the length of a vector; None: what the model first answers with.
+        batch_size: the largest number of texts a call.
+        dimensions: the length of a vector; None: that of the model's first answer.
+
+    Attributes:
+        spent: the usage of all calls so far.
 
     Raises:
         InputError: a number is outside its range.
     """
 
     def __init__(self, batch_size: int, dimensions: int | None) -> None:
-        for name, value in (("batch_size", batch_size), ("dimensions", dimensions)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InputError(f"{name} = {excerpt(value)}", "it is a whole number, at least 1", "Pass 1 or more.")
-        self._batch_size = batch_size
-        self._dimensions = dimensions
-        self._counting = threading.Lock()
+        self._batch_size = check_whole("batch_size", batch_size, 1)
+        self._dimensions = None if dimensions is None else check_whole("dimensions", dimensions, 1)
+        self._usage_lock = threading.Lock()
         self.spent = Usage()
 
     @property
     @abc.abstractmethod
     def identity(self) -> str:
-        """Names the model and everything that changes a vector, not where it runs."""
+        """The model and every setting that changes a vector, without its location."""
 
     @abc.abstractmethod
-    def _ask(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
-        """One call: a row a text, in their order, and what it cost."""
+    def _embed_batch(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
+        """Send one batch; return one row a text, in their order, and the usage."""
 
     @property
     def dimensions(self) -> int:
-        """The length of a vector; where nobody said, one short text is embedded to see.
+        """The length of a vector; if it is unknown, one short text is embedded.
 
         Raises:
             ModelError: that call failed.
@@ -81,48 +76,50 @@ class BatchedEmbedder(abc.ABC):
         return int(self._dimensions or 0)
 
     def embed(self, texts: Sequence[str]) -> Vectors:
-        """Return one unit vector a text, in their order: shape (n, dimensions). All batches, or an error.
+        """Return one unit vector a text, in their order: shape (n, dimensions).
 
         Raises:
             InputError: a text is blank, or too long for the model: nothing is cut off.
-            ModelAnswerError: a vector has NaN, no direction or another length, or not every text has one.
+            ModelAnswerError: a vector has NaN, is zero or has another length, or a text has no vector.
             ModelError: the model failed.
         """
-        wanted = check_text_list(texts)
-        distinct = list(dict.fromkeys(wanted))
-        found: dict[str, Vectors] = {}
+        checked = check_text_list(texts)
+        distinct = list(dict.fromkeys(checked))
+        vectors: dict[str, Vectors] = {}
         for start in range(0, len(distinct), self._batch_size):
             batch = distinct[start : start + self._batch_size]
-            raw, usage = self._ask(batch)
-            with self._counting:
+            raw, usage = self._embed_batch(batch)
+            with self._usage_lock:
                 self.spent += usage
-            found |= zip(batch, self._checked(raw, len(batch)), strict=True)
-        if not wanted:
+            vectors |= zip(batch, self._check_rows(raw, len(batch)), strict=True)
+        if not checked:
             return np.empty((0, self.dimensions), dtype=np.float32)
-        return np.stack([found[text] for text in wanted])
+        return np.stack([vectors[text] for text in checked])
 
-    def _checked(self, raw: npt.ArrayLike, n_texts: int) -> Vectors:
+    def _check_rows(self, raw: npt.ArrayLike, n_texts: int) -> Vectors:
         try:
             rows = unit_rows("its vectors", raw, self._dimensions)
         except InputError as error:
             raise ModelAnswerError(f"{self.identity}: {error.seen}", error.rule, error.next_step) from error
         if len(rows) != n_texts:
             raise ModelAnswerError(
-                f"{self.identity}: {len(rows)} vectors for {n_texts} texts", "each has one", "Check the endpoint."
+                f"{self.identity}: {len(rows)} vectors for {n_texts} texts",
+                "each text has one vector",
+                "Check the endpoint.",
             )
         self._dimensions = rows.shape[1]
         return rows
 
 
 class ScriptedEmbedder(BatchedEmbedder):
-    """An embedder that follows a script: deterministic, in process, for tests and documentation.
+    """A scripted embedder: deterministic, in process, for tests and documentation.
 
     Args:
-        script: a text to its vector, any length; None: every word is a direction of its own, drawn from its hash, and
-            a text is the sum of its words, case folded, so that texts that share words are alike.
+        script: maps a text to its vector, of any norm; None: every case-folded word has a random direction drawn from
+            its hash, and a text is the sum of its words, so that texts with common words are similar.
         dimensions: the length of a vector.
         name: part of the identity; give two scripts two names.
-        batch_size: texts a call, at most.
+        batch_size: the largest number of texts a call.
 
     Example:
         >>> embedder = ScriptedEmbedder()
@@ -147,7 +144,7 @@ class ScriptedEmbedder(BatchedEmbedder):
         """`scripted:NAME?dimensions=D`."""
         return f"scripted:{self._name}?dimensions={self._dimensions}"
 
-    def _ask(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
+    def _embed_batch(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
         words = sum(len(text.split()) for text in texts)
         return [list(self._script(text)) for text in texts], Usage(calls=1, prompt_tokens=words)
 

@@ -1,4 +1,4 @@
-"""Embeddings from any OpenAI-compatible endpoint, through the official client."""
+"""Embedders behind an OpenAI-compatible endpoint, through the official client."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ from seasoned.protocols import Usage
 
 __all__ = ["EndpointEmbedder"]
 
-_PASSING = (ModelUnavailableError, ModelTimeoutError, RateLimitError)
+_TRANSIENT = (ModelUnavailableError, ModelTimeoutError, RateLimitError)
 
 
 class EndpointEmbedder(BatchedEmbedder):
-    """A model behind `/v1/embeddings`: OpenAI's, or a server that speaks like it (llama.cpp, vLLM, TEI, Ollama).
+    """A model behind `/v1/embeddings`: OpenAI's, or a compatible server (llama.cpp, vLLM, TEI, Ollama).
 
-    Key, address, errors, waits and attempts are those of `OpenAILLM`; each batch is one call, and is tried again alone.
+    Key, address, errors and retries are those of `OpenAILLM`; each batch is one call with its own retries.
 
     Args:
         model: the endpoint's name for the model.
-        base_url: with the version path; None reads OPENAI_BASE_URL, then takes OpenAI's own.
+        base_url: the URL with the version path; None reads OPENAI_BASE_URL, and defaults to OpenAI's own.
         api_key: as for `OpenAILLM`.
-        dimensions: shorter vectors, where the model can make them; None: its own length.
-        name: what the identity says instead of `model`, where two endpoints call one model differently.
-        batch_size: texts a call, at most.
-        timeout_s: limit of one attempt, in seconds.
-        max_retries: attempts after the first, for each batch.
+        dimensions: the length of shortened vectors, if the model supports it; None: its own length.
+        name: replaces `model` in the identity, for endpoints with different names for one model.
+        batch_size: the largest number of texts a call.
+        timeout_s: the time limit of one attempt, in seconds.
+        max_retries: the number of attempts after the first, for each batch.
         retry_ceiling_s: the longest wait between two attempts, in seconds.
         usd_per_million_tokens: the price; None: `spent.cost_usd` is None.
 
     Raises:
         InputError: a number is outside its range.
-        ConfigError: no key for a server that is not local, or the URL is not one.
+        ConfigError: there is no key for a server that is not local, or the URL is invalid.
         MissingExtraError: the official client is not installed.
     """
 
@@ -58,13 +58,13 @@ class EndpointEmbedder(BatchedEmbedder):
         usd_per_million_tokens: float | None = None,
     ) -> None:
         super().__init__(batch_size, dimensions)
-        # The chat model at the same address: its key, its errors and its price are the same.
+        # The chat model at the same address has the same key, errors and price.
         self._endpoint = OpenAILLM(
             model, base_url, api_key, timeout_s, max_retries, retry_ceiling_s, usd_per_million_tokens, 0.0
         )
         self._model = model
         self._name = check_text("name", model if name is None else name)
-        self._asked_dimensions = dimensions
+        self._requested_dimensions = dimensions
         self._max_retries, self._retry_ceiling_s = max_retries, float(retry_ceiling_s)
         library, client = self._endpoint._openai, self._endpoint._client
         self._client = library.OpenAI(
@@ -73,28 +73,28 @@ class EndpointEmbedder(BatchedEmbedder):
 
     @property
     def identity(self) -> str:
-        """`openai:NAME`, with the length that was asked for; the same wherever the model runs."""
-        length = f"?dimensions={self._asked_dimensions}" if self._asked_dimensions else ""
+        """`openai:NAME`, with the requested length; equal for every location of the model."""
+        length = f"?dimensions={self._requested_dimensions}" if self._requested_dimensions else ""
         return f"openai:{self._name}{length}"
 
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
 
-    def _ask(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
+    def _embed_batch(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
         begin_s = time.perf_counter()
-        asked: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
-        if self._asked_dimensions is not None:
-            asked["dimensions"] = self._asked_dimensions
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._requested_dimensions is not None:
+            body["dimensions"] = self._requested_dimensions
         for attempt in range(self._max_retries + 1):
             try:
-                raw = self._client.embeddings.with_raw_response.create(**asked)
+                raw = self._client.embeddings.with_raw_response.create(**body)
                 break
-            except Exception as error:  # the library passes errors of its own and of others through
-                translated = self._endpoint._translated(error, attempt + 1)
+            except Exception as error:  # the library raises its own errors and those of others
+                translated = self._endpoint._translate_error(error, attempt + 1)
                 if translated is None:
                     raise
-                if attempt == self._max_retries or not isinstance(translated, _PASSING):
+                if attempt == self._max_retries or not isinstance(translated, _TRANSIENT):
                     raise translated from error
                 time.sleep(backoff_s(attempt, self._endpoint._retry_after(error), self._retry_ceiling_s))
         rows, tokens = self._read(raw, len(texts))
@@ -102,7 +102,7 @@ class EndpointEmbedder(BatchedEmbedder):
         return rows, replace(usage, latency_s=time.perf_counter() - begin_s)
 
     def _read(self, raw: Any, n_texts: int) -> tuple[list[Any], int]:
-        """The rows in the order of the texts, by the index that each carries, and the tokens."""
+        """Return the rows in the order of the texts, by their index, and the number of tokens."""
         try:
             body = raw.http_response.json()
             by_index = {int(entry["index"]): entry["embedding"] for entry in body["data"]}
@@ -111,6 +111,6 @@ class EndpointEmbedder(BatchedEmbedder):
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ModelAnswerError(
                 f"{self._endpoint.name} answered {excerpt(raw.http_response.text, 160)}",
-                "an answer has the vector of every text, and says how many tokens it took",
-                "Check the model's name, and that it makes embeddings.",
+                "an answer has the vector of every text, and a token count",
+                "Check the model's name, and that it is an embedding model.",
             ) from error

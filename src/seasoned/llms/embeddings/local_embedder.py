@@ -1,8 +1,8 @@
-"""Embeddings from llama.cpp in this process (PyPI `xllamacpp`): no server to start, no key, no price.
+"""Local embedders under llama.cpp in this process (PyPI `xllamacpp`), without a server, a key or a price.
 
-A vector is the mean of the last layer over the text's tokens. That is what models made for embedding are trained for; a
-chat model's are poor, and good for little more than likeness of words. Each text is evaluated alone, so that its vector
-does not depend on what it was asked together with.
+A vector is the mean of the last layer over the text's tokens. Embedding models are trained for this; the vectors of a
+chat model are poor, and reflect little more than common words. Each text is evaluated alone, so that its vector does
+not depend on other texts.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy.typing as npt
 
+from seasoned.checks import check_whole
 from seasoned.errors import InputError, ModelAnswerError, ModelError, ModelUnavailableError, excerpt
 from seasoned.llms.embeddings.batched_embedder import BatchedEmbedder
 from seasoned.llms.providers.local import default_model_path, gguf_digest
@@ -30,12 +31,12 @@ _LEAST_CONTEXT_TOKENS = 64
 
 
 class LocalEmbedder(BatchedEmbedder):
-    """A GGUF model's embeddings, mean pooled. Loaded on the first call; calls run one at a time.
+    """A GGUF model with mean-pooled embeddings. It is loaded on the first call; calls run one at a time.
 
     Args:
         model_path: a GGUF file; None is the default model, which is a chat model.
-        context_tokens: of one text, at most; a longer one is refused.
-        threads: None is every core.
+        context_tokens: the largest number of tokens of one text; a longer one is refused.
+        threads: the number of threads; None is every core.
 
     Raises:
         InputError: a number is outside its range, or the file is not GGUF.
@@ -47,13 +48,9 @@ class LocalEmbedder(BatchedEmbedder):
         self, model_path: str | os.PathLike[str] | None = None, context_tokens: int = 512, threads: int | None = None
     ) -> None:
         super().__init__(1, None)
-        for label, value in (("context_tokens", context_tokens), ("threads", threads)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InputError(f"{label} = {excerpt(value)}", "it is a whole number, at least 1", "Pass 1 or more.")
-        if context_tokens < _LEAST_CONTEXT_TOKENS:
-            raise InputError(
-                f"context_tokens = {context_tokens}", f"it is at least {_LEAST_CONTEXT_TOKENS}", "Raise it."
-            )
+        check_whole("context_tokens", context_tokens, _LEAST_CONTEXT_TOKENS)
+        if threads is not None:
+            check_whole("threads", threads, 1)
         self._path = default_model_path() if model_path is None else Path(model_path)
         self._digest = gguf_digest(self._path)
         self._xllamacpp = load_extra("xllamacpp", "local")
@@ -64,7 +61,7 @@ class LocalEmbedder(BatchedEmbedder):
 
     @property
     def identity(self) -> str:
-        """`local:FILE#DIGEST?pooling=mean`: the digest is of the file's content, wherever it lies."""
+        """`local:FILE#DIGEST?pooling=mean`, with the digest of the file's content; independent of its folder."""
         return f"local:{self._path.name}#{self._digest}?pooling=mean"
 
     def close(self) -> None:
@@ -72,7 +69,7 @@ class LocalEmbedder(BatchedEmbedder):
         with self._lock:
             self._server = None
 
-    def _ask(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
+    def _embed_batch(self, texts: list[str]) -> tuple[npt.ArrayLike, Usage]:
         with self._lock:
             if self._server is None:
                 self._server = self._load()
@@ -86,7 +83,9 @@ class LocalEmbedder(BatchedEmbedder):
             tokens = int(answer["usage"]["prompt_tokens"])
         except (KeyError, TypeError, ValueError) as error:
             raise ModelAnswerError(
-                f"llama.cpp answered {excerpt(answer, 160)}", "it has a vector for every text", "Update xllamacpp."
+                f"llama.cpp answered {excerpt(answer, 160)}",
+                "an answer has a vector for every text",
+                "Update xllamacpp.",
             ) from error
         return rows, Usage(1, 0, tokens, 0, latency_s, 0.0)
 
@@ -95,13 +94,13 @@ class LocalEmbedder(BatchedEmbedder):
         params.model.path = str(self._path)
         params.embedding = True
         params.pooling_type = self._xllamacpp.llama_pooling_type.LLAMA_POOLING_TYPE_MEAN
-        # Pooling needs a text whole in one batch.
+        # Pooling needs a whole text in one batch.
         params.n_ctx = params.n_batch = params.n_ubatch = self._context_tokens
         params.n_parallel = 1
         params.cpuparams.n_threads = self._threads
         params.warmup = False
         params.verbosity = _QUIET
-        params.api_keys = [secrets.token_urlsafe(32)]  # it also opens a port, for which nobody has the key
+        params.api_keys = [secrets.token_urlsafe(32)]  # xllamacpp also opens a port; no one has its key
         try:
             return self._xllamacpp.Server(params)
         except RuntimeError as error:
@@ -110,11 +109,13 @@ class LocalEmbedder(BatchedEmbedder):
             ) from error
 
     def _refusal(self, error: Any) -> InputError | ModelError:
-        said = str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
-        if "too large" in said or "context size" in said:
+        message = str(error.get("message", error)) if isinstance(error, Mapping) else str(error)
+        if "too large" in message or "context size" in message:
             return InputError(
-                f"a text ({excerpt(said, 120)})",
-                f"it fits into context_tokens = {self._context_tokens}; nothing is cut off",
+                f"a text ({excerpt(message, 120)})",
+                f"a text fits into context_tokens = {self._context_tokens}; nothing is cut off",
                 "Shorten it, or raise context_tokens.",
             )
-        return ModelError(f"llama.cpp answered {excerpt(said, 200)}", "it accepts the text", "Read its message.")
+        return ModelError(
+            f"llama.cpp answered {excerpt(message, 200)}", "llama.cpp accepts the text", "Read its message."
+        )

@@ -1,4 +1,4 @@
-"""What every model behind a network has in common: attempts and waits, and being probed once, at a price."""
+"""The base class of models behind a network: retries with backoff, and one probe of capabilities."""
 
 from __future__ import annotations
 
@@ -11,16 +11,8 @@ import time
 from dataclasses import replace
 from typing import Any
 
-from seasoned.checks import check_number
-from seasoned.errors import (
-    ConfigError,
-    InputError,
-    ModelError,
-    ModelTimeoutError,
-    ModelUnavailableError,
-    RateLimitError,
-    excerpt,
-)
+from seasoned.checks import check_number, check_whole
+from seasoned.errors import ConfigError, ModelError, ModelTimeoutError, ModelUnavailableError, RateLimitError
 from seasoned.llms.wire.capability_probe import probe
 from seasoned.llms.wire.chat_completions import check_request
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
@@ -31,84 +23,80 @@ _FIRST_WAIT_S = 0.5
 
 
 class Endpoint(abc.ABC):
-    """A model that is asked over a network.
+    """A model behind a network.
 
-    Tried again: what `_translated` calls down, late or rate limited. The wait before retry n (from 0) is drawn
-    uniformly from [w/2, w], w = min(retry_ceiling_s, 0.5 * 2^n) seconds; `Retry-After` replaces it, under the same
-    ceiling.
-
-    `probe_usage` is what finding out its capabilities cost; None as long as nobody asked.
+    Errors that `_translate_error` makes unavailable, timeout or rate-limit errors are retried. The wait before retry n
+    (from 0) is drawn uniformly from [w/2, w], w = min(retry_ceiling_s, 0.5 * 2^n) seconds; `Retry-After` replaces it,
+    under the same ceiling.
 
     Args:
-        timeout_s: limit of one attempt, in seconds.
-        max_retries: attempts after the first.
+        timeout_s: the time limit of one attempt, in seconds.
+        max_retries: the number of attempts after the first.
         retry_ceiling_s: the longest wait between two attempts, in seconds.
+
+    Attributes:
+        probe_usage: the usage of probing the capabilities; None before the probe.
 
     Raises:
         InputError: a number is outside its range.
     """
 
     def __init__(self, timeout_s: float, max_retries: int, retry_ceiling_s: float) -> None:
-        for label, value, least in (("timeout_s", timeout_s, 1e-3), ("retry_ceiling_s", retry_ceiling_s, 0.0)):
-            if check_number(label, value) < least:
-                raise InputError(f"{label} = {value}", f"it is at least {least:g}", "Pass a larger number.")
-        if isinstance(max_retries, bool) or not isinstance(max_retries, int) or max_retries < 0:
-            raise InputError(f"max_retries = {excerpt(max_retries)}", "it is a whole number >= 0", "Use 0 for none.")
-        self._timeout_s = float(timeout_s)
-        self._max_retries = max_retries
-        self._retry_ceiling_s = float(retry_ceiling_s)
+        self._timeout_s = check_number("timeout_s", timeout_s, at_least=1e-3)
+        self._retry_ceiling_s = check_number("retry_ceiling_s", retry_ceiling_s, at_least=0.0)
+        self._max_retries = check_whole("max_retries", max_retries, 0)
         self._capabilities: Capabilities | None = None
         self.probe_usage: Usage | None = None
 
     @abc.abstractmethod
     async def _send(self, request: CompletionRequest) -> Any:
-        """One attempt: what the client's library returns."""
+        """Send one attempt, and return the client library's answer."""
 
     @abc.abstractmethod
     def _read(self, raw: Any, request: CompletionRequest) -> Completion:
-        """The answer in it, with its usage but for `latency_s`."""
+        """Return the completion of the answer, with its usage except `latency_s`."""
 
     @abc.abstractmethod
-    def _translated(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
-        """The library's error as one of ours; None: it is none of the library's, and passes."""
+    def _translate_error(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
+        """Return the library's error as an error of `seasoned.errors`; None for other errors, which are raised."""
 
     @abc.abstractmethod
     def _retry_after(self, error: Exception) -> str | None:
-        """The `Retry-After` header of the answer that was an error."""
+        """Return the `Retry-After` header of an error's response."""
 
     async def capabilities(self) -> Capabilities:
-        """Return what the endpoint can do; probed with a few tiny requests, once (`probe_usage`).
+        """Return the endpoint's capabilities, probed once by a few tiny requests (`probe_usage`).
 
         Raises:
-            ModelError: the endpoint could not be asked.
+            ModelError: the probe failed.
         """
         if self._capabilities is None:
-            spent = Usage()
+            usage = Usage()
 
             async def counted(request: CompletionRequest) -> Completion:
-                nonlocal spent
+                nonlocal usage
                 try:
                     answer = await self.complete(request)
-                except ModelError as error:  # one that was refused made no tokens; of others nobody knows
-                    spent += Usage(calls=1, cost_usd=0.0 if type(error) is ModelError else None)
+                except ModelError as error:  # a refused request has no tokens; the cost of other errors is unknown
+                    usage += Usage(calls=1, cost_usd=0.0 if type(error) is ModelError else None)
                     raise
-                spent += answer.usage
+                usage += answer.usage
                 return answer
 
             self._capabilities = await probe(counted)
-            self.probe_usage = spent
+            self.probe_usage = usage
         return self._capabilities
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the answer; `latency_s` includes retries.
+        """Return the completion; `latency_s` includes retries.
 
         Raises:
             InputError: the request breaks a rule.
             ConfigError: the key is missing or refused, the model is unknown, or a package is missing.
-            ModelUnavailableError: down, or failing after all retries.
+            ModelUnavailableError: the endpoint is unavailable, after all retries.
             ModelTimeoutError: every attempt took longer than `timeout_s`.
-            RateLimitError: 429 until the retries ran out.
-            ModelAnswerError: the answer cannot be used.
+            RateLimitError: every attempt was rate limited (429).
+            ModelAnswerError: the answer is unusable.
             ModelError: the endpoint refuses the request.
         """
         check_request(request)
@@ -117,12 +105,12 @@ class Endpoint(abc.ABC):
             try:
                 raw = await self._send(request)
                 break
-            except Exception as error:  # each library passes errors of its own and of others through
-                translated = self._translated(error, attempt + 1)
+            except Exception as error:  # each library raises its own errors and those of others
+                translated = self._translate_error(error, attempt + 1)
                 if translated is None:
                     raise
-                passes = isinstance(translated, ModelUnavailableError | ModelTimeoutError | RateLimitError)
-                if attempt == self._max_retries or not passes:
+                transient = isinstance(translated, ModelUnavailableError | ModelTimeoutError | RateLimitError)
+                if attempt == self._max_retries or not transient:
                     raise translated from error
                 await asyncio.sleep(backoff_s(attempt, self._retry_after(error), self._retry_ceiling_s))
         answer = self._read(raw, request)

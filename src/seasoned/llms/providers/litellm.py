@@ -1,9 +1,8 @@
-"""Providers beyond the OpenAI shape, through the `litellm` package: `litellm:anthropic/...`, `litellm:bedrock/...`.
+"""Providers with other APIs than OpenAI's, through LiteLLM: `litellm:anthropic/...`, `litellm:bedrock/...`.
 
-LiteLLM is loaded when a model is made. It would fetch its price list from the network on import; it is told to use the
-one that it carries, unless LITELLM_LOCAL_MODEL_COST_MAP says otherwise. It sends what the provider takes and refuses
-the rest: nothing that was asked for is dropped (`drop_params=False`), so that a probe finds out what the provider
-cannot do.
+LiteLLM is imported when a model is opened. By default it downloads its price list on import; here it uses its packaged
+list, unless LITELLM_LOCAL_MODEL_COST_MAP is set otherwise. It refuses parameters that a provider does not support,
+instead of dropping them (`drop_params=False`), so that a probe finds the provider's capabilities.
 """
 
 from __future__ import annotations
@@ -33,22 +32,22 @@ __all__ = ["LiteLLM"]
 
 
 class LiteLLM(Endpoint):
-    """A chat model of any provider that LiteLLM knows.
+    """A chat model of any provider that LiteLLM supports.
 
-    Tried again, as in `Endpoint`: timeouts, lost connections, 408, 409, 429 and 5xx. `cost_usd` is
-    LiteLLM's own estimate from its price list, and None for a model that is not in it.
+    Timeouts, lost connections, 408, 409, 429 and 5xx are retried as in `Endpoint`. `cost_usd` is LiteLLM's own estimate
+    from its price list, and None for a model that is not in the list.
 
     Args:
         model: `provider/model`, as LiteLLM names it.
-        base_url: of the provider's server; None is the provider's own.
-        api_key: None: LiteLLM reads the provider's environment variable.
-        timeout_s: limit of one attempt, in seconds.
-        max_retries: attempts after the first.
+        base_url: the URL of the provider's server; None is the provider's default.
+        api_key: the key; None: LiteLLM reads the provider's environment variable.
+        timeout_s: the time limit of one attempt, in seconds.
+        max_retries: the number of attempts after the first.
         retry_ceiling_s: the longest wait between two attempts, in seconds.
 
     Raises:
         InputError: a number is outside its range.
-        ConfigError: LiteLLM knows no such provider.
+        ConfigError: LiteLLM does not support the provider.
         MissingExtraError: LiteLLM is not installed.
     """
 
@@ -70,7 +69,9 @@ class LiteLLM(Endpoint):
             self._litellm.get_llm_provider(model, api_base=base_url)
         except self._litellm.exceptions.BadRequestError as error:
             raise ConfigError(
-                f"model {excerpt(model)}", "LiteLLM knows its provider", "Write PROVIDER/MODEL, such as anthropic/...."
+                f"model {excerpt(model)}",
+                "LiteLLM supports its provider",
+                "Write PROVIDER/MODEL, such as anthropic/....",
             ) from error
         self._base_url = base_url
         self._settings: dict[str, Any] = {"timeout": timeout_s, "max_retries": 0, "num_retries": 0}
@@ -80,11 +81,11 @@ class LiteLLM(Endpoint):
 
     @property
     def name(self) -> str:
-        """`litellm:PROVIDER/MODEL`, with `@BASE_URL` where one was given."""
+        """`litellm:PROVIDER/MODEL`, with `@BASE_URL` if one was given."""
         return f"litellm:{self._model}" + (f"@{self._base_url}" if self._base_url else "")
 
     async def aclose(self) -> None:
-        """Close the connections that LiteLLM keeps for the whole process; it opens them again when asked."""
+        """Close LiteLLM's connections, which the whole process shares; the next call opens them again."""
         await self._litellm.close_litellm_async_clients()
 
     async def _send(self, request: CompletionRequest) -> Any:
@@ -99,13 +100,13 @@ class LiteLLM(Endpoint):
     def _cost_usd(self, raw: Any) -> float | None:
         try:
             return float(self._litellm.completion_cost(raw, model=self._model))
-        except Exception:  # it raises its own errors for a model without a known price
+        except Exception:  # LiteLLM raises its own errors for a model without a known price
             return None
 
-    def _translated(self, error: Exception, attempts: int) -> ModelError | ConfigError:
+    def _translate_error(self, error: Exception, attempts: int) -> ModelError | ConfigError:
         kinds = self._litellm.exceptions
         seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
-        if isinstance(error.__context__, ImportError):  # parts of LiteLLM are its own extras: mcp, for tools
+        if isinstance(error.__context__, ImportError):  # some features need extras of LiteLLM, such as mcp for tools
             return MissingExtraError(
                 seen, "LiteLLM needs another package for this request", "Run: pip install 'seasoned[litellm]'"
             )
@@ -116,13 +117,13 @@ class LiteLLM(Endpoint):
         if isinstance(error, kinds.AuthenticationError | kinds.PermissionDeniedError):
             return ConfigError(seen, "the provider accepts the key", "Set the provider's key in its variable.")
         if isinstance(error, kinds.NotFoundError):
-            return ConfigError(seen, "the provider knows the model", "Check the model's name and the base URL.")
+            return ConfigError(seen, "the provider has the model", "Check the model's name and the base URL.")
         if isinstance(error, kinds.APIResponseValidationError | kinds.JSONSchemaValidationError):
             return ModelAnswerError(seen, "the answer is a chat completion", "Check the provider and the base URL.")
         status = getattr(error, "status_code", None)
         if not isinstance(status, int) or status >= 500 or status in (408, 409):
             return ModelUnavailableError(seen, "the provider answers", "Check that it runs and is reachable.")
-        return ModelError(seen, "the provider accepts the request", "Read its message; it may lack what was asked for.")
+        return ModelError(seen, "the provider accepts the request", "Read its message; it may not support a setting.")
 
     def _retry_after(self, error: Exception) -> str | None:
         headers = getattr(getattr(error, "response", None), "headers", None)

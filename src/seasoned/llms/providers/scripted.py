@@ -1,6 +1,6 @@
-"""A model that follows a script: deterministic, in process, for tests and documentation.
+"""A scripted model: deterministic, in process, for tests and documentation.
 
-It is public so that nobody has to patch a client: what it can be told to do covers a real endpoint's faults too.
+It is public so that no test has to patch a client: a script can contain the faults of a real endpoint as well.
 """
 
 from __future__ import annotations
@@ -8,31 +8,32 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from seasoned.checks import check_whole
 from seasoned.errors import InputError, SeasonedError, excerpt
 from seasoned.llms.wire.action_parser import check_tool_call
 from seasoned.llms.wire.chat_completions import check_request
 from seasoned.protocols import Capabilities, Completion, CompletionRequest, TokenLogprob, Usage
 
-__all__ = ["Answer", "Script", "ScriptedLLM"]
+__all__ = ["Script", "ScriptedAnswer", "ScriptedLLM"]
 
-Answer = Completion | str | Mapping[str, float] | SeasonedError
-"""A whole completion, its text, one token's top logprobs (nats) by token text, or an error to raise."""
+ScriptedAnswer = Completion | str | Mapping[str, float] | SeasonedError
+"""A scripted answer: a completion, its text, one token's top logprobs (nats) by token text, or an error to raise."""
 
-Script = Callable[[CompletionRequest], Answer] | Sequence[Answer]
-"""Answers by request, or in order."""
+Script = Callable[[CompletionRequest], ScriptedAnswer] | Sequence[ScriptedAnswer]
+"""A script: a function of the request, or answers in order."""
 
 
 class ScriptedLLM:
-    """Answers what its script says; the same script gives the same answers.
+    """A model that returns the answers of its script; equal scripts give equal answers.
 
     Args:
-        script: a function of the request, or a sequence of answers, given one a call. An answer is a `Completion`, a
-            text, a mapping from token to logprob (the first new token's alternatives), or a SeasonedError to raise.
-        name: part of the cache key; give two scripts two names.
-        max_top_logprobs: how many alternatives it returns at most; 0 makes it an endpoint without logprobs.
+        script: a function of the request, or a sequence with one answer a call. An answer is a `Completion`, a text, a
+            mapping from token to logprob (the first new token's alternatives), or a SeasonedError to raise.
+        name: the model's name, which is part of the cache key; give two scripts two names.
+        max_top_logprobs: the largest number of returned alternatives; 0 is an endpoint without logprobs.
 
     Raises:
-        InputError: the script is neither, or `max_top_logprobs` is negative.
+        InputError: the script is something else, or `max_top_logprobs` is negative.
 
     Example:
         >>> from seasoned.protocols import CompletionRequest, Message
@@ -49,31 +50,27 @@ class ScriptedLLM:
             raise InputError(
                 f"script = {excerpt(script)}", "a script is a function or a sequence of answers", "Pass [answer]."
             )
-        if max_top_logprobs < 0:
-            raise InputError(
-                f"max_top_logprobs = {max_top_logprobs}", "it is at least 0", "Use 0 for an endpoint without logprobs."
-            )
         self._script = script
         self._name = name
-        self._max_top_logprobs = max_top_logprobs
+        self._max_top_logprobs = check_whole("max_top_logprobs", max_top_logprobs, 0)
         self.requests: list[CompletionRequest] = []
 
     @property
     def name(self) -> str:
-        """The name that it was given."""
+        """The given name."""
         return self._name
 
     async def capabilities(self) -> Capabilities:
-        """Return what it was made to be able to do; the script is not asked."""
+        """Return the given capabilities; the script is not called."""
         return Capabilities(self._max_top_logprobs > 0, self._max_top_logprobs)
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Return the script's answer. The request is kept in `requests`.
+        """Return the script's answer. The request is appended to `requests`.
 
         Raises:
-            InputError: the request breaks a rule, the script is at its end, or its answer is not an answer: the
-                script's fault, which nobody counts as a model's.
-            SeasonedError: whatever error the script answers with.
+            InputError: the request breaks a rule, the script is at its end, or its answer is something else: a fault of
+                the script, which does not count as a model's.
+            SeasonedError: the error in the script.
         """
         check_request(request)
         self.requests.append(request)
@@ -95,9 +92,9 @@ class ScriptedLLM:
         )
 
     async def aclose(self) -> None:
-        """Do nothing: it holds nothing."""
+        """Do nothing: there is nothing to release."""
 
-    def _next(self, request: CompletionRequest) -> Answer:
+    def _next(self, request: CompletionRequest) -> ScriptedAnswer:
         if callable(self._script):
             return self._script(request)
         index = len(self.requests) - 1
@@ -111,8 +108,8 @@ class ScriptedLLM:
 
     def _from_logprobs(self, request: CompletionRequest, answer: Mapping[str, float]) -> Completion:
         ranked = sorted((TokenLogprob(token, float(logprob)) for token, logprob in answer.items()), key=_rank)
-        shown = min(request.top_logprobs, self._max_top_logprobs)
-        alternatives = (tuple(ranked[:shown]),) if shown else ()
+        n_returned = min(request.top_logprobs, self._max_top_logprobs)
+        alternatives = (tuple(ranked[:n_returned]),) if n_returned else ()
         best = ranked[0].token
         return Completion(best, self._name, _usage(request, best), "length", alternatives)
 

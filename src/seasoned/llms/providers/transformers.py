@@ -1,4 +1,4 @@
-"""Models of the `transformers` library, in this process: the exact logprob of whole texts (extra `transformers`)."""
+"""Text scorers of the `transformers` library, in this process (extra `transformers`)."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+from seasoned.checks import check_whole
 from seasoned.errors import InputError, ModelUnavailableError, excerpt
 from seasoned.llms.providers.tree_attention import Layout, score_branches, usable_layout
 from seasoned.llms.wire.text_scores import TextScores, check_continuation, check_scoring_request
@@ -20,29 +21,29 @@ __all__ = ["TransformersModel"]
 
 
 class TransformersModel:
-    """A causal language model of `transformers`, asked for the logprob of whole texts.
+    """A causal language model of `transformers` that scores whole texts.
 
-    A path is loaded on the first call, a model that is passed is used as it is. Calls run one at a time, in a thread.
+    A path is loaded on the first call; a given model is used as it is. Calls run one at a time, in a thread.
 
     The prompt is the tokeniser's chat template over the messages, with the opening of the model's turn; without a
-    template, the messages' texts, each followed by a blank line. A text begins where the model's turn begins: no blank
-    is put before it, and blanks around it are not scored. Prompt and text are tokenised together, so the split is the
-    one that the tokeniser makes of the whole; the prompt's own tokens must not change by it, since those are what the
-    model would continue.
+    template, the messages' texts, each followed by a blank line. A text begins at the start of the model's turn: no
+    blank is added before it, and blanks around it are not scored. Prompt and text are tokenised together; this must not
+    change the prompt's own tokens, since the model continues these.
 
     Args:
-        model: a folder or name that `AutoModelForCausalLM.from_pretrained` takes, or a loaded model.
-        tokenizer: needed with a loaded model; otherwise loaded from the same place.
+        model: a folder or name for `AutoModelForCausalLM.from_pretrained`, or a loaded model.
+        tokenizer: required with a loaded model; otherwise loaded from the same folder or name.
         gguf_file: a GGUF file in that folder, read as float weights (needs `gguf` and `accelerate`).
-        dtype: of the weights of a model that is loaded here, such as `float32`; logprobs are float32 in any case.
-        device: where a model that is loaded here goes, such as `cuda`; None leaves it on the CPU.
-        end_token_ids: the tokens that end a text; None: the model's, and the tokeniser's.
-        context_tokens: prompt and text together, at most; None: what the model was made for.
-        max_batch_tokens: new tokens in one forward pass, at most; bounds memory.
-        layout: how texts are evaluated together (see `branching`); None finds out what the model allows.
+        dtype: the number format of weights that are loaded here, such as `float32`; logprobs are always float32.
+        device: the device of a model that is loaded here, such as `cuda`; None is the CPU.
+        end_token_ids: the tokens that end a text; None: those of the model and the tokeniser.
+        context_tokens: the largest number of prompt and text tokens together; None: the model's own limit.
+        max_batch_tokens: the largest number of new tokens in one forward pass; it bounds memory.
+        layout: the layout of a batch (see `tree_attention`); None tests which one the model supports.
 
     Raises:
-        InputError: a model without a tokeniser, an encoder-decoder, a model in training mode, or a number out of range.
+        InputError: the model has no tokeniser, is an encoder-decoder, or is in training mode; or a number is outside
+            its range.
         MissingExtraError: torch or transformers is not installed.
     """
 
@@ -59,11 +60,11 @@ class TransformersModel:
         max_batch_tokens: int = 8192,
         layout: Layout | None = None,
     ) -> None:
-        for label, value in (("context_tokens", context_tokens), ("max_batch_tokens", max_batch_tokens)):
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
-                raise InputError(f"{label} = {excerpt(value)}", "it is a whole number >= 1", "Pass 1 or more.")
+        if context_tokens is not None:
+            check_whole("context_tokens", context_tokens, 1)
+        check_whole("max_batch_tokens", max_batch_tokens, 1)
         if layout not in (None, "tree", "rows"):
-            raise InputError(f"layout = {excerpt(layout)}", "it is tree, rows or None", "Leave it out.")
+            raise InputError(f"layout = {excerpt(layout)}", "layout is tree, rows or None", "Leave it out.")
         load_extra("torch", "transformers")
         self._transformers = load_extra("transformers", "transformers")
         self._path = os.fspath(model) if isinstance(model, str | os.PathLike) else None
@@ -79,7 +80,7 @@ class TransformersModel:
         self._layout: Layout | None = layout
         self._lock = threading.RLock()
         if self._path is None:
-            self._model = self._checked(model)
+            self._model = self._check_model(model)
         inner = self._path or getattr(self._model.config, "name_or_path", "") or type(self._model).__name__
         self._name = f"transformers:{inner}{'/' + gguf_file if gguf_file else ''}"
 
@@ -90,7 +91,7 @@ class TransformersModel:
 
     @property
     def model(self) -> Any:
-        """The `transformers` model; loaded if it was not."""
+        """The `transformers` model, loaded at the first use."""
         with self._lock:
             if self._model is None:
                 self._load()
@@ -98,7 +99,7 @@ class TransformersModel:
 
     @property
     def tokenizer(self) -> Any:
-        """Its tokeniser; loaded if it was not."""
+        """The tokeniser, loaded at the first use."""
         with self._lock:
             if self._tokenizer is None:
                 self._load()
@@ -109,7 +110,7 @@ class TransformersModel:
         """The tokens that end a text.
 
         Raises:
-            InputError: neither the model nor the tokeniser names one.
+            InputError: neither the model nor the tokeniser has an end token.
         """
         if self._ends is None:
             named = getattr(self.model.generation_config, "eos_token_id", None)
@@ -117,9 +118,7 @@ class TransformersModel:
             self._ends = tuple(dict.fromkeys(int(t) for t in [*several, self.tokenizer.eos_token_id] if t is not None))
         if not self._ends:
             raise InputError(
-                f"{self._name} names no end token",
-                "whole texts are compared with their end",
-                "Pass end_token_ids=[...].",
+                f"{self._name} has no end token", "whole texts are scored with their end", "Pass end_token_ids=[...]."
             )
         return self._ends
 
@@ -130,13 +129,13 @@ class TransformersModel:
     async def score(self, messages: Sequence[Message], texts: Sequence[str]) -> TextScores:
         """Return the logprobs of each text as the model's whole answer to `messages`.
 
-        The same, to rounding, as one full forward pass for each text.
+        The result equals one full forward pass for each text, up to rounding.
 
         Raises:
             InputError: no messages or texts, a text that cannot be scored (empty, a special token, two with the same
                 tokens, merging with the prompt), or prompt and text do not fit into the context.
             ModelUnavailableError: the model cannot be loaded.
-            ModelAnswerError: its logits are NaN or infinite.
+            ModelAnswerError: the logits are NaN or infinite.
         """
         return await asyncio.to_thread(self._score, messages, texts)
 
@@ -168,11 +167,11 @@ class TransformersModel:
     def _prompt(self, messages: Sequence[Message]) -> str:
         if not getattr(self.tokenizer, "chat_template", None):
             return "".join(f"{message.content}\n\n" for message in messages)
-        said = [{"role": message.role, "content": message.content} for message in messages]
-        return str(self.tokenizer.apply_chat_template(said, tokenize=False, add_generation_prompt=True))
+        chat = [{"role": message.role, "content": message.content} for message in messages]
+        return str(self.tokenizer.apply_chat_template(chat, tokenize=False, add_generation_prompt=True))
 
     def _tokens(self, text: str) -> list[int]:
-        """The text's tokens; a chat template writes the token that begins a text, otherwise it is put here."""
+        """Return the text's tokens; without a chat template, the tokeniser's begin token is added here."""
         ids = [int(token) for token in self.tokenizer(text, add_special_tokens=False)["input_ids"]]
         if getattr(self.tokenizer, "chat_template", None):
             return ids
@@ -197,21 +196,21 @@ class TransformersModel:
                 loaded = self._transformers.AutoModelForCausalLM.from_pretrained(
                     self._path, dtype=self._dtype, **settings
                 )
-                self._model = self._checked((loaded.to(self._device) if self._device else loaded).eval())
+                self._model = self._check_model((loaded.to(self._device) if self._device else loaded).eval())
         except (OSError, ValueError, ImportError, KeyError, RuntimeError) as error:
             if isinstance(error, InputError):
                 raise
             raise ModelUnavailableError(
                 f"{self._path} ({type(error).__name__}: {excerpt(str(error), 200)})",
                 "transformers can load the model and its tokeniser",
-                "Check the path and what it needs.",
+                "Check the path and the required packages.",
             ) from error
 
-    def _checked(self, model: Any) -> Any:
+    def _check_model(self, model: Any) -> Any:
         if model.config.is_encoder_decoder or model.training:
             raise InputError(
                 f"{type(model).__name__}, training = {model.training}",
-                "a model is causal, and in evaluation mode: dropout makes its logprobs random",
+                "a model is causal and in evaluation mode: dropout makes logprobs random",
                 "Pass a causal model, after model.eval().",
             )
         return model

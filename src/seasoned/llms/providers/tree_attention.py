@@ -1,10 +1,10 @@
-"""The logprobs of every branch of a token trie after one prompt, whose keys and values are computed once (PyTorch).
+"""Tree attention: the logprobs of every branch of a token trie after one prompt, evaluated once (PyTorch).
 
-The prompt is evaluated alone, in pieces. Then, where the model allows it, the branches are laid out as one sequence:
-each node sees the prompt and its own ancestors, through an attention mask, at the position that it has in its text. A
-shared beginning is computed once, and the prompt's cache is not copied. (Speculative decoding verifies its drafts in
-this way: X. Miao et al., SpecInfer, arXiv 2305.09781, "tree attention".) Other models (sliding windows, recurrent
-layers, positions that cannot be given) get one padded row a text, over copies of the cache.
+The prompt is evaluated alone, in pieces. Then, if the model supports it, the branches form one sequence: each node
+attends to the prompt and its own ancestors, by an attention mask, at its position in its text. A shared prefix is
+computed once, and the prompt's cache of keys and values is not copied. (Speculative decoding verifies its drafts in
+this way: X. Miao et al., SpecInfer, arXiv 2305.09781, "tree attention".) Other models (with sliding windows, recurrent
+layers, or without position ids as input) get one padded row a text, over copies of the cache.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from seasoned.registry import load_extra
 __all__ = ["Layout", "score_branches", "usable_layout"]
 
 Layout = Literal["tree", "rows"]
-"""How branches are laid out: as one sequence with a mask, or as one padded row each."""
+"""The layout of branches: one sequence with a mask, or one padded row each."""
 
 _ATTENTION_WITH_MASKS = ("eager", "sdpa")
 _TRIED = ([[3, 4, 5], [3, 4, 6, 7], [3], [8, 3]], [1, 2, 3, 4, 5, 6, 7])
@@ -45,8 +45,8 @@ def score_branches(
         prompt_ids: at least one token.
         sequences: token ids, all different, none empty.
         end_token_ids: the tokens that end a text; their probabilities are summed.
-        max_batch_tokens: at most this many new tokens a forward pass; rows count with the prompt that they carry. One
-            sequence is never divided, so a longer one exceeds it.
+        max_batch_tokens: the largest number of new tokens a forward pass; rows count with their prompt. One sequence is
+            never divided, so a longer one exceeds the limit.
         layout: see `usable_layout`.
 
     Raises:
@@ -54,25 +54,25 @@ def score_branches(
         ModelAnswerError: the model's logits are NaN or infinite.
     """
     torch = load_extra("torch", "transformers")
-    found: list[list[float]] = [[] for _ in sequences]
+    logprobs: list[list[float]] = [[] for _ in sequences]
     with torch.inference_mode():
         last, cache = _prefill(torch, model, prompt_ids, max_batch_tokens)
-        carried = 0 if layout == "tree" else len(prompt_ids)
-        groups = list(_groups(sequences, max_batch_tokens, layout, carried))
+        n_repeated = 0 if layout == "tree" else len(prompt_ids)
+        groups = list(_groups(sequences, max_batch_tokens, layout, n_repeated))
         for group in groups:
-            # The last group may use up the prompt's cache; the others need it whole.
-            own = cache if group is groups[-1] else copy.deepcopy(cache)
+            # The last group may change the prompt's cache; the others get a copy.
+            group_cache = cache if group is groups[-1] else copy.deepcopy(cache)
             trie = TokenTrie([sequences[position] for position in group])
             branch = _tree if layout == "tree" else _rows
             for position, values in zip(
-                group, branch(torch, model, trie, len(prompt_ids), last, own, end_token_ids), strict=True
+                group, branch(torch, model, trie, len(prompt_ids), last, group_cache, end_token_ids), strict=True
             ):
-                found[position] = values
-    return found
+                logprobs[position] = values
+    return logprobs
 
 
 def usable_layout(model: Any) -> Layout:
-    """Return `tree` if the model computes it right: by its configuration, then by comparing a tiny case with `rows`."""
+    """Return `tree` if the model supports it: by its configuration, and by a comparison with `rows` on a tiny case."""
     torch = load_extra("torch", "transformers")
     config = model.config.get_text_config()
     kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
@@ -80,7 +80,7 @@ def usable_layout(model: Any) -> Layout:
         kinds != {"full_attention"}
         or getattr(config, "sliding_window", None)
         or getattr(model.config, "_attn_implementation", None) not in _ATTENTION_WITH_MASKS
-        or not _takes(model, "position_ids")
+        or not _accepts(model, "position_ids")
     ):
         return "rows"
     sequences, prompt = _TRIED
@@ -90,56 +90,58 @@ def usable_layout(model: Any) -> Layout:
         score_branches(model, prompt, sequences, [0], max_batch_tokens=4096, layout=layout)
         for layout in ("tree", "rows")
     )
-    apart = max(abs(a - b) for left, right in zip(tree, rows, strict=True) for a, b in zip(left, right, strict=True))
-    # Rounding, with room: 1e-4 nats in float32, a quarter of a nat in bfloat16. A wrong mask is far outside.
-    return "tree" if apart <= max(1e-4, 32 * torch.finfo(model.dtype).eps) else "rows"
+    difference = max(
+        abs(a - b) for left, right in zip(tree, rows, strict=True) for a, b in zip(left, right, strict=True)
+    )
+    # A generous rounding error: 1e-4 nats in float32, 0.25 nats in bfloat16. A wrong mask is far outside.
+    return "tree" if difference <= max(1e-4, 32 * torch.finfo(model.dtype).eps) else "rows"
 
 
-def _takes(model: Any, name: str) -> bool:
+def _accepts(model: Any, name: str) -> bool:
     return name in inspect.signature(model.forward).parameters
 
 
 def _prefill(torch: Any, model: Any, prompt_ids: Sequence[int], max_batch_tokens: int) -> tuple[Any, Any]:
-    """The logits after the prompt, shape (vocabulary,), and its cache."""
+    """Return the logits after the prompt, shape (vocabulary,), and its cache."""
     ids = torch.tensor([list(prompt_ids)], device=model.device)
-    few = {"logits_to_keep": 1} if _takes(model, "logits_to_keep") else {}
+    last_only = {"logits_to_keep": 1} if _accepts(model, "logits_to_keep") else {}
     cache = None
     for begin in range(0, len(prompt_ids), max_batch_tokens):
-        answer = model(ids[:, begin : begin + max_batch_tokens], past_key_values=cache, use_cache=True, **few)
+        answer = model(ids[:, begin : begin + max_batch_tokens], past_key_values=cache, use_cache=True, **last_only)
         cache = getattr(answer, "past_key_values", None)
     if cache is None:
         raise InputError(
             f"{type(model).__name__} after {len(prompt_ids)} tokens",
-            "a prompt has a token, and the model keeps it as past_key_values",
+            "a prompt has a token, and the model returns past_key_values",
             "Use a model with an attention cache.",
         )
     return answer.logits[0, -1], cache
 
 
 def _groups(
-    sequences: Sequence[Sequence[int]], max_batch_tokens: int, layout: Layout, carried: int
+    sequences: Sequence[Sequence[int]], max_batch_tokens: int, layout: Layout, n_repeated: int
 ) -> Iterator[list[int]]:
-    """Positions of the sequences, neighbours in the trie together, cut where a batch would exceed the bound."""
+    """Yield positions of sequences, neighbours in the trie together, in batches within the bound."""
     group: list[int] = []
     size = longest = 0
-    before: Sequence[int] = ()
+    previous: Sequence[int] = ()
     for position in sorted(range(len(sequences)), key=lambda p: list(sequences[p])):
         sequence = sequences[position]
         if layout == "tree":
-            grown = size + len(sequence) - _shared(before, sequence)
+            grown = size + len(sequence) - _n_shared(previous, sequence)
         else:
             longest = max(longest, len(sequence))
-            grown = (len(group) + 1) * (carried + longest)
+            grown = (len(group) + 1) * (n_repeated + longest)
         if group and grown > max_batch_tokens:
             yield group
             group, longest = [], len(sequence)
-            grown = longest + carried
+            grown = longest + n_repeated
         group.append(position)
-        size, before = grown, sequence
+        size, previous = grown, sequence
     yield group
 
 
-def _shared(left: Sequence[int], right: Sequence[int]) -> int:
+def _n_shared(left: Sequence[int], right: Sequence[int]) -> int:
     count = 0
     for a, b in zip(left, right, strict=False):
         if a != b:
@@ -154,11 +156,11 @@ def _tree(
     inner = np.flatnonzero(trie.tokens != END)
     column = np.full(len(trie), -1)
     column[inner] = np.arange(len(inner))
-    sees = np.eye(len(inner), dtype=bool)
+    attends = np.eye(len(inner), dtype=bool)
     for index, node in enumerate(inner):
         if trie.parents[node] > 0:
-            sees[index] |= sees[column[trie.parents[node]]]
-    visible = torch.from_numpy(np.concatenate([np.ones((len(inner), n_prompt), dtype=bool), sees], axis=1))
+            attends[index] |= attends[column[trie.parents[node]]]
+    visible = torch.from_numpy(np.concatenate([np.ones((len(inner), n_prompt), dtype=bool), attends], axis=1))
     mask = torch.zeros(visible.shape, dtype=model.dtype).masked_fill(~visible, torch.finfo(model.dtype).min)
     answer = model(
         torch.from_numpy(trie.tokens[inner])[None].to(model.device),
@@ -184,13 +186,13 @@ def _rows(
         ids[row, : len(target) - 1] = target[:-1]
         mask[row, n_prompt + len(target) - 1 :] = 0
     cache.batch_repeat_interleave(len(targets))
-    places = torch.arange(n_prompt, n_prompt + longest, device=model.device)[None].expand(len(targets), -1)
+    positions = torch.arange(n_prompt, n_prompt + longest, device=model.device)[None].expand(len(targets), -1)
     answer = model(
         torch.from_numpy(ids).to(model.device),
         attention_mask=torch.from_numpy(mask).to(model.device),
         past_key_values=cache,
         use_cache=True,
-        **({"position_ids": places} if _takes(model, "position_ids") else {}),
+        **({"position_ids": positions} if _accepts(model, "position_ids") else {}),
     )
     logits = torch.cat([last[None], answer.logits.flatten(0, 1)])
     rows = [np.array([0, *(1 + row * longest + np.arange(len(t) - 1))]) for row, t in enumerate(targets)]
@@ -200,9 +202,9 @@ def _rows(
 def _gathered(
     torch: Any, logits: Any, rows: Sequence[Any], targets: Sequence[Any], ends: Sequence[int]
 ) -> list[list[float]]:
-    """The logprob of each target in its row of logits; `END` is any of the end tokens."""
+    """Return the logprob of each target in its row of logits; `END` is any of the end tokens."""
     row, target = np.concatenate(rows), np.concatenate(targets)
-    used, at = np.unique(row, return_inverse=True)  # padding is left out before it can cost or raise anything
+    used, at = np.unique(row, return_inverse=True)  # padding is dropped: its logits may be NaN
     logits = logits[torch.from_numpy(used).to(logits.device)].float()
     totals = logits.logsumexp(-1)
     if not bool(totals.isfinite().all()):
