@@ -21,14 +21,13 @@ from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.session import Redact, Session
 from seasoned.memory.stats import MemoryStats, gather_stats
 from seasoned.memory.stores.registry import open_store
-from seasoned.memory.values.corruption import EncoderFailedError
 from seasoned.memory.values.text_limits import check_max_text_bytes
 from seasoned.memory.verify import Verification, verify
 from seasoned.memory.writing.episode_writer import with_id
 from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
-from seasoned.types import Backup, Episode, Evidence, Neighbor, Note
+from seasoned.types import Backup, Episode, Evidence, EvidenceQuery, Neighbor, Note
 
 __all__ = ["Memory"]
 
@@ -274,23 +273,20 @@ class Memory:
             InputError: as for `search`; or `similarity_power` < 0, `decay` outside (0, 1], a floor outside [1e-6, 1] or
                 with `unit="steps"`, or with `backup` gamma = 1.
         """
-        gamma = self.gamma if gamma is None else gamma
-        state, exclude_task = self.session.redacted(state), self.session.redacted(exclude_task)
-        return self.session.store.retrying(
-            lambda: self._retriever.evidence(
-                state,
-                k=k,
-                unit=unit,
-                threshold=threshold,
-                gamma=gamma,
-                similarity_power=similarity_power,
-                decay=decay,
-                exclude_task=exclude_task,
-                backup=backup,
-                propensity_floor=propensity_floor,
-                shown_steps=shown_steps,
-            )
+        query = EvidenceQuery(
+            state=self.session.redacted(state),
+            k=k,
+            unit=unit,
+            threshold=threshold,
+            gamma=gamma,
+            similarity_power=similarity_power,
+            decay=decay,
+            exclude_task=self.session.redacted(exclude_task),
+            backup=backup,
+            propensity_floor=propensity_floor,
+            shown_steps=shown_steps,
         )
+        return self.session.store.retrying(lambda: self._retriever.evidence(query, gamma=self.gamma))
 
     # ------------------------------------------------------------------------------------------ feedback and notes
 
@@ -368,12 +364,13 @@ class Memory:
             IntegrityError: at the first disagreement; the message says what.
         """
         session = self.session
-        try:
-            return session.read(
-                lambda: verify(session.store, session.namespace_id, session.namespace, session.encoder.features)
-            )
-        except EncoderFailedError as failed:
-            raise failed.reason from None
+
+        def attempt() -> Verification:
+            session.inbox.try_derive()
+            with session.store.snapshot():
+                return verify(session.store, session.namespace_id, session.namespace, session.encoder.features)
+
+        return session.store.retrying(attempt)
 
     def stats(self) -> MemoryStats:
         """Return what this namespace holds."""

@@ -19,7 +19,6 @@ from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
-from seasoned.memory.values.corruption import carrying
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
 from seasoned.memory.writing.exclusions import Suspects, alternatives_in, feedback_condition
 from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
@@ -66,10 +65,19 @@ class _Check:
 def verify(store: Store, namespace_id: int, name: str, features: Callable[[str], frozenset[str]]) -> Verification:
     """Check one namespace inside one snapshot; see `Memory.verify`."""
     check = _Check(store.path)
+    encoder_errors: list[Exception] = []
+
+    def encode(text: str) -> frozenset[str]:
+        try:
+            return features(text)
+        except Exception as error:
+            encoder_errors.append(error)
+            raise
+
     try:
-        return _verify(check, store, namespace_id, name, carrying(features))
+        return _verify(check, store, namespace_id, name, encode)
     except (SeasonedError, ValueError, TypeError, LookupError, ArithmeticError) as error:
-        if isinstance(error, IntegrityError):
+        if isinstance(error, IntegrityError) or error in encoder_errors:
             raise
         check(False, f"what is stored breaks the rules ({type(error).__name__}: {str(error)[:300]})")
         raise

@@ -37,6 +37,7 @@ from seasoned.types.feedback_kind import (
 )
 from seasoned.types.feedback_rewards import choice_rewards, edit_distance, edit_reward, score_reward, success_reward
 from seasoned.types.notes import JSON, Note, check_body, check_kind, check_step
+from seasoned.types.queries import EvidenceQuery, RecallQuery
 
 __all__ = [
     "ALTERNATIVE",
@@ -54,6 +55,7 @@ __all__ = [
     "Ending",
     "Episode",
     "Evidence",
+    "EvidenceQuery",
     "Experience",
     "Feedback",
     "FeedbackRecord",
@@ -64,6 +66,7 @@ __all__ = [
     "Outcome",
     "OwnAnswer",
     "Prior",
+    "RecallQuery",
     "Review",
     "Score",
     "StateSums",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import math
-import sys
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Literal
@@ -13,11 +12,12 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from seasoned.errors import InputError, MissingExtraError, excerpt
+from seasoned.errors import InputError, MissingExtraError
 from seasoned.memory.index.blocks import MAX_BLOCK_TOKENS, MAX_ROWS, Block, Ints, Rows
 from seasoned.memory.index.kernel import KERNELS, Asked, Kernel, Query, asked_for
+from seasoned.types.queries import check_nearest
 
-__all__ = ["MAX_TOKENS", "JaccardIndex", "check_nearest"]
+__all__ = ["MAX_TOKENS", "JaccardIndex"]
 
 MAX_TOKENS = 1 << 28
 _MAX_TAIL_WEIGHT = 4096  # tokens and rows
@@ -26,20 +26,6 @@ _POSTING_THREADS = 2
 _MAX_FREQUENCY_SLOTS = 1 << 20
 # Compiled code is read from disk in a fraction of a second, or made in some: fewer sets are not worth that.
 _WORTH_COMPILING = 20_000
-
-
-def check_nearest(k: object, threshold: object) -> tuple[int, float]:
-    """Return `k` as an int that SQLite can hold, and the threshold as a float, if both can be asked for.
-
-    Raises:
-        InputError: k is not a whole number from 1, or the threshold is not a number in [0, 1].
-    """
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or k < 1:
-        raise InputError(f"k = {excerpt(k)}", "k is a whole number, at least 1", "Ask for one neighbour or more.")
-    numbers = int | float | np.integer | np.floating
-    if isinstance(threshold, bool) or not isinstance(threshold, numbers) or not 0.0 <= threshold <= 1.0:
-        raise InputError(f"threshold = {excerpt(threshold)}", "a similarity threshold is in [0, 1]", "0.8 is usual.")
-    return min(int(k), sys.maxsize), float(threshold)
 
 
 class JaccardIndex:

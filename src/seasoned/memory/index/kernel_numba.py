@@ -92,6 +92,7 @@ def _jaccard(n: Any, size: Any, shared: Any) -> Any:
 
 @_compiled("boolean(float64, int64, int64, float64, int64, int64)")
 def _less(near: Any, visit: Any, number: Any, other_near: Any, other_visit: Any, other_number: Any) -> Any:
+    """Whether a result comes after another in the order of `values.ranking`."""
     if near != other_near:
         return near < other_near
     if visit != other_visit:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, post_by_sorting, ranges
 from seasoned.memory.index.kernel import FEW_CANDIDATES, Asked, Found
+from seasoned.memory.values.ranking import best_first
 
 __all__ = ["NumpyKernel"]
 
@@ -264,8 +265,8 @@ def _top(near: Floats, visits: Ints, k: int, least: float) -> Ints:
 
 
 def _best(near: Floats, visits: Ints, ids: Ints, k: int, least: float) -> list[Found]:
-    """Return the k best that are at least so similar; ties by the later visit, then by the larger id."""
+    """Return the k best that reach a similarity, in the order of `values.ranking`."""
     rows = _top(near, visits, k, least)
     near, visits, ids = near[rows], visits[rows], ids[rows]
-    order = np.lexsort((-ids, -visits, -near))[:k]
+    order = best_first(near, visits, ids)[:k]
     return list(zip(near[order].tolist(), visits[order].tolist(), ids[order].tolist(), strict=True))

@@ -13,7 +13,7 @@ from seasoned.memory.retention.deletion import EpisodeRemover
 from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.session import Session
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import naming_damage
+from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.exclusions import answers_on
@@ -140,7 +140,7 @@ class Retention:
         now = time.time()
 
         def plan() -> Pruning:
-            with naming_damage(self._store.path):
+            with decoding(self._store.path):
                 return plan_pruning(self._store, self._ns, budget, now=now)
 
         tried: list[Pruning] = []

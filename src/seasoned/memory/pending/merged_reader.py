@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from seasoned.memory.index.jaccard import JaccardIndex
-from seasoned.memory.reading.reader import EvidenceRow, Reader
+from seasoned.memory.reading.reader import EvidenceRow, Reader, StepCell
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.task_filter import Outside
 from seasoned.types import Experience
 
 __all__ = ["LayerIndex", "MergedReader", "Ranked", "nearest"]
+
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 Ranked = list[tuple[int, float]]
 """(set id, similarity), best first."""
@@ -33,8 +35,8 @@ class MergedReader(Reader):
         self.over = over
         self._first_visit = last + 1 << STEP_BITS
 
-    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, tuple[int, int]]:
-        """Return the live visits of steps, each with its distinct state and action."""
+    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, StepCell]:
+        """Return the live steps among these, by visit."""
         return super().visits_of(steps, outside) | self.over.visits_of(steps, outside)
 
     def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
@@ -57,9 +59,9 @@ class MergedReader(Reader):
         rows |= {row[:2]: row for row in self.over.evidence(view_id, set_ids)}
         return [rows[group] for group in sorted(rows)]
 
-    def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int]) -> list[Any]:
-        """Return sums over live steps at some distinct states: a row for each layer where both have steps."""
-        rows = [*super().sums(sql, parameters, set_ids), *self.over.sums(sql, parameters, set_ids)]
+    def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int], row_type: type[_Row]) -> list[_Row]:
+        """Return sums over live steps at some distinct states: a row of each store where both have steps."""
+        rows = [*super().sums(sql, parameters, set_ids, row_type), *self.over.sums(sql, parameters, set_ids, row_type)]
         return sorted(rows, key=lambda row: tuple(row[:2]))
 
     def action_texts(self, key_ids: Sequence[int]) -> dict[int, str]:
@@ -89,11 +91,11 @@ class LayerIndex:
 
     def catch_up(self, reader: Reader) -> None:
         """Add the new tokens and feature sets."""
-        for token_id, text in reader.tokens_after(self.token):
-            self.token_of[text] = token_id
-            self.token = max(self.token, token_id)
-        for ids, sizes, tokens, visits in reader.sets_after(self.visit):
-            self.index.add_arrays(ids, sizes, tokens, visits)
+        tokens = reader.tokens_after(self.token)
+        self.token_of.update(tokens)
+        self.token = max(tokens.values(), default=self.token)
+        for ids, sizes, members, visits in reader.sets_after(self.visit):
+            self.index.add_arrays(ids, sizes, members, visits)
             self.visit = max(self.visit, int(visits.max()))
 
 

@@ -25,7 +25,6 @@ from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import PendingBounds, PendingEpisode, PendingTable, Store, Version
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.content_hash import episode_from_line
-from seasoned.memory.values.corruption import carrying
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 
@@ -51,7 +50,7 @@ class Overlay:
     def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder) -> None:
         self._stored = store
         self._ns = namespace_id
-        self._encoder = _Carrying(encoder)
+        self._encoder = encoder
         self.max_tail = MAX_TAIL
         self.revision = self.n_derived = 0
         self._mark: Hashable = None
@@ -223,11 +222,3 @@ class Overlay:
 def _n_below(number: int, rows: Sequence[PendingEpisode]) -> int:
     """How many of these rows, in the order of their numbers, have a number below `number`."""
     return bisect_left(rows, number, key=lambda row: row.number)
-
-
-class _Carrying:
-    """An encoder whose failures are no damage of the store."""
-
-    def __init__(self, encoder: StateEncoder) -> None:
-        self.identity = encoder.identity
-        self.features = carrying(encoder.features)

@@ -1,36 +1,159 @@
-"""Rows of evidence, added up by action and by distinct state."""
+"""Sums of evidence rows by action and by distinct state, on request with weights by inverse propensity."""
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
-from seasoned.memory.reading.reader import EvidenceRow
+from seasoned.memory.reading.reader import EvidenceRow, Reader
+from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.task_filter import Outside
 from seasoned.types import Floats, StateSums
 
-__all__ = ["summed_up", "weighed"]
+__all__ = ["ActionSums", "PropensityRow", "effective_sums", "propensity_rows", "sum_rows", "weigh_row"]
 
 
-def weighed(row: EvidenceRow, factor: float) -> EvidenceRow:
-    """Return a row whose sums count `factor` times; its steps stay as many."""
-    set_id, key_id, count, weight, total, squares, at = row
-    return set_id, key_id, count, factor * weight, factor * total, factor * squares, at
+class ActionSums(NamedTuple):
+    """Evidence added up.
 
-
-def summed_up(rows: Sequence[EvidenceRow], ranked: Sequence[int]) -> tuple[list[int], Floats, StateSums]:
-    """Return the keys of the A actions, their sums (A, 4) and the sums by distinct state.
-
-    The four are count, weight, total and squares. `ranked` are set ids, the most similar first.
+    Attributes:
+        keys: the keys of the A actions.
+        sums: shape (A, 4): count, weight, total and squares of each action.
+        by_state: the same sums by distinct state and action.
     """
+
+    keys: list[int]
+    sums: Floats
+    by_state: StateSums
+
+
+class PropensityRow(NamedTuple):
+    """A row of evidence whose weight is the sum of inverse propensities, and the sum of their squares."""
+
+    row: EvidenceRow
+    squared_weight: float
+
+
+class _RatioRow(NamedTuple):
+    set_id: int
+    key_id: int
+    is_unlogged: bool
+    n_steps: int
+    weight: float
+    total: float
+    squares: float
+    squared_weight: float
+    ordinal: int
+
+
+def weigh_row(row: EvidenceRow, factor: float) -> EvidenceRow:
+    """Return a row with its sums multiplied by `factor`; the number of steps stays."""
+    return row._replace(weight=factor * row.weight, total=factor * row.total, squares=factor * row.squares)
+
+
+def sum_rows(rows: Sequence[EvidenceRow], ranked: Sequence[int]) -> ActionSums:
+    """Return rows added up by action and by distinct state. `ranked` are set ids, the most similar first."""
     cell_of: dict[tuple[int, int], int] = {}
-    at = [cell_of.setdefault((row[0], row[1]), len(cell_of)) for row in rows]
+    cells = [cell_of.setdefault((row.set_id, row.key_id), len(cell_of)) for row in rows]
     by_cell = np.zeros((len(cell_of), 4))
-    np.add.at(by_cell, at, np.array([row[2:6] for row in rows], dtype=np.float64).reshape(-1, 4))
-    row_of: dict[int, int] = {}
-    of_action = np.array([row_of.setdefault(key_id, len(row_of)) for _, key_id in cell_of], dtype=np.int64)
-    by_action = np.zeros((len(row_of), 4))
-    np.add.at(by_action, of_action, by_cell)
-    place = {set_id: position for position, set_id in enumerate(ranked)}
-    states = np.array([place[set_id] for set_id, _ in cell_of], dtype=np.int64)
-    return list(row_of), by_action, StateSums(states, of_action, *by_cell.T)
+    np.add.at(by_cell, cells, np.array([row[2:6] for row in rows], dtype=np.float64).reshape(-1, 4))
+    index_of: dict[int, int] = {}
+    actions = np.array([index_of.setdefault(key_id, len(index_of)) for _, key_id in cell_of], dtype=np.int64)
+    by_action = np.zeros((len(index_of), 4))
+    np.add.at(by_action, actions, by_cell)
+    rank_of = {set_id: rank for rank, set_id in enumerate(ranked)}
+    states = np.array([rank_of[set_id] for set_id, _ in cell_of], dtype=np.int64)
+    return ActionSums(list(index_of), by_action, StateSums(states, actions, *by_cell.T))
+
+
+def propensity_rows(
+    reader: Reader, view_id: int, set_ids: Sequence[int], *, floor: float, outside: Outside, by_episode: bool
+) -> tuple[list[PropensityRow], int]:
+    """Return rows with the weights `1 / max(propensity, floor)`, and how many steps have no stored propensity.
+
+    Such a step gets the share of the steps at its distinct state that took its action: an estimated propensity. All
+    live steps at the states are read, except those of the excluded task.
+
+    Args:
+        reader: inside a snapshot.
+        view_id: the view of the returns.
+        set_ids: the distinct states.
+        floor: the least propensity, in [1e-6, 1].
+        outside: which task is excluded.
+        by_episode: one row for each episode, so that the caller can apply a decay.
+    """
+    group = "set_id, key_id, propensity IS NULL" + (", ordinal" if by_episode else "")
+    rows = reader.sums(
+        "SELECT set_id, key_id, propensity IS NULL, count(*), sum(ratio), sum(ratio * return_), "
+        "sum(ratio * return_ * return_), sum(ratio * ratio), max(ordinal) FROM ("
+        "SELECT set_id, key_id, propensity, return_, ordinal, CASE WHEN propensity IS NULL THEN 1.0 "
+        f"WHEN propensity < {floor!r} THEN {1.0 / floor!r} ELSE 1.0 / propensity END AS ratio "
+        "FROM step INDEXED BY step_by_set "
+        f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} "
+        "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
+        "JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+        f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}}) AS taken "
+        f"GROUP BY {group} ORDER BY {group}",
+        (view_id, reader.namespace_id, *outside.values),
+        set_ids,
+        _RatioRow,
+    )
+    at_state: defaultdict[int, int] = defaultdict(int)
+    at_cell: defaultdict[tuple[int, int], int] = defaultdict(int)
+    for row in rows:
+        at_state[row.set_id] += row.n_steps
+        at_cell[row.set_id, row.key_id] += row.n_steps
+    found: list[PropensityRow] = []
+    n_unlogged = 0
+    for row in rows:
+        ratio = 1.0
+        if row.is_unlogged:
+            n_unlogged += row.n_steps
+            ratio = 1.0 / max(at_cell[row.set_id, row.key_id] / at_state[row.set_id], floor)
+        sums = (ratio * row.weight, ratio * row.total, ratio * row.squares)
+        evidence = EvidenceRow(row.set_id, row.key_id, row.n_steps, *sums, row.ordinal)
+        found.append(PropensityRow(evidence, ratio * ratio * row.squared_weight))
+    return found, n_unlogged
+
+
+def effective_sums(rows: Sequence[EvidenceRow], squared_weights: Sequence[float], ranked: Sequence[int]) -> ActionSums:
+    """Return `sum_rows` with each action's weight reduced to its effective number of steps.
+
+    With c a step's weight by similarity and recency, and r its inverse propensity, an action's mean is Hajek's
+    `sum c r G / sum c r`, and its weight `n = (sum c r)^2 / sum c r^2`: Kish's effective size (Survey Sampling, 1965,
+    section 11.7) where c = 1, and `sum c` where r is constant, so that equal propensities change nothing. Each cell is
+    reduced by itself; `shares` holds its share of its action's mean.
+
+    Args:
+        rows: sums with weights c r.
+        squared_weights: for each row, its sum of c r^2.
+        ranked: set ids, the most similar first.
+    """
+    keys, sums, by_state = sum_rows(rows, ranked)
+    squared = sum_rows([row._replace(weight=w) for row, w in zip(rows, squared_weights, strict=True)], ranked)
+    whole = sums[:, 1][by_state.actions]
+    shares = np.divide(by_state.weights, whole, out=np.zeros(len(whole)), where=whole > 0.0)
+    sums[:, 1:] *= _factors(sums[:, 1], squared.sums[:, 1])[:, None]
+    factors = _factors(by_state.weights, squared.by_state.weights)
+    return ActionSums(
+        keys,
+        sums,
+        StateSums(
+            by_state.states,
+            by_state.actions,
+            by_state.counts,
+            factors * by_state.weights,
+            factors * by_state.totals,
+            factors * by_state.squares,
+            shares,
+        ),
+    )
+
+
+def _factors(weights: npt.NDArray[np.float64], squared_weights: npt.NDArray[np.float64]) -> Floats:
+    """Return the factors that turn weights into effective numbers; 0 where the weights have decayed to 0."""
+    return np.divide(weights, squared_weights, out=np.zeros(len(weights)), where=squared_weights > 0.0)

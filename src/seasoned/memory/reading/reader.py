@@ -1,34 +1,129 @@
-"""What is read from a store: stored steps as experiences, and evidence. Every function runs inside one snapshot."""
+"""Reads of one namespace: stored steps as experiences, evidence, episodes, feedback events. Rows are decoded here."""
 
 from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Collection, Iterator, Sequence
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
 from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError, IntegrityError
-from seasoned.memory.stores.base import Store
+from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_from_line, episode_record
+from seasoned.memory.values.corruption import damaged, decode, decode_columns, decoding
 from seasoned.memory.values.encoder_mismatch import told_apart
 from seasoned.memory.values.events import Event
+from seasoned.memory.values.ranking import LATEST_FIRST
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.values.task_filter import Outside
 from seasoned.types import Episode, Experience, Step
 
-__all__ = ["EvidenceRow", "Reader", "check_same_encoder"]
-
-EvidenceRow = tuple[int, int, int, float, float, float, int]
-"""set_id, key_id, count, weight, total, squares, ordinal."""
+__all__ = ["EvidenceRow", "LatestStep", "Reader", "StepCell", "StoredEpisode", "check_same_encoder"]
 
 Ints = np.ndarray[Any, np.dtype[Any]]
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 _ROWS_AT_ONCE = 1 << 10  # rows that are still in the processor's cache when they are taken apart
 _SETS_AT_ONCE = 1 << 16
+
+
+class EvidenceRow(NamedTuple):
+    """The sums over the steps of one action at one distinct state, weighed as of the episode `ordinal`."""
+
+    set_id: int
+    key_id: int
+    n_steps: int
+    weight: float
+    total: float
+    squares: float
+    ordinal: int
+
+
+class StepCell(NamedTuple):
+    """A step and its cell of the evidence: distinct state and action."""
+
+    visit: int
+    set_id: int
+    key_id: int
+
+
+class LatestStep(NamedTuple):
+    """A recent step at a distinct state: its visit, the key of its action or the id of its episode, its return."""
+
+    visit: int
+    key: Any
+    return_: float
+
+
+class StoredEpisode(NamedTuple):
+    """An episode as it is stored; the ordinal is negative while it is pending."""
+
+    ordinal: int
+    created_at: float
+    digest: bytes
+    episode: Episode
+
+
+class _ExperienceRow(NamedTuple):
+    visit: int
+    state: str
+    action: str
+    reward: float
+    return_: float
+    episode_id: str
+    task: str
+    key_id: int
+
+
+class _SetRow(NamedTuple):
+    id: int
+    tokens: bytes
+    last_visit: int
+
+
+class _SetVisit(NamedTuple):
+    set_id: int
+    visit: int | None
+
+
+class _Token(NamedTuple):
+    id: int
+    text: str
+
+
+class _Number(NamedTuple):
+    number: int
+
+
+class _Mean(NamedTuple):
+    mean: float
+    n_cells: int
+
+
+class _LatestByKey(NamedTuple):
+    set_id: int
+    visit: int
+    key: int
+    return_: float
+
+
+class _LatestById(NamedTuple):
+    set_id: int
+    visit: int
+    key: str
+    return_: float
+
+
+_LATEST_ROW: dict[str, type[Any]] = {"key_id": _LatestByKey, "id": _LatestById}
+_LATEST_COLUMN = {"key_id": "key_id", "id": "episode.id"}
+_JOINS = {
+    "key_id": "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id ",
+    "id": f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} ",
+}
 
 
 def _joined(parts: list[tuple[Ints, ...]]) -> tuple[Ints, Ints, Ints, Ints]:
@@ -37,7 +132,7 @@ def _joined(parts: list[tuple[Ints, ...]]) -> tuple[Ints, Ints, Ints, Ints]:
 
 
 def check_same_encoder(stored: str, identity: str) -> None:
-    """Raise EncoderMismatchError if a namespace is encoded by another encoder than ours."""
+    """Raise EncoderMismatchError if a namespace has another encoder than ours."""
     if stored != identity:
         ours, theirs = told_apart(identity, stored)
         raise EncoderMismatchError(
@@ -48,7 +143,11 @@ def check_same_encoder(stored: str, identity: str) -> None:
 
 
 class Reader:
-    """Reads one namespace of one store."""
+    """Reads one namespace of one store. Every method runs inside one snapshot.
+
+    Raises:
+        IntegrityError: by every method, where a stored value cannot be what was written.
+    """
 
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
@@ -56,21 +155,33 @@ class Reader:
 
     @property
     def namespace_id(self) -> int:
-        """The number of the namespace that it reads."""
+        """The id of the namespace."""
         return self._ns
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._store.execute(sql, parameters).fetchall()
 
-    def check_encoder(self, identity: str) -> None:
-        """Raise EncoderMismatchError if another process has encoded the namespace anew."""
-        check_same_encoder(self._rows("SELECT encoder FROM namespace WHERE id = ?", self._ns)[0][0], identity)
+    def _decoded(self, row_type: type[_Row], sql: str, *parameters: object) -> list[_Row]:
+        return decode(self._store.path, self._rows(sql, *parameters), row_type)
 
-    # ------------------------------------------------------------------------------------------ the index's tail
+    def _decoded_in(
+        self, row_type: type[_Row], sql: str, parameters: tuple[Any, ...], values: Sequence[Any]
+    ) -> list[_Row]:
+        return decode(self._store.path, self._store.execute_in(sql, parameters, values), row_type)
 
-    def tokens_after(self, token_id: int) -> list[tuple[int, str]]:
-        """Return the tokens numbered above `token_id`."""
-        return self._rows("SELECT id, text FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
+    def _number(self, sql: str, *parameters: object) -> int:
+        rows = self._decoded(_Number, sql, *parameters)
+        if not rows:
+            raise damaged(self._store.path, f"no namespace {self._ns}")
+        return rows[0].number
+
+    # ------------------------------------------------------------------------------------------ rows for the index
+
+    def tokens_after(self, token_id: int) -> dict[str, int]:
+        """Return the ids of the tokens with ids above `token_id`, by text."""
+        rows = self._rows("SELECT id, text FROM token WHERE namespace_id = ? AND id > ?", self._ns, token_id)
+        ids, texts = decode_columns(self._store.path, rows, _Token)
+        return dict(zip(texts, ids, strict=True))
 
     def sets_after(self, visit: int) -> Iterator[tuple[Ints, Ints, Ints, Ints]]:
         """Yield the feature sets visited after `visit` (-1: all that were ever visited), many at a time.
@@ -85,15 +196,16 @@ class Reader:
         parts: list[tuple[Ints, ...]] = []
         n = 0
         while batch := rows.fetchmany(_ROWS_AT_ONCE):
-            members = [row[1] for row in batch]
-            parts.append(
-                (
-                    np.array([row[0] for row in batch], dtype=np.int64),
-                    np.array([len(tokens) // 4 for tokens in members], dtype=np.int32),
-                    np.frombuffer(b"".join(members), dtype="<u4"),
-                    np.array([row[2] for row in batch], dtype=np.int64),
+            with decoding(self._store.path):
+                ids, members, visits = zip(*batch, strict=True)
+                parts.append(
+                    (
+                        np.array(ids, dtype=np.int64),
+                        np.array([len(tokens) // 4 for tokens in members], dtype=np.int32),
+                        np.frombuffer(b"".join(members), dtype="<u4"),
+                        np.array(visits, dtype=np.int64),
+                    )
                 )
-            )
             n += len(batch)
             if n >= _SETS_AT_ONCE:
                 yield _joined(parts)
@@ -103,63 +215,95 @@ class Reader:
 
     # ------------------------------------------------------------------------------------------ experiences
 
-    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, tuple[int, int]]:
-        """Return the live visits of steps, given as (episode id, step), each with its distinct state and action.
+    def visits_of(self, steps: Collection[tuple[str, int]], outside: Outside) -> dict[int, StepCell]:
+        """Return the live steps among these, given as (episode id, step), by visit.
 
-        What is not stored, or of the task that is left out, is missing.
+        A step that is not stored, or of the excluded task, is missing.
         """
-        ordinals = dict(
-            self._store.execute_in(
-                "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0"
-                f"{outside.condition} AND id IN {{values}}",
-                (self._ns, *outside.values),
-                sorted({id_ for id_, _ in steps}),
+        with decoding(self._store.path):
+            ordinals: dict[str, int] = dict(
+                self._store.execute_in(
+                    "SELECT id, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND ordinal >= 0"
+                    f"{outside.condition} AND id IN {{values}}",
+                    (self._ns, *outside.values),
+                    sorted({id_ for id_, _ in steps}),
+                )
             )
-        )
-        visits = sorted(
-            ordinals[id_] << STEP_BITS | step for id_, step in steps if id_ in ordinals and step < MAX_STEPS
-        )
-        rows = self._store.execute_in(
+            visits = sorted(
+                ordinals[id_] << STEP_BITS | step for id_, step in steps if id_ in ordinals and step < MAX_STEPS
+            )
+        rows = self._decoded_in(
+            StepCell,
             "SELECT visit, set_id, key_id FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
             "WHERE step.namespace_id = ? AND live AND visit IN {values}",
             (self._ns,),
             visits,
         )
-        return {visit: (set_id, key_id) for visit, set_id, key_id in rows}
+        return {row.visit: row for row in rows}
 
     def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
         # Without statistics SQLite prefers the primary key, and reads every step of the namespace.
-        if outside.task is None:
-            sql = (
-                "SELECT visit FROM step INDEXED BY step_by_set WHERE namespace_id = ? AND set_id = ? AND live"
-                f"{outside.condition} ORDER BY visit DESC LIMIT ?"
-            )
-            return [row[0] for row in self._rows(sql, self._ns, set_id, limit)]
-        sql = (
-            "SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
-            f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
-            f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} ORDER BY visit DESC LIMIT ?"
+        join = _JOINS["id"] if outside else ""
+        rows = self._decoded(
+            _Number,
+            f"SELECT step.visit FROM step INDEXED BY step_by_set {join}"
+            f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} {LATEST_FIRST} LIMIT ?",
+            self._ns,
+            set_id,
+            *outside.values,
+            limit,
         )
-        return [row[0] for row in self._rows(sql, self._ns, set_id, *outside.values, limit)]
+        return [row.number for row in rows]
 
     def latest_visits(self, set_ids: Sequence[int], outside: Outside) -> dict[int, int]:
-        """Return the latest live visit to each distinct state that is not left out; states without one are missing."""
-        sql = (
-            "SELECT id, (SELECT visit FROM step INDEXED BY step_by_set JOIN episode "
-            f"ON episode.namespace_id = step.namespace_id AND ordinal = visit >> {STEP_BITS} "
+        """Return the latest live visit outside of the excluded task to each distinct state that has one."""
+        rows = self._decoded_in(
+            _SetVisit,
+            f"SELECT id, (SELECT step.visit FROM step INDEXED BY step_by_set {_JOINS['id']}"
             "WHERE step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id AND live"
-            f"{outside.condition} ORDER BY visit DESC LIMIT 1) "
-            "FROM feature_set WHERE namespace_id = ? AND id IN {values}"
+            f"{outside.condition} {LATEST_FIRST} LIMIT 1) "
+            "FROM feature_set WHERE namespace_id = ? AND id IN {values}",
+            (*outside.values, self._ns),
+            set_ids,
         )
-        rows = self._store.execute_in(sql, (*outside.values, self._ns), set_ids)
-        return {set_id: visit for set_id, visit in rows if visit is not None}
+        return {row.set_id: row.visit for row in rows if row.visit is not None}
+
+    def latest_steps(
+        self, view_id: int, n_at: Mapping[int, int], key: Literal["key_id", "id"], *, outside: Outside, most: int
+    ) -> dict[int, list[LatestStep]]:
+        """Return the latest live steps at some distinct states, the latest first.
+
+        Args:
+            view_id: the view of the returns.
+            n_at: by distinct state, at least its number of steps; the states with few are read by one statement.
+            key: the key of the action, or the id of the episode.
+            outside: which task is excluded.
+            most: at most so many steps of one state.
+        """
+        joins = "".join(join for name, join in _JOINS.items() if name == key or (name == "id" and outside))
+        select = (
+            f"SELECT set_id, step.visit, {_LATEST_COLUMN[key]}, return_ FROM step INDEXED BY step_by_set "
+            f"{joins}JOIN value ON value.namespace_id = step.namespace_id AND view_id = ? AND value.visit = step.visit "
+            f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} {LATEST_FIRST}"
+        )
+        values = (view_id, self._ns, *outside.values)
+        row_type = _LATEST_ROW[key]
+        rows = self._decoded_in(row_type, select, values, [set_id for set_id, n in n_at.items() if n <= most])
+        for set_id, n in n_at.items():
+            if n > most:
+                rows += self._decoded_in(row_type, f"{select} LIMIT {int(most)}", values, [set_id])
+        found: dict[int, list[LatestStep]] = {set_id: [] for set_id in n_at}
+        for set_id, *step in rows:
+            found[set_id].append(LatestStep(*step))
+        return found
 
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
-        """Return each visit's experience and the key of its action."""
+        """Return each visit's experience and the key of its action. Raises: IntegrityError: one is not stored."""
         found: dict[int, tuple[Experience, int]] = {}
-        rows = self._store.execute_in(
+        rows = self._decoded_in(
+            _ExperienceRow,
             "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
             "FROM step "
             "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
@@ -171,15 +315,18 @@ class Reader:
             visits,
         )
         for visit, state, action, reward, return_, episode_id, task, key_id in rows:
-            seen = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
-            found[visit] = (seen, key_id)
+            step = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
+            found[visit] = (step, key_id)
+        if len(found) < len(visits) and not found.keys() >= set(visits):
+            raise damaged(self._store.path, f"{len(set(visits) - found.keys())} live steps without a return or a text")
         return found
 
     # ------------------------------------------------------------------------------------------ evidence
 
     def evidence(self, view_id: int, set_ids: Sequence[int]) -> list[EvidenceRow]:
         """Return the aggregated evidence at some distinct states."""
-        return self._store.execute_in(
+        return self._decoded_in(
+            EvidenceRow,
             "SELECT set_id, key_id, count, weight, total, squares, ordinal FROM evidence "
             "WHERE namespace_id = ? AND view_id = ? AND set_id IN {values} ORDER BY set_id, key_id",
             (self._ns, view_id),
@@ -189,16 +336,17 @@ class Reader:
     def evidence_outside(
         self, view_id: int, set_ids: Sequence[int], outside: Outside, *, by_episode: bool
     ) -> list[EvidenceRow]:
-        """Return the evidence at some distinct states without the steps that are left out.
+        """Return the evidence at some distinct states without the steps of the excluded task.
 
-        It is summed from the others: the aggregates less the share of those would keep the rounding of a huge reward.
+        It is summed from the other steps: the aggregates minus the excluded share would keep the rounding of a huge
+        reward.
 
         Args:
-            view_id: of which view.
+            view_id: the view.
             set_ids: the distinct states.
-            outside: what is left out.
-            by_episode: a row for each episode of what is summed, so that the caller can let it fade; else the ordinal
-                is that of the last one.
+            outside: which task is excluded.
+            by_episode: where steps are summed, one row for each episode, so that the caller can apply a decay; else
+                the ordinal is that of the last episode.
         """
         if not outside:
             return self.evidence(view_id, set_ids)
@@ -211,44 +359,46 @@ class Reader:
             f"WHERE step.namespace_id = ? AND live{outside.condition} AND set_id IN {{values}} "
         )
         group = "set_id, key_id, ordinal" if by_episode else "set_id, key_id"
-        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", (view_id, self._ns, *outside.values), set_ids)
+        values = (view_id, self._ns, *outside.values)
+        return self.sums(f"{sql} GROUP BY {group} ORDER BY {group}", values, set_ids, EvidenceRow)
 
-    def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int]) -> list[Any]:
-        """Return sums over live steps at some distinct states, as a statement asks for them with `IN {values}`."""
-        return self._store.execute_in(sql, parameters, set_ids)
+    def sums(self, sql: str, parameters: tuple[Any, ...], set_ids: Sequence[int], row_type: type[_Row]) -> list[_Row]:
+        """Return the rows of a statement with `IN {values}` that sums live steps at some distinct states."""
+        return self._decoded_in(row_type, sql, parameters, set_ids)
 
     def action_texts(self, key_ids: Sequence[int]) -> dict[int, str]:
-        """Return the first spelling of each action."""
-        return dict(
-            self._store.execute_in(
-                "SELECT id, text FROM action WHERE namespace_id = ? AND id IN {values}", (self._ns,), key_ids
-            )
+        """Return the first spelling of each action that is stored."""
+        rows = self._decoded_in(
+            _Token, "SELECT id, text FROM action WHERE namespace_id = ? AND id IN {values}", (self._ns,), key_ids
         )
+        return {row.id: row.text for row in rows}
 
     def spread(self, view_id: int) -> float:
         """Return the robust spread of the mean returns of all (distinct state, action) pairs, in reward units."""
-        rows = self._rows(
-            "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", self._ns, view_id
+        rows = self._decoded(
+            _Mean, "SELECT mean, count FROM distribution WHERE namespace_id = ? AND view_id = ?", self._ns, view_id
         )
-        return robust_spread([row[0] for row in rows], [row[1] for row in rows])
+        if any(row.n_cells < 1 for row in rows):
+            raise damaged(self._store.path, "a count below 1 in the distribution of returns")
+        return robust_spread([row.mean for row in rows], [row.n_cells for row in rows])
 
     def view_id(self, gamma: float, decay: float) -> int | None:
-        """Return the view with this discount and decay, if it was ever asked for."""
+        """Return the view with this discount and decay, if it exists."""
         sql = "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?"
-        rows = self._rows(sql, self._ns, gamma, decay)
-        return int(rows[0][0]) if rows else None
+        rows = self._decoded(_Number, sql, self._ns, gamma, decay)
+        return rows[0].number if rows else None
 
     def last_ordinal(self) -> int:
-        """Return the number of the last episode that was committed."""
-        return int(self._rows("SELECT episodes FROM namespace WHERE id = ?", self._ns)[0][0])
+        """Return the ordinal of the last derived episode."""
+        return self._number("SELECT episodes FROM namespace WHERE id = ?", self._ns)
 
     def epoch(self) -> int:
-        """Return a number that moves whenever something was taken away that an index may hold."""
-        return int(self._rows("SELECT epoch FROM namespace WHERE id = ?", self._ns)[0][0])
+        """Return the namespace's epoch; see `follower`."""
+        return self._number("SELECT epoch FROM namespace WHERE id = ?", self._ns)
 
     def count(self, table: str) -> int:
-        """Return how many rows of a table there are."""
-        return int(self._rows(f"SELECT count(*) FROM {table} WHERE namespace_id = ?", self._ns)[0][0])
+        """Return the number of rows of a table."""
+        return self._number(f"SELECT count(*) FROM {table} WHERE namespace_id = ?", self._ns)
 
     def quarantines(self) -> Iterator[tuple[bytes, Quarantine]]:
         """Yield (digest, quarantine) in the order in which they were imposed, lifted ones included."""
@@ -258,23 +408,23 @@ class Reader:
             self._ns,
         )
         for content, id_, selection, *rest in rows:
-            yield content, Quarantine(id_, Selection.from_text(selection), *rest)
+            with decoding(self._store.path):
+                quarantine = Quarantine(id_, Selection.from_text(selection), *rest)
+            yield content, quarantine
 
     def step_count(self) -> int:
         """Return the number of stored steps, aborted episodes included."""
-        return int(self._rows("SELECT coalesce(sum(steps), 0) FROM episode WHERE namespace_id = ?", self._ns)[0][0])
+        return self._number("SELECT coalesce(sum(steps), 0) FROM episode WHERE namespace_id = ?", self._ns)
 
     # ------------------------------------------------------------------------------------------ whole episodes
 
     def episodes(
         self, *, id_: str | None = None, task: str | None = None, last: int | None = None, ordinals: range | None = None
-    ) -> Iterator[tuple[int, float, bytes, Episode]]:
-        """Yield (ordinal, created_at, digest, episode) in commit order: all, or those that fit; at most the `last`.
-
-        What has arrived comes last, with negative ordinals.
+    ) -> Iterator[StoredEpisode]:
+        """Yield episodes in commit order, pending ones last: all, or those that match; at most the `last` so many.
 
         Raises:
-            IntegrityError: an episode differs from its hash: it is not handed on as if it were what was stored.
+            IntegrityError: an episode differs from its hash.
         """
         asked: dict[str, object] = {"episode.id = ?": id_, "task = ?": task}
         if ordinals is not None:
@@ -293,49 +443,57 @@ class Reader:
             most - len(pending),
         )
         for ordinal, created_at, content, name, about, *fields in reversed(rows):
+            with decoding(self._store.path):
+                bounds = ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1
             taken = self._rows(
                 "SELECT state.text, action.text, reward, logprobs, propensity FROM step "
                 "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
                 "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
                 "LEFT JOIN prior ON prior.namespace_id = step.namespace_id AND prior.id = prior_id "
                 "WHERE step.namespace_id = ? AND visit BETWEEN ? AND ? ORDER BY visit",
-                *(self._ns, ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1),
+                self._ns,
+                *bounds,
             )
-            steps = [
-                Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
-                for state, action, reward, prior, propensity in taken
-            ]
-            episode = Episode(about, steps, name, *fields)
-            if digest("episode", episode_record(episode)) != content:
+            with decoding(self._store.path):
+                steps = [
+                    Step(state, action, reward, None if prior is None else json.loads(prior), propensity)
+                    for state, action, reward, prior, propensity in taken
+                ]
+                episode = Episode(about, steps, name, *fields)
+                found = digest("episode", episode_record(episode))
+            if found != content:
                 raise IntegrityError(
                     f"{self._store.path}: episode {name!r} differs from its hash",
                     "what is read must be what was stored",
                     "Run `seasoned memory verify`, and restore a backup.",
                 )
-            yield ordinal, created_at, content, episode
-        for ordinal, created_at, content, name, line in pending:
-            yield ordinal, created_at, content, episode_from_line(self._store.path, name, line, content)
+            yield StoredEpisode(ordinal, created_at, content, episode)
+        yield from pending
 
-    def _pending_rows(self, given: dict[str, object], most: int) -> list[Any]:
-        """Return (ordinal, created_at, digest, id, line) of the last that have arrived, of those that fit."""
+    def _pending_rows(self, given: dict[str, object], most: int) -> list[StoredEpisode]:
+        """Return the last pending episodes, of those that match, in their order."""
         rows = self._rows(
-            "SELECT ordinal, created_at, digest, id, line FROM episode "
+            "SELECT ordinal, id, created_at, digest, line FROM episode "
             f"WHERE {' AND '.join(['namespace_id = ?', 'ordinal < 0', *given])} ORDER BY ordinal DESC LIMIT ?",
             self._ns,
             *given.values(),
             most,
         )
-        return rows[::-1]
+        return [
+            StoredEpisode(row.number, row.created_at, row.digest, self._pending_episode(row))
+            for row in decode(self._store.path, rows[::-1], PendingEpisode)
+        ]
+
+    def _pending_episode(self, row: PendingEpisode) -> Episode:
+        return episode_from_line(self._store.path, row.id, row.line, row.digest)
 
     def pending_episodes(self) -> list[tuple[float, Episode]]:
-        """Return (created_at, episode) of what has arrived, in its order."""
-        if self._store.pending is None:
-            return []
-        rows = self._pending_rows({}, sys.maxsize)
-        return [(row[1], episode_from_line(self._store.path, row[3], row[4], row[2])) for row in rows]
+        """Return (created_at, episode) of the pending episodes, in their order."""
+        rows = [] if self._store.pending is None else self._pending_rows({}, sys.maxsize)
+        return [(row.created_at, row.episode) for row in rows]
 
     def events(self, episode_id: str | None = None) -> Iterator[tuple[bytes, Event]]:
-        """Yield (digest, feedback event) in the order in which they were given: all, or an episode's."""
+        """Yield (digest, feedback event) in the order of their commits: all, or those of one episode."""
         rows = self._rows(
             "SELECT feedback.digest, feedback.id, episode.id, visit, reward, weight, source, author, "
             "feedback.created_at, revoked_at, superseded_by, kind FROM feedback "
@@ -345,10 +503,12 @@ class Reader:
             *([] if episode_id is None else [episode_id]),
         )
         for content, id_, of_episode, visit, *rest in rows:
-            yield content, Event(id_, of_episode, visit & (MAX_STEPS - 1), *rest)
+            with decoding(self._store.path):
+                event = Event(id_, of_episode, visit & (MAX_STEPS - 1), *rest)
+            yield content, event
 
     def broken_supersessions(self) -> list[str]:
-        """Return the events that claim to be superseded, but not by a later one of their kind, speaker and step."""
+        """Return the events marked as superseded without a later event of their kind, source, author and step."""
         rows = self._rows(
             "SELECT old.id FROM feedback AS old LEFT JOIN feedback AS new ON new.namespace_id = old.namespace_id "
             "AND new.id = old.superseded_by AND new.seq > old.seq AND new.visit = old.visit "

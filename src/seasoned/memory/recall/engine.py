@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from seasoned.core import jaccard
-from seasoned.memory.reading.episode_ids import Numbered, Numbers
-from seasoned.memory.reading.latest_steps import latest_at
-from seasoned.memory.reading.reader import Reader
+from seasoned.memory.reading.episode_ids import EpisodeEntry, EpisodeIds
+from seasoned.memory.reading.follower import Change, CommitCursor
+from seasoned.memory.reading.reader import LatestStep, Reader
 from seasoned.memory.recall.feedback_totals import FeedbackTotals
 from seasoned.memory.recall.impressions import Shown
 from seasoned.memory.recall.note_index import Thoughts
@@ -21,10 +21,10 @@ from seasoned.memory.recall.task_index import Goals
 from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.values.corruption import carrying
+from seasoned.memory.values.corruption import decode, decoding
 from seasoned.memory.values.task_filter import Outside
 from seasoned.protocols import StateEncoder
-from seasoned.types import Experience, normalize_action
+from seasoned.types import Ending, Experience, normalize_action
 from seasoned.types.recall import Moment, Recall
 
 __all__ = ["Recaller"]
@@ -47,6 +47,28 @@ _SETS = (
 
 Place = tuple[str, int]
 
+
+class _StepSet(NamedTuple):
+    visit: int
+    tokens: bytes
+    set_id: int
+
+
+class _EpisodeRow(NamedTuple):
+    ordinal: int
+    ending: Ending
+    arm: str | None
+    n_steps: int
+
+
+class _Mean(NamedTuple):
+    mean: float | None
+
+
+class _Visit(NamedTuple):
+    visit: int
+
+
 Alike = dict[int, tuple[float, int]]
 """By visit, how like its state is to what was asked, and which distinct state that is."""
 
@@ -63,33 +85,31 @@ class Recaller:
         self._gamma = gamma
         self._reader = Reader(store, namespace_id)
         self._encoder = encoder
-        self._features = functools.lru_cache(_REMEMBERED_TEXTS)(carrying(encoder.features))
+        self._features = functools.lru_cache(_REMEMBERED_TEXTS)(encoder.features)
         self._goals = Goals(store, namespace_id, self._features)
         self._thoughts = Thoughts(store, namespace_id, self._features)
-        self._numbers = Numbers(store, namespace_id)
-        self.feedback_totals = FeedbackTotals(store, namespace_id, self._numbers)
-        self.shown = Shown(store, namespace_id, self._thoughts, self._numbers)
+        self._episode_ids = EpisodeIds(store, namespace_id, retriever.follower)
+        self.feedback_totals = FeedbackTotals(store, namespace_id, self._episode_ids, retriever.follower)
+        self.shown = Shown(store, namespace_id, self._thoughts, self._episode_ids)
         self._retired: dict[bool, set[tuple[int, int | str]]] = {}
-        self._seen: Hashable = None
-        self._seen_epoch: Hashable = None
+        self._cursor = CommitCursor(retriever.follower)
         self._medians: dict[int, float | None] = {}
 
-    def _follow(self) -> None:
-        """Take in what was committed since, by anybody; inside a snapshot."""
-        _, mark = self._retriever.seen
-        if mark == self._seen:
+    def _catch_up(self) -> None:
+        """Read the rows of the commits since the last query; inside a snapshot."""
+        change = self._cursor.change()
+        if change is Change.NONE:
             return
-        if self._numbers.epoch != self._seen_epoch:
-            self._goals.clear()
-            self._thoughts.clear()
+        if change is Change.RESET:
+            self._goals.reset()
+            self._thoughts.reset()
             self._features.cache_clear()
-            self._seen_epoch = self._numbers.epoch
-        self._goals.follow()
-        self._thoughts.follow()
-        self.shown.committed()
+        self._goals.catch_up()
+        self._thoughts.catch_up()
+        self.shown.invalidate()
         self._medians.clear()
         self._retired.clear()
-        self._seen = mark
+        self._cursor.advance()
 
     # ------------------------------------------------------------------------------------------ by several keys
 
@@ -129,11 +149,11 @@ class Recaller:
                 visits = [*thoughts, *(ordinal << STEP_BITS for ordinal in ordinals)]
             others = list({visit: None for visit in visits if visit not in alike})
             rows = self._store.execute_in(f"{_SETS} AND visit IN {{values}}", (self._ns,), others)
-            alike |= self._alike(rows, asked)
+            alike |= self._alike(decode(self._store.path, rows, _StepSet), asked)
             moments = self._moments(view_id, texts, dict(sorted(alike.items())), outside, whole=whole)
-            highest = self._store.execute(
-                "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?", (self._ns, view_id)
-            ).fetchone()[0]
+            sql = "SELECT max(mean) FROM distribution WHERE namespace_id = ? AND view_id = ?"
+            found = self._store.execute(sql, (self._ns, view_id)).fetchall()
+            [(highest,)] = decode(self._store.path, found, _Mean)
             return Recall(self._with_credits(moments) if with_feedback_totals else moments, highest)
 
     def _nearest_visits(self, view_id: int, asked: frozenset[str], pool: int, outside: Outside) -> Alike:
@@ -141,13 +161,13 @@ class Recaller:
 
         Of each action there the visit that earned most and the one that earned least, of the latest 256 visits.
         """
-        nearest = [pair for pair in self._retriever._nearest_sets(asked, pool, 0.0, outside) if pair[1] > 0.0]
+        nearest = [pair for pair in self._retriever.nearest_sets(asked, pool, 0.0, outside) if pair[1] > 0.0]
         n_at = dict.fromkeys((set_id for set_id, _ in nearest), 0)
-        for set_id, _, count, *_ in self._reader.evidence(view_id, sorted(n_at)):
-            n_at[set_id] += count
+        for row in self._reader.evidence(view_id, sorted(n_at)):
+            n_at[row.set_id] += row.n_steps
 
-        def latest(n_there: dict[int, int]) -> dict[int, list[tuple[int, int, float]]]:
-            return latest_at(self._store, self._ns, view_id, n_there, "key_id", outside=outside, most=MAX_VISITS)
+        def latest(n_there: dict[int, int]) -> dict[int, list[LatestStep]]:
+            return self._reader.latest_steps(view_id, n_there, "key_id", outside=outside, most=MAX_VISITS)
 
         there = latest({set_id: n for set_id, n in n_at.items() if n <= MAX_AT_ONE})
         visits: Alike = {}
@@ -175,19 +195,19 @@ class Recaller:
             if len(rows) >= MAX_SCANNED:
                 break
         best: dict[int, tuple[float, int]] = {}
-        alike = self._alike(rows, asked)
+        alike = self._alike(decode(self._store.path, rows, _StepSet), asked)
         for visit, (similarity, _) in alike.items():
             best[visit >> STEP_BITS] = max(best.get(visit >> STEP_BITS, (-1.0, -1)), (similarity, visit))
         return {visit: alike[visit] for _, visit in best.values()}
 
-    def _alike(self, rows: list[Any], asked: frozenset[str] | None) -> Alike:
+    def _alike(self, rows: list[_StepSet], asked: frozenset[str] | None) -> Alike:
         """Return how like the states of some visits are to what was asked, by the stored sets; 0 if nothing was."""
         if asked is None or not rows:
             return {visit: (0.0, set_id) for visit, _, set_id in rows}
-        number_of = self._retriever._token_of
-        known = np.array([number_of[feature] for feature in asked if feature in number_of], dtype=np.uint32)
+        known = np.array(self._retriever.tokens_of(asked), dtype=np.uint32)
         sizes = np.array([len(tokens) // 4 for _, tokens, _ in rows])
-        stored = np.frombuffer(b"".join(tokens for _, tokens, _ in rows), dtype="<u4")
+        with decoding(self._store.path):
+            stored = np.frombuffer(b"".join(tokens for _, tokens, _ in rows), dtype="<u4")
         is_asked = np.zeros(max(int(stored.max(initial=0)), int(known.max(initial=0))) + 1, dtype=bool)
         is_asked[known] = True
         shared = is_asked[stored]
@@ -202,14 +222,12 @@ class Recaller:
     ) -> tuple[Moment, ...]:
         visits, retired = list(alike), self._retired_pairs(whole=whole)
         found = self._reader.experiences(view_id, visits)
-        about = {
-            ordinal: (ending, arm, steps)
-            for ordinal, ending, arm, steps in self._store.execute_in(
-                "SELECT ordinal, ending, arm, steps FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
-                (self._ns,),
-                list({visit >> STEP_BITS for visit in visits}),
-            )
-        }
+        rows = self._store.execute_in(
+            "SELECT ordinal, ending, arm, steps FROM episode WHERE namespace_id = ? AND ordinal IN {values}",
+            (self._ns,),
+            list({visit >> STEP_BITS for visit in visits}),
+        )
+        about = {row.ordinal: row for row in decode(self._store.path, rows, _EpisodeRow)}
         tried = self._tried(view_id, list({set_id for _, set_id in alike.values()}), outside)
         said = self._thoughts.at([(seen.episode_id, seen.step) for seen, _ in found.values()])
         asked = {key: self._features(text) for key, text in texts.items() if key != "observation"}
@@ -229,8 +247,8 @@ class Recaller:
                 near["observation"] = alike[visit][0]
             set_id, key_id = alike[visit][1], found[visit][1]
             ordinal = visit >> STEP_BITS
-            ending, arm, n_steps = about[ordinal]
-            self._numbers.learn(seen.episode_id, Numbered(ordinal, seen.task, n_steps))
+            _, ending, arm, n_steps = about[ordinal]
+            self._episode_ids.learn(seen.episode_id, EpisodeEntry(ordinal, seen.task, n_steps))
             self.shown.learn(place, (set_id, key_id))
             count, total = tried.get((set_id, key_id), (1, seen.return_))
             done = normalize_action(plan or f"\t{place}") if whole else key_id
@@ -242,7 +260,7 @@ class Recaller:
     def _tried(self, view_id: int, set_ids: list[int], outside: Outside) -> dict[tuple[int, int], tuple[int, float]]:
         """Return by distinct state and action how often it was taken there, and what that earned in all."""
         rows = self._reader.evidence_outside(view_id, set_ids, outside, by_episode=False)
-        return {(row[0], row[1]): (row[2], row[4]) for row in rows}
+        return {(row.set_id, row.key_id): (row.n_steps, row.total) for row in rows}
 
     def _with_credits(self, moments: tuple[Moment, ...]) -> tuple[Moment, ...]:
         """Say of each moment's episode what came from whom."""
@@ -267,36 +285,38 @@ class Recaller:
     def experiences(self, places: Collection[Place], *, gamma: float) -> dict[Place, Experience]:
         """Return stored steps by their places; see `Memory.experiences`."""
         with self.numbering(gamma) as view_id:
-            visits = sorted(self._numbers.visits(places))
+            visits = sorted(self._episode_ids.visits(places))
             rows = self._store.execute_in(
                 "SELECT visit FROM step WHERE namespace_id = ? AND live AND visit IN {values}", (self._ns,), visits
             )
-            found = self._reader.experiences(view_id, [row[0] for row in rows])
+            live = [row.visit for row in decode(self._store.path, rows, _Visit)]
+            found = self._reader.experiences(view_id, live)
         return {(seen.episode_id, seen.step): seen for seen, _ in found.values()}
 
     @contextlib.contextmanager
     def numbering(self, gamma: float) -> Iterator[int]:
         """A snapshot in which the episodes' numbers are known; gives the id of the view for this discount."""
         with self._retriever.view(gamma, 1.0) as view_id:
-            self._numbers.follow(*self._retriever.seen)
+            self._episode_ids.catch_up()
             yield view_id
 
     @contextlib.contextmanager
     def following(self, gamma: float) -> Iterator[int]:
         """A snapshot in which everything is followed; gives the id of the view for this discount."""
         with self.numbering(gamma) as view_id:
-            self._follow()
+            self._catch_up()
             yield view_id
 
     def median_return(self, *, gamma: float) -> float | None:
         """Return the median return; see `Memory.median_return`."""
         with self.following(gamma) as view_id:
             if view_id not in self._medians:
-                row = self._store.execute(
+                rows = self._store.execute(
                     "SELECT mean FROM (SELECT mean, sum(count) OVER (ORDER BY mean) AS below, sum(count) OVER () AS n "
                     "FROM distribution WHERE namespace_id = ? AND view_id = ?) AS ranked WHERE 2 * below >= n "
                     "ORDER BY mean LIMIT 1",
                     (self._ns, view_id),
-                ).fetchone()
-                self._medians[view_id] = None if row is None else float(row[0])
+                ).fetchall()
+                means = decode(self._store.path, rows, _Mean)
+                self._medians[view_id] = means[0].mean if means else None
             return self._medians[view_id]

@@ -9,12 +9,12 @@ from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
-from seasoned.memory.reading.episode_ids import Numbers
-from seasoned.memory.reading.latest_steps import latest_at
+from seasoned.memory.reading.episode_ids import EpisodeIds
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.recall.note_index import Thoughts
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.task_filter import Outside
 from seasoned.types.impression import Impression, PeerComparison
 
@@ -32,22 +32,22 @@ Followed = tuple[PeerComparison, Collection[int]] | None
 
 
 class Shown:
-    """Follows what was shown in one namespace. Every method runs inside a snapshot, after `Thoughts.follow`.
+    """Follows what was shown in one namespace. Every method runs inside a snapshot, after `Thoughts.catch_up`.
 
     Kept is what cannot change before the epoch moves: where each step was shown, and which state and action it is.
     Returns, and which notes stand, are read when asked for, and kept until the next commit.
     """
 
-    def __init__(self, store: Store, namespace_id: int, thoughts: Thoughts, numbers: Numbers) -> None:
+    def __init__(self, store: Store, namespace_id: int, thoughts: Thoughts, episode_ids: EpisodeIds) -> None:
         self._store = store
         self._ns = namespace_id
         self._reader = Reader(store, namespace_id)
         self._thoughts = thoughts
-        self._numbers = numbers
-        self._generation = thoughts.generation
-        self._clear()
+        self._episode_ids = episode_ids
+        self._resets_seen = thoughts.n_resets
+        self._reset()
 
-    def _clear(self) -> None:
+    def _reset(self) -> None:
         self._n_read = 0
         self._waiting: list[str] = []
         self._place_of: dict[int, Place] = {}
@@ -61,15 +61,15 @@ class Shown:
         self._followed: dict[tuple[int, str | None], dict[int, Followed]] = {}
         self._is_read = self._is_paired = False
 
-    def committed(self) -> None:
-        """Something was committed: what was read of returns may be old."""
-        if self._generation != self._thoughts.generation:
-            self._generation = self._thoughts.generation
-            self._clear()
+    def invalidate(self) -> None:
+        """Drop the returns that were read: a commit may have changed them."""
+        if self._resets_seen != self._thoughts.n_resets:
+            self._resets_seen = self._thoughts.n_resets
+            self._reset()
         self._followed.clear()
         self._is_read = self._is_paired = False
 
-    def _follow(self) -> None:
+    def _read_notes(self) -> None:
         if self._is_read:
             return
         new = [*self._waiting, *self._thoughts.shown_ids(self._n_read)]
@@ -86,7 +86,8 @@ class Shown:
                 (self._ns,),
                 new[start : start + _PARSED_AT_ONCE],
             )
-            bodies = json.loads(f"[{','.join(row[-1] for row in rows)}]")  # far quicker than one by one
+            with decoding(self._store.path):
+                bodies = json.loads(f"[{','.join(row[-1] for row in rows)}]")  # far quicker than one by one
             for (id_, episode_id, step, ordinal, visit, set_id, live, _), body in zip(rows, bodies, strict=True):
                 if ordinal < 0:  # it has arrived, and has no number yet
                     self._waiting.append(id_)
@@ -112,7 +113,7 @@ class Shown:
     @property
     def places(self) -> list[Place]:
         """Every step that was shown."""
-        self._follow()
+        self._read_notes()
         return list(self._number_of)
 
     def pairs(self, places: Iterable[Place]) -> dict[Place, Pair]:
@@ -120,7 +121,7 @@ class Shown:
         places = list(places)
         missing = [place for place in places if place not in self._pair_of]
         if missing:
-            at = self._numbers.visits(missing)
+            at = self._episode_ids.visits(missing)
             rows = self._store.execute_in(
                 "SELECT visit, set_id, key_id FROM step "
                 "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -152,7 +153,7 @@ class Shown:
         self, view_id: int, places: Collection[Place], *, alike: bool, task: str | None, most: int | None
     ) -> list[Impression]:
         """Return where steps were shown; see `Memory.impressions`."""
-        self._follow()
+        self._read_notes()
         groups = self._groups(list(dict.fromkeys(places)), alike=alike)
         steps = {of: self._latest(of, task, most) for of in set(groups.values())}
         followed = self._followed_at(view_id, set(chain.from_iterable(steps.values())), task)
@@ -182,7 +183,7 @@ class Shown:
         """Return at which visits any of these was shown, in their order; at most so many of the latest."""
         visits = list(dict.fromkeys(chain.from_iterable(self._shown_at[one] for one in of)))
         if task is not None:
-            numbered = self._numbers.of({self._place_of[visit][0] for visit in visits})
+            numbered = self._episode_ids.of({self._place_of[visit][0] for visit in visits})
             visits = [visit for visit in visits if numbered[self._place_of[visit][0]].task != task]
         return sorted(visits if most is None or len(visits) <= most else heapq.nlargest(most, visits))
 
@@ -208,7 +209,7 @@ class Shown:
         self, view_id: int, places: Collection[Place], task: str | None
     ) -> dict[Place, PeerComparison]:
         """Return steps' returns beside those of others at their distinct states; see `Memory.peer_comparisons`."""
-        at = self._numbers.visits(places)
+        at = self._episode_ids.visits(places)
         return {at[visit]: found for visit, found in self._beside(view_id, at, task).items()}
 
     def _beside(self, view_id: int, visits: Collection[int], task: str | None) -> dict[int, PeerComparison]:
@@ -222,9 +223,9 @@ class Shown:
         evidence = self._reader.evidence_outside(view_id, sets, Outside(task), by_episode=False)
         counts: dict[int, int] = dict.fromkeys(sets, 0)
         totals: dict[int, float] = dict.fromkeys(sets, 0.0)
-        for set_id, _, count, _, total, *_ in evidence:
-            counts[set_id] += count
-            totals[set_id] += total
+        for row in evidence:
+            counts[row.set_id] += row.n_steps
+            totals[row.set_id] += row.total
         found = {}
         for visit, return_ in returns:
             set_id = set_of[visit]
@@ -236,22 +237,22 @@ class Shown:
         self, view_id: int, places: Collection[Place], task: str | None, most: int
     ) -> dict[Place, list[tuple[str, float]]]:
         """Return the latest other steps at the distinct states of some; see `Memory.peer_returns`."""
-        at = self._numbers.visits(places)
+        at = self._episode_ids.visits(places)
         sets = self._sets(at)
         set_of = {visit: sets[visit] for visit in at if visit in sets}
         n_at: Counter[int] = Counter()
-        for set_id, _, count, *_ in self._reader.evidence(view_id, sorted(set(set_of.values()))):
-            n_at[set_id] += count
-        there = latest_at(self._store, self._ns, view_id, n_at, "id", outside=Outside(task), most=most)
+        for row in self._reader.evidence(view_id, sorted(set(set_of.values()))):
+            n_at[row.set_id] += row.n_steps
+        there = self._reader.latest_steps(view_id, n_at, "id", outside=Outside(task), most=most)
         return {
             at[visit]: [(id_, return_) for other, id_, return_ in there[set_id] if other != visit]
             for visit, set_id in set_of.items()
         }
 
 
-def _examples(body: dict[str, Any]) -> tuple[Place, ...]:
+def _examples(body: Any) -> tuple[Place, ...]:
     """Return what a note says was shown, each once; nothing where it does not say it in the usual form."""
-    listed = body.get("examples")
+    listed = body.get("examples") if isinstance(body, dict) else None
     if not isinstance(listed, list):
         return ()
     return tuple(

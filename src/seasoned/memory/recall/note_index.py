@@ -11,6 +11,7 @@ from typing import Any
 from seasoned.memory.index.text_index import TextIndex
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
+from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.exclusions import active_selections
 
@@ -83,18 +84,18 @@ class Thoughts:
         self._store = store
         self._ns = namespace_id
         self._features = features
-        self.generation = 0
-        self.clear()
+        self.n_resets = 0
+        self.reset()
 
-    def clear(self) -> None:
-        """Forget everything; something went that may be in here."""
+    def reset(self) -> None:
+        """Drop everything: a note of it may be deleted."""
         self._kinds = {kind: _Kind(self._features) for kind in (PLAN, REASONING, RETIRED, SHOWN)}
-        self.generation += 1
+        self.n_resets += 1
         self._n_noted: int | None = None
         self._aside: list[Selection] | None = None
 
-    def follow(self) -> None:
-        """Take in what was committed since; costs what is new, and a count where that may not be all."""
+    def catch_up(self) -> None:
+        """Read the notes of the commits since the last query; costs what is new, and a count where more may be new."""
         self._aside = None
         row = self._store.execute("SELECT notes FROM namespace WHERE id = ?", (self._ns,)).fetchone()
         before, self._n_noted = self._n_noted, row[0]
@@ -108,7 +109,7 @@ class Thoughts:
             ).fetchone()[0]
             if n < len(held.ids):  # some went
                 held = self._kinds[kind] = _Kind(self._features)  # noqa: PLW2901
-                self.generation += 1
+                self.n_resets += 1
             if n > len(held.ids):
                 held.take(self._since(kind, held.since))
             if n > len(held.ids):  # some came in late: said elsewhere, or by a clock that is behind
@@ -212,7 +213,7 @@ class Thoughts:
         )
         about = self._episodes({row[1] for row in rows})
         new: list[tuple[int, str]] = []
-        for (id_, episode_id, _), text in zip(rows, _texts([row[2] for row in rows]), strict=True):
+        for (id_, episode_id, _), text in zip(rows, _texts(self._store.path, [row[2] for row in rows]), strict=True):
             task, aside = about.get(episode_id, (None, False))
             if not aside:
                 number = held.number_of[id_]
@@ -247,7 +248,9 @@ class Thoughts:
         for episode_id in {episode_id for episode_id, _ in places}:
             wanted += plans.get((episode_id, None), ())
         rows = self._standing(wanted)
-        for (_, episode_id, step, kind, _), text in zip(rows, _texts([row[4] for row in rows]), strict=True):
+        for (_, episode_id, step, kind, _), text in zip(
+            rows, _texts(self._store.path, [row[4] for row in rows]), strict=True
+        ):
             if kind == PLAN:
                 said.plans[episode_id] = text
             elif step is not None:
@@ -277,11 +280,13 @@ class Thoughts:
         return self._aside
 
 
-def _texts(bodies: list[str]) -> list[str]:
+def _texts(path: str, bodies: list[str]) -> list[str]:
     """Return the texts of notes' bodies; one without any is found by nothing."""
     found: list[str] = []
     for start in range(0, len(bodies), _PARSED_AT_ONCE):  # far quicker than one by one
-        for body in json.loads(f"[{','.join(bodies[start : start + _PARSED_AT_ONCE])}]"):
-            text = body.get("text")
+        with decoding(path):
+            parsed = json.loads(f"[{','.join(bodies[start : start + _PARSED_AT_ONCE])}]")
+        for body in parsed:
+            text = body.get("text") if isinstance(body, dict) else None
             found.append(text if isinstance(text, str) else "")
     return found

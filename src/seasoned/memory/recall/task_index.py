@@ -27,28 +27,28 @@ class Goals:
         self._store = store
         self._ns = namespace_id
         self._features = features
-        self.clear()
+        self.reset()
 
-    def clear(self) -> None:
-        """Forget everything; something went that may be in here."""
+    def reset(self) -> None:
+        """Drop everything: an episode of it may be deleted."""
         self._index = TextIndex(self._features)
         self._search = functools.lru_cache(_REMEMBERED)(self._index.search)  # each step of an episode has one goal
         self._number_of: dict[str, int] = {}
         self._executed: list[list[int]] = []
         self._alternatives: list[list[int]] = []
-        self._seen = -1
+        self._last_ordinal = -1
 
-    def follow(self) -> None:
-        """Take in what was committed since; inside a snapshot."""
+    def catch_up(self) -> None:
+        """Read the episodes of the commits since the last query; inside a snapshot."""
         rows = self._store.execute(
             "SELECT ordinal, task, arm, EXISTS (SELECT 1 FROM step WHERE step.namespace_id = episode.namespace_id "
             f"AND step.visit = ordinal << {STEP_BITS} AND live) "
             "FROM episode WHERE namespace_id = ? AND ordinal > ? ORDER BY ordinal",
-            (self._ns, self._seen),
+            (self._ns, self._last_ordinal),
         ).fetchall()
         new: list[tuple[int, str]] = []
         for ordinal, task, arm, counts in rows:
-            self._seen = ordinal
+            self._last_ordinal = ordinal
             if not counts:
                 continue
             number = self._number_of.setdefault(task, len(self._executed))

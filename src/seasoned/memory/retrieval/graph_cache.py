@@ -1,4 +1,4 @@
-"""Graphs of values that follow a store's commits, one for each discount and backup that was asked for."""
+"""Value graphs in RAM that follow a store's commits, one for each discount and backup."""
 
 from __future__ import annotations
 
@@ -7,32 +7,36 @@ import math
 import sys
 from bisect import bisect_left
 from collections import ChainMap, OrderedDict, defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
+from seasoned.checks import check_logprobs
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
-from seasoned.errors import InputError, IntegrityError, excerpt
+from seasoned.errors import InputError, IntegrityError
 from seasoned.memory.pending.overlay import Overlay
+from seasoned.memory.reading.follower import Change, CommitCursor, CommitFollower
 from seasoned.memory.reading.reader import EvidenceRow
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
+from seasoned.memory.values.corruption import damaged, decode, decoding
 from seasoned.types import Backup, normalize_action
 
-__all__ = ["MAX_GRAPHS", "SETTLE_BUDGET", "GraphKeeper", "check_backup", "revalued"]
+__all__ = ["MAX_GRAPHS", "SETTLE_BUDGET", "GraphCache", "check_backup", "revalued"]
 
 MAX_GRAPHS = 4
-"""How many graphs a memory keeps: the ones that were asked for last."""
+"""How many graphs a memory holds: the least recently used one is dropped first."""
 
 SETTLE_BUDGET = 30_000
-"""How many pairs and edges are looked at for the first question after a commit."""
+"""How many pairs and edges the first query after a commit may update."""
 
-_LATER_BUDGET = 2_000  # for each question after that, until all is settled
+_LATER_BUDGET = 2_000  # for each query after that, until all values are settled
 _TOLERANCE = 1e-3
 _TINY = sys.float_info.min
 _FIRST_BUDGET = 5_000_000
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 _ROWS = (
     "SELECT step.visit, step.set_id, key_id, step.reward + step.feedback, following.set_id, ending, final.set_id, "
@@ -46,30 +50,71 @@ _ROWS = (
 )
 
 
+class _Transition(NamedTuple):
+    """A live step: the distinct states before and after it, its action, its reward, its prior, its episode."""
+
+    visit: int
+    set_id: int
+    key_id: int
+    reward: float
+    next_set_id: int | None
+    ending: str
+    final_set_id: int | None
+    prior_id: int | None
+    task: str
+
+
+class _Cell(NamedTuple):
+    set_id: int
+    key_id: int
+
+
+class _Counts(NamedTuple):
+    first: int
+    second: int
+
+
+class _PriorRow(NamedTuple):
+    id: int
+    logprobs: str
+
+
+class _ActionKey(NamedTuple):
+    digest: bytes
+    key_id: int
+
+
+class _Marks(NamedTuple):
+    """Quarantines that are active, and the number of live feedback events with the sum of their sequence numbers."""
+
+    active: tuple[int, ...]
+    n_live: int
+    live_sum: int
+
+
 def check_backup(gamma: float, backup: Backup) -> None:
-    """Refuse what a graph cannot have. Raises: InputError: gamma is not below 1."""
-    if not isinstance(backup, Backup):
-        raise InputError(f"backup = {excerpt(backup)}", "it is a Backup or None", "Pass Backup(beta=4.0), say.")
+    """Refuse a discount that a graph cannot have. Raises: InputError: gamma is not below 1."""
     ValueGraph(gamma, backup.beta, novelty=backup.novelty)
 
 
-class GraphKeeper:
-    """Keeps the graphs of one namespace. Every method runs inside one snapshot."""
+class GraphCache:
+    """The graphs of one namespace. Every method runs inside one snapshot."""
 
-    def __init__(self, store: Store, namespace_id: int) -> None:
+    def __init__(self, store: Store, namespace_id: int, follower: CommitFollower) -> None:
         self._store = store
         self._ns = namespace_id
-        self._graphs: OrderedDict[tuple[float, Backup, str | None], _Followed] = OrderedDict()
+        self._follower = follower
+        self._graphs: OrderedDict[tuple[float, Backup, str | None], _FollowedGraph] = OrderedDict()
 
-    def fresh(self, gamma: float, backup: Backup, exclude_task: str | None, overlay: Overlay) -> ValueGraph:
-        """Return the graph of all live steps, without those of `exclude_task`, up to the last commit."""
-        asked = gamma, backup, exclude_task
-        if asked not in self._graphs:
-            self._graphs[asked] = _Followed(self._store, self._ns, *asked)
-        self._graphs.move_to_end(asked)
+    def get(self, gamma: float, backup: Backup, exclude_task: str | None, overlay: Overlay) -> ValueGraph:
+        """Return the graph of all live steps outside of `exclude_task`, up to the last commit."""
+        key = gamma, backup, exclude_task
+        if key not in self._graphs:
+            self._graphs[key] = _FollowedGraph(self._store, self._ns, self._follower, *key)
+        self._graphs.move_to_end(key)
         while len(self._graphs) > MAX_GRAPHS:
             self._graphs.popitem(last=False)
-        return self._graphs[asked].fresh(overlay)
+        return self._graphs[key].catch_up(overlay)
 
 
 def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow]:
@@ -84,9 +129,9 @@ def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow
     """
     weights: defaultdict[tuple[int, int], float] = defaultdict(float)
     totals: defaultdict[tuple[int, int], float] = defaultdict(float)
-    for set_id, key_id, _, weight, total, _, _ in rows:
-        weights[set_id, key_id] += weight
-        totals[set_id, key_id] += total
+    for row in rows:
+        weights[row.set_id, row.key_id] += row.weight
+        totals[row.set_id, row.key_id] += row.total
     groups = list(weights)
     values = graph.q([set_id for set_id, _ in groups], [key_id for _, key_id in groups])
     q_of = dict(zip(groups, values.tolist(), strict=True))
@@ -97,201 +142,235 @@ def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow
             "Run `seasoned memory verify`.",
         )
     new = []
-    for set_id, key_id, count, weight, total, squares, at in rows:
-        q, mean = q_of[set_id, key_id], totals[set_id, key_id] / max(weights[set_id, key_id], _TINY)
+    for row in rows:
+        cell, weight = (row.set_id, row.key_id), row.weight
+        q, mean = q_of[cell], totals[cell] / max(weights[cell], _TINY)
         # The sum of w * (g - mean)^2 over a group, row by row.
-        scatter = max(0.0, squares - 2.0 * mean * total + mean * mean * weight)
-        new.append((set_id, key_id, count, weight, weight * q, weight * q * q + scatter, at))
+        scatter = max(0.0, row.squares - 2.0 * mean * row.total + mean * mean * weight)
+        new.append(row._replace(total=weight * q, squares=weight * q * q + scatter))
     return new
 
 
-class _Followed:
-    """One graph, and how far into the store's log it is.
+class _FollowedGraph:
+    """One graph, and the watermarks up to which it has read.
 
-    New episodes are added, and a step that feedback spoke of has its state and action summed anew. Whatever took
-    something away (erasure, pruning, quarantine, a revoked event) has the graph read again: that costs as much as the
-    first question, and is rare.
+    New episodes are added, and a step with new feedback has its state and action summed again. After a deletion or a
+    change (erasure, pruning, quarantine, a revoked event) the whole graph is read again: that costs as much as the
+    first query, and is rare.
 
-    So are the steps of an overlay: they are added as what they will be. Only what the overlay took back since is read
-    again; what became otherwise is summed anew.
+    The steps of the overlay are added likewise. Steps that the overlay rolled back since are read again, and the
+    actions whose steps changed are summed again.
     """
 
-    def __init__(self, store: Store, namespace_id: int, gamma: float, backup: Backup, exclude_task: str | None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        namespace_id: int,
+        follower: CommitFollower,
+        gamma: float,
+        backup: Backup,
+        exclude_task: str | None,
+    ) -> None:
         self._store = store
         self._ns = namespace_id
         self._gamma, self._backup = gamma, backup
         self._exclude_task = exclude_task
-        self._version: Hashable = None
-        self._marks: tuple[Any, ...] | None = None
-        self._begin()
+        self._cursor = CommitCursor(follower)
+        self._overlay_revision = -1
+        self._marks: _Marks | None = None
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._graph = ValueGraph(self._gamma, self._backup.beta, novelty=self._backup.novelty, tolerance=_TOLERANCE)
-        self._visit = self._event = -1
+        self._last_visit = self._last_event = -1
         self._prior_of: dict[int, int] = {}
-        # Of the overlay: its rows, the last prior at each state, the states whose priors were set at a look (with the
-        # visit that was to come next), and how often it had taken something back.
-        self._above: list[Any] = []
+        # Of the overlay: its rows, the last prior at each state, the states whose priors were set at a query (with the
+        # next visit at that time), and the number of its rollbacks.
+        self._above: list[_Transition] = []
         self._priors_above: dict[int, int] = {}
         self._set_at: list[tuple[int, set[int]]] = []
-        self._n_undone = 0
+        self._n_rollbacks = 0
 
-    def fresh(self, overlay: Overlay) -> ValueGraph:
-        version = self._store.version(self._ns)
+    def catch_up(self, overlay: Overlay) -> ValueGraph:
+        """Return the graph as of this snapshot."""
+        change = self._cursor.change()
         budget = _LATER_BUDGET
-        if (version.mark, overlay.revision) != self._version:
+        if change is not Change.NONE or overlay.revision != self._overlay_revision:
             budget = SETTLE_BUDGET
             events, before, now = self._read_marks()
-            if (version.generation, *before) != self._marks:
-                self._begin()
+            if change is Change.RESET or before != self._marks:
+                self._reset()
                 budget = _FIRST_BUDGET
-            if not self._follow(events, overlay):
-                self._begin()
+            if not self._extend(events, overlay):
+                self._reset()
                 budget = _FIRST_BUDGET
-                self._follow(events, overlay)
-            self._version, self._marks = (version.mark, overlay.revision), (version.generation, *now)
+                self._extend(events, overlay)
+            self._overlay_revision, self._marks = overlay.revision, now
+            self._cursor.advance()
         self._graph.converge(budget)
         return self._graph
 
-    def _read_marks(self) -> tuple[int, tuple[Any, ...], tuple[Any, ...]]:
-        """Return how far events are numbered, and what moves when something that was read is no longer so, twice.
+    def _read_marks(self) -> tuple[int, _Marks, _Marks]:
+        """Return the number of the last event, and the marks that move when a row of the graph changed, twice.
 
-        First of what was read before, to compare; an event counts there that a newer one superseded: with that one its
-        step is read again. Then of all there is now, to keep.
+        First those of the rows that were read before, to compare; an event that a newer one superseded is counted
+        there, since its step is read again with the newer one. Then those of all rows now, to record.
 
-        While the same quarantines are active, of the events that were read some may fall silent, but none begins to
-        count; where a merge changes what they are, the epoch moves. So their number tells.
+        While the same quarantines are active, an event that was read may cease to be live, but none becomes live; a
+        merge that changes one moves the epoch. So the number of live events shows a change.
         """
-        epoch, events, quarantines = self._rows("SELECT epoch, events, quarantines FROM namespace WHERE id = ?")[0]
+        sql = "SELECT events, quarantines FROM namespace WHERE id = ?"
+        [(events, quarantines)] = self._decoded(_Counts, sql)
         if not events and not quarantines:
-            return 0, (epoch, (), 0, 0), (epoch, (), 0, 0)
-        standing = "SELECT seq FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL ORDER BY seq"
-        active = tuple(row[0] for row in self._rows(standing))
-        heard = self._heard("live")
-        if self._event < 0:
-            return events, (epoch, active, 0, 0), (epoch, active, *heard)
-        before = self._heard(
+            return 0, _Marks((), 0, 0), _Marks((), 0, 0)
+        unlifted = "SELECT seq, 0 FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL ORDER BY seq"
+        active = tuple(row[0] for row in self._decoded(_Counts, unlifted))
+        now = _Marks(active, *self._live_events("live"))
+        if self._last_event < 0:
+            return events, _Marks(active, 0, 0), now
+        before = self._live_events(
             "seq <= ? AND (live OR EXISTS (SELECT 1 FROM feedback AS newer WHERE newer.seq > ? "
             "AND newer.namespace_id = feedback.namespace_id AND newer.id = feedback.superseded_by))",
-            self._event,
-            self._event,
+            self._last_event,
+            self._last_event,
         )
-        return events, (epoch, active, *before), (epoch, active, *heard)
+        return events, _Marks(active, *before), now
 
-    def _heard(self, which: str, *parameters: object) -> tuple[int, int]:
-        """Return how many feedback events are so, and the sum of their numbers."""
-        [(count, total)] = self._rows(
-            f"SELECT count(*), sum(seq) FROM feedback WHERE namespace_id = ? AND {which}", *parameters
-        )
-        return int(count), int(total or 0)
+    def _live_events(self, condition: str, *parameters: object) -> tuple[int, int]:
+        """Return the number of feedback events that meet a condition, and the sum of their sequence numbers."""
+        sql = f"SELECT count(*), coalesce(sum(seq), 0) FROM feedback WHERE namespace_id = ? AND {condition}"
+        [(count, total)] = self._decoded(_Counts, sql, *parameters)
+        return count, total
 
-    def _follow(self, events: int, overlay: Overlay) -> bool:
-        """Take in what is new; return whether it could be. Everything is read before anything is changed."""
-        before, over = self._visit, overlay.store
-        spoken_of: list[Any] = []
-        if events > self._event >= 0:
-            spoken_of = self._rows(
+    def _extend(self, events: int, overlay: Overlay) -> bool:
+        """Add the new rows; return whether that was possible. Everything is read before anything is changed."""
+        before, over = self._last_visit, overlay.store
+        with_feedback: list[_Cell] = []
+        if events > self._last_event >= 0:
+            with_feedback = self._decoded(
+                _Cell,
                 "SELECT DISTINCT step.set_id, key_id FROM feedback "
                 "JOIN step ON step.namespace_id = feedback.namespace_id AND step.visit = feedback.visit "
                 "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
                 "WHERE feedback.namespace_id = ? AND seq > ? AND feedback.visit <= ?",
-                self._event,
+                self._last_event,
                 before,
             )
         sql = _ROWS.format(index="", bits=STEP_BITS, which="step.visit > ?")
-        stored = self._rows(sql, before)
-        undone = 0 if stored else overlay.first_visit_rolled_back(self._n_undone)
-        n_kept = len(self._above) if undone is None else bisect_left(self._above, undone, key=lambda row: row[0])
-        last = self._above[n_kept - 1][0] if n_kept else before
-        new = [*stored, *([] if over is None else over.execute(sql, (self._ns, last)).fetchall())]
-        was = self._above[n_kept:]
-        n_same = next(
-            (n for n, (one, now) in enumerate(zip(was, new, strict=False)) if one != now), min(len(was), len(new))
+        stored = self._decoded(_Transition, sql, before)
+        rolled_back = 0 if stored else overlay.first_visit_rolled_back(self._n_rollbacks)
+        n_unchanged = (
+            len(self._above)
+            if rolled_back is None
+            else bisect_left(self._above, rolled_back, key=lambda row: row.visit)
         )
-        gone = was[n_same:]
-        last = new[n_same - 1][0] if n_same else last
-        anew = list(dict.fromkeys([*((row[0], row[1]) for row in spoken_of), *((row[1], row[2]) for row in gone)]))
-        again = self._steps_of(anew, last, over)
-        # A number of before may stand for another prior now, and for another action that a prior names.
-        n_set = len(self._set_at) if undone is None else bisect_left(self._set_at, undone + 1, key=lambda one: one[0])
+        last = self._above[n_unchanged - 1].visit if n_unchanged else before
+        new = [*stored, *([] if over is None else self._decoded(_Transition, sql, last, store=over))]
+        old = self._above[n_unchanged:]
+        n_same = next(
+            (n for n, (one, now) in enumerate(zip(old, new, strict=False)) if one != now), min(len(old), len(new))
+        )
+        gone = old[n_same:]
+        last = new[n_same - 1].visit if n_same else last
+        changed = list(dict.fromkeys([*with_feedback, *(_Cell(row.set_id, row.key_id) for row in gone)]))
+        again = self._steps_of(changed, last, over)
+        # An id of before may stand for another prior now, and for another action that a prior names.
+        n_set = (
+            len(self._set_at)
+            if rolled_back is None
+            else bisect_left(self._set_at, rolled_back + 1, key=lambda one: one[0])
+        )
         doubtful = (set_id for _, sets in self._set_at[n_set:] for set_id in sets)
-        kept = self._priors_above if undone is None else self._last_priors(self._above[:n_kept])
+        above = self._priors_above if rolled_back is None else self._last_priors(self._above[:n_unchanged])
         of_stored, of_new = self._last_priors(stored), self._last_priors(new[len(stored) :])
-        priors_now = ChainMap(of_new, kept, of_stored, self._prior_of)
-        if any(row[7] is not None and row[1] not in priors_now for row in self._counted(gone)):
-            return False  # a graph cannot forget that a state has a prior
-        touched = {set_id for set_id in (*(row[1] for row in (*gone, *new)), *doubtful) if set_id in priors_now}
+        priors_now = ChainMap(of_new, above, of_stored, self._prior_of)
+        if any(row.prior_id is not None and row.set_id not in priors_now for row in self._counted(gone)):
+            return False  # a graph cannot drop the prior of a state
+        touched = {set_id for set_id in (*(row.set_id for row in (*gone, *new)), *doubtful) if set_id in priors_now}
         priors = self._priors({set_id: priors_now[set_id] for set_id in touched}, over)
         end = 0 if overlay.reader is None else overlay.reader.last_ordinal() + 1 << STEP_BITS
-        self._graph.clear([set_id for set_id, _ in anew], [key_id for _, key_id in anew])
+        self._graph.clear([cell.set_id for cell in changed], [cell.key_id for cell in changed])
         self._add([*again, *new[n_same:]])
         self._graph.set_priors(*priors)
         self._prior_of |= of_stored
-        kept.update(of_new)
-        self._above[n_kept:], self._priors_above = new[len(stored) :], kept
+        above.update(of_new)
+        self._above[n_unchanged:], self._priors_above = new[len(stored) :], above
         self._set_at[n_set:] = [(end, touched)] if touched else []
-        self._visit, self._event, self._n_undone = stored[-1][0] if stored else before, events, overlay.n_rollbacks
+        self._last_visit = stored[-1].visit if stored else before
+        self._last_event, self._n_rollbacks = events, overlay.n_rollbacks
         return True
 
-    def _last_priors(self, rows: Iterable[Any]) -> dict[int, int]:
-        return {row[1]: row[7] for row in self._counted(rows) if row[7] is not None}
+    def _last_priors(self, rows: Iterable[_Transition]) -> dict[int, int]:
+        return {row.set_id: row.prior_id for row in self._counted(rows) if row.prior_id is not None}
 
-    def _steps_of(self, groups: Sequence[tuple[int, int]], last: int, over: Store | None) -> list[Any]:
+    def _steps_of(self, cells: Sequence[_Cell], last: int, over: Store | None) -> list[_Transition]:
         """Return the steps, up to a visit, of some states and actions."""
         sql = _ROWS.format(
             index="INDEXED BY step_by_set", bits=STEP_BITS, which="step.visit <= ? AND step.set_id IN {values}"
         )
-        sets, asked = list(dict.fromkeys(set_id for set_id, _ in groups)), set(groups)
-        stores = [self._store] if over is None else [self._store, over]
-        rows = (row for store in stores for row in store.execute_in(sql, (self._ns, last), sets))
-        return [row for row in rows if (row[1], row[2]) in asked]
+        sets, wanted = list(dict.fromkeys(cell.set_id for cell in cells)), set(cells)
+        rows = self._decoded_in(_Transition, sql, (self._ns, last), sets, over)
+        return [row for row in rows if (row.set_id, row.key_id) in wanted]
 
-    def _counted(self, rows: Iterable[Any]) -> list[Any]:
-        return [row for row in rows if row[8] != self._exclude_task]
+    def _counted(self, rows: Iterable[_Transition]) -> list[_Transition]:
+        return [row for row in rows if row.task != self._exclude_task]
 
-    def _add(self, rows: Iterable[Any]) -> None:
-        kept = self._counted(rows)
-        after = [_after(following, ending, final) for _, _, _, _, following, ending, final, _, _ in kept]
-        self._graph.add([row[1] for row in kept], [row[2] for row in kept], [row[3] for row in kept], after)
+    def _add(self, rows: Iterable[_Transition]) -> None:
+        counted = self._counted(rows)
+        try:
+            self._graph.add(
+                [row.set_id for row in counted],
+                [row.key_id for row in counted],
+                [row.reward for row in counted],
+                [_next_state(row) for row in counted],
+            )
+        except InputError as error:
+            raise damaged(self._store.path, str(error)) from error
 
     def _priors(self, prior_of: dict[int, int], over: Store | None) -> tuple[list[int], list[int], list[float]]:
-        """Return sets, actions and probabilities: what priors say of actions that were taken somewhere."""
-        stores = [self._store] if over is None else [self._store, over]
-        said = {
-            id_: _policy(json.loads(logprobs))
-            for store in stores
-            for id_, logprobs in store.execute_in(
-                "SELECT id, logprobs FROM prior WHERE namespace_id = ? AND id IN {values}",
-                (self._ns,),
-                sorted(set(prior_of.values())),
-            )
-        }
-        keys = {text: text_digest(text) for text in dict.fromkeys(text for policy in said.values() for text in policy)}
-        key_of = dict(
-            row
-            for store in stores
-            for row in store.execute_in(
-                "SELECT key_digest, key_id FROM action INDEXED BY action_by_key "
-                "WHERE namespace_id = ? AND key_digest IN {values}",
-                (self._ns,),
-                list(keys.values()),
-            )
+        """Return sets, actions and probabilities: the priors at some states, of actions that were taken anywhere."""
+        sql = "SELECT id, logprobs FROM prior WHERE namespace_id = ? AND id IN {values}"
+        ids = sorted(set(prior_of.values()))
+        policies = {}
+        for row in self._decoded_in(_PriorRow, sql, (self._ns,), ids, over):
+            with decoding(self._store.path):
+                policies[row.id] = _policy(check_logprobs("prior", json.loads(row.logprobs)))
+        if len(policies) < len(ids):
+            raise damaged(self._store.path, f"{len(ids) - len(policies)} priors that are not there")
+        digest_of = {text: text_digest(text) for policy in policies.values() for text in policy}
+        sql = (
+            "SELECT key_digest, key_id FROM action INDEXED BY action_by_key "
+            "WHERE namespace_id = ? AND key_digest IN {values}"
         )
-        rows = [
-            (set_id, key_of[keys[text]], probability)
+        rows = self._decoded_in(_ActionKey, sql, (self._ns,), list(digest_of.values()), over)
+        key_of = {row.digest: row.key_id for row in rows}
+        cells = [
+            (set_id, key_of[digest_of[text]], probability)
             for set_id, prior_id in prior_of.items()
-            for text, probability in said[prior_id].items()
-            if keys[text] in key_of
+            for text, probability in policies[prior_id].items()
+            if digest_of[text] in key_of
         ]
-        sets, actions, probs = zip(*rows, strict=True) if rows else ((), (), ())
+        sets, actions, probs = zip(*cells, strict=True) if cells else ((), (), ())
         return list(sets), list(actions), list(probs)
 
-    def _rows(self, sql: str, *parameters: object) -> list[Any]:
-        return self._store.execute(sql, (self._ns, *parameters)).fetchall()
+    def _decoded(self, row_type: type[_Row], sql: str, *parameters: object, store: Store | None = None) -> list[_Row]:
+        found = (store or self._store).execute(sql, (self._ns, *parameters)).fetchall()
+        return decode(self._store.path, found, row_type)
+
+    def _decoded_in(
+        self, row_type: type[_Row], sql: str, parameters: tuple[Any, ...], values: Sequence[Any], over: Store | None
+    ) -> list[_Row]:
+        """Return the rows of the store and of the overlay's."""
+        stores = [self._store] if over is None else [self._store, over]
+        return [
+            row
+            for store in stores
+            for row in decode(self._store.path, store.execute_in(sql, parameters, values), row_type)
+        ]
 
 
 def _policy(logprobs: Mapping[str, float]) -> dict[str, float]:
-    """A stored prior as probabilities that sum to 1, by normalised action."""
+    """Return a stored prior as probabilities that sum to 1, by normalised action."""
     likeliest = max(logprobs.values())
     total = sum(math.exp(value - likeliest) for value in logprobs.values())
     policy: defaultdict[str, float] = defaultdict(float)
@@ -300,10 +379,10 @@ def _policy(logprobs: Mapping[str, float]) -> dict[str, float]:
     return policy
 
 
-def _after(following: int | None, ending: str, final: int | None) -> int:
-    """Where a step led: the next step's state, the end, the final state of an episode cut off, or nobody knows."""
-    if following is not None:
-        return following
-    if ending == "terminated":
+def _next_state(row: _Transition) -> int:
+    """Return the state after a step: that of the next step, the end, or the final state of a truncated episode."""
+    if row.next_set_id is not None:
+        return row.next_set_id
+    if row.ending == "terminated":
         return TERMINAL
-    return UNKNOWN if final is None else final
+    return UNKNOWN if row.final_set_id is None else row.final_set_id

@@ -1,55 +1,104 @@
-"""What a damaged store makes of our own code, told as what it is."""
+"""Damaged rows: the decoder that checks stored values, and the IntegrityError for a value that was never written.
+
+Rows are checked where they are read, and nowhere else. So an exception in the code that works on decoded rows, in an
+encoder or in a search kernel is a bug, and is raised as it is.
+"""
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+import functools
+import math
+import types
+import typing
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, TypeVar
 
 from seasoned.errors import InputError, IntegrityError, SeasonedError
 
-__all__ = ["EncoderFailedError", "carrying", "naming_damage"]
+__all__ = ["damaged", "decode", "decode_columns", "decoding"]
+
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
+
+# SQLite has no truth values, and an aggregate of real numbers may be a whole number there.
+_STORED_AS: dict[Any, set[type]] = {float: {float, int}, bool: {bool, int}}
 
 
-class EncoderFailedError(BaseException):
-    """Carries what an encoder raised past everything that would take it for damage; the store may be whole."""
-
-    def __init__(self, reason: Exception) -> None:
-        super().__init__(reason)
-        self.reason = reason
+def _stored_as(kind: Any) -> set[type]:
+    if typing.get_origin(kind) is typing.Literal:
+        return {type(value) for value in typing.get_args(kind)}
+    return _STORED_AS.get(kind, {kind})
 
 
-def carrying(features: Callable[[str], frozenset[str]]) -> Callable[[str], frozenset[str]]:
-    """Return an encoder's function that raises EncoderFailedError where it fails."""
+@functools.cache
+def _columns(row_type: Callable[..., Any]) -> tuple[tuple[str, frozenset[type], bool], ...]:
+    """Return of each field its name, the types of its stored values, and whether it is a real number."""
+    columns = []
+    for name, hint in typing.get_type_hints(row_type).items():
+        kinds = typing.get_args(hint) if isinstance(hint, types.UnionType) else (hint,)
+        stored = set[type]().union(*(_stored_as(kind) for kind in kinds))
+        columns.append((name, frozenset(stored), float in kinds))
+    return tuple(columns)
 
-    def encode(text: str) -> frozenset[str]:
-        try:
-            return features(text)
-        except Exception as error:
-            raise EncoderFailedError(error) from error
 
-    return encode
+def decode(path: str, rows: Sequence[Any], row_type: type[_Row]) -> list[_Row]:
+    """Return stored rows as NamedTuples.
+
+    Args:
+        path: the store's name in messages.
+        rows: as the driver returned them, with the columns of `row_type` in its order.
+        row_type: a NamedTuple of int, float, bool, str, bytes or literals, or one of these or None.
+
+    Raises:
+        IntegrityError: a value has another type than its column, or is an infinite number.
+
+    Example:
+        >>> from typing import NamedTuple
+        >>> class Visit(NamedTuple):
+        ...     visit: int
+        ...     return_: float
+        >>> decode("agent.db", [(7, 1)], Visit)
+        [Visit(visit=7, return_=1)]
+    """
+    decode_columns(path, rows, row_type)
+    return list(map(row_type._make, rows))  # type: ignore[attr-defined]
+
+
+def decode_columns(path: str, rows: Sequence[Any], row_type: Callable[..., Any]) -> tuple[tuple[Any, ...], ...]:
+    """Return the columns of stored rows; empty ones if there is no row. Arguments and errors as for `decode`."""
+    fields = _columns(row_type)
+    columns = tuple(zip(*rows, strict=True)) or ((),) * len(fields)
+    for (name, stored, is_real), column in zip(fields, columns, strict=True):
+        found = set(map(type, column))
+        if not found <= stored:
+            kinds = ", ".join(sorted(kind.__name__ for kind in found - stored))
+            raise damaged(path, f"{name} is {kinds}")
+        if is_real and not all(map(math.isfinite, column if type(None) not in found else filter(None, column))):
+            raise damaged(path, f"{name} is not finite")
+    return columns
+
+
+def damaged(path: str, seen: str) -> IntegrityError:
+    """Return the error for rows that were not written like this."""
+    return IntegrityError(
+        f"{path}: rows that make no sense ({seen[:200]})",
+        "what is stored must be readable as it was written",
+        "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
+    )
 
 
 @contextlib.contextmanager
-def naming_damage(path: str) -> Iterator[None]:
-    """Turn what goes wrong with rows that we wrote, and cannot make sense of, into an IntegrityError.
+def decoding(path: str) -> Iterator[None]:
+    """Turn the errors of a decoder into IntegrityError.
 
-    Only around what reads and interprets rows: nothing that a caller gave is called inside, but an encoder that is
-    `carrying`.
+    Put only code inside that builds a value from stored rows, such as an episode. An encoder, a kernel or any other
+    function of a caller does not belong inside.
     """
     try:
         yield
     except SeasonedError as error:
         if not isinstance(error, InputError):
             raise
-        raise _damage(path, error) from error
+        raise damaged(path, f"{type(error).__name__}: {error}") from error
     except (LookupError, TypeError, ValueError, ArithmeticError) as error:
-        raise _damage(path, error) from error
-
-
-def _damage(path: str, error: Exception) -> IntegrityError:
-    return IntegrityError(
-        f"{path}: rows that make no sense ({type(error).__name__}: {str(error)[:200]})",
-        "what is stored must be readable as it was written",
-        "Run `seasoned memory verify`; restore a backup, or export what can still be read.",
-    )
+        raise damaged(path, f"{type(error).__name__}: {error}") from error

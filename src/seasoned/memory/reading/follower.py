@@ -1,0 +1,106 @@
+"""How caches in RAM follow the commits to a namespace: one follower for each memory, one cursor for each cache.
+
+Four terms, used everywhere:
+
+- The *mark* of a namespace changes with every commit to its derived tables (`stores.base.Version`).
+- The *generation* is the number of the store's connection. Behind a new connection may be a server that lacks commits
+  of the old one: everything that was read before is stale.
+- The *epoch* is a counter of the namespace. It moves when rows that a cache may hold were deleted or changed: erasure,
+  pruning, quarantine, a new encoder. Between two epochs, commits only add rows.
+- A *watermark* is the last id, visit or ordinal that a cache has read. It resumes there after commits that only add.
+
+At each query the follower catches up with the version of the snapshot. Each cache then asks its cursor for the change
+since its own last catch-up, and reads nothing, the rows above its watermarks, or everything again.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Hashable
+from typing import NamedTuple
+
+from seasoned.memory.stores.base import Store, Version
+from seasoned.memory.values.corruption import damaged, decode
+
+__all__ = ["Change", "CommitCursor", "CommitFollower", "Position"]
+
+
+class Position(NamedTuple):
+    """A commit of one namespace, as one connection sees it."""
+
+    generation: int
+    epoch: int
+    mark: Hashable
+
+
+class Change(enum.IntEnum):
+    """What happened to a namespace since a cache caught up last."""
+
+    NONE = 0
+    """No commit."""
+
+    ADDED = 1
+    """Commits that only add rows: read those above the watermarks."""
+
+    RESET = 2
+    """Rows were deleted or changed, or another server answers: read everything again."""
+
+
+class _NamespaceRow(NamedTuple):
+    encoder: str
+    epoch: int
+    events: int
+
+
+class CommitFollower:
+    """The commit up to which the caches of one namespace read.
+
+    Attributes:
+        generation: the connection by which it reads; None before the first.
+        position: the commit that it caught up with; None before the first.
+        encoder: the identity of the namespace's encoder at that commit.
+        n_events: how many feedback events the namespace has ever had at that commit.
+    """
+
+    def __init__(self, store: Store, namespace_id: int) -> None:
+        self._store = store
+        self._ns = namespace_id
+        self.generation: int | None = None
+        self.position: Position | None = None
+        self.encoder = ""
+        self.n_events = 0
+
+    def reset(self, generation: int) -> None:
+        """Continue with another connection: every cursor will report `Change.RESET`."""
+        self.generation, self.position = generation, None
+
+    def catch_up(self, version: Version) -> None:
+        """Catch up with the version of the current snapshot; one row is read after a commit, none otherwise."""
+        if self.position is not None and self.position.mark == version.mark:
+            return
+        sql = "SELECT encoder, epoch, events FROM namespace WHERE id = ?"
+        rows = decode(self._store.path, self._store.execute(sql, (self._ns,)).fetchall(), _NamespaceRow)
+        if not rows:
+            raise damaged(self._store.path, f"no namespace {self._ns}")
+        self.encoder, epoch, self.n_events = rows[0]
+        self.generation = version.generation
+        self.position = Position(version.generation, epoch, version.mark)
+
+
+class CommitCursor:
+    """The commit up to which one cache has read. Use it inside a snapshot, after `CommitFollower.catch_up`."""
+
+    def __init__(self, follower: CommitFollower) -> None:
+        self._follower = follower
+        self._position: Position | None = None
+
+    def change(self) -> Change:
+        """Return the change since `advance`."""
+        last, now = self._position, self._follower.position
+        if last is None or now is None or last[:2] != now[:2]:
+            return Change.RESET
+        return Change.NONE if last.mark == now.mark else Change.ADDED
+
+    def advance(self) -> None:
+        """Record that the cache is as new as the follower. Call it when all reads succeeded."""
+        self._position = self._follower.position
