@@ -299,6 +299,6 @@ def query_speed(query_s: Sequence[float], distinct_states: int) -> CheckResult:
         f"{1000 * median:.2f} ms (median), {1000 * slow:.2f} ms at the 90th percentile of {len(query_s)} queries",
         rule=f"the median is at most {1000 * _MAX_QUERY_S:g} ms",
         next_step=f"{distinct_states} distinct states are searched: install the compiled index (pip install "
-        "'seasoned[fast]'), mask what changes from visit to visit, or prune (docs/how-to/keeping.md).",
+        "'seasoned[fast]'), mask what changes from visit to visit, or prune (docs/how-to/retention.md).",
         numbers={"queries": len(query_s), "p50_s": median, "p90_s": slow, "distinct_states": distinct_states},
     )
