@@ -1,4 +1,4 @@
-"""The registry of arms: every kind is built from data, plays, and goes on after a break as if there was none."""
+"""The registry of arms: every kind is built from data, plays, and resumes without a difference."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NEEDED = {
     "self-consistency": {"samples": 2},
     "cascade": {"teacher": "uniform", "mode": "logits"},
 }
-"""What a kind cannot do without."""
+"""The required settings of each kind."""
 
 
 def answer(request):
-    """Letters alike for a reading, a direction for a vote, a lesson for everything else: by the request alone."""
+    """Return equal letters for a reading, a direction for a vote, else a lesson; a function of the request only."""
     if request.top_logprobs:
         return dict.fromkeys("ABCD", -1.4)
     if request.temperature:
@@ -76,8 +76,8 @@ def memory():
 
 
 @pytest.mark.parametrize("kind", sorted(ARMS))
-def test_every_arm_plays_and_goes_on_after_a_break_as_if_there_was_none(kind):
-    """Told again what was played before, a new arm plays the rest as the old one would have."""
+def test_every_arm_resumes_without_a_difference(kind):
+    """A new arm that learns the stored episodes again plays the rest like the old one."""
     with Memory.open(":memory:") as whole, Memory.open(":memory:") as broken:
         unbroken = play(build(spec(kind), whole), whole, 4)
         play(build(spec(kind), broken), broken, 2)
@@ -98,8 +98,8 @@ def test_every_arm_plays_a_bandit(kind, memory):
 
 
 @pytest.mark.parametrize("kind", ["full-context", "bm25", "top-k", "reflexion", "workflows", "evolve"])
-def test_arms_that_change_the_prompt_do(kind, memory):
-    """The state comes last before the menu, as without them, and what was learned before it."""
+def test_prompt_arms_add_their_text_before_the_state(kind, memory):
+    """The state stays last before the menu."""
     llm = ScriptedLLM(answer)
     arm = build(spec(kind), memory, llm=llm)
     play(arm, memory, 6, Grid(["S.G"], max_steps=20))
@@ -109,8 +109,8 @@ def test_arms_that_change_the_prompt_do(kind, memory):
     assert "\nNow:\ncell:" in rest
 
 
-def test_a_model_that_follows_what_worked_gets_better_with_retrieval(memory):
-    """A model that does what was done in the very state that it is in, if its prompt tells of that."""
+def test_model_that_follows_its_examples_improves_with_retrieval(memory):
+    """The model repeats the action that its prompt shows for its own state."""
 
     def copying(request):
         lines = request.messages[-1].content.split("\n")
@@ -133,7 +133,7 @@ def test_a_model_that_follows_what_worked_gets_better_with_retrieval(memory):
 
 
 @pytest.mark.parametrize("kind", ["retries", "best-of-n", "self-consistency"])
-def test_a_budget_is_that_of_the_other_arm(kind, memory):
+def test_budget_is_the_tokens_of_the_other_arm(kind, memory):
     arm = build(spec(kind, "jitrl"), memory, tokens_per_episode=1000.0)
     corridor = Grid(["S" + "." * 7 + "G"], max_steps=8)  # an attempt is about 200 tokens, and fails
     results = play(arm, memory, 2, corridor)
@@ -144,14 +144,14 @@ def test_a_budget_is_that_of_the_other_arm(kind, memory):
     ("arm_spec", "options", "seen"),
     [
         (spec("retries", "jitrl"), {}, "tokens_per_episode = None"),
-        (spec("retries", "jitrl"), {"llm": None, "tokens_per_episode": 9.0}, "no tokens are spent"),
+        (spec("retries", "jitrl"), {"llm": None, "tokens_per_episode": 9.0}, "a model that uses tokens"),
         (ArmSpec("r", "retries"), {}, "attempts = None"),
         (ArmSpec("r", "best-of-n", {"attempts": 2}, "jitrl"), {"tokens_per_episode": 9.0}, "one of them"),
         (ArmSpec("r", "self-consistency"), {}, "samples = None"),
         (ArmSpec("r", "bm25", {}, "jitrl"), {"tokens_per_episode": 9.0}, "best-of-n, retries, self-consistency"),
     ],
 )
-def test_a_budget_that_does_not_fit_is_refused(arm_spec, options, seen, memory):
+def test_unusable_budget_is_refused(arm_spec, options, seen, memory):
     with pytest.raises(InputError, match=seen):
         build(arm_spec, memory, **options)
 
@@ -166,8 +166,8 @@ def test_a_budget_that_does_not_fit_is_refused(arm_spec, options, seen, memory):
         (ArmSpec("a", "alone", {"k": 3}), InputError, "Known are: selection"),
         (ArmSpec("a", "bm25", {"window_token": 3}), InputError, "Did you mean 'window_tokens'"),
         (ArmSpec("a", "bm25", {"fill_episodes": 20}), InputError, "an entry of the suite"),
-        (ArmSpec("a", "bm25", {"k": 0}), InputError, "k is a whole number"),
-        (ArmSpec("a", "bm25", {"b": 2.0}), InputError, r"\[0, 1\]"),
+        (ArmSpec("a", "bm25", {"k": 0}), InputError, "k must be a whole number"),
+        (ArmSpec("a", "bm25", {"b": 2.0}), InputError, "b must be a number, at least 0 and at most 1"),
         (ArmSpec("a", "full-context", {"window_tokens": "many"}), InputError, "whole number"),
         (ArmSpec("a", "evolve", {"exploration": -1.0}), InputError, "at least 0"),
         (ArmSpec("a", "reflexion", {"keep": 0}), InputError, "keep"),
@@ -182,7 +182,7 @@ def test_a_budget_that_does_not_fit_is_refused(arm_spec, options, seen, memory):
         (ArmSpec("a", "placebo", {"decay": 0.9}), InputError, "gives every neighbour the same weight"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_played(arm_spec, error, seen, memory):
+def test_bad_specification_is_refused_before_the_first_episode(arm_spec, error, seen, memory):
     for attempt in (check_arm, lambda each: build(each, memory)):
         with pytest.raises(error, match=seen) as caught:
             attempt(arm_spec)
@@ -190,7 +190,7 @@ def test_what_does_not_fit_is_refused_before_anything_is_played(arm_spec, error,
 
 
 @pytest.mark.parametrize("kind", sorted(ARMS))
-def test_what_is_needed_is_said(kind, memory):
+def test_missing_model_is_refused(kind, memory):
     check_arm(spec(kind))
     assert ARMS[kind].about
     if ARMS[kind].needs_model:
@@ -216,7 +216,7 @@ def test_every_preset_is_an_arm(name, memory):
     assert build(spec("placebo", preset=name), memory).policy.name == name
 
 
-def test_settings_come_from_plain_data():
+def test_preset_settings_are_read_from_plain_data():
     name, changed = preset_settings(
         {"preset": "seed", "exploration": {"rule": "UCB", "c": 2.0}, "backup": {"beta": 4.0}, "gamma": "none"}
     )
@@ -235,8 +235,8 @@ def test_every_exploration_rule_is_a_setting_of_a_suite(name):
 
 
 @pytest.mark.parametrize("settings", [{}, {"backup": {"beta": 4.0}}], ids=str)
-def test_the_placebo_follows_the_seed_and_learns_nothing_of_actions(memory, settings):
-    """One action always pays: JitRL finds it, shuffled returns do not say which."""
+def test_placebo_depends_on_the_seed_and_does_not_learn(memory, settings):
+    """One action always pays: JitRL prefers it, shuffled returns do not identify it."""
     bandit = ContextualBandit({"c": {"east": 1.0, "south": 0.0, "west": 0.0}})
     play(build(spec("alone"), memory, llm=None), memory, 60, bandit)
     prior = dict.fromkeys(("east", "south", "west"), -1.1)
@@ -250,6 +250,6 @@ def test_the_placebo_follows_the_seed_and_learns_nothing_of_actions(memory, sett
     assert sum(shuffled) / 8 < 0.7
 
 
-def test_errors_are_ours():
+def test_errors_derive_from_seasoned_error():
     with pytest.raises(SeasonedError):
         check_arm(dataclasses.replace(spec("alone"), kind="nothing"))

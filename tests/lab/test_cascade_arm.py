@@ -1,4 +1,4 @@
-"""The arm `cascade`: who plays, who decides, what is noted, what it costs, and what is refused."""
+"""The arm `cascade`: the player of each episode, the decider of each step, notes, costs, refusals."""
 
 from __future__ import annotations
 
@@ -99,23 +99,23 @@ def play(arm, memory, episodes, environment=DOORS, run_id="r"):
 
 
 def decided(memory):
-    """Who decided, by episode."""
-    found = {}
+    """Return the deciders of the steps, by episode."""
+    deciders = {}
     for note in memory.notes(kind="decided"):
-        found.setdefault(note.episode_id, []).append(note.body["by"])
-    return [found[episode.id] for episode in memory.episodes()]
+        deciders.setdefault(note.episode_id, []).append(note.body["by"])
+    return [deciders[episode.id] for episode in memory.episodes()]
 
 
 class Sure:
-    """Another teacher: it counts what it is asked."""
+    """A teacher that records the states of its requests."""
 
     name = "sure"
 
     def __init__(self, best):
-        self.best, self.asked = best, []
+        self.best, self.states = best, []
 
     async def read(self, state, task, candidates):
-        self.asked.append(state)
+        self.states.append(state)
         p = {each: 0.0 if each == self.best else -40.0 for each in candidates}
         return PriorReading(Prior(p, model=self.name), Usage(calls=1, prompt_tokens=10, cost_usd=0.5))
 
@@ -123,7 +123,7 @@ class Sure:
 # ------------------------------------------------------------------------------------- who plays
 
 
-def test_the_first_episodes_are_the_teachers_and_cost_what_it_costs(spec, memory):
+def test_teacher_plays_the_first_episodes_at_its_cost(spec, memory):
     results = play(build(memory, llm=None, teacher=spec, fill_episodes=2, mode="logits"), memory, 4)
     assert decided(memory)[:2] == [["teacher"] * 3] * 2
     assert [step.action for episode in memory.episodes()[:2] for step in episode.steps] == ["east"] * 6
@@ -136,26 +136,26 @@ def shifted(memory):
 
 
 def taught(memory, best, episodes):
-    """Have a teacher play: a student without an opinion asks at every step."""
+    """Play with a teacher: an undecided student asks at every step."""
     teacher = Sure(best)
     arm = cascade_arm(UniformReader(), teacher, memory)
     play(arm, memory, episodes, run_id=best)
-    assert len(teacher.asked) == 3 * episodes
+    assert len(teacher.states) == 3 * episodes
 
 
-def test_a_student_is_as_sure_as_its_memory_makes_it(memory):
-    """Without a memory it asks at every step; where others showed what helps and what does not, at none."""
+def test_confidence_of_the_student_includes_its_memory(memory):
+    """Without evidence it asks at every step, with clear evidence at none."""
     taught(memory, "south", 3)
     taught(memory, "east", 9)
     teacher = Sure("north")
     results = play(cascade_arm(UniformReader(), teacher, memory, policy=shifted), memory, 4)
-    assert not teacher.asked
+    assert not teacher.states
     assert [result.memory_steps for result in results] == [3] * 4
     assert {step.action for e in memory.episodes() if e.id.startswith("r-") for step in e.steps} == {"east"}
 
 
-def test_what_the_teacher_answers_is_not_shifted(memory):
-    """Memory is all for the east; the teacher says north, and north it is."""
+def test_answer_of_the_teacher_is_not_shifted(memory):
+    """Memory prefers east; the teacher answers north, and north is taken."""
     taught(memory, "south", 3)
     taught(memory, "east", 9)
     arm = cascade_arm(UniformReader(), Sure("north"), memory, policy=shifted, agreement=1.0)
@@ -172,8 +172,8 @@ def test_what_the_teacher_answers_is_not_shifted(memory):
         ("both", "both", {"window_tokens": 300, "beta": 2.0}),
     ],
 )
-def test_a_student_that_is_always_sure_is_the_arm_without_a_teacher(spec, mode, kind, settings):
-    """Every draw and every shift is that of the arm alone: asking is all that a cascade adds."""
+def test_always_confident_student_plays_like_the_arm_without_a_teacher(spec, mode, kind, settings):
+    """Every draw and every shift is equal to those of the plain arm."""
     world = Grid(["S..", "..G"], max_steps=6, slip=0.2)
     with Memory.open(":memory:") as one, Memory.open(":memory:") as other:
         cascade = play(build(one, teacher=spec, mode=mode, agreement=1e-9, **settings), one, 6, world)
@@ -192,8 +192,8 @@ def test_a_student_that_is_always_sure_is_the_arm_without_a_teacher(spec, mode, 
 
 @pytest.mark.parametrize("mode", ["prompt", "logits", "both"])
 @pytest.mark.parametrize("broken_after", [1, 3])
-def test_a_run_that_goes_on_after_a_break_ends_as_an_unbroken_one(spec, mode, broken_after):
-    """The break is among the teacher's episodes, or after them."""
+def test_resumed_run_ends_like_an_uninterrupted_one(spec, mode, broken_after):
+    """The interruption is among the teacher's episodes, or after them."""
     world = Grid(["S..", "..G"], max_steps=6, slip=0.2)
     settings = {"teacher": spec, "mode": mode, "fill_episodes": 2, "samples": 2, "agreement": 0.3, "min_evidence": 4.0}
     with Memory.open(":memory:") as whole, Memory.open(":memory:") as broken:
@@ -212,8 +212,8 @@ def test_a_run_that_goes_on_after_a_break_ends_as_an_unbroken_one(spec, mode, br
 # ------------------------------------------------------------------------------------- what is noted
 
 
-def test_examples_are_credited_with_the_steps_that_the_student_decided(spec, memory):
-    """A teacher never saw them: what came of its steps says nothing about them."""
+def test_examples_are_credited_with_the_steps_of_the_student_only(spec, memory):
+    """The teacher does not see the examples, so its steps are no evidence about them."""
     llm = ScriptedLLM(lambda request: {"A": -0.01, "B": -5.0, "C": -5.0} if request.seed else undecided(request))
     arm = build(memory, llm, teacher=spec, fill_episodes=1, samples=2, min_evidence=2.0, window_tokens=300)
     world = Grid(["S..", "..G"], max_steps=6, slip=0.2)
@@ -226,12 +226,12 @@ def test_examples_are_credited_with_the_steps_that_the_student_decided(spec, mem
     assert set(by.values()) == {"student", "teacher"}
 
 
-def test_both_models_are_paid_for(memory):
-    """A student that was asked and not followed costs what it costs."""
+def test_usage_of_both_models_is_counted(memory):
+    """The student's reading counts also where the teacher decides."""
     teacher = Sure("east")
     llm = ScriptedLLM(undecided)
     [result] = play(cascade_arm(LabelReader(llm), teacher, memory), memory, 1)
-    assert len(teacher.asked) == 3
+    assert len(teacher.states) == 3
     assert result.usage.calls == 3 + len(llm.requests)
     assert result.usage.cost_usd == 1.5
 
@@ -239,7 +239,7 @@ def test_both_models_are_paid_for(memory):
 # ------------------------------------------------------------------------------------- the teacher
 
 
-def test_a_teacher_is_closed_with_its_arm(spec, memory):
+def test_teacher_is_closed_with_its_arm(spec, memory):
     arm = build(memory, teacher=spec, fill_episodes=1)
     play(arm, memory, 2)
     assert arm.reader.teacher.closed == 0
@@ -247,7 +247,7 @@ def test_a_teacher_is_closed_with_its_arm(spec, memory):
     assert arm.reader.teacher.closed == 1
 
 
-def test_a_model_behind_a_teacher_is_closed():
+def test_model_of_a_teacher_is_closed():
     class Noticed(ScriptedLLM):
         closed = False
 
@@ -259,7 +259,7 @@ def test_a_model_behind_a_teacher_is_closed():
     assert model.closed
 
 
-def test_a_teacher_is_a_model_or_made_by_a_module_or_a_file(spec, teacher_file, monkeypatch):
+def test_teacher_comes_from_a_model_a_module_or_a_file(spec, teacher_file, monkeypatch):
     assert open_teacher("uniform").name == open_teacher(f"python:{HERE}").name == "uniform"
     assert open_teacher(f"{spec}?best=north").best == "north"
     assert open_teacher(spec, settings={"best": "south"}).best == "south"
@@ -272,7 +272,7 @@ def test_a_teacher_is_a_model_or_made_by_a_module_or_a_file(spec, teacher_file, 
 
 
 def sure_model(name):
-    """A model that counts what it is asked, opened like any other."""
+    """Register a model that counts its requests."""
     ASKED.append(ScriptedLLM(lambda request: {"A": -0.01, "B": -5.0, "C": -5.0}, name=name))
     return ASKED[-1]
 
@@ -280,7 +280,7 @@ def sure_model(name):
 ASKED = []
 
 
-def test_what_a_teacher_answers_is_kept_with_its_students_answers(tmp_path, memory):
+def test_teacher_shares_the_cache_of_its_student(tmp_path, memory):
     LLMS.register("sure", f"{__name__}:sure_model")  # as a program adds a kind of model
     ASKED.clear()
     for run in ("one", "two"):  # with one file of answers
@@ -292,7 +292,7 @@ def test_what_a_teacher_answers_is_kept_with_its_students_answers(tmp_path, memo
     assert not again.requests
 
 
-def test_a_suite_in_which_the_student_never_plays_is_refused(tmp_path):
+def test_suite_without_an_episode_for_the_student_is_refused(tmp_path):
     suite = {
         "name": "taught",
         "seeds": 1,
@@ -316,15 +316,15 @@ LOGITS = {"teacher": "uniform", "mode": "logits"}
         ({}, InputError, "teacher = None"),
         ({"teacher": 3}, InputError, "teacher = 3"),
         ({"teacher": "unifrom"}, UnknownNameError, "Did you mean 'uniform'"),
-        ({"teacher": "python:"}, InputError, "in it to call"),
+        ({"teacher": "python:"}, InputError, "a callable in it"),
         ({"teacher": "python:no_such_module:make"}, InputError, "no_such_module"),
         ({"teacher": "python:no_such_file.py:make"}, InputError, "no file"),
         ({"teacher": "python:seasoned.agents:NoReader"}, InputError, "NoReader"),
         ({"teacher": "FILE:other"}, InputError, "not callable"),
-        ({"teacher": "FILE:number"}, InputError, "reads no policy|a teacher's policy is read"),
+        ({"teacher": "FILE:number"}, InputError, "reads no policy|a teacher is a reader"),
         ({"teacher": "FILE:Teacher?worst=east"}, InputError, "worst"),
         ({"teacher": "FILE:Teacher?best"}, InputError, "name=value"),
-        ({"teacher": "FILE:Teacher", "teacher_reader": "votes"}, InputError, "it reads itself"),
+        ({"teacher": "FILE:Teacher", "teacher_reader": "votes"}, InputError, "has no reading method"),
         ({"teacher": "uniform", "teacher_settings": "free"}, InputError, "teacher_settings = 'free'"),
         ({"teacher": "uniform", "teacher_settings": {"base_url": "x"}}, InputError, "'uniform' has none"),
         ({"teacher": "uniform", "mode": "promt"}, InputError, "Did you mean 'prompt'"),
@@ -340,7 +340,7 @@ LOGITS = {"teacher": "uniform", "mode": "logits"}
         (LOGITS | {"gamma": 1.5}, InputError, "gamma"),
     ],
 )
-def test_what_does_not_fit_is_refused_before_anything_is_played(settings, error, seen, memory, teacher_file):
+def test_bad_settings_are_refused_before_the_first_episode(settings, error, seen, memory, teacher_file):
     settings = {
         n: v.replace("FILE", f"python:{teacher_file}") if n == "teacher" and isinstance(v, str) else v
         for n, v in settings.items()
@@ -360,7 +360,7 @@ def test_examples_need_a_prompt(memory):
 # ------------------------------------------------------------------------------------- in the lab
 
 
-def test_a_suite_names_a_teacher(spec, tmp_path):
+def test_suite_with_a_teacher_is_played(spec, tmp_path):
     suite = read_suite(
         {
             "name": "taught",

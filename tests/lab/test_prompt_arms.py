@@ -1,4 +1,4 @@
-"""Arms that show past steps: what they show, what they note, and that nothing counts twice."""
+"""Arms with past steps in the prompt: the text, the notes, and no double use of evidence."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def suite(*arms):
 
 
 SHIFT = {"beta": 2.0, "gamma": 0.5, "min_neighbors": 1, "scale": "max_abs"}
-"""The scale is of the evidence alone: the default one is of all that the namespace holds."""
+"""The scale is that of the evidence; the default one is that of the whole namespace."""
 ARMS = suite(
     {"name": "shows", "kind": "prompt", "settings": {"window_tokens": 300, "k": 2}},
     {"name": "both", "settings": {"window_tokens": 300, "k": 2, **SHIFT}},
@@ -61,20 +61,20 @@ def play(arm, memory, episodes, environment=None):
 
 
 def fill(memory, rewards):
-    """One-step episodes at one state, so that each return is the reward alone."""
+    """Add one-step episodes at one state, so that each return is one reward."""
     for number, (action, reward) in enumerate(rewards):
         memory.add(Episode("choose", [Step("a red door", action, reward)], f"e{number}"))
 
 
 @pytest.mark.parametrize("name", ["shows", "both"])
-def test_what_a_prompt_shows_is_noted_beside_the_step(name):
+def test_examples_in_the_prompt_are_noted_at_the_step(name):
     llm = ScriptedLLM(undecided)
     with Memory.open(":memory:") as memory:
         play(build(name, memory, llm), memory, 5)
         notes = memory.notes(kind="shown")
         stored = {(e.id, step): s for e in memory.episodes() for step, s in enumerate(e.steps)}
-        asked = [r.messages[-1].content for r in llm.requests if "\nWhich action" in r.messages[-1].content]
-        shown = [prompt for prompt in asked if "\nNow:\n" in prompt]
+        prompts = [r.messages[-1].content for r in llm.requests if "\nWhich action" in r.messages[-1].content]
+        shown = [prompt for prompt in prompts if "\nNow:\n" in prompt]
         assert notes
         assert len(notes) == len(shown)
         order = {e.id: i for i, e in enumerate(memory.episodes())}
@@ -90,7 +90,7 @@ def test_what_a_prompt_shows_is_noted_beside_the_step(name):
 
 
 @pytest.mark.parametrize("name", ["shows", "both"])
-def test_a_run_that_goes_on_after_a_break_ends_as_an_unbroken_one(name):
+def test_resumed_run_ends_like_an_uninterrupted_one(name):
     with Memory.open(":memory:") as whole, Memory.open(":memory:") as broken:
         unbroken = play(build(name, whole), whole, 5)
         play(build(name, broken), broken, 2)
@@ -107,7 +107,7 @@ def test_a_run_that_goes_on_after_a_break_ends_as_an_unbroken_one(name):
 REWARDS = [("east", 1.0), ("east", 0.0), ("north", 0.0), ("north", 1.0), ("south", 0.0), ("south", 0.5), ("east", 1.0)]
 
 
-def test_both_shifts_by_what_it_does_not_show():
+def test_both_discounts_the_steps_in_the_prompt():
     """z' = z + beta * A * (n - s) / n: A from all stored steps, s of the n that took the action are in the prompt."""
     bandit = ContextualBandit({"a red door": dict.fromkeys(ACTIONS, 0.5)}, noise="none")
     with Memory.open(":memory:") as memory:
@@ -144,8 +144,8 @@ def test_prompt_alone_does_not_shift():
         assert [(r.kl_nats, r.memory_steps) for r in results] == [(0.0, 0)] * 4
 
 
-def test_a_discount_is_that_of_the_examples_and_of_the_shift():
-    """With 0, opening the door is no success for what came after it."""
+def test_gamma_applies_to_the_examples_and_to_the_shift():
+    """With 0, opening the door gets no return from the later reward."""
     for kind in ("prompt", "both"):
         for gamma, worked in ((None, True), (0.0, False)):
             with Memory.open(":memory:", gamma=0.9) as memory:
@@ -162,14 +162,14 @@ def test_a_discount_is_that_of_the_examples_and_of_the_shift():
                 assert ("Action: open" in context) == worked
 
 
-def test_a_window_too_small_is_refused_before_anything_is_played():
+def test_too_small_window_is_refused_before_the_first_episode():
     for kind in ("prompt", "both"):
         with pytest.raises(InputError, match="budget_tokens = 1"):
             check_arm(ArmSpec("a", kind, {"window_tokens": 1}))
 
 
-def test_the_suite_gives_every_prompt_the_same_window():
-    """What is compared at equal tokens has equal windows."""
+def test_suite_gives_every_prompt_arm_the_same_window():
+    """Arms that are compared at equal tokens have equal windows."""
     for name in ("icrl", "icrl-text"):
         shipped = load_suite(name)
         windows = {arm.name: arm.settings["window_tokens"] for arm in shipped.arms if "window_tokens" in arm.settings}

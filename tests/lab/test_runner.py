@@ -134,7 +134,7 @@ def test_a_borrowed_budget_needs_the_run_that_it_is_of(tmp_path, monkeypatch):
     tasks = [{"name": "bad", "env": f"python:faulty_worlds:Faulty?how=raise&marks={marks}&at=2", "episodes": 2}]
     arms = [{"name": "tries", "kind": "retries", "budget_of": "alone"}, {"name": "alone"}]
     asked = suite(tasks=tasks, arms=arms, seeds=1)
-    with pytest.raises(InputError, match=r"arm tries, budget_of = 'alone'.*without a model no tokens are spent"):
+    with pytest.raises(InputError, match=r"arm tries, budget_of = 'alone'.*a budget of tokens needs a model"):
         Experiment.begin(tmp_path / "lab", asked).run()
     results = Experiment.begin(tmp_path / "lab", dataclasses.replace(asked, model="local")).run()
     cells = {cell.key.arm: cell for cell in results.runs}

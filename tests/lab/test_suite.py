@@ -1,4 +1,4 @@
-"""Suites: read whole or refused, with the place and the rule; what they stand for."""
+"""Suites: reading, refusal with place and rule, runs and rotation of environments."""
 
 import json
 
@@ -22,16 +22,16 @@ def data(**changes):
     }
 
 
-def test_every_suite_of_the_package_is_whole_and_comes_back_from_its_json():
+def test_every_suite_of_the_package_survives_a_json_round_trip():
     assert "quick" in suite_names()
     for name in suite_names():
         suite = load_suite(name)
         assert suite.name == name
-        assert suite.about != name, "a suite says what it asks"
+        assert suite.about != name, "a suite has a question"
         assert read_suite(json.loads(json.dumps(suite.to_json()))) == suite
 
 
-def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
+def test_runs_are_arms_by_tasks_by_seeds_with_budget_of_last():
     suite = read_suite(
         data(
             tasks=[{"name": "a", "env": GRID, "episodes": 3}, {"name": "b", "env": [GRID, GRID], "episodes": 2}],
@@ -42,10 +42,10 @@ def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
             ],
         )
     )
-    cells = suite.runs()
-    assert len(cells) == len(set(cells)) == 2 * (2 + 3)
-    assert cells.index(RunKey("b", "default", 0)) < cells.index(RunKey("b", "tries", 0))
-    assert RunKey("a", "default", 0) not in cells
+    runs = suite.runs()
+    assert len(runs) == len(set(runs)) == 2 * (2 + 3)
+    assert runs.index(RunKey("b", "default", 0)) < runs.index(RunKey("b", "tries", 0))
+    assert RunKey("a", "default", 0) not in runs
     assert [suite.episodes(RunKey("b", arm, 0)) for arm in ("tries", "alone", "default")] == [2, 2, 1]
 
 
@@ -56,20 +56,20 @@ def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
         ({"seeds": [1, 1]}, "seeds = [1, 1]", "different"),
         ({"seeds": 10**9}, "seeds = 1000000000", "from 1 to 1000"),
         ({"seeds": True}, "seeds = True", "whole number"),
-        ({"name": "../x"}, "../x", "names folders"),
-        ({"name": 3}, "name 3", "names folders"),
+        ({"name": "../x"}, "../x", "used for folders"),
+        ({"name": 3}, "name 3", "used for folders"),
         ({"tasks": []}, "tasks = []", "a suite has tasks"),
         ({"tasks": {"name": "a"}}, "tasks = {'name': 'a'}", "[[tasks]]"),
         ({"tasks": ["a"]}, "tasks[0] = 'a'", "a table"),
-        ({"tasks": [{"name": "a", "env": GRID}]}, "tasks[0]", "episodes is needed"),
+        ({"tasks": [{"name": "a", "env": GRID}]}, "tasks[0]", "episodes is required"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 0}]}, "episodes = 0", "at least 1"),
         ({"tasks": [{"name": "a", "env": [], "episodes": 1}]}, "env = []", "a task has an environment"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "max_score": 0}]}, "max_score = 0", "divided"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "max_score": float("nan")}]}, "nan", "finite"),
         ({"tasks": [{"name": "a", "env": GRID, "episodes": 1, "transfer": [{"env": GRID}]}]}, "transfer[0]", "split"),
-        ({"tasks": [{"name": "a", "env": GRID, "episodes": 1}] * 2}, "'a', 'a'", "names of their own"),
+        ({"tasks": [{"name": "a", "env": GRID, "episodes": 1}] * 2}, "'a', 'a'", "distinct names"),
         ({"arms": [{"name": "alone", "knd": "x"}]}, "'knd'", "Did you mean 'kind'"),
-        ({"arms": [{"name": "b"}]}, "reference 'alone'", "compared with an arm"),
+        ({"arms": [{"name": "b"}]}, "reference 'alone'", "an arm of the suite"),
         ({"arms": [{"name": "alone", "budget_of": "alone"}]}, "budget_of", "another arm"),
         ({"arms": [{"name": "alone"}, {"name": "b", "tasks": ["nowhere"]}]}, "nowhere", "no such task"),
         ({"budget": {"usd": -1}}, "usd = -1", "above 0"),
@@ -84,13 +84,13 @@ def test_cells_are_arms_by_seeds_by_tasks_and_a_borrowed_budget_comes_later():
         (
             {"tasks": [{"name": "a", "env": GRID, "episodes": 1, "transfer": [{"split": "same task", "env": GRID}]}]},
             "split 'same task'",
-            "learned from",
+            "learning episodes",
         ),
         ({"calibrate": "yes"}, "calibrate = 'yes'", "true or false"),
         ({"colour": "red"}, "'colour'", "no such entry"),
     ],
 )
-def test_what_is_wrong_is_refused_with_its_place(changes, seen, rule):
+def test_wrong_entry_is_refused_with_its_place(changes, seen, rule):
     with pytest.raises(InputError) as caught:
         read_suite(data(**changes))
     assert seen in str(caught.value)
@@ -98,10 +98,10 @@ def test_what_is_wrong_is_refused_with_its_place(changes, seen, rule):
     assert caught.value.next_step
 
 
-def test_a_file_that_is_no_suite(tmp_path):
+def test_file_without_a_suite_is_refused(tmp_path):
     broken = tmp_path / "broken.toml"
     broken.write_text("name = quick\n")
-    with pytest.raises(InputError, match=r"broken.toml is no TOML: .*line 1.*Correct that line"):
+    with pytest.raises(InputError, match=r"broken.toml is not TOML: .*line 1.*Correct that line"):
         load_suite(str(broken))
     broken.write_bytes(b"\xff\xfe\x00")
     with pytest.raises(InputError, match="TOML file in UTF-8"):
@@ -115,7 +115,7 @@ def test_a_file_that_is_no_suite(tmp_path):
     assert load_suite(str(good)).name == "mine"
 
 
-def test_a_stream_plays_each_environment_once_a_round_in_the_run_seeds_order():
+def test_each_environment_is_played_once_a_round_in_an_order_by_seed():
     orders = [[env_order(seed, episode, 4) for episode in range(12)] for seed in range(6)]
     for order in orders:
         assert [sorted(order[i : i + 4]) for i in (0, 4, 8)] == [[0, 1, 2, 3]] * 3
@@ -123,10 +123,10 @@ def test_a_stream_plays_each_environment_once_a_round_in_the_run_seeds_order():
     assert {env_order(3, episode, 1) for episode in range(5)} == {0}
 
 
-def test_a_variable_in_a_specification(monkeypatch):
+def test_variable_in_a_specification_is_expanded(monkeypatch):
     from seasoned.errors import ConfigError
 
     monkeypatch.setenv("STORIES", "/there")
     assert expand_variables("jericho:$STORIES/a.z5?max_steps=3") == "jericho:/there/a.z5?max_steps=3"
-    with pytest.raises(ConfigError, match=r"\$NOT_SET_ANYWHERE.*not set.*export"):
+    with pytest.raises(ConfigError, match=r"\$NOT_SET_ANYWHERE.*is set.*export"):
         expand_variables("jericho:$NOT_SET_ANYWHERE/a.z5")

@@ -8,7 +8,7 @@ from typing import Literal
 
 from seasoned.errors import SeasonedError
 from seasoned.lab.arms.preset_settings import preset_settings
-from seasoned.lab.results.run_results import MEMORY, ExperimentResults
+from seasoned.lab.results.run_results import MEMORY_FILE, ExperimentResults
 from seasoned.lab.suites.suite import ArmSpec, Suite
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import preset
@@ -113,7 +113,7 @@ def unused_memory_remark(arm: ArmSpec, results: ExperimentResults) -> str | None
         return None
     if any(episode.memory_steps for each in done for episode in each.episodes):
         return None
-    command = shlex.join(["seasoned", "memory", "doctor", str(done[0].folder / MEMORY)])
+    command = shlex.join(["seasoned", "memory", "doctor", str(done[0].folder / MEMORY_FILE)])
     return f"memory shifted 0 of {steps:,} decisions: see `{command}`"
 
 

@@ -14,7 +14,7 @@ from seasoned.lab.analysis.measures import RunMean, run_mean
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.lab.diagnosis.flip_audit import audit
 from seasoned.lab.diagnosis.replay import PolicyMaker
-from seasoned.lab.results.run_results import MEMORY, ExperimentResults, RunResult
+from seasoned.lab.results.run_results import MEMORY_FILE, ExperimentResults, RunResult
 from seasoned.lab.suites.suite import ArmSpec
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
@@ -128,9 +128,9 @@ def audit_arms(
 
 
 def _flips(run: RunResult, arm: ArmSpec, policy: PolicyMaker) -> RunFlips:
-    path = run.folder / MEMORY
+    path = run.folder / MEMORY_FILE
     if not path.exists():
-        raise InputError(f"no {MEMORY}", "a run's flips are counted from its memory", "Play the run again.")
+        raise InputError(f"no {MEMORY_FILE}", "a run's flips are counted from its memory", "Play the run again.")
 
     def make() -> RunFlips:
         with open_memory(str(path), read_only=True) as memory:

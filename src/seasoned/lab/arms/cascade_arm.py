@@ -1,4 +1,4 @@
-"""The arm `cascade`: a teacher fills the memory, a student acts with it, and asks the teacher where it is unsure."""
+"""The arm `cascade`: a teacher fills the memory; a student acts with it, and asks the teacher when it is unsure."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from seasoned.agents import Arm, EpisodeResult, play_episode
 from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
 from seasoned.agents.react.prompt_evidence import SHOWN, example_arm
-from seasoned.checks import check_whole, suggest
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_one_of, check_whole
+from seasoned.errors import InputError
 from seasoned.lab.arms.arm_context import ArmContext
 from seasoned.lab.arms.preset_settings import preset_settings
 from seasoned.lab.arms.teachers import answers_file, close_teacher, open_teacher
@@ -47,7 +47,7 @@ CASCADE: dict[str, Any] = {
     "fill_episodes": 0,
     "mode": "prompt",
 }
-"""The settings of the kind, beside those of `prompt` and `jitrl`, with defaults."""
+"""The settings of the kind with defaults; the settings of `prompt` and `jitrl` are added to them."""
 
 _MODES = ("prompt", "logits", "both")
 _LEAST_LOGPROB = -700.0
@@ -55,7 +55,7 @@ MakePolicy = Callable[[EvidenceSource], Policy]
 
 
 class CascadeArmReader(CascadeReader):
-    """A cascade whose teacher is its own, and is released with it."""
+    """A cascade that owns its teacher, and releases it in `aclose`."""
 
     async def aclose(self) -> None:
         """Release the teacher's model."""
@@ -63,47 +63,44 @@ class CascadeArmReader(CascadeReader):
 
 
 def build_cascade(context: ArmContext, examples: Mapping[str, Any]) -> Arm:
-    """Return the arm that a suite's settings describe.
+    """Return the arm for a suite's settings.
 
     Args:
-        context: what the arm is built from: settings of `CASCADE`, and those given of the examples and of `jitrl`.
+        context: with the settings of `CASCADE`, and any settings of the examples and of `jitrl`.
         examples: the examples' settings with their defaults.
 
     Raises:
-        InputError: there is no teacher, a setting breaks its rule or belongs to another mode, or examples are to be
-            shown to a student without a prompt.
-        SeasonedError: what opening the teacher raises.
+        InputError: there is no teacher, a setting breaks its rule or belongs to another mode, or the mode needs a
+            prompt and the student has none.
+        SeasonedError: the teacher cannot be opened.
     """
     own = {name: context.settings[name] for name in CASCADE}
     given = {name: value for name, value in context.settings.items() if name not in CASCADE}
     mode = own["mode"]
-    if mode not in _MODES:
-        raise InputError(f"cascade: mode = {excerpt(mode)}", "the student has memory in one way", suggest(mode, _MODES))
+    check_one_of("cascade: mode", mode, _MODES)
     shown = {name: given[name] for name in examples if name in given and mode != "logits"}
     both = ("gamma",) if mode == "both" else ()
     given = {name: value for name, value in given.items() if name in both or name not in shown}
     allowed = () if mode == "prompt" else ("preset", *JitRLSettings.__dataclass_fields__)
     if wrong := sorted(set(given) - set(allowed)):
-        raise InputError(
-            f"cascade: {wrong[0]} with mode = {mode!r}", "a setting is for what the student has", "Leave it out."
-        )
+        raise InputError(f"cascade: {wrong[0]} with mode = {mode!r}", "this mode has no such setting", "Leave it out.")
     if mode != "logits" and context.llm is None:
         raise InputError(
             f"cascade: mode = {mode!r} with the model {context.reader.name}",
-            "examples are put into a model's prompt",
-            'Name a model, or take mode = "logits".',
+            "examples need the prompt of a model",
+            'Name a model, or set mode = "logits".',
         )
     knowledge, policy = None, None
     if mode != "logits":
-        wanted = {**examples, **shown}
-        knowledge = ExampleMemory(Examples(context.memory, budget_tokens=wanted.pop("window_tokens"), **wanted))
+        merged = {**examples, **shown}
+        knowledge = ExampleMemory(Examples(context.memory, budget_tokens=merged.pop("window_tokens"), **merged))
     if mode != "prompt":
         preset, changed = preset_settings(given)
 
         def policy(memory: EvidenceSource) -> Policy:
             return JitRL.preset(preset, memory, **changed)
 
-        policy(context.memory)  # refuses what does not fit before a teacher is opened
+        policy(context.memory)  # refuses bad settings before a teacher is opened
     fill = check_whole("fill_episodes", own["fill_episodes"], 0)
     teacher = open_teacher(
         own["teacher"], method=own["teacher_reader"], settings=own["teacher_settings"], cache=answers_file(context.llm)
@@ -115,7 +112,7 @@ def build_cascade(context: ArmContext, examples: Mapping[str, Any]) -> Arm:
 
 
 def check_fill(suite: Suite) -> None:
-    """Refuse a suite in which a teacher would play all episodes of a run, so that nothing is learned of its student.
+    """Refuse a suite in which a teacher would play all episodes of a run, and the student none.
 
     Raises:
         InputError: `fill_episodes` is the number of episodes of a run, or more; or the suite fills memories as well.
@@ -126,13 +123,13 @@ def check_fill(suite: Suite) -> None:
         if arm.kind == "cascade" and fill and suite.fill_episodes:
             raise InputError(
                 f"arm {arm.name}: fill_episodes = {fill}, and the suite's fill_episodes = {suite.fill_episodes}",
-                "a memory is filled by the teacher or, for every arm alike, at random",
+                "a memory is filled either by the teacher, or for every arm with random actions",
                 "Leave one of them out.",
             )
         if arm.kind == "cascade" and isinstance(fill, int) and fill >= episodes:
             raise InputError(
                 f"arm {arm.name}: fill_episodes = {fill}, with {episodes} episodes of {run.task}",
-                "the student must have an episode to play: fill_episodes must be less than the episodes of a run",
+                "fill_episodes must be less than the episodes of a run, so that the student plays at least one",
                 "Fill fewer, or play more episodes.",
             )
 
@@ -147,22 +144,24 @@ def cascade_arm(
     fill_episodes: int = 0,
     **limits: Any,
 ) -> Arm:
-    """Return an arm whose student asks a teacher, and whose first episodes are the teacher's.
+    """Return an arm whose student asks a teacher, and whose first episodes the teacher plays.
 
-    How sure the student is, is asked of its policy *with* its memory: after the examples, and after the shift. What the
-    teacher answers is not shifted. Beside each step is noted who decided it (`decided`), and what the student had been
-    shown where it decided (`shown`): a teacher's step says nothing about examples that it never saw.
+    The confidence of the student is that of its policy *with* memory: after the examples, and after the shift. The
+    teacher's answer is not shifted. Each step gets a note with the model that decided it (`decided`) and, if that is
+    the student, a note with the examples in its prompt (`shown`): the outcome of a teacher's step is no evidence about
+    examples that the teacher did not see.
 
-    Which episodes are the teacher's follows from how many the arm was told of, so that a run that goes on after a break
-    ends as one without. Their price counts like any other. The arm's reader has `aclose`, which releases the teacher.
+    The teacher plays until the arm has learned from `fill_episodes` episodes, so a resumed run ends like an
+    uninterrupted one. These episodes count in the cost. The arm's reader has `aclose`, which releases the teacher.
 
     Args:
         reader: reads the student's policy.
-        teacher: reads the teacher's.
-        memory: the arm's own.
+        teacher: reads the teacher's policy.
+        memory: the memory of the arm.
         knowledge: puts examples into the student's prompt; None: none.
-        policy: makes the policy that shifts the student's; with examples, by what they do not show. None: no shift.
-        fill_episodes: how many of the first episodes the teacher plays.
+        policy: makes the policy that shifts the student's; steps in the prompt are discounted in its evidence. None: no
+            shift.
+        fill_episodes: number of first episodes that the teacher plays.
         **limits: of `seasoned.policies.cascade.CascadeReader`: `samples`, `agreement`, `min_evidence`.
 
     Raises:
@@ -180,21 +179,21 @@ def cascade_arm(
         student = example_arm(reader, knowledge, None if policy is None else memory, policy)
     else:
         student = Arm(ModelAlone() if policy is None else policy(memory), reader)
-    asked: PriorReader = cast(PriorReader, student.reader)
-    decides = student.policy
+    student_reader: PriorReader = cast(PriorReader, student.reader)
+    policy_of_arm = student.policy
     if policy is not None:
-        asked = shifted = _Shifted(asked, student.policy)
-        decides = _AsRead(shifted)
-    play = _CascadePlay(teacher, fill, "prompt" if policy is None else "both", knowledge)
-    return Arm(decides, CascadeArmReader(asked, teacher, memory=memory, **limits), play, play.learn)
+        student_reader = shifted = _ShiftedReader(student_reader, student.policy)
+        policy_of_arm = _ReadDecision(shifted)
+    play = _FillThenCascade(teacher, fill, "prompt" if policy is None else "both", knowledge)
+    return Arm(policy_of_arm, CascadeArmReader(student_reader, teacher, memory=memory, **limits), play, play.learn)
 
 
-class _Shifted:
-    """The student's policy after its memory's shift, to be read."""
+class _ShiftedReader:
+    """A reader of the student's policy after the shift by its memory."""
 
     def __init__(self, reader: PriorReader, policy: Policy) -> None:
         self._reader, self.policy = reader, policy
-        # Of the task that asks: episodes that are played side by side do not see each other's.
+        # Context variables, because concurrent episodes share this reader.
         self.place: ContextVar[tuple[int, EpisodeLog] | None] = ContextVar("place", default=None)
         self.last: ContextVar[Decision | None] = ContextVar("last", default=None)
 
@@ -218,10 +217,10 @@ class _Shifted:
 
 
 @dataclass(frozen=True)
-class _AsRead:
-    """Takes the student's decision that was read, so that a step is decided once; a teacher's step is the teacher's."""
+class _ReadDecision:
+    """A policy that returns the decision made while reading, so that a step is decided once; else the teacher's."""
 
-    shifted: _Shifted
+    shifted: _ShiftedReader
 
     @property
     def name(self) -> str:
@@ -245,38 +244,38 @@ class _AsRead:
 
 
 @dataclass
-class _CascadePlay:
-    """Plays the first episodes with the teacher, the others with the cascade, and notes who decided."""
+class _FillThenCascade:
+    """Plays the first episodes with the teacher, the others with the cascade, and notes the deciding model."""
 
     teacher: PriorReader
     fill: int
     mode: str
     knowledge: ExampleMemory | None
-    told: int = field(default=0, init=False)
+    learned: int = field(default=0, init=False)
 
     async def __call__(
         self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
-        if self.told < self.fill:
+        if self.learned < self.fill:
             filling = AnnotatedLog(log, self._filled)
             return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
-        if isinstance(policy, _AsRead):
+        if isinstance(policy, _ReadDecision):
             policy.shifted.place.set((seed, log))
         if self.knowledge is not None:
             self.knowledge.begin()
         return await CascadePlay()(environment, policy, reader, AnnotatedLog(log, self._shown), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
-        """Count it: what is learned is in the memory that stores it."""
+        """Count the episode; its steps are already in the memory."""
         del episode
-        self.told += 1
+        self.learned += 1
         return Usage()
 
     def _filled(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         prior = decision.prior if isinstance(decision, Decision) else None
         model = self.teacher.name if prior is None else prior.model
         return [
-            (DECIDED, {"by": "teacher", "model": model, "reason": f"episode {self.told + 1} of {self.fill} to fill"})
+            (DECIDED, {"by": "teacher", "model": model, "reason": f"episode {self.learned + 1} of {self.fill} to fill"})
         ]
 
     def _shown(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:

@@ -18,10 +18,11 @@ _NONE = "none"
 
 
 def preset_settings(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    """Return the preset that `settings` name, and what they change of it; both are known to fit.
+    """Return the name of a preset and the changes to it, both checked.
 
-    `preset` is its name. Every other is a setting of `JitRLSettings`, with "none" for None, since TOML has no null.
-    `exploration` may be a table of a rule of `seasoned.core.exploration` and its values, `backup` one of `Backup`'s.
+    The entry `preset` is the name. Every other entry is a setting of `JitRLSettings`, with "none" for None, since TOML
+    has no null. `exploration` may be a table with the name of a rule of `seasoned.core.exploration` and its values,
+    `backup` a table with the values of a `Backup`.
 
     Raises:
         UnknownNameError: no preset, or no rule, has this name.
@@ -35,15 +36,17 @@ def preset_settings(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     name: Any = given.pop("preset", "default")
     if isinstance(rule := given.get("exploration"), Mapping):
         values = dict(rule)
-        given["exploration"] = _made("exploration", EXPLORATION_RULES, values.pop("rule", "ExplorationBonus"), values)
+        given["exploration"] = _rule_of(
+            "exploration", EXPLORATION_RULES, values.pop("rule", "ExplorationBonus"), values
+        )
     if isinstance(rule := given.get("backup"), Mapping):
-        given["backup"] = _made("backup", {"Backup": Backup}, "Backup", dict(rule))
+        given["backup"] = _rule_of("backup", {"Backup": Backup}, "Backup", dict(rule))
     preset(name, **given)
     return name, given
 
 
-def _made(setting: str, kinds: Mapping[str, Callable[..., Any]], name: object, values: dict[str, Any]) -> Any:
-    """A rule by its name, with its values."""
+def _rule_of(setting: str, kinds: Mapping[str, Callable[..., Any]], name: object, values: dict[str, Any]) -> Any:
+    """Return the rule with this name and these values."""
     if not isinstance(name, str) or name not in kinds:
         raise UnknownNameError(f"{setting}: rule {excerpt(name)}", "no rule has this name", suggest(name, kinds))
     known = inspect.signature(kinds[name]).parameters

@@ -1,4 +1,4 @@
-"""From an arm's specification to an arm: the one list of everything that is compared."""
+"""The registry of arms: every kind of arm with its settings, and its construction."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ class ArmKind:
     """A kind of arm.
 
     Args:
-        about: what it does, in a line.
+        about: a description in one line.
         build: makes the arm.
-        settings: what it can be told, with defaults.
-        needs_model: it changes what a model is asked, or asks it itself.
-        chooses: it also works where the model chooses inside the server.
-        budget: the setting that another arm's budget takes the place of; None: it has no use for one.
+        settings: its settings with defaults; `...` for a setting without a default.
+        needs_model: it changes the prompt of a model, or sends requests of its own.
+        chooses: it also works with a model that chooses inside the server.
+        budget: the setting that another arm's budget replaces; None: it has no budget.
     """
 
     about: str
@@ -67,21 +67,21 @@ def build_arm(
     success: float | None = None,
     tokens_per_episode: float | None = None,
 ) -> Arm:
-    """Return the arm that a suite describes, ready for `seasoned.agents.play_run`.
+    """Return the arm of a specification, ready for `seasoned.agents.play_run`.
 
     Args:
         spec: kind and settings.
-        memory: the run's own.
-        llm: the model behind `reader`; None: there is none that could be asked for text.
-        reader: reads the model's policy, or has it choose.
-        seed: of the run: the placebo's permutation.
-        success: the score from which an episode is a success, where the task says so.
-        tokens_per_episode: what the arm named in `budget_of` took an episode, learning included.
+        memory: the memory of the run.
+        llm: the model behind `reader`; None: there is no model that generates text.
+        reader: reads the model's policy, or lets the model choose.
+        seed: of the run; it determines the placebo's permutation.
+        success: the score from which an episode is a success, if the task has one.
+        tokens_per_episode: mean tokens per episode of the arm named in `budget_of`, learning included.
 
     Raises:
         UnknownNameError: no kind of arm has this name.
-        InputError: a setting is unknown or breaks its rule, the arm needs a model and there is none, it cannot be
-            played by a model that chooses inside the server, or its budget is missing.
+        InputError: a setting is unknown or breaks its rule, the arm needs a model and there is none, it does not work
+            with a model that chooses inside the server, or its budget is missing.
 
     Example:
         >>> from seasoned.agents import UniformReader
@@ -95,27 +95,27 @@ def build_arm(
     if kind.needs_model and llm is None:
         raise InputError(
             f"arm {spec.name} ({spec.kind}) with the model {reader.name}",
-            "this arm puts text into a model's prompt, or asks it for text",
+            "this arm adds text to a model's prompt, or asks it for text",
             "Name a model, or leave the arm out.",
         )
     if not kind.chooses and isinstance(reader, Chooser) and not isinstance(reader, PriorReader):
         able = ", ".join(sorted(name for name, other in ARMS.items() if other.chooses))
         raise InputError(
             f"arm {spec.name} ({spec.kind}) with a model that chooses inside the server",
-            f"only {able} are played that way",
+            f"only {able} work with such a model",
             'Choose another reader: reader = "auto".',
         )
     if spec.budget_of is not None and tokens_per_episode is None:
         raise InputError(
             f"arm {spec.name}, budget_of = {spec.budget_of!r}, tokens_per_episode = None",
-            "an arm with another's budget is told what that one took",
+            "the budget is the tokens that the other arm used",
             "Run the other arm first.",
         )
     if spec.budget_of is not None and llm is None:
         raise InputError(
             f"arm {spec.name}, budget_of = {spec.budget_of!r} with the model {reader.name}",
-            "without a model no tokens are spent, and no budget ends",
-            f"Give {kind.budget} = 5, say, in place of budget_of.",
+            "a budget of tokens needs a model that uses tokens",
+            f"Write {kind.budget} = 5, for example, instead of budget_of.",
         )
     return kind.build(
         ArmContext(
@@ -131,11 +131,11 @@ def build_arm(
 
 
 def check_arm(spec: ArmSpec) -> ArmKind:
-    """Return the kind of an arm that can be built, before anything is played: it is built once, over nothing.
+    """Build an arm once over an empty memory, before anything is played, and return its kind.
 
     Raises:
         UnknownNameError: no kind of arm has this name.
-        InputError: a setting is unknown or breaks its rule, or the arm's budget is missing or of no use.
+        InputError: a setting is unknown or breaks its rule, or the arm's budget is missing or has no effect.
 
     Example:
         >>> check_arm(ArmSpec("full", "full-context", {"window_tokens": 400})).about
@@ -149,7 +149,7 @@ def check_arm(spec: ArmSpec) -> ArmKind:
 
 
 def _kind(spec: ArmSpec) -> ArmKind:
-    """The kind, if it is known, has these settings, and is given one budget where it needs one."""
+    """Return the kind of an arm, after checks of its name, its settings and its budget."""
     if spec.kind not in ARMS:
         raise UnknownNameError(
             f"arm {spec.name}: kind {excerpt(spec.kind)}", "no kind of arm has this name", suggest(spec.kind, ARMS)
@@ -160,33 +160,33 @@ def _kind(spec: ArmSpec) -> ArmKind:
             raise InputError(
                 f"arm {spec.name}: setting {excerpt(name)}",
                 f"{spec.kind} has no such setting",
-                "Write it beside settings, not in it."
+                "Write it next to settings, not inside."
                 if name in ArmSpec.__dataclass_fields__
-                else "It is an entry of the suite: write it at its top, above the first [[...]]."
+                else "It is an entry of the suite: write it at the top, above the first [[...]]."
                 if name in Suite.__dataclass_fields__
                 else suggest(name, kind.settings)
                 if kind.settings
-                else "It has none: leave it out.",
+                else "It has no settings: leave it out.",
             )
     if spec.budget_of is not None and kind.budget is None:
         able = ", ".join(sorted(name for name, other in ARMS.items() if other.budget))
         raise InputError(
             f"arm {spec.name} ({spec.kind}): budget_of = {spec.budget_of!r}",
-            f"only {able} spend a budget",
+            f"only {able} have a budget",
             "Leave it out.",
         )
     if kind.budget is not None and (spec.budget_of is None) == (spec.settings.get(kind.budget) is None):
         raise InputError(
             f"arm {spec.name} ({spec.kind}): budget_of = {spec.budget_of!r}, "
             f"{kind.budget} = {spec.settings.get(kind.budget)!r}",
-            "one of them says how much it tries",
-            f"Give budget_of, the arm whose tokens it may spend, or {kind.budget} = 5, say.",
+            "exactly one of them limits the arm",
+            f"Write budget_of = the arm whose tokens it may spend, or {kind.budget} = 5, for example.",
         )
     return kind
 
 
 def _settings(kind: ArmKind, spec: ArmSpec) -> dict[str, Any]:
-    """What is given, over the defaults; `...` is no default: the preset has its own."""
+    """Return the given settings merged over the defaults."""
     return {name: value for name, value in kind.settings.items() if value is not ...} | dict(spec.settings)
 
 
@@ -199,7 +199,7 @@ def _jitrl(context: ArmContext) -> Arm:
 
 def _placebo(context: ArmContext) -> Arm:
     policy = _policy(context.settings, cast(EvidenceSource, ShuffledReturns(context.memory, context.seed)))
-    policy.evidence("any")  # refuses, before anything is played, the settings that shuffled returns have no answer to
+    policy.evidence("any")  # refuses settings that shuffled returns do not support, before anything is played
     return Arm(policy, context.reader)
 
 
@@ -211,7 +211,7 @@ def _policy(settings: Mapping[str, Any], memory: EvidenceSource) -> JitRL:
 # ------------------------------------------------------------------------------------ the model alone
 
 
-def _alone(context: ArmContext) -> Arm:
+def _model_alone(context: ArmContext) -> Arm:
     return Arm(ModelAlone(context.settings["selection"]), context.reader)
 
 
@@ -240,7 +240,7 @@ def _self_consistency(context: ArmContext) -> Arm:
 # -------------------------------------------------------------------------- with the past in the prompt
 
 
-def _informed(context: ArmContext, memory: PromptMemory) -> Arm:
+def _informed_arm(context: ArmContext, memory: PromptMemory) -> Arm:
     return Arm(ModelAlone(), InformedReader(context.prior_reader, memory), learn=memory.learn)
 
 
@@ -265,35 +265,35 @@ def _examples(memory: Memory, settings: Mapping[str, Any]) -> ExampleMemory:
 
 
 def _full_context(context: ArmContext) -> Arm:
-    return _informed(context, FullContext(**context.settings))
+    return _informed_arm(context, FullContext(**context.settings))
 
 
 def _bm25(context: ArmContext) -> Arm:
     settings = dict(context.settings)
     finder = ByBM25(settings.pop("k1"), settings.pop("b"))
-    return _informed(context, PastSuccesses(finder, context.success, **settings))
+    return _informed_arm(context, PastSuccesses(finder, context.success, **settings))
 
 
 def _top_k(context: ArmContext) -> Arm:
     finder = BySearch(lambda state, k: context.memory.search(state, k, 0.0))
-    return _informed(context, PastSuccesses(finder, context.success, **context.settings))
+    return _informed_arm(context, PastSuccesses(finder, context.success, **context.settings))
 
 
 def _reflexion(context: ArmContext) -> Arm:
-    return _informed(context, Reflexion(context.model, context.success, **context.settings))
+    return _informed_arm(context, Reflexion(context.model, context.success, **context.settings))
 
 
 def _workflows(context: ArmContext) -> Arm:
-    return _informed(context, Workflows(context.model, context.success, **context.settings))
+    return _informed_arm(context, Workflows(context.model, context.success, **context.settings))
 
 
 def _evolve(context: ArmContext) -> Arm:
-    return _informed(context, Evolution(context.model, context.success, **context.settings))
+    return _informed_arm(context, Evolution(context.model, context.success, **context.settings))
 
 
-def _settings_of(*made: Callable[..., Any]) -> dict[str, Any]:
-    """The settings of a baseline, with its own defaults."""
-    parameters = [p for each in made for p in inspect.signature(each).parameters.values()]
+def _settings_of(*constructors: Callable[..., Any]) -> dict[str, Any]:
+    """Return the settings of a baseline with the defaults of its constructor."""
+    parameters = [p for each in constructors for p in inspect.signature(each).parameters.values()]
     skipped = ("llm", "success", "finder", "text_chars")
     return {p.name: p.default for p in parameters if p.name not in skipped}
 
@@ -312,7 +312,7 @@ _EXAMPLES = {
 _JITRL = {"preset": "default"} | dict.fromkeys(JitRLSettings.__dataclass_fields__, ...)
 
 ARMS: dict[str, ArmKind] = {
-    "alone": ArmKind("the model alone", _alone, {"selection": "sample"}, needs_model=False, chooses=True),
+    "alone": ArmKind("the model alone", _model_alone, {"selection": "sample"}, needs_model=False, chooses=True),
     "jitrl": ArmKind(
         f"the model shifted by its memory; presets {', '.join(PRESETS)}",
         _jitrl,
@@ -358,4 +358,4 @@ ARMS: dict[str, ArmKind] = {
     "workflows": ArmKind("routines induced from successes in the prompt", _workflows, _settings_of(Workflows)),
     "evolve": ArmKind("a guide that is rewritten after every episode", _evolve, _settings_of(Evolution)),
 }
-"""Kind of arm to how it is made. A suite's `settings` are those listed; see docs/explanation/baselines.md."""
+"""The kinds of arms by name, with their settings; see docs/explanation/baselines.md."""

@@ -1,4 +1,4 @@
-"""What an experiment found, read back from its folder: every run's episodes, and what went wrong."""
+"""The results of an experiment, read from its folder: the episodes and the error of every run."""
 
 from __future__ import annotations
 
@@ -15,9 +15,8 @@ from seasoned.lab.suites.suite_toml import read_suite
 from seasoned.protocols import Usage
 
 __all__ = [
-    "FILE",
-    "FORMAT",
-    "MEMORY",
+    "LAB_FILE",
+    "MEMORY_FILE",
     "ExperimentResults",
     "RunResult",
     "load_results",
@@ -25,30 +24,30 @@ __all__ = [
     "run_folder",
 ]
 
-FORMAT = 1
-FILE = "lab.json"
-ERROR = "error.json"
-MEMORY = "memory.db"
-FILLED = "filled"
-"""The folder, in a run's, of the record of the episodes that its memory was filled with."""
-DRAFT = f"{FILE}.tmp"
+_LAB_FORMAT = 1
+LAB_FILE = "lab.json"
+LAB_DRAFT = f"{LAB_FILE}.tmp"
+ERROR_FILE = "error.json"
+MEMORY_FILE = "memory.db"
+FILLED_FOLDER = "filled"
+"""The folder inside a run's folder with the record of the episodes that its memory was filled with."""
 _SQLITE = b"SQLite format 3\x00"
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """One learning run, as far as it went.
+    """The results of one learning run, finished or not.
 
     Args:
-        key: which.
-        folder: where its record and its memory are.
-        episodes: those it learned from, in order; each was scored before it was learned from.
-        transfer: by split, the episodes played in the end, with nothing learned from them.
-        error: what broke it off, or what is damaged in its folder, in a line; None if nothing is wrong.
-        done: whether every episode of it was played, and can be read.
-        lost: what is in no episode's figures: what episodes that broke off had asked of the model, and what was asked
-            to learn from the episodes that a memory was filled with.
-        code: names and hashes of the code that environments of one's own were made by; two of a name if it changed.
+        key: its task, arm and seed.
+        folder: the folder with its record and its memory.
+        episodes: the learning episodes in order; each was scored before it was learned from.
+        transfer: by split, the episodes after the last learning episode.
+        error: a line about the error that aborted it, or about damage in its folder; None if there is neither.
+        done: whether every episode was played and can be read.
+        lost: model usage that no episode includes: that of aborted episodes, and of learning from the episodes that the
+            memory was filled with.
+        code: names and hashes of the code of user-written environments; two hashes of a name if it changed.
     """
 
     key: RunKey
@@ -63,13 +62,13 @@ class RunResult:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentResults:
-    """An experiment, as far as it went.
+    """The results of an experiment, finished or not.
 
     Args:
-        suite: what was asked.
-        runs: every learning run of the suite, those not begun included.
-        record: versions, machine, git revision, and when it ran.
-        folder: where it all is.
+        suite: its suite.
+        runs: every learning run of the suite, including those not begun.
+        record: versions, machine, git revision, and sessions.
+        folder: the folder of the experiment.
     """
 
     suite: Suite
@@ -83,7 +82,7 @@ class ExperimentResults:
 
     @property
     def left(self) -> int:
-        """How many episodes are still to be played, those of the transfers included."""
+        """The number of episodes still to be played, transfer episodes included."""
         return sum(
             planned_episodes(self.suite, each.key) - len(each.episodes) - sum(map(len, each.transfer.values()))
             for each in self.runs
@@ -91,12 +90,12 @@ class ExperimentResults:
 
 
 def run_folder(folder: Path, run: RunKey) -> Path:
-    """Return where a run's record and memory are kept."""
+    """Return the folder of a run's record and memory."""
     return folder / "runs" / run.task / run.arm / str(run.seed)
 
 
 def planned_episodes(suite: Suite, run: RunKey) -> int:
-    """Return how many episodes a run plays, those of the transfers included.
+    """Return the number of episodes of a run, transfer episodes included.
 
     Example:
         >>> from seasoned.lab.suites.suite_toml import load_suite
@@ -107,12 +106,12 @@ def planned_episodes(suite: Suite, run: RunKey) -> int:
 
 
 def load_results(folder: Path) -> ExperimentResults:
-    """Read an experiment's folder; it may still be running. A run whose record is damaged has an error that says so.
+    """Read the folder of an experiment, which may still be running. A run with a damaged record gets an error.
 
     Raises:
-        NotFoundError: it holds no experiment.
+        NotFoundError: the folder has no experiment.
         NewerStoreError: a newer seasoned wrote it.
-        StoreError: an older one did, whose format is no longer read.
+        StoreError: an older seasoned wrote it, in a format that is no longer read.
         InputError: its `lab.json` is damaged.
     """
     suite, record = read_lab_file(folder)
@@ -120,38 +119,38 @@ def load_results(folder: Path) -> ExperimentResults:
 
 
 def read_lab_file(folder: Path) -> tuple[Suite, dict[str, Any]]:
-    """Return the suite of an experiment's folder, and the rest of its file."""
-    file = folder / FILE
+    """Return the suite and the record in the `lab.json` of a folder."""
+    file = folder / LAB_FILE
     try:
         record = json.loads(file.read_text(encoding="utf-8"))
         _check_format(file, record["format"])
         data = record.pop("suite")
     except FileNotFoundError:
         raise NotFoundError(
-            f"{folder}: no {FILE}", "an experiment's folder holds one", "Begin with seasoned lab run SUITE."
+            f"{folder}: no {LAB_FILE}", "an experiment's folder has this file", "Start with seasoned lab run SUITE."
         ) from None
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
-        raise InputError(f"{file}: {error}", "it is an experiment's own file", "Choose another folder.") from error
+        raise InputError(f"{file}: {error}", "it is the file of an experiment", "Choose another folder.") from error
     return read_suite(data, str(file)), record
 
 
 def _check_format(file: Path, version: object) -> None:
     if isinstance(version, bool) or not isinstance(version, int):
         raise TypeError(f"format {excerpt(version)}")
-    if version != FORMAT:
-        kind, age = (NewerStoreError, "a newer") if version > FORMAT else (StoreError, "an older")
+    if version != _LAB_FORMAT:
+        kind, age = (NewerStoreError, "a newer") if version > _LAB_FORMAT else (StoreError, "an older")
         raise kind(
             f"{file} has format {version}, of {age} seasoned",
-            f"this seasoned reads format {FORMAT}",
-            "Read it with the version that wrote it, or begin anew in another folder.",
+            f"this seasoned reads format {_LAB_FORMAT}",
+            "Read it with the version that wrote it, or start again in another folder.",
         )
 
 
 def write_lab_file(folder: Path, suite: Suite, record: Mapping[str, Any]) -> None:
-    """Write the suite and the record, whole or not at all."""
-    file = folder / FILE
-    draft = folder / DRAFT
-    draft.write_text(json.dumps({"format": FORMAT, "suite": suite.to_json(), **record}, indent=2) + "\n")
+    """Write the suite and the record atomically."""
+    file = folder / LAB_FILE
+    draft = folder / LAB_DRAFT
+    draft.write_text(json.dumps({"format": _LAB_FORMAT, "suite": suite.to_json(), **record}, indent=2) + "\n")
     draft.replace(file)
 
 
@@ -161,44 +160,46 @@ def _load_run(folder: Path, suite: Suite, run: RunKey) -> RunResult:
         episodes = read_results(home)
         ends = [(each, home / f"transfer-{i}") for i, each in enumerate(suite.task(run.task).transfer)]
         played = [(each, read_results(end)) for each, end in ends]
-        filled = read_results(home / FILLED)
-        lost = sum((read_lost_usage(end) for _, end in ends), read_lost_usage(home) + read_lost_usage(home / FILLED))
+        filled = read_results(home / FILLED_FOLDER)
+        lost = sum(
+            (read_lost_usage(end) for _, end in ends), read_lost_usage(home) + read_lost_usage(home / FILLED_FOLDER)
+        )
         lost = sum((result.usage for result in filled), lost)
         code = frozenset().union(read_code(home), *(read_code(end) for _, end in ends))
-        _check_memory(home / MEMORY)
-    except SeasonedError as error:  # the trouble of this run, and not of the others
+        _check_memory(home / MEMORY_FILE)
+    except SeasonedError as error:  # an error of this run only
         return RunResult(run, home, (), {}, str(error), False)
     transfer: dict[str, tuple[EpisodeResult, ...]] = {}
-    for each, found in played:
-        transfer[each.split] = transfer.get(each.split, ()) + found[: each.episodes]
-    wanted = suite.episodes(run)
-    done = len(episodes) >= wanted and all(len(found) >= each.episodes for each, found in played)
-    why = None if done else _read_error(home)
-    return RunResult(run, home, episodes[:wanted], transfer, why, done, lost, code)
+    for each, results in played:
+        transfer[each.split] = transfer.get(each.split, ()) + results[: each.episodes]
+    planned = suite.episodes(run)
+    done = len(episodes) >= planned and all(len(results) >= each.episodes for each, results in played)
+    failure = None if done else _read_error(home)
+    return RunResult(run, home, episodes[:planned], transfer, failure, done, lost, code)
 
 
 def _check_memory(file: Path) -> None:
-    """Refuse what is plainly no memory; one that is damaged inside is found when it is read."""
+    """Refuse a file that does not begin like SQLite; damage inside is detected when the memory is read."""
     try:
-        with file.open("rb") as opened:
-            head = opened.read(len(_SQLITE))
+        with file.open("rb") as stream:
+            head = stream.read(len(_SQLITE))
     except FileNotFoundError:
-        return  # not begun; or a record without its memories
+        return  # the run has not begun, or the record was copied without memories
     except OSError as error:
-        raise InputError(f"{file}: {error}", "a run's memory can be read", "Look at the disk.") from error
+        raise InputError(f"{file}: {error}", "a run's memory can be read", "Check the disk.") from error
     if head not in (b"", _SQLITE):
         raise InputError(
             f"{file} begins with {excerpt(head)}",
             "a run's memory is an SQLite file",
-            f"Bring it back, or remove {file.parent} to play that run anew.",
+            f"Restore it, or remove {file.parent} to play that run again.",
         )
 
 
 def _read_error(home: Path) -> str | None:
-    """Return what broke a run off, in a line, if something did."""
+    """Return the line about the error that aborted a run, or None."""
     try:
-        return str(json.loads((home / ERROR).read_text(encoding="utf-8"))["error"])
+        return str(json.loads((home / ERROR_FILE).read_text(encoding="utf-8"))["error"])
     except FileNotFoundError:
         return None
     except (OSError, ValueError, TypeError, LookupError, RecursionError) as error:
-        return f"it broke off, and {ERROR} cannot be read: {error}"
+        return f"the run was aborted, and {ERROR_FILE} cannot be read: {error}"

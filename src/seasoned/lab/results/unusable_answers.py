@@ -1,4 +1,4 @@
-"""What arms asked their model for and could not use."""
+"""Model answers that arms wanted to learn from and could not use."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _FILE = "faults.json"
 
 
 def unusable_answers(runs: Sequence[RunResult], kind: str) -> tuple[str, ...] | None:
-    """Return the answers that taught nothing, a line each, over finished runs; None for an arm that asks for none.
+    """Return a line for each unusable answer of finished runs; None for an arm that asks for no texts.
 
     Args:
         runs: finished runs. A run of a kind in `ASKS` without a file had no such answer.
@@ -29,7 +29,7 @@ def unusable_answers(runs: Sequence[RunResult], kind: str) -> tuple[str, ...] | 
     files = [path for run in runs if (path := run.folder / _FILE).exists()]
     if not files and (kind not in ASKS or not runs):
         return None
-    found: list[str] = []
+    answers: list[str] = []
     for path in files:
         try:
             lines = json.loads(path.read_text(encoding="utf-8"))
@@ -37,5 +37,5 @@ def unusable_answers(runs: Sequence[RunResult], kind: str) -> tuple[str, ...] | 
             raise InputError(f"{path}: {error}", "a run's faults are a JSON list of texts", "Delete it.") from error
         if not isinstance(lines, list):
             raise InputError(f"{path}: {type(lines).__name__}", "a run's faults are a JSON list of texts", "Delete it.")
-        found += map(str, lines)
-    return tuple(found)
+        answers += map(str, lines)
+    return tuple(answers)

@@ -14,7 +14,14 @@ from seasoned.agents import provenance
 from seasoned.errors import ConfigError, InputError, SeasonedError
 from seasoned.lab.arms.cascade_arm import check_fill
 from seasoned.lab.arms.registry import check_arm
-from seasoned.lab.results.run_results import DRAFT, FILE, ExperimentResults, load_results, read_lab_file, write_lab_file
+from seasoned.lab.results.run_results import (
+    LAB_DRAFT,
+    LAB_FILE,
+    ExperimentResults,
+    load_results,
+    read_lab_file,
+    write_lab_file,
+)
 from seasoned.lab.runner.file_lock import LOCK, hold_lock
 from seasoned.lab.runner.schedule import Schedule
 from seasoned.lab.runner.sessions import ERROR, INTERRUPTED, session_endings
@@ -68,10 +75,10 @@ class Experiment:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
-        if not (folder / FILE).exists():
+        if not (folder / LAB_FILE).exists():
             _check_empty(folder)
             with hold_lock(folder / LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
-                if not (folder / FILE).exists():  # else another process has begun it meanwhile
+                if not (folder / LAB_FILE).exists():  # else another process has begun it meanwhile
                     write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
         known, record = read_lab_file(folder)
         if known.to_json() != suite.to_json():
@@ -194,8 +201,8 @@ class Experiment:
 
 def _check_empty(folder: Path) -> None:
     """What a process that was killed here has left behind is ours."""
-    if any(each.name not in (LOCK, DRAFT) for each in folder.iterdir()):
-        if (folder / FILE).exists():
+    if any(each.name not in (LOCK, LAB_DRAFT) for each in folder.iterdir()):
+        if (folder / LAB_FILE).exists():
             return  # begun meanwhile
         raise InputError(
             f"{folder} is not empty, and holds no experiment",

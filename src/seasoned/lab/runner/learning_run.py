@@ -18,7 +18,7 @@ from seasoned.envs.user_code import code_hashes
 from seasoned.errors import ConfigError, EnvError, SeasonedError
 from seasoned.lab.arms.cascade_arm import CascadeArmReader
 from seasoned.lab.arms.registry import build_arm
-from seasoned.lab.results.run_results import ERROR, FILLED, MEMORY, read_lab_file, run_folder
+from seasoned.lab.results.run_results import ERROR_FILE, FILLED_FOLDER, MEMORY_FILE, read_lab_file, run_folder
 from seasoned.lab.runner.file_lock import hold_lock
 from seasoned.lab.runner.watchdog import Watchdog
 from seasoned.lab.suites.env_rotation import env_order, expand_variables
@@ -113,7 +113,7 @@ class Workbench:
         try:
             home.mkdir(parents=True, exist_ok=True)
             with hold_lock(home / "lock", f"{run} is being played", wait_s=_WAIT_S):
-                (home / ERROR).unlink(missing_ok=True)
+                (home / ERROR_FILE).unlink(missing_ok=True)
                 self._run(self._play(run, home, on_episode))
         except (OutOfBudget, KeyboardInterrupt):
             raise
@@ -144,7 +144,7 @@ class Workbench:
         async with contextlib.AsyncExitStack() as stack:
             watch = stack.enter_context(Watchdog(home, self._episode_seconds))
             encoder = named_encoder(suite.encoder)
-            memory = stack.enter_context(Memory.open(home / MEMORY, namespace="default", encoder=encoder))
+            memory = stack.enter_context(Memory.open(home / MEMORY_FILE, namespace="default", encoder=encoder))
             arm = build_arm(
                 suite.arm(run.arm),
                 memory=memory,
@@ -176,10 +176,10 @@ class Workbench:
                     episodes=suite.fill_episodes,
                     seed=int(np.random.SeedSequence([run.seed, _FILLING]).generate_state(1)[0]),
                     record=RunRecord(
-                        home / FILLED, _settings(suite, task, run), code_hashes(map(expand_variables, task.env))
+                        home / FILLED_FOLDER, _settings(suite, task, run), code_hashes(map(expand_variables, task.env))
                     ),
                     learn=arm.learn,
-                    arm=FILLED,
+                    arm=FILLED_FOLDER,
                     keep_aborted=False,
                     episode_seconds=self._episode_seconds,
                     lost=lambda episode, usage: on_episode(run, None, usage),
@@ -316,9 +316,9 @@ def write_error(home: Path, error: BaseException, detail: str | None = None) -> 
         detail = f"{detail[:half]}\n...\n{detail[-half:]}"
     line = " ".join(said[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
     home.mkdir(parents=True, exist_ok=True)
-    draft = home / f"{ERROR}.tmp"
+    draft = home / f"{ERROR_FILE}.tmp"
     draft.write_text(json.dumps({"error": _text(line), "traceback": _text(detail)}) + "\n")
-    draft.replace(home / ERROR)
+    draft.replace(home / ERROR_FILE)
 
 
 def _text(said: str) -> str:

@@ -1,4 +1,4 @@
-"""Which environment an episode of a task plays."""
+"""The rotation of a task's environments over its episodes, and variables in their specifications."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ __all__ = ["env_order", "expand_variables"]
 
 
 def env_order(seed: int, episode: int, n: int) -> int:
-    """Return which of a task's `n` environments an episode plays.
+    """Return the index of the environment of an episode, of a task with `n` environments.
 
-    Rounds of all `n`, each in an order drawn from the run's seed: the same for every arm.
+    Each round plays all `n` in an order drawn from the run's seed, so the order is the same for every arm.
 
     Example:
         >>> sorted(env_order(7, episode, 3) for episode in range(3, 6))
@@ -34,7 +34,7 @@ def expand_variables(spec: str) -> str:
     if "$" in expanded:
         raise ConfigError(
             f"environment {excerpt(spec)}",
-            "a variable in it is not set",
+            "every variable in it is set",
             "Set it to the folder with the files, with `export` in the shell.",
         )
     return expanded

@@ -1,4 +1,4 @@
-"""A suite is data: the tasks, the arms, the seeds and the budget of an experiment."""
+"""The suite of an experiment as data: tasks, arms, seeds and budget."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from seasoned.llms import Menu
 __all__ = ["SAME_TASK", "ArmSpec", "ExperimentBudget", "RunKey", "Suite", "Task", "Transfer"]
 
 SAME_TASK = "same task"
-"""The split that is learned from."""
+"""The split of the learning episodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Transfer:
-    """What is played after the last learning episode, with nothing learned from it.
+    """Episodes that are played after the last learning episode, without learning from them.
 
     Args:
-        split: `new slots` (the same kind of task, other names and places) or `held-out task`, say.
+        split: a name such as `new slots` (the same kind of task, other names and places) or `held-out task`.
         env: the environment's specification.
-        episodes: how many.
+        episodes: number of episodes.
     """
 
     split: str
@@ -32,16 +32,16 @@ class Transfer:
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What one learning run plays.
+    """The task of a learning run.
 
     Args:
-        name: names the task in results.
-        env: environment specifications. Where there are several, episode e plays one of them, in rounds whose order
-            is drawn from the run's seed and is the same for every arm.
-        episodes: how many are learned from.
-        max_score: the best possible score, where the environment does not know it; scores are normalised by it.
+        name: its name in results.
+        env: environment specifications. Of several, each episode plays one, in rounds whose order is drawn from the
+            run's seed and is the same for every arm.
+        episodes: number of learning episodes.
+        max_score: the best possible score, if the environment does not know it; scores are normalised by it.
         success: an episode with at least this score is a pass; None: the best possible score, if it is known.
-        transfer: what is played in the end.
+        transfer: the episodes after the last learning episode.
     """
 
     name: str
@@ -57,12 +57,12 @@ class ArmSpec:
     """One way to act and learn.
 
     Args:
-        name: names the arm in results.
+        name: its name in results.
         kind: a key of `seasoned.lab.arms.registry.ARMS`.
         settings: of the kind.
-        budget_of: the arm whose tokens per run this one may spend; it runs after that one.
-        episodes: fewer than the task's, for an arm that is dear; None: the task's.
-        tasks: the tasks that it plays; empty: all.
+        budget_of: the arm whose tokens per run are the budget of this one, which runs after it.
+        episodes: a smaller number of episodes than the task's, for an expensive arm; None: the task's.
+        tasks: the tasks of the arm; empty: all.
     """
 
     name: str
@@ -75,13 +75,13 @@ class ArmSpec:
 
 @dataclass(frozen=True, slots=True)
 class ExperimentBudget:
-    """Where an experiment stops, with the episodes in flight at most above it; None: no limit.
+    """The limits of an experiment, exceeded at most by the episodes in flight; None: no limit.
 
     Args:
-        calls, tokens, usd: asked of a model now; answers from the cache cost nothing.
-        seconds: wall clock of one call of `run` or `resume`.
-        episode_seconds: wall clock of one episode, with what is learned from it. It stops nothing but the run whose
-            episode takes longer, which has failed.
+        calls, tokens, usd: new model usage; answers from the cache cost nothing.
+        seconds: wall-clock time of one call of `run` or `resume`.
+        episode_seconds: wall-clock time of one episode including learning. An episode that takes longer fails its run;
+            the other runs continue.
     """
 
     calls: int | None = None
@@ -109,19 +109,19 @@ class Suite:
 
     Args:
         name: of the suite.
-        about: what it asks, in a sentence.
+        about: its question, in a sentence.
         model: the model's specification; see `seasoned.build.make_reader`.
-        reader: how its policy is read.
+        reader: the method by which the model's policy is read.
         calibrate: divide out letter preference.
-        menu: how the candidates are shown to a model that is read by `exact`.
-        encoder: how every run's memory compares states: a name, or an encoder's identity; see
+        menu: the form of the candidates in the prompt of a model that is read by `exact`.
+        encoder: the state encoder of every run's memory: a name, or an encoder's identity; see
             `seasoned.states.encoder_names.named_encoder`.
-        seeds: of the learning runs; the same for every arm, so that runs are paired.
-        tasks, arms: what is played, and how.
-        fill_episodes: how many episodes of actions drawn at random each run's memory is filled with first, the same
-            for every arm: stored and learned from, and in no score. For tasks at which the model alone never succeeds.
+        seeds: of the learning runs; equal for every arm, so that runs are paired.
+        tasks, arms: every arm plays every task, unless it lists its tasks.
+        fill_episodes: number of episodes of random actions that each run's memory is filled with first, equal for every
+            arm: stored and learned from, and in no score. For tasks at which the model alone never succeeds.
         reference: the arm that the others are compared with.
-        budget: where it stops.
+        budget: the limits.
         model_settings: of the model: `base_url`, prices.
     """
 
@@ -141,20 +141,20 @@ class Suite:
     model_settings: Mapping[str, Any] = field(default_factory=dict)
 
     def task(self, name: str) -> Task:
-        """Return the task called `name`."""
+        """Return the task with this name."""
         return next(task for task in self.tasks if task.name == name)
 
     def arm(self, name: str) -> ArmSpec:
-        """Return the arm called `name`."""
+        """Return the arm with this name."""
         return next(arm for arm in self.arms if arm.name == name)
 
     def episodes(self, run: RunKey) -> int:
-        """Return how many episodes a run learns from."""
+        """Return the number of learning episodes of a run."""
         own = self.arm(run.arm).episodes
         return self.task(run.task).episodes if own is None else min(own, self.task(run.task).episodes)
 
     def runs(self) -> list[RunKey]:
-        """Return every learning run, seed by seed, an arm after the arm whose budget it has."""
+        """Return every learning run, seed by seed, with each arm after the arm of its `budget_of`."""
         return [
             RunKey(task.name, arm.name, seed)
             for seed in self.seeds

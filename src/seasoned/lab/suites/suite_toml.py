@@ -1,4 +1,4 @@
-"""Reading suites: TOML or JSON data to a `Suite`, checked whole before anything is played."""
+"""The reader of suites: TOML or JSON data to a checked `Suite`."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _MAX_SEEDS = 1000
 
 
 def read_suite(data: object, where: str = "suite") -> Suite:
-    """Return the suite that parsed TOML or JSON describes.
+    """Return the suite of parsed TOML or JSON data.
 
     Raises:
-        InputError: something is missing, unknown or out of range; the message says what and where.
+        InputError: an entry is missing, unknown or out of range; the message names the entry and its table.
     """
     table = _table(where, data)
     tasks = tuple(_task(f"{where}, tasks[{i}]", item) for i, item in enumerate(_list(where, table, "tasks")))
@@ -40,7 +40,7 @@ def read_suite(data: object, where: str = "suite") -> Suite:
     fields["budget"] = _budget(f"{where}, budget", table.get("budget") or {})
     fields["model_settings"] = dict(_table(f"{where}, model_settings", table.get("model_settings", {})))
     if not isinstance(fields.get("calibrate", True), bool):
-        raise InputError(f"{where}: calibrate = {excerpt(fields['calibrate'])}", "it is true or false", "Say true.")
+        raise InputError(f"{where}: calibrate = {excerpt(fields['calibrate'])}", "it is true or false", "Write true.")
     check_menu(fields.get("menu", "list"))
     named_encoder(fields.get("encoder", "words"))
     fields["fill_episodes"] = check_whole("fill_episodes", fields.get("fill_episodes", 0), 0)
@@ -49,7 +49,7 @@ def read_suite(data: object, where: str = "suite") -> Suite:
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise InputError(
                 f"{where}: name {excerpt(name)}",
-                "a name is lower-case letters, digits, dots and dashes: it names folders",
+                "a name has lower-case letters, digits, dots and dashes, because it is used for folders",
                 "Try cooking-1.",
             )
     _check_names(where, suite)
@@ -57,15 +57,17 @@ def read_suite(data: object, where: str = "suite") -> Suite:
 
 
 def _check_names(where: str, suite: Suite) -> None:
-    """Names are distinct, and point at something."""
+    """Check that names are distinct, and that references name existing tasks and arms."""
     task_names, arm_names = [task.name for task in suite.tasks], [arm.name for arm in suite.arms]
     for kind, names in (("task", task_names), ("arm", arm_names)):
         if not names or len(set(names)) < len(names):
-            raise InputError(f"{where}: {kind}s {names}", f"{kind}s have names of their own", "Name each one.")
+            raise InputError(
+                f"{where}: {kind}s {names}", f"{kind}s have distinct names", "Give each one a name of its own."
+            )
     if suite.reference not in arm_names:
         raise InputError(
             f"{where}: reference {suite.reference!r}",
-            "the others are compared with an arm of the suite",
+            "the reference is an arm of the suite",
             suggest(suite.reference, arm_names),
         )
     for arm in suite.arms:
@@ -73,7 +75,7 @@ def _check_names(where: str, suite: Suite) -> None:
         if arm.budget_of is not None and (other is None or other.budget_of is not None or other.name == arm.name):
             raise InputError(
                 f"{where}: arm {arm.name}, budget_of = {arm.budget_of!r}",
-                "it names another arm, which has no budget of a third",
+                "it names another arm, which has no budget_of itself",
                 suggest(arm.budget_of, arm_names),
             )
         if unknown := sorted(set(arm.tasks) - set(task_names)):
@@ -83,20 +85,20 @@ def _check_names(where: str, suite: Suite) -> None:
 
 
 def suite_names() -> list[str]:
-    """Return the suites that come with the package."""
-    return sorted(file.name.removesuffix(".toml") for file in _shipped().iterdir() if file.name.endswith(".toml"))
+    """Return the names of the suites in the package."""
+    return sorted(file.name.removesuffix(".toml") for file in _suite_folder().iterdir() if file.name.endswith(".toml"))
 
 
-def _shipped() -> Any:
+def _suite_folder() -> Any:
     return resources.files("seasoned.lab.suites")
 
 
 def load_suite(name_or_path: str) -> Suite:
-    """Return a suite that comes with the package, by name, or one of a TOML file.
+    """Return a suite of the package by name, or the suite in a TOML file.
 
     Raises:
         NotFoundError: no such suite or file.
-        InputError: it is not a suite; the message says where.
+        InputError: it is not a suite; the message names the place.
 
     Example:
         >>> load_suite("quick").reference
@@ -105,12 +107,12 @@ def load_suite(name_or_path: str) -> Suite:
     check_text("suite", name_or_path)
     path = Path(name_or_path)
     if name_or_path in suite_names():
-        text = (_shipped() / f"{name_or_path}.toml").read_text(encoding="utf-8")
+        text = (_suite_folder() / f"{name_or_path}.toml").read_text(encoding="utf-8")
     elif path.suffix == ".toml" and path.is_file():
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, ValueError) as error:
-            raise InputError(f"{path}: {error}", "a suite is a TOML file in UTF-8", "Save it so.") from error
+            raise InputError(f"{path}: {error}", "a suite is a TOML file in UTF-8", "Save it in UTF-8.") from error
     else:
         raise NotFoundError(
             f"suite {excerpt(name_or_path)}",
@@ -121,8 +123,8 @@ def load_suite(name_or_path: str) -> Suite:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise InputError(
-            f"{name_or_path} is no TOML: {error}",
-            "texts stand in quotes, a table begins with [name], each of several with [[name]]",
+            f"{name_or_path} is not TOML: {error}",
+            "texts are in quotes, a table begins with [name], each of several with [[name]]",
             "Correct that line.",
         ) from error
     return read_suite(data, name_or_path)
@@ -131,13 +133,13 @@ def load_suite(name_or_path: str) -> Suite:
 def _table(where: str, data: object) -> Mapping[str, Any]:
     if not isinstance(data, Mapping):
         raise InputError(
-            f"{where} = {excerpt(data)}", "it is a table: lines of name = value below its [name]", "Write it so."
+            f"{where} = {excerpt(data)}", "it is a table: lines of name = value below [name]", "Write a table."
         )
     return data
 
 
 def _items(where: str, table: Mapping[str, Any], name: str) -> list[Any]:
-    """A list that may be missing."""
+    """Return the items of an optional list."""
     items = table.get(name, ())
     if not isinstance(items, list | tuple):
         raise InputError(f"{where}: {name} = {excerpt(items)}", f"{name} is a list", f"Write {name} = [...].")
@@ -149,8 +151,10 @@ def _list(where: str, table: Mapping[str, Any], name: str) -> list[Any]:
     if not isinstance(items, list | tuple) or not items:
         seen = f"{where}: {name} = {excerpt(items)}" if name in table else f"{where}: no {name}"
         if name == "env":
-            raise InputError(seen, "a task has an environment, or a list of them", 'Write env = "grid:S.G", say.')
-        raise InputError(seen, f"a suite has {name}, a table each", f"Write [[{name}]], and name = ... below it.")
+            raise InputError(
+                seen, "a task has an environment, or a list of them", 'Write env = "grid:S.G", for example.'
+            )
+        raise InputError(seen, f"a suite has {name}, one table each", f"Write [[{name}]], and name = ... below it.")
     return list(items)
 
 
@@ -161,7 +165,7 @@ def _fields(where: str, kind: type, table: Mapping[str, Any], required: tuple[st
             raise InputError(f"{where}: {excerpt(name)}", "no such entry", suggest(name, known))
     for name in required:
         if name not in table:
-            raise InputError(f"{where}: no {name}", f"{name} is needed", f"Write {name} = ...")
+            raise InputError(f"{where}: no {name}", f"{name} is required", f"Write {name} = ...")
     return dict(table)
 
 
@@ -171,9 +175,7 @@ def _text(where: str, table: Mapping[str, Any], name: str, *, default: str | Non
 
 
 def _whole(where: str, name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise InputError(f"{where}: {name} = {excerpt(value)}", f"{name} is a whole number, at least 1", "Try 10.")
-    return value
+    return check_whole(f"{where}: {name}", value, 1)
 
 
 def _number(where: str, name: str, value: object) -> float | None:
@@ -181,7 +183,7 @@ def _number(where: str, name: str, value: object) -> float | None:
 
 
 def _seeds(where: str, value: object) -> tuple[int, ...]:
-    """A number of seeds, counted from 0, or a list."""
+    """Return the seeds: those of a list, or as many as a number, counted from 0."""
     if isinstance(value, list | tuple):
         seeds = tuple(value)
     else:
@@ -205,7 +207,11 @@ def _task(where: str, item: object) -> Task:
     for name in ("max_score", "success"):
         fields[name] = _number(where, name, fields.get(name))
     if fields["max_score"] is not None and fields["max_score"] <= 0:
-        raise InputError(f"{where}: max_score = {fields['max_score']}", "scores are divided by it", "Leave it out.")
+        raise InputError(
+            f"{where}: max_score = {fields['max_score']}",
+            "max_score must be above 0, because scores are divided by it",
+            "Leave it out.",
+        )
     fields["transfer"] = tuple(
         _transfer(f"{where}, transfer[{i}]", each) for i, each in enumerate(_items(where, fields, "transfer"))
     )
@@ -216,7 +222,9 @@ def _transfer(where: str, item: object) -> Transfer:
     fields = _fields(where, Transfer, _table(where, item), required=("split", "env"))
     split, env = _text(where, fields, "split"), _text(where, fields, "env")
     if split == SAME_TASK:
-        raise InputError(f"{where}: split {split!r}", "that is what is learned from", "Call it new slots, say.")
+        raise InputError(
+            f"{where}: split {split!r}", "this name is that of the learning episodes", "Write new slots, for example."
+        )
     return Transfer(split, env, _whole(where, "episodes", fields.get("episodes", 1)))
 
 
@@ -234,7 +242,9 @@ def _budget(where: str, item: object) -> ExperimentBudget:
     fields = _fields(where, ExperimentBudget, _table(where, item), required=())
     for name, value in fields.items():
         if value is not None and (_number(where, name, value) or 0) <= 0:
-            raise InputError(f"{where}: {name} = {excerpt(value)}", "a limit is above 0", "Leave it out for no limit.")
+            raise InputError(
+                f"{where}: {name} = {excerpt(value)}", "a limit must be above 0", "Leave it out for no limit."
+            )
         if value is not None and name in ("calls", "tokens"):
             fields[name] = _whole(where, name, value)
     return ExperimentBudget(**fields)
