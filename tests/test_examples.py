@@ -155,7 +155,7 @@ def test_a_review_is_worth_more_than_tests_that_were_really_run(options: dict[st
     found = re.search(r"^review - tests.*\[([-+]\d\.\d+), ", output, re.MULTILINE)
     assert found is not None
     assert float(found[1]) > 0.0
-    assert "tested in processes of their own: 12 patches" in output, "each of the patches, and each once"
+    assert "12 patches were tested in their own processes" in output, "each patch once"
 
 
 def test_files_are_really_filed_and_the_prompt_shows_what_worked() -> None:

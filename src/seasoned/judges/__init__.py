@@ -1,4 +1,4 @@
-"""Where rewards come from besides the environment."""
+"""Judges: rewards from rules, models and votes, besides the environment's."""
 
 from seasoned.judges.agreement import Correlation, JudgeAgreement, agreement
 from seasoned.judges.bradley_terry import bradley_terry

@@ -1,4 +1,4 @@
-"""How far a judge agrees with the environment, where the environment knows the truth."""
+"""Agreement of a judge's scores with true rewards of the environment."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from seasoned.checks import check_number
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_instance, check_number
+from seasoned.errors import InputError
 from seasoned.judges.judge_feedback import check_judgement
 from seasoned.protocols import Judgement
 from seasoned.types import Episode, Floats
@@ -24,8 +24,8 @@ SIGNS = ("-", "0", "+")
 class Correlation:
     """A correlation over `n` steps, and an interval at `level`.
 
-    `value` is None where one side is constant; `low` and `high` are None where there is no interval: fewer than 4
-    steps, or a perfect correlation, of which n steps prove less than the formula says.
+    `value` is None if one side is constant. `low` and `high` are None if there is no interval: with fewer than 4 steps,
+    or with a perfect correlation, where the formula's interval has length 0 and is too narrow.
     """
 
     value: float | None
@@ -37,13 +37,13 @@ class Correlation:
     def __str__(self) -> str:
         if self.value is None:
             return f"undefined (n={self.n})"
-        between = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
-        return f"{self.value:+.2f}{between} (n={self.n}, {self.level:.0%})"
+        interval = "" if self.low is None else f" [{self.low:+.2f}, {self.high:+.2f}]"
+        return f"{self.value:+.2f}{interval} (n={self.n}, {self.level:.0%})"
 
 
 @dataclass(frozen=True, slots=True)
 class JudgeAgreement:
-    """A judge's scores against true rewards, over `n` judged steps.
+    """Agreement of a judge's scores with true rewards, over `n` judged steps.
 
     Args:
         confusion: `confusion[i][j]` counts the steps whose true reward has the sign i and whose score has the sign j,
@@ -65,9 +65,9 @@ class JudgeAgreement:
 
     @property
     def kappa(self) -> float | None:
-        """JudgeAgreement beyond chance, 1 at most (Cohen 1960); None where chance alone would always agree.
+        """Agreement beyond chance, at most 1 (Cohen 1960); None if agreement by chance is certain.
 
-        A judge that says the same of every step has 0, however common that is.
+        A judge with equal scores for all steps has 0, whatever the rewards are.
         """
         table = np.array(self.confusion, dtype=np.float64) / self.n
         chance = float(table.sum(axis=0) @ table.sum(axis=1))
@@ -86,20 +86,20 @@ class JudgeAgreement:
 def agreement(
     episodes: Iterable[Episode], judgements: Iterable[Judgement], *, neutral: float = 0.0, level: float = 0.95
 ) -> JudgeAgreement:
-    """Compare what a judge said with the rewards that the environment gave; only judged steps count.
+    """Compare a judge's scores with the environment's rewards, over the judged steps.
 
     Intervals are by Fisher's z: `tanh(atanh(r) +- q * se)`, with `se^2 = 1 / (n - 3)` for Pearson's and
-    `(1 + r^2 / 2) / (n - 3)` for Spearman's r (Bonett and Wright 2000). They take steps as independent; steps of one
-    episode are not quite, so the truth is somewhat wider.
+    `(1 + r^2 / 2) / (n - 3)` for Spearman's r (Bonett and Wright 2000). They assume independent steps. Steps of one
+    episode are correlated, so that a correct interval is somewhat wider.
 
     Args:
         episodes: with the environment's rewards.
         judgements: of the same episodes, in the same order.
-        neutral: scores of at most this size count as 0 in the confusion matrix, in [0, 1).
+        neutral: scores up to this size count as 0 in the confusion matrix, in [0, 1).
         level: confidence, in (0, 1).
 
     Raises:
-        InputError: as many judgements as episodes are needed, on steps that they have, one at least.
+        InputError: the numbers of episodes and judgements differ, a judged step does not exist, or there is none.
 
     Example:
         >>> from seasoned.types import Step
@@ -108,54 +108,51 @@ def agreement(
         >>> found.confusion
         ((0, 0, 0), (1, 0, 0), (0, 0, 1))
     """
-    if not 0.0 <= check_number("neutral", neutral) < 1.0:
-        raise InputError(f"neutral = {neutral}", "it is in [0, 1)", "0 takes every sign as it is.")
-    if not 0.0 < check_number("level", level) < 1.0:
-        raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
-    if not isinstance(episodes, Iterable) or not isinstance(judgements, Iterable):
-        raise InputError(
-            f"episodes = {excerpt(episodes)}, judgements = {excerpt(judgements)}",
-            "they are a list of Episodes and a list of Judgements",
-            "Pass [episode] and [judgement] for one.",
-        )
+    check_number("neutral", neutral, 0.0, below=1.0)
+    check_number("level", level, above=0.0, below=1.0, next_step="Pass 0.95, for example.")
+    for name, values in (("episodes", episodes), ("judgements", judgements)):
+        check_instance(name, values, Iterable, f"{name} must be a list", "Pass a list with one item for one episode.")
     played, judged = list(episodes), list(judgements)
     if len(played) != len(judged):
         raise InputError(
-            f"{len(played)} episodes, {len(judged)} judgements", "each episode has a judgement", "Leave others out."
+            f"{len(played)} episodes, {len(judged)} judgements",
+            "each episode must have one judgement",
+            "Leave out the others.",
         )
     rewards: list[float] = []
     scores: list[float] = []
     for episode, judgement in zip(played, judged, strict=True):
-        if not isinstance(episode, Episode):
-            raise InputError(f"episode = {excerpt(episode)}", "it is an Episode", "Build it with Episode(...).")
+        check_instance("episode", episode, Episode, next_step="Build it with Episode(...).")
         for step, score in check_judgement(judgement).rewards.items():
             if not 0 <= step < len(episode.steps):
                 raise InputError(
-                    f"step {step} of {len(episode.steps)}", "a judgement is of its episode's steps", "Match them."
+                    f"step {step} of {len(episode.steps)}",
+                    "a judgement must be about steps of its episode",
+                    "Pass the judgements in the order of the episodes.",
                 )
             rewards.append(episode.steps[step].reward)
             scores.append(score)
     if not scores:
-        raise InputError("no judged step", "agreement is over one step at least", "Judge an episode first.")
-    truth, said = np.array(rewards), np.array(scores)
+        raise InputError("no judged step", "agreement needs at least one judged step", "Judge an episode first.")
+    true, judged_scores = np.array(rewards), np.array(scores)
     table = np.zeros((3, 3), dtype=np.int64)
-    np.add.at(table, (_signs(truth, 0.0), _signs(said, neutral)), 1)
+    np.add.at(table, (_signs(true, 0.0), _signs(judged_scores, neutral)), 1)
     confusion = tuple((int(row[0]), int(row[1]), int(row[2])) for row in table)
     return JudgeAgreement(
         confusion,
-        _correlation(truth, said, level, ranked=False),
-        _correlation(_ranks(truth), _ranks(said), level, ranked=True),
+        _correlation(true, judged_scores, level, ranked=False),
+        _correlation(_ranks(true), _ranks(judged_scores), level, ranked=True),
         len(scores),
     )
 
 
 def _signs(values: Floats, neutral: float) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """0 for below, 1 for about zero, 2 for above."""
+    """Return 0 for values below zero, 1 for about zero, 2 for above."""
     return np.where(np.abs(values) <= neutral, 1, np.where(values < 0, 0, 2)).astype(np.int64)
 
 
 def _ranks(values: Floats) -> Floats:
-    """Ranks from 0, equal values sharing the mean of theirs."""
+    """Return ranks from 0; equal values share their mean rank."""
     _, group, counts = np.unique(values, return_inverse=True, return_counts=True)
     ends = np.cumsum(counts).astype(np.float64)
     shared: Floats = (ends - (counts + 1) / 2)[group]

@@ -1,4 +1,4 @@
-"""From who beat whom to how much better each is."""
+"""Bradley-Terry strengths of contestants, from pairwise wins."""
 
 from __future__ import annotations
 
@@ -21,22 +21,23 @@ def bradley_terry(wins: npt.ArrayLike, *, prior_sd: float = 1.0) -> Floats:
     """Return the most likely strengths of N contestants, in nats (log-odds): they sum to 0.
 
     The model is `P(i beats j) = 1 / (1 + exp(-(theta_i - theta_j)))` (Bradley and Terry 1952, "Rank Analysis of
-    Incomplete Block Designs"), so that a difference of strengths is the log-odds of being preferred, as in preference
-    learning (Christiano et al. 2017, arXiv 1706.03741). They are no advantages: those are in reward units. The estimate
+    Incomplete Block Designs"). A difference of strengths is the log-odds of being preferred, as in preference learning
+    (Christiano et al. 2017, arXiv 1706.03741). Strengths are not advantages, which are in reward units. The estimate
     maximises
 
         sum_ij wins[i, j] * log P(i beats j) - sum_i theta_i^2 / (2 prior_sd^2)
 
-    which is strictly concave: it exists and is unique also where one never lost, nobody met, or the judgements
-    contradict each other in a circle (then all are 0), and it draws little evidence towards 0. Unlike a win rate it
-    takes account of whom one met. Found by Newton's method, each step halved until it loses nothing beyond rounding.
+    which is strictly concave. The estimate therefore exists and is unique, also if a contestant never lost, if no two
+    met, or if the judgements form a circle (all strengths are then 0); little evidence shrinks towards 0. Unlike a win
+    rate it accounts for the strength of opponents. It is found by Newton's method; each step is halved until the value
+    decreases by no more than rounding.
 
     Args:
-        wins: shape (N, N), how often i beat j, >= 0; fractions are weights, and a tie is half a win for each.
-        prior_sd: standard deviation of the strengths before anything was seen, in nats, > 0.
+        wins: shape (N, N), number of wins of i over j, >= 0; fractions are weights, and a tie is half a win for each.
+        prior_sd: prior standard deviation of the strengths, in nats, > 0.
 
     Raises:
-        InputError: a value breaks one of these rules, or there is nobody.
+        InputError: a value breaks one of these rules, or N is 0.
 
     Example:
         >>> [round(x, 3) for x in bradley_terry([[0, 3], [1, 0]]).tolist()]
@@ -45,12 +46,13 @@ def bradley_terry(wins: npt.ArrayLike, *, prior_sd: float = 1.0) -> Floats:
     won = as_floats("wins", wins)
     if won.ndim != 2 or won.shape[0] != won.shape[1] or not won.size or not np.isfinite(won).all() or won.min() < 0:
         raise InputError(
-            f"wins of shape {won.shape}", "they are a square table of finite numbers >= 0", "Count who beat whom."
+            f"wins of shape {won.shape}",
+            "wins must be a square table of finite numbers >= 0",
+            "Count the wins of i over j.",
         )
     if np.diagonal(won).any():
-        raise InputError("wins on the diagonal", "nobody beats itself", "Set the diagonal to 0.")
-    if check_number("prior_sd", prior_sd) <= 0:
-        raise InputError(f"prior_sd = {prior_sd}", "a standard deviation is above 0", "Try 1.")
+        raise InputError("wins on the diagonal", "a contestant does not meet itself", "Set the diagonal to 0.")
+    check_number("prior_sd", prior_sd, above=0.0)
     precision = prior_sd**-2
     theta = np.zeros(len(won))
 
@@ -65,7 +67,7 @@ def bradley_terry(wins: npt.ArrayLike, *, prior_sd: float = 1.0) -> Floats:
         curvature = np.diag(bends.sum(axis=1) + precision) - bends
         step = np.linalg.solve(curvature, gradient)
         here = value(theta)
-        # Near the top a step gains less than rounding loses: only what is lost beyond that makes a step too long.
+        # Near the maximum a step gains less than the rounding error: only a greater loss means that it is too long.
         least = here - _ROUNDING * abs(here)
         scale = 1.0
         while scale > _TOLERANCE and value(theta + scale * step) < least:

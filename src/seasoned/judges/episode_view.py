@@ -1,4 +1,4 @@
-"""What a judge is shown of an episode: a chunk of steps, what came before, and what the last of them led to."""
+"""View of an episode for a judge: a chunk of steps, the steps before it, and the state after it."""
 
 from __future__ import annotations
 
@@ -6,43 +6,41 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from seasoned.checks import check_instance, check_whole
 from seasoned.errors import InputError, excerpt
-from seasoned.judges.model_query import check_whole
 from seasoned.judges.prompt_fence import shorten
 from seasoned.types import Episode
 
 __all__ = ["EpisodeView", "check_finished"]
 
-_LEAST_CHARS = 40
+_MIN_CHARS = 40
 
 
 def check_finished(episode: object) -> Episode:
-    """Return `episode` if it came to its end.
+    """Return `episode` if it can be judged and learned from: it was not aborted.
 
     Raises:
         InputError: it is something else, or was aborted.
     """
-    if not isinstance(episode, Episode):
-        raise InputError(f"episode = {excerpt(episode)}", "a judge takes an Episode", "Build it with Episode(...).")
-    if episode.ending == "aborted":
+    finished = check_instance("episode", episode, Episode, next_step="Build it with Episode(...).")
+    if finished.ending == "aborted":
         raise InputError(
-            f"episode {excerpt(episode.id)}, ending = 'aborted'",
-            "a judge scores finished episodes; an aborted one is never retrieved",
+            f"episode {excerpt(finished.id)}, ending = 'aborted'",
+            "only finished episodes are judged and learned from",
             "Leave it out.",
         )
-    return episode
+    return finished
 
 
 @dataclass(frozen=True, slots=True)
 class EpisodeView:
-    """How an episode is cut and shown.
+    """Division of an episode into chunks, and their text.
 
     Args:
-        show_outcome: whether the judge is told the environment's score and the ending. What the final state itself
-            gives away is always seen.
-        chunk_steps: at most this many steps are judged in one call.
-        overlap_steps: how many steps before them are shown for context.
-        text_chars: the longest state, action or task that is shown whole; longer ones lose their middle.
+        show_outcome: whether to show the environment's score and the ending. The final state is always shown.
+        chunk_steps: largest number of steps that one call judges.
+        overlap_steps: number of earlier steps that are shown as context.
+        text_chars: limit of a state, action or task; longer ones lose their middle.
 
     Raises:
         InputError: a number is too small.
@@ -56,10 +54,10 @@ class EpisodeView:
     def __post_init__(self) -> None:
         check_whole("chunk_steps", self.chunk_steps, 1)
         check_whole("overlap_steps", self.overlap_steps, 0)
-        check_whole("text_chars", self.text_chars, _LEAST_CHARS)
+        check_whole("text_chars", self.text_chars, _MIN_CHARS)
 
     def chunks(self, episode: Episode) -> Iterator[range]:
-        """Yield the steps that are judged together: each step once, in order.
+        """Yield the chunks of steps that one call judges: each step once, in order.
 
         Example:
             >>> from seasoned.types import Step
@@ -71,10 +69,10 @@ class EpisodeView:
             yield range(first, min(first + self.chunk_steps, n_steps))
 
     def records(self, episode: Episode, chunk: range) -> list[dict[str, object]]:
-        """Return what is shown of an episode to judge the steps of `chunk`, one record a line.
+        """Return the records that a call shows to judge the steps of `chunk`, one line each.
 
-        The last one is the state that the last judged action led to, so that its effect is seen by the call that judges
-        it; null if it was not recorded.
+        The last record is the state after the last judged action, so that the judge sees the action's effect; null if
+        it was not recorded.
 
         Example:
             >>> from seasoned.types import Step
@@ -85,17 +83,17 @@ class EpisodeView:
             {'step': 1, 'state': 'pay', 'action': 'confirm'}
             {'state_after_step': 1, 'state': 'done'}
         """
-        shown: list[dict[str, object]] = [{"task": self._cut(episode.task), "number_of_steps": len(episode.steps)}]
+        records: list[dict[str, object]] = [{"task": self._cut(episode.task), "number_of_steps": len(episode.steps)}]
         if self.show_outcome:
             score = math.fsum(step.reward for step in episode.steps)
-            shown.append({"outcome": {"score": score, "ending": episode.ending}})
+            records.append({"outcome": {"score": score, "ending": episode.ending}})
         for index in range(max(0, chunk.start - self.overlap_steps), chunk.stop):
             step = episode.steps[index]
             name = "step" if index in chunk else "earlier_step"
-            shown.append({name: index, "state": self._cut(step.state), "action": self._cut(step.action)})
+            records.append({name: index, "state": self._cut(step.state), "action": self._cut(step.action)})
         after = episode.steps[chunk.stop].state if chunk.stop < len(episode.steps) else episode.final_state
-        shown.append({"state_after_step": chunk.stop - 1, "state": None if after is None else self._cut(after)})
-        return shown
+        records.append({"state_after_step": chunk.stop - 1, "state": None if after is None else self._cut(after)})
+        return records
 
     def _cut(self, text: str) -> str:
         return shorten(text, self.text_chars)

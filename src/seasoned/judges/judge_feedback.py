@@ -1,11 +1,11 @@
-"""One way to any judge: ask it, and give a memory what it said."""
+"""Judgements of episodes: one call for every kind of judge, and storage as feedback."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from seasoned.checks import check_number, check_reward, check_text
+from seasoned.checks import check_instance, check_number, check_reward, check_text, check_whole
 from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.protocols import Judge, Judgement, ModelJudge
 from seasoned.types import Episode
@@ -14,7 +14,7 @@ __all__ = ["FeedbackMemory", "add_judgement", "check_judgement", "judge_episode"
 
 
 class FeedbackMemory(Protocol):
-    """What takes rewards; see `seasoned.Memory.feedback`."""
+    """A memory that stores rewards; see `seasoned.Memory.feedback`."""
 
     def feedback(self, episode_id: str, feedback: float, step: int | None, source: str, *, weight: float) -> str:
         """Add `weight * reward` to a step's reward."""
@@ -26,11 +26,11 @@ class FeedbackMemory(Protocol):
 
 
 async def judge_episode(judge: Judge | ModelJudge, episode: Episode) -> Judgement:
-    """Return what a judge says of a finished episode; a rule's rewards count in full, and cost nothing.
+    """Return the judgement of a finished episode; rewards of rules have weight 1 and no usage.
 
     Raises:
         ModelError: a model was asked, and gave no judgement.
-        InputError: what the judge raises.
+        InputError: raised by the judge.
 
     Example:
         >>> import asyncio
@@ -47,7 +47,7 @@ async def judge_episode(judge: Judge | ModelJudge, episode: Episode) -> Judgemen
 
 
 def check_judgement(judgement: object) -> Judgement:
-    """Return `judgement` if a memory could take all of it: rewards and weights are numbers, for the same steps.
+    """Return `judgement` if a memory can store it: rewards and weights are numbers, for the same steps.
 
     Raises:
         InputError: it is something else.
@@ -56,33 +56,31 @@ def check_judgement(judgement: object) -> Judgement:
         >>> check_judgement(Judgement("tests", {0: 1.0}, {0: 0.5})).source
         'tests'
     """
-    if not isinstance(judgement, Judgement):
-        raise InputError(f"judgement = {excerpt(judgement)}", "it is a Judgement", "Ask a judge: judge_episode(...).")
-    check_text("source", judgement.source)
-    rewards, weights = judgement.rewards, judgement.weights
+    checked = check_instance("judgement", judgement, Judgement, next_step="Ask a judge: judge_episode(...).")
+    check_text("source", checked.source)
+    rewards, weights = checked.rewards, checked.weights
     if not isinstance(rewards, Mapping) or not isinstance(weights, Mapping) or set(rewards) != set(weights):
         raise InputError(
             f"rewards = {excerpt(rewards)}, weights = {excerpt(weights)}",
-            "both map steps to numbers, the same steps",
-            "Use the weight 1 for a reward that counts in full.",
+            "both must map the same steps to numbers",
+            "Pass the weight 1 for a reward at full weight.",
         )
     for step, reward in rewards.items():
-        if isinstance(step, bool) or not hasattr(step, "__index__"):
-            raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
+        check_whole("step", step, next_step="Pass the index of a step, counted from 0.")
         weight = check_number(f"weight of step {step}", weights[step])
         check_reward(f"weighted reward of step {step}", check_reward(f"reward of step {step}", reward) * weight)
-    return judgement
+    return checked
 
 
 def add_judgement(memory: FeedbackMemory, episode_id: str, judgement: Judgement) -> list[str]:
-    """Store a judgement as feedback, a step an event, and return the events' ids; the same source supersedes.
+    """Store a judgement as feedback, one event per step, and return the events' ids; they supersede the same source's.
 
-    All of it is checked against the stored episode first: if a part is refused, nothing is written. Where the store
-    itself fails midway, give the judgement again: what was written is superseded.
+    The whole judgement is checked against the stored episode first; if a part is refused, nothing is written. If the
+    store fails midway, add the judgement again: it supersedes the events that were written.
 
     Raises:
-        InputError: it is no judgement, or a value breaks a rule.
-        NotFoundError: no such episode, or one of the steps is not its.
+        InputError: it is not a judgement, or a value breaks a rule.
+        NotFoundError: the episode or one of the steps does not exist.
         StoreError: as for `Memory.feedback`.
     """
     check_judgement(judgement)
@@ -91,8 +89,8 @@ def add_judgement(memory: FeedbackMemory, episode_id: str, judgement: Judgement)
         if not 0 <= step < n_steps:
             raise NotFoundError(
                 f"step {step} of episode {excerpt(episode_id)}",
-                f"it has {n_steps} steps, counted from 0",
-                "Give each judgement to the episode that it is of; nothing was written.",
+                f"the episode has {n_steps} steps, counted from 0",
+                "Pass the id of the judged episode; nothing was written.",
             )
     return [
         memory.feedback(episode_id, reward, step, judgement.source, weight=judgement.weights[step])

@@ -1,11 +1,11 @@
-"""Strict reading of a judge's reply: all of it, or a fault that can be named.
+"""Strict parser of a judge's reply: one JSON object, or an error that names the fault.
 
-Read: one JSON object, with blanks around it, or as the whole of one Markdown code fence. Everything else is refused,
-and no number is guessed, clipped or filled in: prose around it (a refusal too), an empty text, a reply that was cut
-off, a key twice, a step too many or too few, a number as a string, true, null, NaN, or one outside its range.
+Accepted is one JSON object, with blanks around it, or as the whole content of one Markdown code fence. Everything else
+is refused, and no number is guessed, clipped or filled in: prose around the object (also a refusal), an empty text, a
+reply that was cut off, a repeated key, a missing or an additional step, a number as a string, true, null, NaN, or one
+outside its range.
 
-What a fault says is our own words and numbers, never the model's: it is sent back to the model, whose reply may repeat
-what an observation said.
+The text of a fault contains no words of the reply, which may repeat an observation, since it goes back to the model.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from seasoned.protocols import Completion
 
 __all__ = ["read_better", "read_scores"]
 
-_FENCED = re.compile(r"```(?:json|JSON)?[ \t]*\n(?P<body>.*)\n[ \t]*```", re.DOTALL)
+_CODE_FENCE = re.compile(r"```(?:json|JSON)?[ \t]*\n(?P<body>.*)\n[ \t]*```", re.DOTALL)
 _LISTED = 10
 
 
@@ -34,18 +34,18 @@ def read_scores(answer: Completion, steps: Sequence[int]) -> dict[int, float]:
         >>> read_scores(Completion('```json\n{"0": 0.5, "1": -1}\n```', "m", Usage()), [0, 1])
         {0: 0.5, 1: -1.0}
     """
-    found = _read_object(answer)
+    values = _read_object(answer)
     wanted = {str(step): step for step in steps}
-    missing = [name for name in wanted if name not in found]
+    missing = [name for name in wanted if name not in values]
     if missing:
         raise _fault(answer, f"every step that was asked for has a score; missing: {_listed(missing)}")
-    if len(found) > len(wanted):
+    if len(values) > len(wanted):
         raise _fault(answer, f"only steps that were asked for have a score: {_listed(list(wanted))}")
-    return {step: _score(answer, step, found[name]) for name, step in wanted.items()}
+    return {step: _score(answer, step, values[name]) for name, step in wanted.items()}
 
 
 def read_better(answer: Completion) -> int:
-    """Return which of two is better, from `{"better": 1}`: 1, 2, or 0 where neither is.
+    """Return the better of two from `{"better": 1}`: 1, 2, or 0 for neither.
 
     Raises:
         ModelAnswerError: the reply is anything else.
@@ -55,9 +55,9 @@ def read_better(answer: Completion) -> int:
         >>> read_better(Completion('{"better": 2}', "m", Usage()))
         2
     """
-    found = _read_object(answer)
-    choice = found.get("better")
-    if set(found) != {"better"} or isinstance(choice, bool) or not isinstance(choice, int) or choice not in (0, 1, 2):
+    values = _read_object(answer)
+    choice = values.get("better")
+    if set(values) != {"better"} or isinstance(choice, bool) or not isinstance(choice, int) or choice not in (0, 1, 2):
         raise _fault(answer, 'the reply has one key, "better", and its value is 0, 1 or 2')
     return choice
 
@@ -66,29 +66,29 @@ def _read_object(answer: Completion) -> dict[str, object]:
     text = answer.text.strip()
     if not text:
         raise _fault(answer, "the reply is not empty")
-    if fenced := _FENCED.fullmatch(text):
+    if fenced := _CODE_FENCE.fullmatch(text):
         text = fenced["body"]
     try:
-        found = json.loads(text, object_pairs_hook=_once, parse_constant=_refuse_constant)
+        value = json.loads(text, object_pairs_hook=_unique_keys, parse_constant=_refuse_constant)
     except _DuplicateKeyError:
         raise _fault(answer, "every key occurs once") from None
     except (ValueError, RecursionError):
         cut = " (it was cut off at the most tokens that it may have)" if answer.finish_reason == "length" else ""
         raise _fault(answer, f"the reply is one JSON object and nothing else{cut}") from None
-    if not isinstance(found, dict):
+    if not isinstance(value, dict):
         raise _fault(answer, "the reply is one JSON object, not another kind of JSON")
-    return found
+    return value
 
 
 class _DuplicateKeyError(ValueError):
     pass
 
 
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+def _unique_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
         raise _DuplicateKeyError
-    return found
+    return record
 
 
 def _refuse_constant(name: str) -> float:

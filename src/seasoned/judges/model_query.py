@@ -1,4 +1,4 @@
-"""Asking until a reply can be read, a bounded number of times, and what all of it cost."""
+"""Query of a judge's model, with a bounded number of retries and a usage meter."""
 
 from __future__ import annotations
 
@@ -7,33 +7,18 @@ from collections.abc import Callable, Coroutine, Iterable
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from seasoned.checks import check_number
-from seasoned.errors import InputError, ModelAnswerError, excerpt
+from seasoned.checks import check_number, check_whole
+from seasoned.errors import InputError, ModelAnswerError
 from seasoned.protocols import LLM, Completion, CompletionRequest, Message, Usage, check_model
 
-__all__ = ["Meter", "ModelQuery", "check_whole", "together"]
+__all__ = ["Meter", "ModelQuery", "gather"]
 
-Answer = TypeVar("Answer")
-
-
-def check_whole(name: str, value: object, least: int) -> int:
-    """Return `value` if it is a whole number, at least `least`.
-
-    Raises:
-        InputError: it is something else.
-
-    Example:
-        >>> check_whole("retries", 2, 0)
-        2
-    """
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise InputError(f"{name} = {excerpt(value)}", f"it is a whole number, at least {least}", f"Try {least + 1}.")
-    return value
+T = TypeVar("T")
 
 
 @dataclass
 class Meter:
-    """Adds up what calls cost.
+    """Adds up the usage of calls.
 
     Example:
         >>> meter = Meter()
@@ -45,26 +30,25 @@ class Meter:
     usage: Usage = field(default_factory=Usage)
 
     def add(self, usage: Usage) -> None:
-        """Add one call."""
+        """Add the usage of one call."""
         self.usage += usage
 
 
 @dataclass(frozen=True)
 class ModelQuery:
-    """How a judge asks: greedily for one vote, at a temperature for several, and again where a reply is refused.
+    """Requests of a judge: greedy for one vote, at a temperature for several, and repeated after a refused reply.
 
-    Each attempt of each vote has a seed of its own, so that an answer cache keeps them apart, and asks for the same
-    again.
+    Each attempt of each vote has its own seed, so that an answer cache stores each, and finds it again.
 
     Args:
         llm: the model.
-        votes: how many votes; an odd number.
+        votes: number of votes; an odd number.
         temperature: None: 0 for one vote, 1 for several.
-        retries: how often a refused reply is asked for again.
+        retries: number of further requests after a refused reply.
         seed: of the first attempt of the first vote.
 
     Raises:
-        InputError: a value breaks a rule: several votes at temperature 0 would be one vote counted several times.
+        InputError: a value breaks a rule; several votes at temperature 0 would be equal.
     """
 
     llm: LLM
@@ -77,12 +61,12 @@ class ModelQuery:
         check_model(self.llm)
         check_whole("retries", self.retries, 0)
         check_whole("seed", self.seed, 0)
-        if self.temperature is not None and check_number("temperature", self.temperature) < 0:
-            raise InputError(f"temperature = {self.temperature}", "a temperature is at least 0", "Leave it out.")
+        if self.temperature is not None:
+            check_number("temperature", self.temperature, 0.0)
         if self.votes > 1 and self.temperature == 0:
             raise InputError(
                 f"{self.votes} votes at temperature 0",
-                "votes are drawn independently; greedy ones would all be the same",
+                "several votes need a temperature above 0, as greedy votes are equal",
                 "Leave the temperature out, or take one vote.",
             )
 
@@ -90,27 +74,33 @@ class ModelQuery:
         self,
         system: str,
         user: str,
-        read: Callable[[Completion], Answer],
+        read: Callable[[Completion], T],
         *,
         vote: int,
         max_tokens: int,
         meter: Meter,
         example: tuple[str, str] | None = None,
-    ) -> Answer:
-        """Return what `read` makes of the reply. A refused one is asked for again, with the fault named.
+    ) -> T:
+        """Return the reply as parsed by `read`. A refused reply is requested again, with the fault in the request.
 
-        An `example` is a question and its reply, shown before.
+        Args:
+            system, user: the messages.
+            read: parses a reply, or raises ModelAnswerError.
+            vote: number of the vote, for the seed.
+            max_tokens: limit of the reply.
+            meter: counts the usage.
+            example: a question and its reply, shown before.
 
         Raises:
-            ModelAnswerError: no reply could be read, after `1 + retries` calls; it says what was wrong with the last.
+            ModelAnswerError: all `1 + retries` replies were refused; it names the fault of the last.
             ModelError: the model failed.
         """
         attempts = 1 + self.retries
-        attempt, again = 0, ""
+        attempt, note = 0, ""
         shown = () if example is None else (Message("user", example[0]), Message("assistant", example[1]))
         while True:
             request = CompletionRequest(
-                (Message("system", system), *shown, Message("user", user + again)),
+                (Message("system", system), *shown, Message("user", user + note)),
                 max_tokens=max_tokens,
                 temperature=self._temperature,
                 seed=self.seed + vote * attempts + attempt,
@@ -119,7 +109,7 @@ class ModelQuery:
                 return read(await self._complete(request, meter))
             except ModelAnswerError as fault:
                 attempt += 1
-                again = f"\nThe last reply was refused: {fault.rule}. This is attempt {attempt + 1} of {attempts}."
+                note = f"\nThe last reply was refused: {fault.rule}. This is attempt {attempt + 1} of {attempts}."
                 if attempt == attempts:
                     raise ModelAnswerError(
                         f"{fault.seen}, the last of {attempts} replies, all refused", fault.rule, fault.next_step
@@ -128,7 +118,7 @@ class ModelQuery:
     async def _complete(self, request: CompletionRequest, meter: Meter) -> Completion:
         try:
             answer = await self.llm.complete(request)
-        except ModelAnswerError:  # such as a refusal that has no text: an answer, at an unknown cost
+        except ModelAnswerError:  # a refusal without text, for example: an answer with an unknown price
             meter.add(Usage(calls=1, cost_usd=None))
             raise
         meter.add(answer.usage)
@@ -141,11 +131,11 @@ class ModelQuery:
         return 0.0 if self.votes == 1 else 1.0
 
 
-async def together(asked: Iterable[Coroutine[Any, Any, Answer]]) -> list[Answer]:
-    """Wait for all; where one fails, the others are stopped, and its own error is raised."""
+async def gather(calls: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Return the results of all calls, run concurrently; the first error cancels the others, and is raised as it is."""
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(one) for one in asked]
+            tasks = [group.create_task(call) for call in calls]
     except BaseExceptionGroup as failed:
         raise failed.exceptions[0] from None
     return [task.result() for task in tasks]

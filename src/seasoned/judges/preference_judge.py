@@ -1,4 +1,4 @@
-"""A language model as a judge of two: which is better, asked in both orders."""
+"""Language model as a judge of preferences between two candidates, asked in both orders."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from seasoned.checks import check_text
+from seasoned.checks import check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.judges.bradley_terry import bradley_terry
 from seasoned.judges.episode_view import check_finished
 from seasoned.judges.judge_replies import read_better
 from seasoned.judges.llm_judge import DATA_RULE
-from seasoned.judges.model_query import Meter, ModelQuery, check_whole, together
+from seasoned.judges.model_query import Meter, ModelQuery, gather
 from seasoned.judges.prompt_fence import fence, shorten
 from seasoned.judges.vote_pool import check_votes, pool
 from seasoned.protocols import LLM, Usage
@@ -35,11 +35,11 @@ _MAX_TOKENS = 64
 
 @dataclass(frozen=True, slots=True)
 class Preference:
-    """Which of two is better.
+    """Preference between two candidates.
 
     Args:
-        value: in [-1, 1]: 1 is for the first, -1 for the second, 0 for neither.
-        weight: in (0, 1], how far the votes agree.
+        value: in [-1, 1]: 1 for the first, -1 for the second, 0 for neither.
+        weight: in (0, 1], agreement of the votes.
         votes: 1, -1 or 0 each.
         usage: of the model.
     """
@@ -52,7 +52,7 @@ class Preference:
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How much better each of N candidates is.
+    """Strengths of N candidates.
 
     Args:
         strengths: by candidate, in nats (log-odds), summing to 0; see `seasoned.judges.bradley_terry`.
@@ -66,21 +66,21 @@ class Ranking:
 
 
 class PreferenceJudge:
-    """Asks a model which of two answers, actions or episodes is better.
+    """Asks a model for its preference between two answers, actions or episodes.
 
-    Models prefer a place (often the first), so each vote asks twice, the other way round the second time, and counts
-    only where both answers name the same candidate; otherwise it is a tie. A model that always names the first place
-    prefers nothing (Zheng et al. 2023, arXiv 2306.05685, swap positions likewise). Votes are pooled as in
-    `seasoned.judges.pool`. What is compared is fenced as data, and a reply that breaks a rule is refused, as for
-    `LLMJudge`. A preference takes `2 * votes` calls, at most `1 + retries` times as many.
+    Models prefer a position (often the first), so each vote asks twice, in both orders, and counts only if both answers
+    name the same candidate; otherwise it is a tie. A model that always names the first position therefore has no
+    preference (Zheng et al. 2023, arXiv 2306.05685, swap positions likewise). Votes are pooled as in
+    `seasoned.judges.pool`. Candidates are fenced as data, and a reply that breaks a rule is refused, as for `LLMJudge`.
+    A preference takes `2 * votes` calls, at most `1 + retries` times as many.
 
     Args:
         llm: the model.
-        votes: how many votes; an odd number.
+        votes: number of votes; an odd number.
         temperature: None: 0 for one vote, 1 for several.
-        text_chars: longer texts lose their middle.
-        episode_steps: of longer episodes only the first and the last steps are shown, this many in all.
-        retries: how often a refused reply is asked for again.
+        text_chars: limit of a text; longer ones lose their middle.
+        episode_steps: limit of the steps of an episode; of longer ones the first and the last steps are shown.
+        retries: number of further requests after a refused reply.
         seed: of the first vote.
 
     Raises:
@@ -108,40 +108,40 @@ class PreferenceJudge:
         retries: int = 2,
         seed: int = 0,
     ) -> None:
-        self._asker = ModelQuery(llm, check_votes(votes), temperature, retries, seed)
+        self._query = ModelQuery(llm, check_votes(votes), temperature, retries, seed)
         self._text_chars = check_whole("text_chars", text_chars, 40)
         self._episode_steps = check_whole("episode_steps", episode_steps, 2)
-        self._spent = Meter()
+        self._meter = Meter()
 
     @property
     def spent(self) -> Usage:
-        """What all of this judge's calls have cost so far, those of refused comparisons too."""
-        return self._spent.usage
+        """Usage of all calls so far, also of refused comparisons."""
+        return self._meter.usage
 
     async def compare(self, wanted: str, first: str | Episode, second: str | Episode) -> Preference:
-        """Return which of two is better.
+        """Return the preference between two candidates.
 
         Args:
-            wanted: what they should do: the question, or the state in which two actions could be taken.
+            wanted: the purpose of both: the question, or the state of two actions.
             first, second: answers or actions as text, or finished episodes.
 
         Raises:
             InputError: a text is blank, or an episode was aborted.
-            ModelAnswerError: the model did not obey, after all retries.
+            ModelAnswerError: the last reply after all retries was refused too.
             ModelError: the model failed.
         """
         check_text("wanted", wanted)
-        shown = [self._shown(first), self._shown(second)]
+        records = [self._record(first), self._record(second)]
         meter = Meter()
         try:
-            votes = await together(self._vote(wanted, shown, vote, meter) for vote in range(self._asker.votes))
+            votes = await gather(self._vote(wanted, records, vote, meter) for vote in range(self._query.votes))
         finally:
-            self._spent.add(meter.usage)
+            self._meter.add(meter.usage)
         pooled = pool(votes)
         return Preference(pooled.reward, pooled.weight, tuple(votes), meter.usage)
 
     async def rank(self, wanted: str, candidates: Sequence[str | Episode]) -> Ranking:
-        """Compare every two of N candidates, `N (N - 1) / 2` pairs, and return how much better each is.
+        """Return the strengths of N candidates, from comparisons of all `N (N - 1) / 2` pairs.
 
         A preference counts as `weight * (1 + value) / 2` wins of the first and `weight * (1 - value) / 2` of the other.
 
@@ -151,30 +151,30 @@ class PreferenceJudge:
         """
         check_text("wanted", wanted)
         if isinstance(candidates, str) or not isinstance(candidates, Sequence) or len(candidates) < 2:
-            raise InputError(f"candidates = {excerpt(candidates)}", "there are two or more", "Pass a list of them.")
-        for candidate in candidates:  # all of them, before any is paid for
-            self._shown(candidate)
+            raise InputError(f"candidates = {excerpt(candidates)}", "a ranking needs two or more", "Pass a list.")
+        for candidate in candidates:  # check all before the first paid call
+            self._record(candidate)
         wins = np.zeros((len(candidates), len(candidates)))
-        found: dict[tuple[int, int], Preference] = {}
+        preferences: dict[tuple[int, int], Preference] = {}
         for i, j in itertools.combinations(range(len(candidates)), 2):
-            preference = found[i, j] = await self.compare(wanted, candidates[i], candidates[j])
+            preference = preferences[i, j] = await self.compare(wanted, candidates[i], candidates[j])
             wins[i, j] = preference.weight * (1 + preference.value) / 2
             wins[j, i] = preference.weight * (1 - preference.value) / 2
-        usage = sum((preference.usage for preference in found.values()), Usage())
-        return Ranking(tuple(bradley_terry(wins).tolist()), found, usage)
+        usage = sum((preference.usage for preference in preferences.values()), Usage())
+        return Ranking(tuple(bradley_terry(wins).tolist()), preferences, usage)
 
-    async def _vote(self, wanted: str, shown: list[dict[str, object]], vote: int, meter: Meter) -> float:
-        there = await self._ask(wanted, shown, vote, meter)
-        back = await self._ask(wanted, shown[::-1], vote, meter)
-        if {there, back} == {1, 2}:  # two places, one candidate
-            return 1.0 if there == 1 else -1.0
+    async def _vote(self, wanted: str, records: list[dict[str, object]], vote: int, meter: Meter) -> float:
+        forward = await self._ask(wanted, records, vote, meter)
+        reverse = await self._ask(wanted, records[::-1], vote, meter)
+        if {forward, reverse} == {1, 2}:  # two positions, one candidate
+            return 1.0 if forward == 1 else -1.0
         return 0.0
 
-    async def _ask(self, wanted: str, shown: list[dict[str, object]], vote: int, meter: Meter) -> int:
-        places = [{"candidate": place, **one} for place, one in enumerate(shown, start=1)]
-        data = fence([{"wanted": self._cut(wanted)}, *places])
+    async def _ask(self, wanted: str, records: list[dict[str, object]], vote: int, meter: Meter) -> int:
+        numbered = [{"candidate": number, **record} for number, record in enumerate(records, start=1)]
+        data = fence([{"wanted": self._cut(wanted)}, *numbered])
         rule = DATA_RULE.format(begin=data.begin, end=data.end)
-        return await self._asker.ask(
+        return await self._query.ask(
             f"{_SYSTEM}\n\n{rule}",
             f"{data.text}\n\n{_REQUEST}",
             read_better,
@@ -183,7 +183,7 @@ class PreferenceJudge:
             meter=meter,
         )
 
-    def _shown(self, candidate: str | Episode) -> dict[str, object]:
+    def _record(self, candidate: str | Episode) -> dict[str, object]:
         if isinstance(candidate, str):
             return {"text": self._cut(check_text("candidate", candidate))}
         episode = check_finished(candidate)

@@ -1,10 +1,10 @@
-"""What a model is shown and must not obey: text of other people, written so that it cannot leave its place.
+"""Prompt fence: untrusted text as data between delimiters that it cannot forge.
 
-Every record is one line of JSON, so that a text has no line break and no bare quote of its own. The lines stand between
-two delimiters that carry a tag which occurs nowhere in them: a digest of the lines, so that equal records make equal
-prompts (an answer cache finds them again), and nobody who writes a part of them can know it beforehand. What begins a
-chat template's control token (`<|im_end|>`, `<s>`, `[INST]`) is written as a JSON escape, which says the same and is no
-control token.
+Every record is one line of JSON, so that a text contains no line break and no bare quote. The lines are between two
+delimiters with a tag that occurs nowhere in them. The tag is a digest of the lines: equal records make equal prompts
+(an answer cache finds them again), and the author of a part of them cannot know it beforehand. The first character of a
+chat template's control token (`<|im_end|>`, `<s>`, `[INST]`) is written as a JSON escape, so that the text keeps its
+meaning and contains no control token.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from seasoned.errors import InputError
+from seasoned.checks import check_whole
 
 __all__ = ["FencedData", "fence", "shorten"]
 
 _TAG_CHARS = 12
-_LEAST_SHORTENED_CHARS = 40
+_MIN_SHORTENED_CHARS = 40
 _ESCAPED = {ord(c): f"\\u{ord(c):04x}" for c in "<>\x7f\x85\u2028\u2029"}
 _TEMPLATE_MARK = re.compile(r"\[(?=/?[A-Z_]+\])")
 
@@ -57,31 +57,28 @@ def _digest(text: str) -> str:
 
 
 def _json_line(record: Mapping[str, object]) -> str:
-    # Outside of its strings JSON has neither "<" nor "[" before a capital, so that only strings are changed.
+    # Outside its strings, JSON has neither "<" nor "[" before a capital letter, so that only strings change.
     text = json.dumps(record, ensure_ascii=False, allow_nan=False).translate(_ESCAPED)
     return _TEMPLATE_MARK.sub(r"\\u005b", text)
 
 
 def shorten(text: str, limit_chars: int) -> str:
-    """Return the text, its middle left out where it is longer than `limit_chars` characters, and the gap named.
+    """Return the text; if it is longer than `limit_chars` characters, a note replaces its middle.
 
-    The beginning says where one is and the end says what came last, so they are kept in equal parts.
+    The beginning and the end of equal length remain, as they name the place and the latest event.
 
     Raises:
-        InputError: `limit_chars` is below 40, where the note alone would not fit.
+        InputError: `limit_chars` is below 40, too short for the note.
 
     Example:
         >>> shorten("a" * 50 + "b" * 50, 40)
         'aaaaaaaa[... 84 characters ...]bbbbbbbb'
     """
-    if limit_chars < _LEAST_SHORTENED_CHARS:
-        raise InputError(
-            f"limit_chars = {limit_chars}", f"it is at least {_LEAST_SHORTENED_CHARS}", "Allow more characters."
-        )
+    check_whole("limit_chars", limit_chars, _MIN_SHORTENED_CHARS)
     if len(text) <= limit_chars:
         return text
-    kept = (limit_chars - len(_gap(len(text)))) // 2
-    return text[:kept] + _gap(len(text) - 2 * kept) + text[-kept:]
+    half = (limit_chars - len(_gap(len(text)))) // 2
+    return text[:half] + _gap(len(text) - 2 * half) + text[-half:]
 
 
 def _gap(n_chars: int) -> str:

@@ -1,4 +1,4 @@
-"""Rewards from rules that a person wrote: free, exact, and the same every time."""
+"""Rule judge: deterministic rewards from rules that a person wrote, without model calls."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from seasoned.checks import check_reward, check_text, suggest
+from seasoned.checks import check_instance, check_reward, check_text, suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Episode, Step
 
@@ -15,7 +15,7 @@ __all__ = ["Rule", "RuleContext", "RuleJudge"]
 
 @dataclass(frozen=True, slots=True)
 class RuleContext:
-    """One step of a finished episode, with what was before and after it.
+    """One step of a finished episode, with the states before and after it.
 
     `previous_state` is None at the first step; `next_state` is None at the last one if the episode's final state is not
     known.
@@ -27,29 +27,28 @@ class RuleContext:
     next_state: str | None
     episode: Episode
 
-    def text(self, place: str) -> str | None:
-        """Return the text at one of the places that a pattern may look at."""
-        places = {
+    def text(self, field: str) -> str | None:
+        """Return the text of a field that a pattern can search."""
+        texts = {
             "action": self.step.action,
             "next_state": self.next_state,
             "previous_state": self.previous_state,
             "state": self.step.state,
         }
-        return places[place]
+        return texts[field]
 
 
-_PLACES = ("action", "next_state", "previous_state", "state")
+_FIELDS = ("action", "next_state", "previous_state", "state")
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A reward for every step to which a condition applies.
+    """A reward for every step that fulfils a condition.
 
     Args:
-        name: says what the rule rewards; distinct within a judge.
-        when: a function of the `RuleContext` that returns a bool, or regular expressions by place (`state`, `action`,
-            `next_state`, `previous_state`), searched for, all of which must be found. A text that is not known matches
-            nothing.
+        name: describes the rule; unique within a judge.
+        when: a function of the `RuleContext` that returns a bool, or a regular expression for each field (`state`,
+            `action`, `next_state`, `previous_state`); all of them must be found. An unknown text matches nothing.
         reward: finite, in reward units; may be negative.
 
     Raises:
@@ -72,64 +71,62 @@ class Rule:
                 raise InputError(
                     f"rule {self.name!r}, when = {{}}", "a rule has at least one condition", 'Try {"action": "buy"}.'
                 )
-            for place, pattern in self.when.items():
-                _check_pattern(self.name, place, pattern)
+            for field, pattern in self.when.items():
+                _check_field_pattern(self.name, field, pattern)
             object.__setattr__(self, "when", dict(self.when))
         elif not callable(self.when):
             raise InputError(
                 f"rule {self.name!r}, when = {excerpt(self.when)}",
-                "when is a function of the moment, or patterns by place",
+                "when must be a function of a RuleContext, or patterns by field",
                 'Try {"action": "buy"}.',
             )
 
-    def applies(self, moment: RuleContext) -> bool:
-        """Return whether the rule speaks of this step.
+    def applies(self, context: RuleContext) -> bool:
+        """Return whether the step fulfils the condition.
 
         Raises:
-            InputError: the rule's own function returned something else than a bool.
+            InputError: the rule's function did not return a bool.
         """
         if isinstance(self.when, Mapping):
-            texts = {place: moment.text(place) for place in self.when}
-            return all(text is not None and re.search(self.when[place], text) for place, text in texts.items())
-        answer: object = self.when(moment)
-        if not isinstance(answer, bool):
+            texts = {field: context.text(field) for field in self.when}
+            return all(text is not None and re.search(self.when[field], text) for field, text in texts.items())
+        applies: object = self.when(context)
+        if not isinstance(applies, bool):
             raise InputError(
-                f"rule {self.name!r} answered {excerpt(answer)} at step {moment.index}",
-                "a rule's function returns a bool",
+                f"rule {self.name!r} returned {excerpt(applies)} at step {context.index}",
+                "a rule's function must return a bool",
                 "Wrap what it returns in bool(...).",
             )
-        return answer
+        return applies
 
 
 class RuleJudge:
-    """Scores an episode by rules. Rewards of rules that apply to one step add up; other steps get none.
+    """Scores an episode by rules. Rewards of several rules for one step add up; other steps have no reward.
 
     Args:
-        rules: at least one, with distinct names.
+        rules: at least one, with unique names.
         source: recorded with every reward.
 
     Raises:
-        InputError: no rules, two of one name, or something that is not a rule.
+        InputError: no rules, two with one name, or a value that is not a Rule.
 
     Example:
-        >>> judge = RuleJudge([Rule("paid", {"action": "confirm"}, 1.0), Rule("any step", lambda moment: True, -0.1)])
+        >>> judge = RuleJudge([Rule("paid", {"action": "confirm"}, 1.0), Rule("any step", lambda context: True, -0.1)])
         >>> judge.score(Episode("checkout", [Step("cart", "click(pay)"), Step("pay", "click(confirm)")]))
         {0: -0.1, 1: 0.9}
     """
 
     def __init__(self, rules: Iterable[Rule], *, source: str = "rules") -> None:
-        if not isinstance(rules, Iterable):
-            raise InputError(f"rules = {excerpt(rules)}", "they are a list of Rules", "Pass [rule] for one.")
+        check_instance("rules", rules, Iterable, "rules must be a list of Rule", "Pass [rule] for one.")
         self._rules = tuple(rules)
         self._source = check_text("source", source)
         if not self._rules:
-            raise InputError("rules = []", "a judge has at least one rule", "Add one, or leave the judge out.")
+            raise InputError("rules = []", "a judge needs at least one rule", "Add one, or leave the judge out.")
         names: set[str] = set()
         for rule in self._rules:
-            if not isinstance(rule, Rule):
-                raise InputError(f"rule {excerpt(rule)}", "a judge takes Rules", "Build it with Rule(...).")
+            check_instance("rule", rule, Rule, next_step="Build it with Rule(...).")
             if rule.name in names:
-                raise InputError(f"two rules called {rule.name!r}", "names are distinct", "Rename one of them.")
+                raise InputError(f"two rules called {rule.name!r}", "names must be unique", "Rename one of them.")
             names.add(rule.name)
 
     @property
@@ -138,43 +135,45 @@ class RuleJudge:
         return self._source
 
     def score(self, episode: Episode) -> dict[int, float]:
-        """Return the summed reward by step index, for the steps of which a rule speaks.
+        """Return the sum of the rewards by step index, for the steps that fulfil a rule.
 
         Raises:
-            InputError: a rule's function returned no bool, or rewards add up to more than a float holds.
+            InputError: a rule's function did not return a bool, or a sum is out of range.
         """
         rewards: dict[int, float] = {}
-        for moment in _moments(episode):
-            applying = [rule.reward for rule in self._rules if rule.applies(moment)]
+        for context in _contexts(episode):
+            applying = [rule.reward for rule in self._rules if rule.applies(context)]
             if applying:
-                rewards[moment.index] = check_reward(f"summed reward of step {moment.index}", sum(applying))
+                rewards[context.index] = check_reward(f"sum of rewards of step {context.index}", sum(applying))
         return rewards
 
     def explain(self, episode: Episode) -> dict[int, tuple[str, ...]]:
         """Return the names of the rules that apply, by step index.
 
         Raises:
-            InputError: a rule's function returned no bool.
+            InputError: a rule's function did not return a bool.
         """
-        named = {m.index: tuple(rule.name for rule in self._rules if rule.applies(m)) for m in _moments(episode)}
+        named = {m.index: tuple(rule.name for rule in self._rules if rule.applies(m)) for m in _contexts(episode)}
         return {index: names for index, names in named.items() if names}
 
 
-def _moments(episode: Episode) -> list[RuleContext]:
+def _contexts(episode: Episode) -> list[RuleContext]:
     states = [None, *(step.state for step in episode.steps), episode.final_state]
     return [RuleContext(step, i, states[i], states[i + 2], episode) for i, step in enumerate(episode.steps)]
 
 
-def _check_pattern(rule: str, place: str, pattern: str) -> None:
-    if place not in _PLACES:
+def _check_field_pattern(rule: str, field: str, pattern: str) -> None:
+    if field not in _FIELDS:
         raise InputError(
-            f"rule {rule!r} looks at {excerpt(place)}", "a pattern looks at a known place", suggest(str(place), _PLACES)
+            f"rule {rule!r}, field {excerpt(field)}",
+            f"a pattern searches one of {', '.join(_FIELDS)}",
+            suggest(str(field), _FIELDS),
         )
     try:
         re.compile(pattern)
     except (re.error, TypeError) as error:
         raise InputError(
-            f"rule {rule!r}, {place} = {excerpt(pattern)} ({error})",
-            "a pattern is a regular expression",
+            f"rule {rule!r}, {field} = {excerpt(pattern)} ({error})",
+            "a pattern must be a regular expression",
             "Escape literal text with re.escape.",
         ) from None

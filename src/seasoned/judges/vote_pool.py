@@ -1,4 +1,4 @@
-"""Several votes on one thing, as one reward and how much it counts."""
+"""Pool of several votes on one step: a reward and its weight."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ __all__ = ["PooledVote", "check_votes", "pool"]
 
 @dataclass(frozen=True, slots=True)
 class PooledVote:
-    """Votes as one: `reward` in [-1, 1], and its `weight` in (0, 1]."""
+    """Pooled votes: a `reward` in [-1, 1], and its `weight` in (0, 1]."""
 
     reward: float
     weight: float
 
 
 def check_votes(votes: object) -> int:
-    """Return how many votes are taken, if it is an odd number.
+    """Return `votes`, the number of votes, if it is odd.
 
     Raises:
         InputError: it is something else.
@@ -32,20 +32,20 @@ def check_votes(votes: object) -> int:
     """
     if isinstance(votes, bool) or not isinstance(votes, int) or votes < 1 or votes % 2 == 0:
         raise InputError(
-            f"votes = {excerpt(votes)}", "it is an odd whole number, so that the median is a vote", "Use 1, 3 or 5."
+            f"votes = {excerpt(votes)}", "votes must be an odd whole number: their median is a vote", "Pass 1, 3 or 5."
         )
     return votes
 
 
 def pool(votes: Sequence[float]) -> PooledVote:
-    """Return the median vote, weighted by how far the votes agree.
+    """Return the median vote, weighted by the agreement of the votes.
 
         reward = median(v),  weight = 1 - sum_i |v_i - reward| / k
 
-    The weight is 1 where all votes are equal, so a single vote has weight 1, and above 0 because k is odd and |v| <= 1.
-    Where all votes are -1 or 1, `reward * weight` is exactly their mean; in general a reward that the votes disagree on
-    is drawn towards 0, while one vote that is far off moves the median not at all. (Our rule; the mean absolute
-    deviation from the median is Laplace's measure of spread.)
+    The weight is 1 if all votes are equal, so a single vote has weight 1; it is above 0 because k is odd and |v| <= 1.
+    If all votes are -1 or 1, `reward * weight` is exactly their mean. In general disagreement shrinks the weighted
+    reward towards 0, and a single outlier does not move the median. (The rule is ours; the mean absolute deviation from
+    the median is Laplace's measure of spread.)
 
     Raises:
         InputError: an even number of votes, or one outside [-1, 1].
@@ -56,8 +56,7 @@ def pool(votes: Sequence[float]) -> PooledVote:
     """
     check_votes(len(votes))
     for vote in votes:
-        if abs(check_number("vote", vote)) > 1.0:
-            raise InputError(f"vote = {vote}", "a vote is in [-1, 1]", "Scale it.")
+        check_number("vote", vote, -1.0, 1.0)
     reward = statistics.median(votes)
     deviation = statistics.fmean(abs(vote - reward) for vote in votes)
     return PooledVote(reward, 1.0 - deviation)

@@ -242,7 +242,7 @@ def test_told_the_same_twice_two_arms_know_the_same(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_aborted_episode_is_refused(kind):
-    with pytest.raises(InputError, match=r"aborted.*learns from finished episodes.*Leave it out"):
+    with pytest.raises(InputError, match=r"aborted.*only finished episodes are judged and learned from.*Leave it out"):
         tell(arms()[kind], Episode("t", [Step("s", "a")], ending="aborted"))
     with pytest.raises(InputError, match="Episode"):
         tell(arms()[kind], "episode")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from seasoned.agents.baselines.transcripts import check_finished, framed, room_within, transcript
+from seasoned.agents.baselines.transcripts import framed, room_within, transcript
 from seasoned.checks import check_whole
+from seasoned.judges.episode_view import check_finished
 from seasoned.protocols import Usage
 from seasoned.states.text_budget import estimated_tokens
 from seasoned.types import Episode

@@ -8,8 +8,9 @@ from typing import Protocol
 
 from seasoned.agents.baselines.bm25 import BM25
 from seasoned.agents.baselines.success_criterion import SuccessCriterion
-from seasoned.agents.baselines.transcripts import check_finished, framed, room_within, score_of
+from seasoned.agents.baselines.transcripts import framed, room_within, score_of
 from seasoned.checks import check_whole
+from seasoned.judges.episode_view import check_finished
 from seasoned.protocols import Usage
 from seasoned.states.text_budget import estimated_tokens, one_line
 from seasoned.types import Episode, Neighbor

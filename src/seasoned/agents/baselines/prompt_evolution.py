@@ -6,8 +6,9 @@ import math
 from dataclasses import dataclass, field
 
 from seasoned.agents.baselines.reflection import LessonArm
-from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
+from seasoned.agents.baselines.transcripts import framed, score_of
 from seasoned.checks import check_number
+from seasoned.judges.episode_view import check_finished
 from seasoned.protocols import LLM, Usage
 from seasoned.states.text_budget import one_line
 from seasoned.types import Episode

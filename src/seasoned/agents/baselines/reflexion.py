@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import deque
 
 from seasoned.agents.baselines.reflection import LessonArm
-from seasoned.agents.baselines.transcripts import check_finished, framed, score_of
+from seasoned.agents.baselines.transcripts import framed, score_of
 from seasoned.checks import check_whole
+from seasoned.judges.episode_view import check_finished
 from seasoned.protocols import LLM, Usage
 from seasoned.types import Episode
 

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from seasoned.agents.baselines.transcripts import check_finished
 from seasoned.agents.loop.episode import episode_seed, play_episode
 from seasoned.agents.loop.step_log import EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, ModelAnswerError
+from seasoned.judges.episode_view import check_finished
 from seasoned.policies.base_policy import base_decision, generator
 from seasoned.policies.candidates import check_candidates
 from seasoned.protocols import (

@@ -4,30 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from seasoned.checks import check_instance
-from seasoned.errors import InputError, excerpt
 from seasoned.states.text_budget import estimated_tokens, one_line
 from seasoned.types import Episode, Step
 
-__all__ = ["check_finished", "framed", "room_within", "score_of", "step_text", "transcript"]
+__all__ = ["framed", "room_within", "score_of", "step_text", "transcript"]
 
 _NOW = "Now:"
-
-
-def check_finished(episode: object) -> Episode:
-    """Return `episode` if an arm can learn from it: it was not aborted.
-
-    Raises:
-        InputError: it is something else, or was aborted.
-    """
-    finished = check_instance("episode", episode, Episode, next_step="Build it with Episode(...).")
-    if finished.ending == "aborted":
-        raise InputError(
-            f"episode {excerpt(finished.id)}, ending = 'aborted'",
-            "an arm learns from finished episodes",
-            "Leave it out.",
-        )
-    return finished
 
 
 def score_of(episode: Episode) -> float:

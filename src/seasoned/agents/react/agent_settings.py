@@ -22,7 +22,7 @@ from seasoned.checks import (
 from seasoned.errors import InputError, excerpt
 from seasoned.policies import ModelAlone
 from seasoned.policies.cascade import CascadeReader
-from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader, Proposer, Tool
+from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader, Proposer, Tool, check_model
 
 __all__ = ["AgentSettings", "ExampleRetriever"]
 
@@ -69,7 +69,7 @@ class AgentSettings:
         check_instance("policy(memory)", self.active_policy, Policy, next_step="Pass policy=JitRL, for example.")
 
     def _check_values(self) -> None:
-        check_instance("llm", self.llm, LLM, "llm must be an LLM", "Open one: open_llm(...).")
+        check_model(self.llm)
         check_one_of("mode", self.mode, get_args(AgentMode))
         for name in ("plan", "reason", "exclude_same_task"):
             check_flag(name, getattr(self, name))
