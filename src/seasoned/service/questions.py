@@ -8,7 +8,6 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
 
 from seasoned.canonical_json import canonical_json
 from seasoned.checks import check_text, check_whole
@@ -17,12 +16,22 @@ from seasoned.memory import Memory
 from seasoned.policies import JitRL
 from seasoned.service.answer_form import MAX_CANDIDATES, AnswerCandidate, QuestionAnswer
 from seasoned.service.feedback_json import read_record
-from seasoned.types import Choice, Decision, Edit, Episode, FeedbackRecord, Note, OwnAnswer, Step, normalize_action
+from seasoned.types import (
+    QUESTION,
+    Choice,
+    Decision,
+    Edit,
+    Episode,
+    FeedbackRecord,
+    Note,
+    OwnAnswer,
+    QuestionBody,
+    normalize_action,
+)
 
 __all__ = ["AnswerEffect", "Question", "QuestionQueue", "Questions"]
 
 ARM = "question"
-KIND = "question"
 _ANSWERS = (Choice.kind, Edit.kind, OwnAnswer.kind)
 _NOT_EXECUTED = "(a question to people: nothing was executed)"
 
@@ -148,7 +157,7 @@ class Questions:
         digest = hashlib.sha256(canonical_json(content).encode()).hexdigest()
         placed = replace(placed, id=placed.id or f"question-{digest[:32]}")
         id_ = str(placed.id)
-        known = self._memory.notes(kind=KIND, episode_id=id_, quarantined=True)
+        known = self._memory.notes(kind=QUESTION, episode_id=id_, quarantined=True)
         if known:
             if known[0].body.get("digest") != digest:
                 raise EpisodeConflictError(
@@ -158,19 +167,14 @@ class Questions:
         recorder = self._memory.episode(str(placed.task), id=id_, arm=ARM, subject=placed.subject)
         recorder.ending = "aborted"
         recorder.record(str(placed.state), _NOT_EXECUTED)
-        body = {
-            "digest": digest,
-            "candidates": [asdict(one) for one in placed.candidates],
-            "prompt": placed.prompt,
-            "episode_id": placed.episode_id,
-            "step": placed.step,
-        }
-        recorder.note(KIND, body)
+        candidates = [asdict(one) for one in placed.candidates]
+        body = QuestionBody(digest, candidates, placed.prompt, placed.episode_id, placed.step).record()
+        recorder.note(QUESTION, body)
         recorder.commit()  # no context manager: a refused question must not be stored as an aborted episode
         if not self._memory.notes(
-            kind=KIND, episode_id=id_, quarantined=True
+            kind=QUESTION, episode_id=id_, quarantined=True
         ):  # the question was stored before, and revoked
-            self._memory.note(id_, KIND, body)
+            self._memory.note(id_, QUESTION, body)
         return id_
 
     def get(self, question_id: str) -> Question:
@@ -179,7 +183,7 @@ class Questions:
         Raises:
             NotFoundError: no such question.
         """
-        for note in self._memory.notes(kind=KIND, episode_id=check_text("question id", question_id)):
+        for note in self._memory.notes(kind=QUESTION, episode_id=check_text("question id", question_id)):
             return self._read(note)
         raise NotFoundError(f"question {excerpt(question_id)}", "no question has this id", "See: the open questions.")
 
@@ -254,7 +258,7 @@ class Questions:
 
     def _question_notes(self) -> list[Note]:
         """Return the notes of questions, each question once."""
-        return list({note.episode_id: note for note in self._memory.notes(kind=KIND)}.values())
+        return list({note.episode_id: note for note in self._memory.notes(kind=QUESTION)}.values())
 
     def _unrevoked(self, targets: Iterable[tuple[str, int]], episode_id: str | None = None) -> list[FeedbackRecord]:
         """Return the unrevoked answers at these targets; of each author, the last.
@@ -298,24 +302,22 @@ class Questions:
         return replace(question, step=at, task=episode.task, state=state, subject=episode.subject)
 
     def _read(self, note: Note) -> Question:
-        body: Any = note.body
+        body = QuestionBody.from_body(note.body)
         episode: Episode = self._memory.get(note.episode_id)
-        first: Step = episode.steps[0]
         return Question(
-            [AnswerCandidate(**one) for one in body["candidates"]],
+            [AnswerCandidate(**one) for one in body.candidates],
             episode.task,
-            first.state,
+            episode.steps[0].state,
             episode.id,
-            body["prompt"],
-            body["episode_id"],
-            body["step"],
+            body.prompt,
+            body.episode_id,
+            body.step,
             episode.subject,
         )
 
 
 def _target(note: Note) -> tuple[str, int]:
-    body: Any = note.body
-    return (note.episode_id, 0) if body["episode_id"] is None else (body["episode_id"], int(body["step"]))
+    return QuestionBody.from_body(note.body).target(note.episode_id)
 
 
 def _is_answered(authors: set[str | None], author: str | None) -> bool:

@@ -1,4 +1,4 @@
-"""What was said or thought beside what was experienced."""
+"""Notes on stored episodes and steps: their kinds, and the bodies that several packages read."""
 
 from __future__ import annotations
 
@@ -6,20 +6,56 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 
 from seasoned.checks import check_number, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 
-__all__ = ["JSON", "MAX_BODY_DEPTH", "Note", "check_body", "check_kind", "check_step"]
+__all__ = [
+    "DECIDED",
+    "JSON",
+    "MAX_BODY_DEPTH",
+    "PLAN",
+    "QUESTION",
+    "REASONING",
+    "RETIRED",
+    "SHOWN",
+    "DecidedBody",
+    "Note",
+    "QuestionBody",
+    "ShownBody",
+    "check_body",
+    "check_kind",
+    "check_step",
+    "note_text_of",
+    "text_body",
+]
 
 JSON: TypeAlias = bool | int | float | str | Sequence["JSON"] | Mapping[str, "JSON"] | None
 """What JSON can hold."""
 
 MAX_BODY_DEPTH = 32
 """How deep lists and objects of a note's body may lie in each other."""
+
+PLAN = "plan"
+"""Kind of an episode's plan; its body is a `text_body`."""
+
+REASONING = "reasoning"
+"""Kind of the reasoning before a step; its body is a `text_body`."""
+
+SHOWN = "shown"
+"""Kind of the notes on a step of which a prompt showed stored steps: a `ShownBody`."""
+
+RETIRED = "retired"
+"""Kind of the notes on a step that is no longer shown as an example; the body holds the reasons, as numbers."""
+
+DECIDED = "decided"
+"""Kind of the notes on a step that one model of a cascade decided: a `DecidedBody`."""
+
+QUESTION = "question"
+"""Kind of the note on a question to people: a `QuestionBody`."""
 
 _KIND = re.compile(r"[a-z][a-z0-9_.:-]{0,63}")
 
@@ -114,8 +150,8 @@ def _encodable(text: str, path: tuple[str | int, ...]) -> str:
 class Note:
     """What was said or thought about an episode, or about one of its steps.
 
-    Kinds in use: `plan` and `reasoning` (`{"text": ...}`), `shown` (`{"examples": [[episode_id, step], ...], "mode":
-    ..., "purpose": ...}`), and one for each kind of feedback (see `Feedback`). Your own may have any other name.
+    The kinds in use are the constants of `seasoned.types.notes` and the kinds of feedback (`FEEDBACK_KINDS`). Your own
+    may have any other name.
 
     Args:
         id: names it in its namespace.
@@ -166,3 +202,150 @@ def check_step(step: object) -> int:
     if isinstance(step, bool) or not isinstance(step, int | np.integer) or check_whole("step", step) < 0:
         raise InputError(f"step = {excerpt(step)}", "a step is named by its index", "Count from 0.")
     return int(step)
+
+
+def text_body(text: str) -> dict[str, JSON]:
+    """Return the body of a note that is one text.
+
+    Example:
+        >>> text_body("search, then pay")
+        {'text': 'search, then pay'}
+    """
+    return {"text": text}
+
+
+def note_text_of(body: object) -> str | None:
+    """Return the text of a stored body; None if it has none, or a blank one.
+
+    Example:
+        >>> note_text_of(text_body("search, then pay")), note_text_of({"value": 1.0})
+        ('search, then pay', None)
+    """
+    text = body.get("text") if isinstance(body, Mapping) else None
+    return text if isinstance(text, str) and text.strip() else None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBody:
+    """Body of a `SHOWN` note.
+
+    Args:
+        examples: (episode id, step) of the shown steps, each once.
+        mode: `prompt`, or `both` for an arm that shifts the policy as well.
+        purpose: the prompt: `plan`, `reason` or `act`.
+
+    Example:
+        >>> ShownBody((("e1", 0),), "prompt", "act").record()
+        {'examples': [['e1', 0]], 'mode': 'prompt', 'purpose': 'act'}
+    """
+
+    examples: tuple[tuple[str, int], ...]
+    mode: str = "prompt"
+    purpose: str = "act"
+
+    def record(self) -> dict[str, JSON]:
+        """Return the body as JSON."""
+        return {"examples": [list(one) for one in self.examples], "mode": self.mode, "purpose": self.purpose}
+
+    @staticmethod
+    def read_examples(body: object) -> tuple[tuple[str, int], ...]:
+        """Return the shown steps of a stored body, each once; none if the body has another shape.
+
+        Example:
+            >>> ShownBody.read_examples({"examples": [["e1", 0], ["e1", 0], "e2"]})
+            (('e1', 0),)
+        """
+        listed = body.get("examples") if isinstance(body, Mapping) else None
+        pairs = [pair for pair in listed if _is_step(pair)] if isinstance(listed, list) else []
+        return tuple(dict.fromkeys((episode_id, step) for episode_id, step in pairs))
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Self:
+        """Return the body of JSON that another program wrote.
+
+        Raises:
+            InputError: an example is no pair of an episode's id and a step, or the mode or the purpose is no text.
+        """
+        listed = record.get("examples", [])
+        names = {name: record[name] for name in ("mode", "purpose") if name in record}
+        if not isinstance(listed, list) or not all(map(_is_step, listed)) or not _are_texts(names):
+            raise InputError(
+                f"shown = {excerpt(dict(record))}",
+                "it is a purpose, and pairs of an episode's id and a step",
+                "Leave it out.",
+            )
+        return cls(tuple((episode_id, step) for episode_id, step in listed), **names)
+
+
+def _is_step(pair: object) -> bool:
+    return isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and type(pair[1]) is int
+
+
+def _are_texts(names: Mapping[str, Any]) -> bool:
+    return all(isinstance(value, str) for value in names.values())
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedBody:
+    """Body of a `DECIDED` note.
+
+    Args:
+        by: `student` or `teacher`.
+        model: the name of the model that decided.
+        reason: why this model decided.
+        agreement: share of the student's votes that agree, where it was measured.
+        evidence: number of stored steps, where they were counted.
+
+    Example:
+        >>> DecidedBody("student", "small", "it is sure", agreement=0.9).record()
+        {'by': 'student', 'model': 'small', 'reason': 'it is sure', 'agreement': 0.9}
+    """
+
+    by: str
+    model: str | None
+    reason: str
+    agreement: float | None = None
+    evidence: float | None = None
+
+    def record(self) -> dict[str, JSON]:
+        """Return the body as JSON; measures that were not taken are left out."""
+        measures: dict[str, JSON] = {"agreement": self.agreement, "evidence": self.evidence}
+        taken = {name: value for name, value in measures.items() if value is not None}
+        return {"by": self.by, "model": self.model, "reason": self.reason, **taken}
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionBody:
+    """Body of a `QUESTION` note.
+
+    Args:
+        digest: hash of the question, by which the same question is recognised.
+        candidates: the answers to choose from, each with `text`, `logprob` and `model`.
+        prompt: the question to people; None for the default one.
+        episode_id, step: the stored step that the question is about; None for a question about no stored step.
+    """
+
+    digest: str
+    candidates: Sequence[Mapping[str, Any]]
+    prompt: str | None
+    episode_id: str | None
+    step: int | None
+
+    def record(self) -> dict[str, JSON]:
+        """Return the body as JSON."""
+        return {
+            "digest": self.digest,
+            "candidates": [dict(one) for one in self.candidates],
+            "prompt": self.prompt,
+            "episode_id": self.episode_id,
+            "step": self.step,
+        }
+
+    @classmethod
+    def from_body(cls, body: Mapping[str, Any]) -> Self:
+        """Return a stored body."""
+        return cls(**{name: body[name] for name in ("digest", "candidates", "prompt", "episode_id", "step")})
+
+    def target(self, question_id: str) -> tuple[str, int]:
+        """Return (episode id, step) of the step that an answer is about: without one, the question's own step."""
+        return (question_id, 0) if self.episode_id is None else (self.episode_id, int(self.step or 0))

@@ -9,7 +9,7 @@ import pytest
 from seasoned import JitRL, Memory
 from seasoned.agents import Arm, InformedReader, RunRecord, StepLog, play_run
 from seasoned.agents.baselines import BySearch, PastSuccesses
-from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
+from seasoned.agents.cascade.decided_by import CascadePlay
 from seasoned.agents.cascade.distillation import DistillationBudget, distill
 from seasoned.agents.react import Agent
 from seasoned.envs import ContextualBandit
@@ -18,7 +18,7 @@ from seasoned.llms import ScriptedLLM
 from seasoned.policies import ModelAlone
 from seasoned.policies.cascade import CascadeReader
 from seasoned.protocols import PriorReading, Usage
-from seasoned.types import Prior
+from seasoned.types import DECIDED, Prior
 
 MEANS = {"red": {"a": 0.0, "b": 1.0}, "blue": {"a": 1.0, "b": 0.0}}
 PRICE_USD = 0.01

@@ -13,13 +13,9 @@ from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.errors import InputError
 from seasoned.policies.cascade import CascadePrior, CascadeReader
 from seasoned.protocols import Chooser, Environment, Policy, PriorReader
-from seasoned.types import Decision
+from seasoned.types import DECIDED, DecidedBody, Decision
 
-__all__ = ["DECIDED", "CascadePlay", "decision_notes"]
-
-DECIDED = "decided"
-"""The kind of the notes: `by` (`student` or `teacher`), `model`, `reason`; `agreement` and `evidence` where they were
-looked at."""
+__all__ = ["CascadePlay", "decision_notes"]
 
 
 def decision_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]]]:
@@ -32,9 +28,8 @@ def decision_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any
     prior = decision.prior if isinstance(decision, Decision) else None
     if not isinstance(prior, CascadePrior):
         return []
-    body: dict[str, Any] = {"by": prior.decided_by, "model": prior.model, "reason": prior.reason}
-    looked = {"agreement": prior.agreement, "evidence": prior.evidence}
-    return [(DECIDED, body | {name: value for name, value in looked.items() if value is not None})]
+    body = DecidedBody(prior.decided_by, prior.model, prior.reason, prior.agreement, prior.evidence)
+    return [(DECIDED, body.record())]
 
 
 @dataclass

@@ -10,7 +10,7 @@ from seasoned.agents.react.agent_result import ModelCall, PromptImpression, Purp
 from seasoned.agents.react.reply_parser import action_line
 from seasoned.protocols import Observation, Usage
 from seasoned.states.text_budget import estimated_tokens, one_line
-from seasoned.types import Decision
+from seasoned.types import REASONING, SHOWN, Decision, ShownBody, text_body
 
 __all__ = ["EpisodeTrace", "PastTurn", "history_text"]
 
@@ -73,14 +73,9 @@ class EpisodeTrace:
         """Add an executed step, and note its reasoning and the past steps in its prompts."""
         log, step = self.runner.log, len(self.turns)
         if reasoning:
-            log.note("reasoning", {"text": reasoning}, step)
+            log.note(REASONING, text_body(reasoning), step)
         for impressions in self.impressions:
-            body = {
-                "examples": [list(one) for one in impressions.examples],
-                "mode": mode,
-                "purpose": impressions.purpose,
-            }
-            log.note("shown", body, step)
+            log.note(SHOWN, ShownBody(impressions.examples, mode, impressions.purpose).record(), step)
         self.example_steps += bool(self.impressions)
         action = decision.action if isinstance(decision, Decision) else decision
         self.turns.append(PastTurn(observation.state, reasoning, action, reward))

@@ -32,7 +32,7 @@ from seasoned.protocols import (
     Proposer,
     Usage,
 )
-from seasoned.types import Decision
+from seasoned.types import PLAN, Decision, text_body
 
 __all__ = ["agent_arm", "current_state", "play"]
 
@@ -178,7 +178,7 @@ class _Player:
 
     async def _plan(self, observation: Observation) -> str:
         plan = await self._ask("plan", self._prompt("plan", "plan", observation), read_reasoning)
-        self.trace.runner.log.note("plan", {"text": plan})
+        self.trace.runner.log.note(PLAN, text_body(plan))
         self.trace.plan_impressions = tuple(self.trace.impressions)
         return plan
 

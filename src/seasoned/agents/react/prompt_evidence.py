@@ -15,12 +15,9 @@ from seasoned.judges.judge_feedback import FeedbackMemory
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory
 from seasoned.protocols import Admissible, Chooser, Environment, EvidenceSource, Policy, PriorReader
-from seasoned.types import Decision, Episode, Evidence
+from seasoned.types import SHOWN, Decision, Episode, Evidence, ShownBody
 
-__all__ = ["SHOWN", "AgentMemory", "DiscountedEvidence", "DiscountedPolicy", "example_arm"]
-
-SHOWN = "shown"
-"""Kind of the notes about examples in a prompt: `examples`, `mode` and `purpose`; curation by value uses them."""
+__all__ = ["AgentMemory", "DiscountedEvidence", "DiscountedPolicy", "example_arm"]
 
 
 class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
@@ -114,8 +111,8 @@ def example_arm(
 
     def impression_notes(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         del decision
-        shown = [list(place) for place in knowledge.last_shown]
-        return [(SHOWN, {"examples": shown, "mode": mode, "purpose": "act"})] if shown else []
+        shown = tuple(knowledge.last_shown)
+        return [(SHOWN, ShownBody(shown, mode).record())] if shown else []
 
     async def play(
         environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int

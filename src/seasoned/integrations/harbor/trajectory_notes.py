@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from seasoned.agents.react.agent_result import Purpose
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_one_of
 from seasoned.integrations.json_shapes import optional_list, optional_record, optional_text, record
+from seasoned.types import PLAN, REASONING, SHOWN, ShownBody, text_body
 
 __all__ = ["TrajectoryNotes", "trajectory_notes"]
 
@@ -29,13 +30,11 @@ class TrajectoryNotes:
         """Yield a name that no other note of the trial has, the kind, the body and the step of each note."""
         for step, text in self.thoughts.items():
             yield (
-                ("plan", "plan", {"text": text}, None)
-                if step is None
-                else (str(step), "reasoning", {"text": text}, step)
+                ("plan", PLAN, text_body(text), None) if step is None else (str(step), REASONING, text_body(text), step)
             )
         for at, bodies in self.shown.items():
             for number, body in enumerate(bodies):
-                yield f"{at}:shown:{number}", "shown", body, at
+                yield f"{at}:shown:{number}", SHOWN, body, at
 
 
 def trajectory_notes(steps: list[Any], n_steps: int) -> TrajectoryNotes:
@@ -64,15 +63,8 @@ def trajectory_notes(steps: list[Any], n_steps: int) -> TrajectoryNotes:
     return TrajectoryNotes(thoughts, shown) if at == n_steps else TrajectoryNotes()
 
 
-def _body(told: object) -> Mapping[str, Any]:
-    one = record("shown", told)
-    examples, purpose = optional_list("examples", one.get("examples")), one.get("purpose")
-    places = all(
-        isinstance(place, list) and len(place) == 2 and isinstance(place[0], str) and type(place[1]) is int
-        for place in examples
-    )
-    if not places or purpose not in get_args(Purpose):
-        raise InputError(
-            f"shown = {excerpt(told)}", "it is a purpose, and pairs of an episode's id and a step", "Leave it out."
-        )
-    return {"examples": examples, "mode": "prompt", "purpose": purpose}
+def _body(value: object) -> Mapping[str, Any]:
+    one = record("shown", value)
+    examples = list(optional_list("examples", one.get("examples")))
+    purpose = check_one_of("purpose of shown", one.get("purpose"), get_args(Purpose))
+    return ShownBody.from_record({"examples": examples, "purpose": purpose}).record()

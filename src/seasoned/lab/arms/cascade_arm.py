@@ -10,9 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from seasoned.agents import Arm, EpisodeResult, play_episode
-from seasoned.agents.cascade.decided_by import DECIDED, CascadePlay
+from seasoned.agents.cascade.decided_by import CascadePlay
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
-from seasoned.agents.react.prompt_evidence import SHOWN, example_arm
+from seasoned.agents.react.prompt_evidence import example_arm
 from seasoned.checks import check_one_of, check_whole
 from seasoned.errors import InputError
 from seasoned.lab.arms.arm_context import ArmContext
@@ -33,7 +33,7 @@ from seasoned.protocols import (
     PriorReading,
     Usage,
 )
-from seasoned.types import Decision, Episode, Prior
+from seasoned.types import DECIDED, SHOWN, DecidedBody, Decision, Episode, Prior, ShownBody
 
 __all__ = ["CASCADE", "CascadeArmReader", "build_cascade", "cascade_arm", "check_fill"]
 
@@ -274,13 +274,12 @@ class _FillThenCascade:
     def _filled(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         prior = decision.prior if isinstance(decision, Decision) else None
         model = self.teacher.name if prior is None else prior.model
-        return [
-            (DECIDED, {"by": "teacher", "model": model, "reason": f"episode {self.learned + 1} of {self.fill} to fill"})
-        ]
+        body = DecidedBody("teacher", model, f"episode {self.learned + 1} of {self.fill} to fill")
+        return [(DECIDED, body.record())]
 
     def _shown(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         prior = decision.prior if isinstance(decision, Decision) else None
         if self.knowledge is None or not isinstance(prior, CascadePrior) or prior.decided_by != "student":
             return []
-        places = [list(place) for place in self.knowledge.last_shown]
-        return [(SHOWN, {"examples": places, "mode": self.mode, "purpose": "act"})] if places else []
+        shown = tuple(self.knowledge.last_shown)
+        return [(SHOWN, ShownBody(shown, self.mode).record())] if shown else []

@@ -7,7 +7,6 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
-from typing import Any
 
 from seasoned.memory.reading.episode_ids import EpisodeIds
 from seasoned.memory.reading.reader import Reader
@@ -16,6 +15,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.task_filter import Outside
+from seasoned.types import ShownBody
 from seasoned.types.impression import Impression, PeerComparison
 
 __all__ = ["Shown"]
@@ -95,7 +95,7 @@ class Shown:
                     self._place_of[visit] = episode_id, step or 0
                     if live:
                         self._set_of[visit] = set_id
-                    self._take(id_, visit, _examples(body))
+                    self._take(id_, visit, ShownBody.read_examples(body))
         self._is_read = True
 
     def _take(self, note_id: str, visit: int, examples: Iterable[Place]) -> None:
@@ -248,17 +248,3 @@ class Shown:
             at[visit]: [(id_, return_) for other, id_, return_ in there[set_id] if other != visit]
             for visit, set_id in set_of.items()
         }
-
-
-def _examples(body: Any) -> tuple[Place, ...]:
-    """Return what a note says was shown, each once; nothing where it does not say it in the usual form."""
-    listed = body.get("examples") if isinstance(body, dict) else None
-    if not isinstance(listed, list):
-        return ()
-    return tuple(
-        {
-            (pair[0], pair[1]): None
-            for pair in listed
-            if isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) and type(pair[1]) is int
-        }
-    )

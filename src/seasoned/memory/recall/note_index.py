@@ -14,10 +14,9 @@ from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.selection import Selection
 from seasoned.memory.writing.exclusions import active_selections
+from seasoned.types import PLAN, REASONING, RETIRED, SHOWN, note_text_of
 
 __all__ = ["Said", "Thoughts"]
-
-PLAN, REASONING, RETIRED, SHOWN = "plan", "reasoning", "retired", "shown"
 
 _PARSED_AT_ONCE = 100
 
@@ -286,7 +285,5 @@ def _texts(path: str, bodies: list[str]) -> list[str]:
     for start in range(0, len(bodies), _PARSED_AT_ONCE):  # far quicker than one by one
         with decoding(path):
             parsed = json.loads(f"[{','.join(bodies[start : start + _PARSED_AT_ONCE])}]")
-        for body in parsed:
-            text = body.get("text") if isinstance(body, dict) else None
-            found.append(text if isinstance(text, str) else "")
+        found += [note_text_of(body) or "" for body in parsed]
     return found

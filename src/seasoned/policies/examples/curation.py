@@ -7,6 +7,7 @@ from seasoned.core.impression_value import Observed, derived_shrinkage, posterio
 from seasoned.policies.examples.example import ExampleValuation
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.impression_effects import ImpressionEffects
+from seasoned.types import RETIRED
 
 __all__ = ["Curation"]
 
@@ -43,7 +44,7 @@ class Curation:
         observed = Observed(observed.counts[rows], observed.totals[rows], observed.squares[rows])
         observed = observed.with_own(*self._showings.own(places))
         worth = posterior_worth(observed, derived_shrinkage(observed), confidence=confidence)
-        retired = {(note.episode_id, note.step) for note in self._memory.notes(kind="retired")}
+        retired = {(note.episode_id, note.step) for note in self._memory.notes(kind=RETIRED)}
         rejected = self._showings.rejected(list(seen.values()))
         return tuple(
             ExampleValuation(
@@ -103,7 +104,7 @@ class Curation:
         for one in () if dry_run else worse:
             self._memory.note(
                 one.episode_id,
-                "retired",
+                RETIRED,
                 {"value": one.value, "high": one.high, "confidence": confidence},
                 step=one.step,
                 source="curation",

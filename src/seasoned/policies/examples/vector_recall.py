@@ -14,7 +14,7 @@ from seasoned.errors import InputError
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.vector_index import Vector, VectorIndex
 from seasoned.protocols import Embedder
-from seasoned.types import Episode, Evidence
+from seasoned.types import PLAN, REASONING, Episode, Evidence, note_text_of
 from seasoned.types.recall import KEYS, Moment, Recall
 
 __all__ = ["VectorRecall"]
@@ -161,7 +161,7 @@ class VectorRecall:
         quarantine. As long as a recall of the text is cheaper than reading all notes, texts without a known live
         episode are yielded too.
         """
-        may_be_elsewhere, n_doubted = key in ("plan", "reasoning"), 0
+        may_be_elsewhere, n_doubted = key in (PLAN, REASONING), 0
         while batch := list(islice(texts, 2 * _NEAREST_TEXTS)):
             unknown = [text for text in batch if text not in known]
             recallable = self._in_live_episodes(key, unknown, excluded, gamma, live)
@@ -203,8 +203,8 @@ class VectorRecall:
         """Read all plans or reasonings again, and index the episodes of known texts."""
         tasks = {id_: task for ids in self._task_of["goal"].values() for id_, task in ids.items()}
         for note in self._memory.notes(kind=key):
-            text = note.body.get("text")
-            if isinstance(text, str) and text in self._task_of[key] and note.episode_id in tasks:
+            text = note_text_of(note.body)
+            if text in self._task_of[key] and note.episode_id in tasks:
                 self._task_of[key][text][note.episode_id] = tasks[note.episode_id]
 
     def _query_vectors(self, texts: Mapping[str, str]) -> dict[str, Vector]:
@@ -230,7 +230,7 @@ class VectorRecall:
         new = self._memory.episodes(last=n - seen if n > seen > 0 else None)
         tasks = {one.id: one.task for one in new if one.id is not None and one.ending != "aborted"}
         if len(tasks) > _FEW_EPISODES:
-            notes = [note for kind in ("plan", "reasoning") for note in self._memory.notes(kind=kind)]
+            notes = [note for kind in (PLAN, REASONING) for note in self._memory.notes(kind=kind)]
         else:
             notes = [note for id_ in tasks for note in self._memory.notes(episode_id=id_)]
         texts: dict[str, list[_IndexedText]] = {key: [] for key in KEYS}
@@ -239,8 +239,8 @@ class VectorRecall:
                 texts["goal"].append(_IndexedText(one.task, one.id, one.task))
                 texts["observation"] += [_IndexedText(step.state, one.id, one.task) for step in one.steps]
         for note in notes:
-            id_, text = note.episode_id, note.body.get("text")
-            if note.kind in ("plan", "reasoning") and id_ in tasks and isinstance(text, str) and text.strip():
+            id_, text = note.episode_id, note_text_of(note.body)
+            if note.kind in (PLAN, REASONING) and id_ in tasks and text is not None:
                 texts[note.kind].append(_IndexedText(text, id_, tasks[id_]))
         for key, of_key in texts.items():
             self._index(key, of_key)
