@@ -143,6 +143,25 @@ def test_group_without_a_command_prints_its_help_and_succeeds(group):
     assert (bare.exit_code, bare.stdout, bare.stderr) == (0, asked.stdout, "")
 
 
+def options(command, path=()):
+    """Yield the path and each option of every command."""
+    context = click.Context(command)
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            yield path, parameter
+    for name in command.list_commands(context) if isinstance(command, click.Group) else ():
+        yield from options(command.get_command(context, name), (*path, name))
+
+
+def test_the_settings_key_of_every_option_is_its_name():
+    """`[run] env = ...` and SEASONED_RUN_ENV are `seasoned run --env`."""
+    named = [(path, option) for path, option in options(cli) if option.name != "help"]
+    assert len(named) > 150
+    for path, option in named:
+        longest = max(option.opts, key=len)
+        assert option.name == longest.lstrip("-").replace("-", "_"), (*path, longest)
+
+
 def test_return_value_of_a_command_is_no_exit_code():
     @click.command()
     def seven():

@@ -377,7 +377,7 @@ def test_states_that_never_come_back_need_an_encoder_and_the_report_says_so(tmp_
     assert set(record["masked"]) - set(record["words"]) == {"encoder"}, "a run from before there was a choice goes on"
     (remark,) = found["words"].caveats_of("default").remarks
     command = f"seasoned memory doctor {tmp_path}/words/runs/desk/default/0/memory.db"
-    assert remark.startswith("memory spoke in 0 of ") and remark.endswith(f" decisions: see `{command}`")
+    assert remark.startswith("memory shifted 0 of ") and remark.endswith(f" decisions: see `{command}`")
     assert found["masked"].caveats_of("default").remarks == found["words"].caveats_of("alone").remarks == ()
     monkeypatch.setattr("seasoned.lab.report.report.draw_pictures", lambda *_: {})
     written = write_report(load_results(tmp_path / "words"), tmp_path / "words", width=None)

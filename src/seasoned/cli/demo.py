@@ -37,7 +37,7 @@ CALIBRATE = True
 
 @click.command(epilog=example("seasoned demo --placebo"))
 @click.option("--placebo", is_flag=True, help="Shuffle the stored returns; the gain must vanish.")
-@click.option("--env", "spec", default=DEMO_ENV, metavar="ENV", help="Environment.  [default: a TextWorld game]")
+@click.option("--env", default=DEMO_ENV, metavar="ENV", help="Environment.  [default: a TextWorld game]")
 @model_option("uniform")
 @policy_option()
 @click.option(
@@ -59,7 +59,7 @@ CALIBRATE = True
 )
 @server_options
 def demo(
-    placebo: bool, spec: str, model: str, policy: str, seeds: int, episodes: int, out: Path, **model_options: Any
+    placebo: bool, env: str, model: str, policy: str, seeds: int, episodes: int, out: Path, **model_options: Any
 ) -> None:
     """Watch a frozen language model get better at a game.
 
@@ -74,7 +74,7 @@ def demo(
     console = run_display.Screen(markup=False)
     kind = "placebo" if placebo else "memory"
     path = out / f"{kind}.db"
-    environment = open_env(spec)
+    environment = open_env(env)
     _check_replaceable(path)
     reader = make_reader(model, cache=out / "answers.db", calibrate=CALIBRATE, **model_settings(model_options))
     out.mkdir(parents=True, exist_ok=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import shlex
 import sys
 from collections.abc import Callable
@@ -15,7 +14,7 @@ import click
 from seasoned.checks import suggest
 from seasoned.cli.exit_codes import exit_code
 from seasoned.cli.format import run_display
-from seasoned.cli.format.output import printable
+from seasoned.cli.format.output import json_option, present, printable, wants_json
 from seasoned.cli.params import example
 from seasoned.errors import InputError, SeasonedError
 from seasoned.lab.analysis.experiment_comparison import compare_experiments
@@ -67,7 +66,6 @@ def _workers(ctx: click.Context, parameter: click.Parameter, given: str) -> int 
 
 _AUDIT = click.option(
     "--audit",
-    "audited",
     default="ours",
     show_default=True,
     type=click.Choice(get_args(AuditedArms)),
@@ -140,26 +138,26 @@ def resume(folder: Path, **running: Any) -> None:
 @click.argument("folder", type=_FOLDER)
 @click.option("--out", type=_FOLDER, help="Folder of the report.  [default: FOLDER]")
 @_AUDIT
-def report(folder: Path, out: Path | None, audited: AuditedArms) -> None:
+def report(folder: Path, out: Path | None, audit: AuditedArms) -> None:
     """Write the report of an experiment.
 
     The experiment in FOLDER may still be running.
     """
-    _report(load_results(folder), out or folder, audited)
+    _report(load_results(folder), out or folder, audit)
 
 
 @lab.command(epilog=example("seasoned lab compare lab/before lab/after"))
 @click.argument("one", type=_FOLDER)
 @click.argument("other", type=_FOLDER)
-@click.option("--json", "as_json", is_flag=True, help="Print it as JSON.")
-def compare(one: Path, other: Path, as_json: bool) -> None:
+@json_option
+def compare(one: Path, other: Path) -> None:
     """Compare two experiments: OTHER less ONE.
 
     Runs are paired where task, arm and seed agree.
     """
     found = compare_experiments(load_results(one), load_results(other))
-    if as_json:
-        click.echo(json.dumps(found.to_json()))
+    if wants_json():
+        present(found.to_json())
     else:
         _screen().print(printable(found.text(_width())))
 
@@ -174,7 +172,7 @@ def _run(
     max_usd: float | None,
     max_seconds: float | None,
     max_episode_seconds: float | None,
-    audited: AuditedArms,
+    audit: AuditedArms,
 ) -> None:
     screen = _screen()
     suite = experiment.suite.budget
@@ -225,17 +223,17 @@ def _run(
     if unfinished:
         are = "is" if unfinished == 1 else "are"
         screen.print(f"{unfinished} of {plural(len(results.runs), 'run')} {are} not finished; resume with: {again}")
-    _report(results, experiment.folder, audited)
+    _report(results, experiment.folder, audit)
     if failed:
         raise click.exceptions.Exit(1)
 
 
-def _report(results: ExperimentResults, out: Path, audited: AuditedArms) -> None:
+def _report(results: ExperimentResults, out: Path, audit: AuditedArms) -> None:
     screen = _screen()
     written = write_report(
         results,
         out,
-        audited=audited,
+        audited=audit,
         progress=lambda line: screen.print(printable(line), highlight=False),
         width=_width(),
     )

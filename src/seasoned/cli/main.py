@@ -39,8 +39,8 @@ HEADINGS = {
 def cli() -> None:
     """Agents that learn from their own episodes at inference time, without training the model.
 
-    Every option can also be set by an environment variable (SEASONED_RUN_MODEL) or in seasoned.toml (a table [run] with
-    a key model).
+    Every option can also be set by an environment variable (SEASONED_RUN_MODEL) or in seasoned.toml (key model of the
+    table [run]).
 
     Example: seasoned memory stats agent.db
     """

@@ -49,7 +49,6 @@ def encoder_option(when: str) -> Callable[..., Any]:
     """Return the option that names the encoder of a new memory; `when` begins its help."""
     return click.option(
         "--encoder",
-        "encoder_spec",
         metavar="ENCODER",
         help=f"{when}: how states are compared. words (the default); masked (numbers, ids and times are hidden); or an "
         "identity, as `seasoned memory namespaces` prints it.",

@@ -15,6 +15,7 @@ import click
 from seasoned.agents import EpisodeResult, RunRecord, play_run
 from seasoned.build import ALONE, METHODS, close_reader, make_policy, make_reader, open_env, open_memory
 from seasoned.cli.format import run_display
+from seasoned.cli.format.output import json_option, present, wants_json
 from seasoned.cli.params import (
     encoder_option,
     example,
@@ -37,11 +38,11 @@ __all__ = ["run"]
 @click.command(
     epilog=example("seasoned run --env 'textworld:cooking?take=1&open=1&cut=1&seed=3&max_steps=20' --memory cook.db")
 )
-@click.option("--env", "spec", required=True, help="textworld:..., grid:..., bandit:... or python:MODULE:CALLABLE.")
+@click.option("--env", required=True, help="textworld:..., grid:..., bandit:... or python:MODULE:CALLABLE.")
 @model_option("uniform")
 @policy_option(ALONE, text="Policy preset; base: the model alone, without memory.")
 @click.option("--episodes", default=20, show_default=True, type=click.IntRange(1), help="Number of episodes in all.")
-@click.option("--memory", "path", type=click.Path(), help="Memory to use.  [default: OUT/memory.db]")
+@click.option("--memory", type=click.Path(), help="Memory to use.  [default: OUT/memory.db]")
 @click.option("--namespace", default=None, help="Namespace in the memory.  [default: the only one, or default]")
 @encoder_option("For a new memory")
 @seed_option
@@ -53,7 +54,6 @@ __all__ = ["run"]
 )
 @click.option(
     "--reader",
-    "method",
     default="auto",
     show_default=True,
     type=click.Choice(METHODS),
@@ -67,7 +67,6 @@ __all__ = ["run"]
 )
 @click.option(
     "--votes",
-    "n_votes",
     default=DEFAULT_VOTES,
     show_default=True,
     type=click.IntRange(1),
@@ -81,23 +80,22 @@ __all__ = ["run"]
     help="How the candidates are shown to a model that is read by exact.",
 )
 @server_options
-@click.option("--json", "as_json", is_flag=True, help="Print the record as JSON.")
+@json_option
 def run(
-    spec: str,
+    env: str,
     model: str,
     policy: str,
     episodes: int,
-    path: str | None,
+    memory: str | None,
     namespace: str | None,
-    encoder_spec: str | None,
+    encoder: str | None,
     seed: int,
     out: Path | None,
     cache: Path | None,
-    method: str,
+    reader: str,
     calibrate: bool,
-    n_votes: int,
+    votes: int,
     menu: Menu,
-    as_json: bool,
     **model_options: Any,
 ) -> None:
     """Play an environment, and learn from each episode.
@@ -107,50 +105,50 @@ def run(
     --episodes continues the run. Other settings, another model, or a memory without the recorded episodes are refused.
     After Ctrl-C the episode in flight is stored as aborted.
     """
-    encoder = {} if encoder_spec is None else {"encoder": named_encoder(encoder_spec)}
-    environment = open_env(spec)
+    encoder_setting = {} if encoder is None else {"encoder": named_encoder(encoder)}
+    environment = open_env(env)
     settings = {
         "env": environment.name,
         "model": model,
         "policy": policy,
         "seed": seed,
-        "memory": path,
+        "memory": memory,
         "namespace": namespace,
         "calibrate": calibrate,
     }
-    if (method, n_votes) != ("auto", DEFAULT_VOTES):  # a record made before these settings existed stays valid
-        settings |= {"reader": method, "votes": n_votes}
+    if (reader, votes) != ("auto", DEFAULT_VOTES):  # a record made before these settings existed stays valid
+        settings |= {"reader": reader, "votes": votes}
     if menu != "list":
         settings["menu"] = menu
-    if encoder_spec is not None:
-        settings["encoder"] = encoder_spec
+    if encoder is not None:
+        settings["encoder"] = encoder
     folder = out or Path("runs") / _name({**settings, "base_url": model_options["base_url"]})
-    reader = make_reader(
+    prior_reader = make_reader(
         model,
-        method=method,
+        method=reader,
         cache=cache or folder / "answers.db",
         calibrate=calibrate,
-        n_votes=n_votes,
+        n_votes=votes,
         menu=menu,
         **model_settings(model_options),
     )
-    settings["model"] = reader.name  # the exact model: `local` may be another one tomorrow
-    console = run_display.Screen(stderr=as_json, markup=False)
-    code = code_hashes([spec])
+    settings["model"] = prior_reader.name  # the exact model: `local` may be another one tomorrow
+    console = run_display.Screen(stderr=wants_json(), markup=False)
+    code = code_hashes([env])
     known = RunRecord(folder, settings, code) if RunRecord.is_in(folder) else None
     folder.mkdir(parents=True, exist_ok=True)
-    with _open_memory(path or str(folder / "memory.db"), namespace, known, encoder) as memory:
+    with _open_memory(memory or str(folder / "memory.db"), namespace, known, encoder_setting) as learned:
         record = known or RunRecord(folder, settings, code)
         if record.results:
             played = counted(len(record.results), "episode")
             console.print(f"{folder} holds this run, with {played}: shown as recorded, not played again")
         try:
-            asyncio.run(_play(environment, reader, memory, policy, episodes, seed, record, console))
+            asyncio.run(_play(environment, prior_reader, learned, policy, episodes, seed, record, console))
         except KeyboardInterrupt:
             console.print(f"interrupted after {counted(len(record.results), 'episode')}; the same command resumes")
             raise
-    if as_json:
-        click.echo(json.dumps({"settings": settings, "scores": record.scores, "folder": str(folder)}))
+    if wants_json():
+        present({"settings": settings, "scores": record.scores, "folder": str(folder)})
     else:
         _report(record, environment, console, folder)
 

@@ -30,12 +30,7 @@ _MAX_TOKEN_FILE_BYTES = 8192
 )
 @click.argument("path", metavar="MEMORY")
 @click.option(
-    "--namespace",
-    "-n",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    help="Namespace to serve; repeatable.  [default: the only one]",
+    "--namespace", "-n", multiple=True, metavar="NAME", help="Namespace to serve; repeatable.  [default: the only one]"
 )
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="HOST", help="Address to listen on.")
 @click.option(
@@ -53,7 +48,6 @@ _MAX_TOKEN_FILE_BYTES = 8192
 )
 @click.option(
     "--allow-host",
-    "hosts",
     multiple=True,
     metavar="NAME",
     help="Host name to answer to; repeatable.  [default: any with a token, else this machine's names]",
@@ -64,13 +58,13 @@ _MAX_TOKEN_FILE_BYTES = 8192
 @click.option("--quiet", is_flag=True, help="Do not log each request.")
 def serve(
     path: str,
-    namespaces: tuple[str, ...],
+    namespace: tuple[str, ...],
     host: str,
     port: int,
     token_file: Path | None,
-    hosts: tuple[str, ...],
+    allow_host: tuple[str, ...],
     create: bool,
-    encoder_spec: str | None,
+    encoder: str | None,
     read_only: bool,
     quiet: bool,
 ) -> None:
@@ -80,21 +74,21 @@ def serve(
 
     Ctrl-C stops the server after the running requests. The API is described at /openapi.json.
     """
-    if encoder_spec is not None and not create:
+    if encoder is not None and not create:
         raise click.UsageError("--encoder is for a new memory; give --create too, or leave it out")
-    encoder = None if encoder_spec is None else named_encoder(encoder_spec)
+    state_encoder = None if encoder is None else named_encoder(encoder)
     token = None if token_file is None else _read_token(token_file)
     _log_to_stderr(logging.WARNING if quiet else logging.INFO)
     listening = listen(host, port, secured=token is not None)
     try:
         app = make_app(
             path,
-            namespace=namespaces or None,
+            namespace=namespace or None,
             token=token,
-            hosts=hosts or None,
+            hosts=allow_host or None,
             create=create,
             read_only=read_only,
-            encoder=encoder,
+            encoder=state_encoder,
         )
     except BaseException:
         listening.close()

@@ -23,6 +23,7 @@ __all__ = [
     "paragraph",
     "present",
     "printable",
+    "wants_json",
 ]
 
 PIPE_WIDTH = 80
@@ -64,17 +65,13 @@ def _remember_json(ctx: click.Context, parameter: click.Parameter, value: bool) 
 
 
 json_option = click.option(
-    "--json",
-    "as_json",
-    is_flag=True,
-    expose_value=False,
-    callback=_remember_json,
-    help="Print one JSON document, for a program.",
+    "--json", is_flag=True, expose_value=False, callback=_remember_json, help="Print one JSON document, for a program."
 )
-"""The option that `present` and `echo_hint` read."""
+"""The option that `wants_json`, `present` and `echo_hint` read."""
 
 
-def _wants_json() -> bool:
+def wants_json() -> bool:
+    """Return whether the command was called with `--json`."""
     return bool(click.get_current_context().meta.get(_JSON))
 
 
@@ -86,7 +83,7 @@ def present(document: Any, *parts: str | Mapping[str, Any] | Table) -> None:
             survives every locale.
         parts: for people.
     """
-    if _wants_json():
+    if wants_json():
         if dataclasses.is_dataclass(document) and not isinstance(document, type):
             document = dataclasses.asdict(document)
         click.echo(json.dumps(document, indent=2, allow_nan=False))
@@ -102,7 +99,7 @@ def present(document: Any, *parts: str | Mapping[str, Any] | Table) -> None:
 
 def echo_hint(text: str) -> None:
     """Print a hint for people on stderr; nothing with `--json`."""
-    if not _wants_json():
+    if not wants_json():
         click.echo(printable(text), err=True)
 
 

@@ -29,7 +29,7 @@ _last_option = click.option(
     "--last", type=int, metavar="N", help="Decide only the last N episodes; earlier ones are still in memory."
 )
 _set_option = click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUE", help="Change a setting of the policy; repeatable."
+    "--set", multiple=True, metavar="KEY=VALUE", help="Change a setting of the policy; repeatable."
 )
 
 
@@ -115,7 +115,7 @@ def _check_text(check: CheckResult) -> str:
 def evaluate(
     path: str,
     policy: str,
-    settings: tuple[str, ...],
+    set: tuple[str, ...],  # noqa: A002 - the name of the option
     one_step: bool,
     gamma: float,
     min_effective: float,
@@ -131,7 +131,7 @@ def evaluate(
     """
     from seasoned.lab.diagnosis.policy_evaluation import evaluate
 
-    make = _policy_factory(policy, settings)
+    make = _policy_factory(policy, set)
     evaluation = read_memory(
         path,
         namespace,
@@ -223,16 +223,17 @@ def _mean(interval: Interval | None) -> str:
 @_set_option
 @_last_option
 @click.option(
-    "--flips",
-    "n_listed",
-    type=click.IntRange(min=0),
-    default=5,
-    show_default=True,
-    help="List the last N flips; --json lists all.",
+    "--flips", type=click.IntRange(min=0), default=5, show_default=True, help="List the last N flips; --json lists all."
 )
 @seed_option
 def audit(
-    path: str, policy: str, settings: tuple[str, ...], last: int | None, n_listed: int, seed: int, namespace: str | None
+    path: str,
+    policy: str,
+    set: tuple[str, ...],  # noqa: A002 - the name of the option
+    last: int | None,
+    flips: int,
+    seed: int,
+    namespace: str | None,
 ) -> None:
     """List the decisions that memory flips, and outcomes.
 
@@ -241,9 +242,9 @@ def audit(
     """
     from seasoned.lab.diagnosis.flip_audit import audit
 
-    make = _policy_factory(policy, settings)
+    make = _policy_factory(policy, set)
     found = read_memory(path, namespace, lambda memory: audit(memory, make, last=last, seed=seed), needs_encoder=True)
-    present(found, *_audit_parts(found, n_listed))
+    present(found, *_audit_parts(found, flips))
 
 
 def _audit_parts(audit: FlipAudit, n_listed: int) -> list[Any]:

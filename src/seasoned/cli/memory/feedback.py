@@ -43,7 +43,7 @@ _SIGNED = {"ignore_unknown_options": True}  # so that -1 is a number, not an opt
 @click.option("--thumbs", type=click.Choice(["up", "down"]), help="+1 or -1.")
 @click.option("--score", type=float, metavar="X", help="A number on --scale; becomes -1 to 1.")
 @click.option("--scale", type=float, nargs=2, metavar="LOW HIGH", help="Ends of the scale of --score.  [default: -1 1]")
-@click.option("--candidate", "candidates", multiple=True, metavar="TEXT", help="An answer that was shown; repeatable.")
+@click.option("--candidate", multiple=True, metavar="TEXT", help="An answer that was shown; repeatable.")
 @click.option("--chosen", type=int, metavar="N", help="Number of the best candidate, or of the edited one, from 0.")
 @click.option(
     "--edit", metavar="TEXT", help="The answer, or the chosen candidate, as a person edited it. `-` reads stdin."
@@ -97,7 +97,7 @@ def feedback(
 
 def _typed_feedback(options: dict[str, Any]) -> Feedback | None:
     """Return the feedback that the options describe; None if they describe none."""
-    comment, scale, texts = options["comment"], options["scale"], options["candidates"]
+    comment, scale, texts = options["comment"], options["scale"], options["candidate"]
     found: list[Feedback] = []
     if options["thumbs"] is not None:
         found.append(Thumbs(options["thumbs"] == "up", comment))

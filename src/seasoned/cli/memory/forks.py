@@ -68,7 +68,6 @@ def _check_record(live: str, candidate: str, namespace: str) -> None:
 @click.argument("candidate", metavar="FILE")
 @click.option(
     "--scores",
-    "scores_path",
     metavar="JSON",
     type=click.Path(exists=True, dir_okay=False),
     help='File of scores task by task, {"live": [...], "candidate": [...]}: paired, the same tasks and seeds. With '
@@ -76,7 +75,7 @@ def _check_record(live: str, candidate: str, namespace: str) -> None:
 )
 @click.option("--force", metavar="REASON", help="Promote without an interval above zero; the reason is recorded.")
 @json_option
-def promote(candidate: str, scores_path: str | None, force: str | None) -> None:
+def promote(candidate: str, scores: str | None, force: str | None) -> None:
     """Replace a memory by its better fork.
 
     The interval of the difference of the scores must lie above zero. Episodes that the memory learned since the fork
@@ -91,22 +90,20 @@ def promote(candidate: str, scores_path: str | None, force: str | None) -> None:
             "Name the fork, not the memory that it came from.",
         )
     )
-    if scores_path is None and force is None:
+    if scores is None and force is None:
         raise InputError(
             "neither --scores nor --force",
             "a fork must be shown to be better",
             "Give --scores FILE with the scores of both, task by task; or --force REASON.",
         )
     comparison = None
-    if scores_path is not None:
-        scores = _read(Path(scores_path), "scores must be in a file", "Check the path.")
-        if set(scores) - {"content"} != {"live", "candidate"}:
+    if scores is not None:
+        content = _read(Path(scores), "scores must be in a file", "Check the path.")
+        if set(content) - {"content"} != {"live", "candidate"}:
             raise InputError(
-                f"{scores_path} has {sorted(scores)}",
-                "it must have live and candidate, and may have content",
-                "Name both.",
+                f"{scores} has {sorted(content)}", "it must have live and candidate, and may have content", "Name both."
             )
-        comparison = compare_scores(made, scores["live"], scores["candidate"], content=scores.get("content"))
+        comparison = compare_scores(made, content["live"], content["candidate"], content=content.get("content"))
         click.echo(f"candidate less live: {comparison.interval}", err=True)
     _present_promotion(promote(made, comparison, force=force))
 

@@ -39,7 +39,7 @@ __all__ = ["judge"]
 )
 @click.option("--hide-outcome", is_flag=True, help="Hide the score and the ending from the judge.")
 @click.option("--rubric", metavar="TEXT", help="The criteria, in your own words.")
-@click.option("--episode", "episode_ids", multiple=True, metavar="ID", help="Judge only this episode; repeatable.")
+@click.option("--episode", multiple=True, metavar="ID", help="Judge only this episode; repeatable.")
 @click.option("--again", is_flag=True, help="Judge again what this source has judged; new scores replace the old ones.")
 @click.option("--chunk-steps", default=10, show_default=True, metavar="N", help="At most this many steps in one call.")
 @click.option(
@@ -47,7 +47,7 @@ __all__ = ["judge"]
 )
 @click.option("--retries", default=2, show_default=True, metavar="N", help="Calls after a refused reply.")
 @click.option("--seed", default=0, show_default=True, metavar="N", help="Seed of the first vote.")
-@click.option("--example", "show_example", is_flag=True, help="Show the model a judged episode first.")
+@click.option("--example", is_flag=True, help="Show the model a judged episode first.")
 @click.option("--cache", type=click.Path(dir_okay=False), help="Store the model's answers in this file.")
 @server_options
 def judge(
@@ -55,7 +55,7 @@ def judge(
     model: str,
     source: str,
     hide_outcome: bool,
-    episode_ids: tuple[str, ...],
+    episode: tuple[str, ...],
     again: bool,
     votes: int,
     rubric: str | None,
@@ -63,7 +63,7 @@ def judge(
     text_chars: int,
     retries: int,
     seed: int,
-    show_example: bool,
+    example: bool,
     cache: str | None,
     namespace: str | None,
     **model_options: Any,
@@ -82,14 +82,14 @@ def judge(
             votes=votes,
             show_outcome=not hide_outcome,
             rubric=rubric,
-            example=show_example,
+            example=example,
             chunk_steps=chunk_steps,
             text_chars=text_chars,
             retries=retries,
             seed=seed,
             source=source,
         )
-        wanted, skipped = _select(memory, episode_ids, source, again=again)
+        wanted, skipped = _select(memory, episode, source, again=again)
         start = time.perf_counter()
         judged, refused = asyncio.run(_judge_all(memory, llm, llm_judge, wanted))
         seconds = time.perf_counter() - start

@@ -48,12 +48,18 @@ def _confirm(question: str) -> None:
     "seasoned memory prune agent.db --steps 1000000 --dry-run", "seasoned memory prune agent.db --age 90d --yes"
 )
 @click.option("--steps", type=int, metavar="N", help="Keep at most N steps.")
-@click.option("--bytes", "size", metavar="SIZE", help="Keep at most this much content: bytes, or 500k, 20M, 2G.")
+@click.option("--bytes", metavar="SIZE", help="Keep at most this much content: bytes, or 500k, 20M, 2G.")
 @click.option("--age", metavar="AGE", help="Remove episodes stored longer ago: days, or 12h, 30d, 2w.")
 @_dry_run_option
 @_yes_option
 def prune(
-    path: str, steps: int | None, size: str | None, age: str | None, dry_run: bool, yes: bool, namespace: str | None
+    path: str,
+    steps: int | None,
+    bytes: str | None,  # noqa: A002 - the name of the option
+    age: str | None,
+    dry_run: bool,
+    yes: bool,
+    namespace: str | None,
 ) -> None:
     """Remove the least valuable episodes for good.
 
@@ -63,7 +69,7 @@ def prune(
     """
     budget = Budget(
         steps=steps,
-        bytes=None if size is None else size_bytes("--bytes", size),
+        bytes=None if bytes is None else size_bytes("--bytes", bytes),
         age_s=None if age is None else age_s(age),
     )
     _check_confirmable("pruning", yes=yes, dry_run=dry_run)

@@ -93,7 +93,6 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
 @click.argument("source", metavar="FILE")
 @click.option(
     "--format",
-    "format_",
     type=click.Choice([JSONL, *FORMATS.names()]),
     default=JSONL,
     show_default=True,
@@ -109,7 +108,7 @@ def _record_export(path: str, namespace: str | None, target: str) -> None:
 def import_(
     path: str,
     source: str,
-    format_: str,
+    format: str,  # noqa: A002 - the name of the option
     create: bool,
     skip_refused: bool,
     dry_run: bool,
@@ -125,7 +124,7 @@ def import_(
     """
     settings = {} if redact is None else {"redact": _redactor(redact)}
     lines = _source(source)
-    if format_ == JSONL:
+    if format == JSONL:
         if evaluation is not None or skip_refused:
             raise InputError(
                 "--evaluation or --skip-refused", "an export is stored whole or not at all", "Leave it out."
@@ -133,7 +132,7 @@ def import_(
         found = _import_export(path, source, lines, create, dry_run, namespace, settings)
         new = f"{counted(found['episodes'], 'episode')} and {counted(found['feedback'], 'feedback event')}"
     else:
-        found = _import_foreign(path, lines, format_, evaluation, create, skip_refused, dry_run, namespace, settings)
+        found = _import_foreign(path, lines, format, evaluation, create, skip_refused, dry_run, namespace, settings)
         new = (
             f"{counted(found['read'], 'episode')} with {counted(found['steps'], 'step')} read, "
             f"{found['without_reward']} without a reward, {counted(found['refused'], 'line')} refused; "
@@ -273,12 +272,10 @@ def _open_target(
 
 @memory_command("seasoned memory import-harbor agent.db jobs/2026-01-31 --create", name="import-harbor")
 @click.argument("job", metavar="FOLDER")
-@click.option("--reward", "reward_key", metavar="NAME", help="Name of the reward to use, if trials have several.")
+@click.option("--reward", metavar="NAME", help="Name of the reward to use, if trials have several.")
 @_create_option
 @_dry_run_option
-def import_harbor(
-    path: str, job: str, reward_key: str | None, create: bool, dry_run: bool, namespace: str | None
-) -> None:
+def import_harbor(path: str, job: str, reward: str | None, create: bool, dry_run: bool, namespace: str | None) -> None:
     """Store the trials of a Harbor job.
 
     Each trial becomes an episode with its verifier's reward. Trials that ran in test mode, have no verdict or broke off
@@ -286,9 +283,9 @@ def import_harbor(
     """
     from seasoned.integrations.harbor import import_job, read_job
 
-    trials = list(read_job(job, reward_key=reward_key))  # refused before a file is made
+    trials = list(read_job(job, reward_key=reward))  # refused before a file is made
     with _open_target(path, namespace, {}, create, dry_run, {}) as memory:
-        found = import_job(memory, job, reward_key=reward_key, dry_run=dry_run)
+        found = import_job(memory, job, reward_key=reward, dry_run=dry_run)
         name = memory.namespace
     for trial, reason in found.refused.items():
         echo_hint(f"refused: {trial}: {reason}")

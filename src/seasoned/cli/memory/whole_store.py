@@ -177,16 +177,16 @@ def compact(path: str) -> None:
     "seasoned memory migrate postgresql://owner@db/agents --tenant shop --tenant desk --passwords tenants.txt",
     namespace=False,
 )
-@click.option("--tenant", "tenants", multiple=True, metavar="NAME", help="Create this role if need be; repeatable.")
+@click.option("--tenant", multiple=True, metavar="NAME", help="Create this role if need be; repeatable.")
 @click.option("--passwords", metavar="FILE", help="Passwords of the tenants, one NAME=PASSWORD a line.")
-def migrate(path: str, tenants: tuple[str, ...], passwords: str | None) -> None:
+def migrate(path: str, tenant: tuple[str, ...], passwords: str | None) -> None:
     """Bring a store to this version's schema.
 
     The content does not change; migrating again does nothing. A PostgreSQL database is migrated as the role that owns
     the tables, or will own them. Each tenant is a role that sees only its own namespaces.
     """
     if is_file(path):
-        if tenants or passwords:
+        if tenant or passwords:
             raise InputError(f"tenants of the file {path}", "a file has no tenants", "Name a postgresql:// database.")
         Memory.namespaces(path, read_only=False)
         made: tuple[str, ...] = ()
@@ -196,13 +196,13 @@ def migrate(path: str, tenants: tuple[str, ...], passwords: str | None) -> None:
         from seasoned.memory.stores.postgres.tenants import migrate as migrate_database
 
         secrets = _read_passwords(passwords)
-        report = migrate_database(path, tenants, secrets)
+        report = migrate_database(path, tenant, secrets)
         made, schema = report.made, report.version
     lines = [f"{display_path(path)} has schema {schema}"]
-    for tenant in tenants:
-        password = ", with the password given" if tenant in secrets else ", no password given"
-        lines.append(f"tenant {tenant}: {'created' if tenant in made else 'exists'}{password}")
-    present({"path": display_path(path), "schema": schema, "tenants": list(tenants), "made": list(made)}, *lines)
+    for name in tenant:
+        password = ", with the password given" if name in secrets else ", no password given"
+        lines.append(f"tenant {name}: {'created' if name in made else 'exists'}{password}")
+    present({"path": display_path(path), "schema": schema, "tenants": list(tenant), "made": list(made)}, *lines)
 
 
 def _read_passwords(file: str | None) -> dict[str, str]:
