@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from seasoned.checks import check_text
-from seasoned.errors import InputError, excerpt
-from seasoned.memory.recall.engine import MAX_VISITS, Place, Recaller
+from seasoned.errors import InputError
+from seasoned.memory.recall.engine import MAX_VISITS, RecallEngine
 from seasoned.memory.retrieval.retriever import Retriever
 from seasoned.memory.session import Session
-from seasoned.types import Experience
+from seasoned.types import Experience, RecallQuery, StepRef
 from seasoned.types.impression import Impression, PeerComparison
-from seasoned.types.recall import KEYS, Recall
+from seasoned.types.recall import Recall
 
 __all__ = ["MomentRecall"]
 
@@ -22,14 +22,14 @@ class MomentRecall:
     def __init__(self, session: Session, retriever: Retriever) -> None:
         self._session = session
         self._retriever = retriever
-        self._made: Recaller | None = None
+        self._made: RecallEngine | None = None
 
     @property
-    def _recaller(self) -> Recaller:
+    def _engine(self) -> RecallEngine:
         session = self._session
         if self._made is None:
             with session.store.lock:
-                self._made = Recaller(
+                self._made = RecallEngine(
                     session.store, session.namespace_id, self._retriever, session.encoder, session.gamma
                 )
         return self._made
@@ -79,33 +79,24 @@ class MomentRecall:
             >>> moment.place, dict(moment.similarities)
             (('e1', 0), {'goal': 0.75, 'observation': 1.0})
         """
-        if not isinstance(texts, Mapping) or not texts or any(key not in KEYS for key in texts):
-            raise InputError(
-                f"keys = {excerpt(list(texts) if isinstance(texts, Mapping) else texts)}",
-                f"moments are found by {', '.join(KEYS)}",
-                "Give one of these.",
-            )
-        if isinstance(pool, bool) or not isinstance(pool, int) or pool < 1:
-            raise InputError(f"pool = {excerpt(pool)}", "a pool is a whole number, at least 1", "16 is usual.")
-        asked = {key: self._session.redacted(check_text(key, text)) for key, text in texts.items()}
-        about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
-        gamma = self._session.gamma if gamma is None else gamma
-        return self._session.store.retrying(
-            lambda: self._recaller.recall(
-                asked,
-                pool=pool,
-                whole=whole,
-                gamma=gamma,
-                exclude_task=about,
-                with_feedback_totals=with_feedback_totals,
-            )
+        session = self._session
+        query = RecallQuery(
+            texts={key: session.redacted(text) for key, text in texts.items()} if isinstance(texts, Mapping) else texts,
+            pool=pool,
+            whole=whole,
+            gamma=gamma,
+            exclude_task=session.redacted(exclude_task),
+            with_feedback_totals=with_feedback_totals,
+        )
+        return session.store.retrying(
+            lambda: self._engine.recall(query, gamma=session.gamma if query.gamma is None else query.gamma)
         )
 
     def redacted(self, text: str) -> str:
         """Return a text as it is stored, and looked up: by the `redact` that the memory was opened with."""
         return self._session.redacted(check_text("text", text))
 
-    def experiences(self, places: Collection[Place], *, gamma: float | None = None) -> dict[Place, Experience]:
+    def experiences(self, places: Collection[StepRef], *, gamma: float | None = None) -> dict[StepRef, Experience]:
         """Return stored steps by episode id and index; what is not stored, or set aside, is left out.
 
         Example:
@@ -117,11 +108,11 @@ class MomentRecall:
             (('e1', 0), 1.0)
         """
         gamma = self._session.gamma if gamma is None else gamma
-        return self._session.store.retrying(lambda: self._recaller.experiences(places, gamma=gamma))
+        return self._session.store.retrying(lambda: self._engine.experiences(places, gamma=gamma))
 
     def impressions(
         self,
-        places: Collection[Place] | None,
+        places: Collection[StepRef] | None,
         *,
         alike: bool = False,
         gamma: float | None = None,
@@ -157,42 +148,42 @@ class MomentRecall:
         about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
         def read() -> list[Impression]:
-            with self._recaller.following(self._session.gamma if gamma is None else gamma) as view_id:
-                shown = self._recaller.shown
-                wanted = shown.places if places is None else places
-                return shown.impressions(view_id, wanted, alike=alike, task=about, most=most)
+            with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
+                index = self._engine.impressions
+                wanted = index.shown_steps if places is None else places
+                return index.impressions(view_id, wanted, alike=alike, task=about, most=most)
 
         return self._session.store.retrying(read)
 
     def peer_comparisons(
-        self, places: Collection[Place], *, gamma: float | None = None, exclude_task: str | None = None
-    ) -> dict[Place, PeerComparison]:
+        self, places: Collection[StepRef], *, gamma: float | None = None, exclude_task: str | None = None
+    ) -> dict[StepRef, PeerComparison]:
         """Return of stored steps their returns, beside those of all others at their distinct states.
 
         What is not stored, or set aside, is left out; so is, of the others, what happened in `exclude_task`.
         """
         about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
-        def read() -> dict[Place, PeerComparison]:
-            with self._recaller.following(self._session.gamma if gamma is None else gamma) as view_id:
-                return self._recaller.shown.peer_comparisons(view_id, places, about)
+        def read() -> dict[StepRef, PeerComparison]:
+            with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
+                return self._engine.impressions.peer_comparisons(view_id, places, about)
 
         return self._session.store.retrying(read)
 
     def peer_returns(
         self,
-        places: Collection[Place],
+        places: Collection[StepRef],
         *,
         gamma: float | None = None,
         exclude_task: str | None = None,
         most: int = MAX_VISITS,
-    ) -> dict[Place, list[tuple[str, float]]]:
+    ) -> dict[StepRef, list[tuple[str, float]]]:
         """Return of stored steps the latest others at their distinct states: whose each is, and its return."""
         about = None if exclude_task is None else self._session.redacted(check_text("task", exclude_task))
 
-        def read() -> dict[Place, list[tuple[str, float]]]:
-            with self._recaller.following(self._session.gamma if gamma is None else gamma) as view_id:
-                return self._recaller.shown.peer_returns(view_id, places, about, most)
+        def read() -> dict[StepRef, list[tuple[str, float]]]:
+            with self._engine.caught_up_view(self._session.gamma if gamma is None else gamma) as view_id:
+                return self._engine.impressions.peer_returns(view_id, places, about, most)
 
         return self._session.store.retrying(read)
 
@@ -200,8 +191,8 @@ class MomentRecall:
         """Return by episode and source what unrevoked feedback adds up to; what is not stored is left out."""
 
         def read() -> dict[str, dict[str, float]]:
-            with self._recaller.numbering(self._session.gamma):
-                return self._recaller.feedback_totals.by_source(episode_ids)
+            with self._engine.view_with_ids(self._session.gamma):
+                return self._engine.feedback_totals.by_source(episode_ids)
 
         return self._session.store.retrying(read)
 
@@ -232,12 +223,12 @@ class MomentRecall:
             raise InputError(f"but_sources = {but_sources!r}", "it is a collection of sources", "Pass {'human'}, say.")
 
         def read() -> dict[str, dict[int, list[float]]]:
-            with self._recaller.numbering(self._session.gamma):
-                return self._recaller.feedback_totals.by_step(episode_ids, but_sources)
+            with self._engine.view_with_ids(self._session.gamma):
+                return self._engine.feedback_totals.by_step(episode_ids, but_sources)
 
         return self._session.store.retrying(read)
 
     def median_return(self, *, gamma: float | None = None) -> float | None:
         """Return the median of the mean returns of all (distinct state, action) pairs; None if there are none."""
         gamma = self._session.gamma if gamma is None else gamma
-        return self._session.store.retrying(lambda: self._recaller.median_return(gamma=gamma))
+        return self._session.store.retrying(lambda: self._engine.median_return(gamma=gamma))

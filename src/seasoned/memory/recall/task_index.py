@@ -1,4 +1,4 @@
-"""Which tasks there are, and which episodes had them, found by their words."""
+"""Index of tasks by their texts, with the episodes of each."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.types import ALTERNATIVE
 
-__all__ = ["Goals"]
+__all__ = ["TaskIndex"]
 
-_REMEMBERED = 64
+_CACHED_SEARCHES = 64
 
 
-class Goals:
-    """Follows the tasks of a namespace's episodes that count; each distinct task is indexed once.
+class TaskIndex:
+    """Indexes the tasks of a namespace's live episodes; each distinct task is indexed once.
 
-    What is aborted or set aside, or has no steps, is not among them: when an episode ceases or begins to count, the
-    epoch moves, and everything here is read again.
+    Aborted and quarantined episodes, and those without steps, are not indexed. When an episode becomes live or stops
+    being so, the epoch moves, and the index is read again.
     """
 
     def __init__(self, store: Store, namespace_id: int, features: Callable[[str], frozenset[str]]) -> None:
@@ -32,7 +32,9 @@ class Goals:
     def reset(self) -> None:
         """Drop everything: an episode of it may be deleted."""
         self._index = TextIndex(self._features)
-        self._search = functools.lru_cache(_REMEMBERED)(self._index.search)  # each step of an episode has one goal
+        self._search = functools.lru_cache(_CACHED_SEARCHES)(
+            self._index.search
+        )  # all steps of an episode have one goal
         self._number_of: dict[str, int] = {}
         self._executed: list[list[int]] = []
         self._alternatives: list[list[int]] = []
@@ -47,9 +49,9 @@ class Goals:
             (self._ns, self._last_ordinal),
         ).fetchall()
         new: list[tuple[int, str]] = []
-        for ordinal, task, arm, counts in rows:
+        for ordinal, task, arm, is_live in rows:
             self._last_ordinal = ordinal
-            if not counts:
+            if not is_live:
                 continue
             number = self._number_of.setdefault(task, len(self._executed))
             if number == len(self._executed):
@@ -62,22 +64,22 @@ class Goals:
             self._search.cache_clear()
 
     def nearest(self, goal: str, n: int, exclude_task: str | None = None) -> list[int]:
-        """Return the ordinals of n episodes whose tasks are most like `goal`, the most alike first, then the newest.
+        """Return the ordinals of the n episodes with the tasks most similar to `goal`; of equal tasks the newest first.
 
-        Feedback makes an episode of one step of every answer that was not executed. Of one task these take every other
-        place at most, or one where nothing was executed; more of them come where nothing else is left.
+        Alternative answers from feedback are episodes of one step. Per task they alternate with executed episodes, or
+        take one place without any; the rest of them come last.
         """
-        left_out = None if exclude_task is None else self._number_of.get(exclude_task)
-        found: list[int] = []
-        spare: list[int] = []
-        for number, _ in self._search(goal, n + 1):  # each has an episode at least
-            if number == left_out:
+        excluded = None if exclude_task is None else self._number_of.get(exclude_task)
+        nearest: list[int] = []
+        rest: list[int] = []
+        for number, _ in self._search(goal, n + 1):  # each task has at least one episode
+            if number == excluded:
                 continue
             executed, answers = self._executed[number][: -n - 1 : -1], self._alternatives[number][: -n - 1 : -1]
-            n_beside = max(1, len(executed))
-            taking_turns = chain.from_iterable(zip_longest(executed, answers[:n_beside]))
-            found += (ordinal for ordinal in taking_turns if ordinal is not None)
-            spare += answers[n_beside:]
-            if len(found) >= n:
+            n_answers = max(1, len(executed))
+            alternating = chain.from_iterable(zip_longest(executed, answers[:n_answers]))
+            nearest += (ordinal for ordinal in alternating if ordinal is not None)
+            rest += answers[n_answers:]
+            if len(nearest) >= n:
                 break
-        return [*found, *spare][:n]
+        return [*nearest, *rest][:n]
