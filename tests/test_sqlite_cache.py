@@ -233,7 +233,7 @@ for number in range(1_000_000):
 
 
 def written(path, application_id, version, *statements):
-    """A file as seasoned wrote it before it had this module."""
+    """A file of an earlier version."""
     connection = sqlite3.connect(path, isolation_level=None)
     for statement, *values in statements:
         connection.execute(statement, values)

@@ -204,15 +204,15 @@ class SqliteCache(Generic[Key, Value]):
             IntegrityError: a stored value is damaged.
             StoreError: the file failed.
         """
-        wanted = list(keys)
+        requested = list(keys)
         columns = self._codec.columns
         row = f"({', '.join('?' for _ in columns[1:])})"
         matches = " AND ".join(f"{column} = column{n}" for n, column in enumerate(columns[:-1], 1))
         batch_size = _MAX_PARAMETERS // (len(columns) - 1)
         stored: dict[tuple[SqlValue, ...], SqlValue] = {}
         with self.file.reading() as connection:
-            for start in range(0, len(wanted), batch_size):
-                batch = wanted[start : start + batch_size]
+            for start in range(0, len(requested), batch_size):
+                batch = requested[start : start + batch_size]
                 rows = ", ".join(row for _ in batch)
                 query = (
                     f"SELECT {', '.join(columns)} FROM (VALUES {rows})"
@@ -220,7 +220,7 @@ class SqliteCache(Generic[Key, Value]):
                 )
                 for *key, value in connection.execute(query, [part for parts in batch for part in parts]):
                     stored[tuple(key)] = value
-        return {key: self._decode(stored[key]) for key in wanted if key in stored}
+        return {key: self._decode(stored[key]) for key in requested if key in stored}
 
     def put(self, key: Key, value: Value) -> None:
         """Store a value, unless the key has one.

@@ -1,4 +1,4 @@
-"""The bandit's rewards against its known means."""
+"""The bandit's rewards against its means."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ def test_mean_rewards_are_the_true_values(noise):
                 assert set(rewards) == {0.0, 1.0}
 
 
-def test_equal_seeds_play_alike_and_others_do_not():
+def test_equal_seeds_give_equal_episodes():
     with Sync(ContextualBandit(MEANS, noise="gaussian", rounds=20)) as env:
         assert play(env, 3, 20) == play(env, 3, 20)
         assert play(env, 3, 20)[0] != play(env, 4, 20)[0]
 
 
 @pytest.mark.parametrize(("noise", "best"), [("none", 2.7), ("bernoulli", 3.0), ("gaussian", None)])
-def test_max_score(noise, best):
+def test_max_score_is_the_best_possible(noise, best):
     assert ContextualBandit(MEANS, noise=noise, rounds=3).max_score == (best if best is None else pytest.approx(best))
 
 
@@ -57,11 +57,11 @@ def test_true_values_are_a_copy():
 
 
 @pytest.mark.parametrize("noise", ["none", "gaussian", "bernoulli"])
-def test_bandit_keeps_the_protocol(noise):
+def test_bandit_conforms_to_the_protocol(noise):
     check_environment(lambda: ContextualBandit(MEANS, noise=noise, rounds=5), episodes=4)
 
 
-def test_steps_out_of_turn_are_refused():
+def test_steps_out_of_order_are_refused():
     with Sync(ContextualBandit(MEANS)) as env:
         with pytest.raises(EnvError, match="not begun"):
             env.step("go")
@@ -90,7 +90,7 @@ def test_steps_out_of_turn_are_refused():
         (MEANS, {"seed": -1}),
     ],
 )
-def test_bad_bandits_are_refused(means, options):
+def test_invalid_bandits_are_refused(means, options):
     with pytest.raises(InputError) as caught:
         ContextualBandit(means, **options)
     assert caught.value.seen and caught.value.rule and caught.value.next_step

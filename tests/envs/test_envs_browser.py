@@ -1,4 +1,4 @@
-"""BrowserEnv in a real Chromium, and what it says when something is missing."""
+"""BrowserEnv in a Chromium, and its errors about missing parts."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def page(tmp_path):
 
 
 def descendants():
-    """Processes below this one that live."""
+    """The living descendants of this process."""
     return [p for p in psutil.Process().children(recursive=True) if p.status() != psutil.STATUS_ZOMBIE]
 
 
 @pytest.fixture
 def folder():
-    """A temporary folder with a short path: Chromium puts a socket into it."""
+    """A temporary folder with a short path, for Chromium's socket."""
     with tempfile.TemporaryDirectory(prefix="sb-", dir="/tmp") as path:
         yield Path(path)
 
@@ -109,19 +109,19 @@ class TestPlayed:
             assert (seen.reward, seen.score, seen.terminated, seen.truncated) == (1.0, 1.0, True, False)
             assert env.screenshot().startswith(b"\x89PNG")
 
-    def test_a_wrong_button_costs_one_unless_only_success_counts(self):
+    def test_wrong_button_has_reward_minus_one_unless_success_only(self):
         for success_only, reward in ((False, -1.0), (True, 0.0)):
             with Sync(BrowserEnv("miniwob.click-test-2", wait_s=0.2, success_only=success_only)) as env:
                 env.reset(seed=4)
                 seen = env.step('click(button "TWO")')
                 assert (seen.reward, seen.terminated) == (reward, True)
 
-    def test_the_seed_makes_the_page(self):
+    def test_seed_determines_the_page(self):
         with Sync(BrowserEnv("miniwob.login-user", seed=7, wait_s=0.0)) as env:
             given, again, other = env.reset(), env.reset(seed=7), env.reset(seed=2**32 - 1)
             assert given == again and given.state != other.state
 
-    def test_two_at_once_in_one_process(self):
+    def test_two_environments_run_in_one_process(self):
         with Sync(BrowserEnv("miniwob.click-test")) as one, Sync(BrowserEnv("miniwob.click-test-2")) as two:
             first, second = one.reset(seed=1), two.reset(seed=1)
             assert one.reset(seed=1) == first and two.reset(seed=1) == second and first != second
@@ -130,7 +130,7 @@ class TestPlayed:
 class TestTrouble:
     pytestmark = real
 
-    def test_any_page_can_be_opened_and_hostile_names_acted_on(self, page, left_behind):
+    def test_any_page_opens_and_hostile_names_accept_actions(self, page, left_behind):
         spec = {"start_url": page.replace("%", "%25"), "goal": "Add%20%22it%22.", "free_text": "1", "wait_s": "0.1"}
         with Sync(open_browser("openended", spec)) as env:
             assert env.max_score is None
@@ -148,7 +148,7 @@ class TestTrouble:
             assert seen.state == 'goal: Add "it".\npage "Trouble"' and "go_back()" in seen.admissible
             assert env.step('report_infeasible("not possible")').terminated
 
-    def test_a_page_that_hangs_ends_with_its_browser_and_reset_goes_on(self, page, left_behind):
+    def test_hanging_page_ends_the_browser_and_reset_starts_another(self, page, left_behind):
         with Sync(BrowserEnv("openended", start_url=page, timeout_s=8, wait_s=0.1)) as env:
             first = env.reset()
             with pytest.raises(EnvError, match=r"in 8 s.*hangs.*timeout_s"):
@@ -158,7 +158,7 @@ class TestTrouble:
                 env.step('click(button "Add")')
             assert env.reset() == first
 
-    def test_a_browser_that_dies_is_an_error_and_reset_starts_another(self, page, left_behind):
+    def test_dead_browser_is_an_error_and_reset_starts_another(self, page, left_behind):
         with Sync(BrowserEnv("openended", start_url=page, wait_s=0.1)) as env:
             first = env.reset()
             for name in ("chrom", "python"):
@@ -170,14 +170,14 @@ class TestTrouble:
                 left_behind()
                 assert env.reset() == first
 
-    def test_a_long_temporary_folder_does_not_keep_chromium_from_its_socket(self, tmp_path, monkeypatch):
+    def test_long_temporary_folder_path_is_supported(self, tmp_path, monkeypatch):
         place = tmp_path / ("long" * 20)
         place.mkdir()
         monkeypatch.setattr("tempfile.tempdir", str(place))
         with Sync(BrowserEnv("miniwob.click-test")) as env:
             assert env.reset().admissible == ('click(button "Click Me!")',)
 
-    def test_a_caller_who_gives_up_leaves_nothing_running(self, page, left_behind):
+    def test_cancelled_caller_leaves_no_process(self, page, left_behind):
         async def give_up():
             env = BrowserEnv("openended", start_url=page, wait_s=0.1)
             await env.reset()
@@ -188,7 +188,7 @@ class TestTrouble:
 
         asyncio.run(give_up())
 
-    def test_an_environment_that_is_forgotten_and_a_process_that_is_killed_leave_nothing(self, folder):
+    def test_unclosed_environment_and_killed_process_leave_no_process_or_file(self, folder):
         code = (
             "import asyncio, os, signal, sys, threading\n"
             "from seasoned.envs.browser.browser_env import BrowserEnv\n"
@@ -225,7 +225,7 @@ def marker(process):
         ("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH", "/nowhere/chromium", "/nowhere/chromium"),
     ],
 )
-def test_without_a_browser_the_error_says_the_command(variable, value, said, monkeypatch, tmp_path, left_behind):
+def test_missing_browser_error_has_the_install_command(variable, value, said, monkeypatch, tmp_path, left_behind):
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv(variable, value)
     with Sync(BrowserEnv("miniwob.click-test")) as env, pytest.raises(MissingExtraError) as caught:
@@ -236,7 +236,7 @@ def test_without_a_browser_the_error_says_the_command(variable, value, said, mon
 # ------------------------------------------------------------------------------------------ without one
 
 
-def test_a_program_that_the_user_names_comes_first_and_playwrights_own_before_the_systems(tmp_path, monkeypatch):
+def test_named_program_precedes_playwrights_and_the_systems(tmp_path, monkeypatch):
     for name in ("chromium", "own", "named"):
         (tmp_path / name).write_text("#!/bin/sh\n")
         (tmp_path / name).chmod(0o755)
@@ -248,7 +248,7 @@ def test_a_program_that_the_user_names_comes_first_and_playwrights_own_before_th
     assert find_chromium(str(tmp_path / "own")) == str(tmp_path / "named")
 
 
-def test_whether_there_is_a_browser_is_known_before_one_is_started(tmp_path, monkeypatch):
+def test_installation_is_checked_without_starting_a_browser(tmp_path, monkeypatch):
     BrowserEnv("miniwob.click-test").check_installed()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path))
@@ -257,7 +257,7 @@ def test_whether_there_is_a_browser_is_known_before_one_is_started(tmp_path, mon
         BrowserEnv("miniwob.click-test").check_installed()
 
 
-def test_miniwobs_pages_are_found_where_the_variable_says(tmp_path, monkeypatch):
+def test_miniwob_url_variable_is_used(tmp_path, monkeypatch):
     (tmp_path / "click-test.html").touch()
     monkeypatch.setenv("MINIWOB_URL", tmp_path.as_uri())
     assert find_miniwob("miniwob.click-test") == tmp_path.as_uri() + "/"
@@ -287,7 +287,7 @@ def test_miniwobs_pages_are_found_where_the_variable_says(tmp_path, monkeypatch)
         ("openended", {}, {}, InputError, "start_url"),
     ],
 )
-def test_bad_input_is_refused_before_a_browser_starts(task, given, variables, error, said, monkeypatch):
+def test_invalid_input_is_refused_before_a_browser_starts(task, given, variables, error, said, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(error) as caught:
@@ -295,7 +295,7 @@ def test_bad_input_is_refused_before_a_browser_starts(task, given, variables, er
     assert said in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
 
 
-def test_without_miniwobs_pages_the_error_says_how_to_get_them(monkeypatch):
+def test_missing_miniwob_error_has_the_install_command(monkeypatch):
     monkeypatch.delenv("MINIWOB_URL", raising=False)
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.delitem(sys.modules, "miniwob", raising=False)
@@ -304,7 +304,7 @@ def test_without_miniwobs_pages_the_error_says_how_to_get_them(monkeypatch):
         find_miniwob("miniwob.click-test")
 
 
-def test_the_name_makes_it_again():
+def test_name_opens_the_same_environment():
     options = {
         "start_url": "https://example.org/a?b=1&c=%20d",
         "goal": 'Find "tea" & go',
@@ -320,7 +320,7 @@ def test_the_name_makes_it_again():
     assert BrowserEnv("miniwob.click-test").name == "browser:miniwob.click-test?max_steps=10"
 
 
-def test_turns_without_a_browser():
+def test_steps_without_a_browser_are_refused():
     with Sync(BrowserEnv("miniwob.click-test")) as env:
         for call in (lambda: env.step("click"), env.screenshot):
             with pytest.raises(EnvError):

@@ -1,4 +1,4 @@
-"""From an accessibility tree to a state and named actions, on small trees written by hand."""
+"""States and named actions of pages, on small accessibility trees written by hand."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_state_is_the_goal_and_a_line_for_each_text_and_element():
     ]
 
 
-def test_offered_are_visible_enabled_elements_by_name_with_the_call_on_todays_ids():
+def test_actions_are_enabled_elements_by_name_with_calls_by_id():
     offers = view(*LOGIN, goal='Enter "ann" and "x1".').actions
     assert offers == {
         'click(button "Login")': BrowserCall("click", ("109",)),
@@ -81,7 +81,7 @@ def test_offered_are_visible_enabled_elements_by_name_with_the_call_on_todays_id
     }
 
 
-def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
+def test_state_and_actions_do_not_depend_on_ids():
     again = [
         (d, r, n, {**f, "bid": f.get("bid", f"z{i}" if r != "StaticText" else "")})
         for i, (d, r, n, f) in enumerate(LOGIN)
@@ -96,12 +96,12 @@ def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
     [
         # a tab holds its link: one thing, and the inner one takes the click
         ([(1, "tab", "One", {}), (2, "link", "One", {"clickable": True})], ['click(link "One")']),
-        # what lies in a button is the button
+        # elements inside a button are part of it
         (
             [(1, "button", "Buy", {}), (2, "generic", "", {"clickable": True}), (3, "StaticText", "Buy", {})],
             ['click(button "Buy")'],
         ),
-        # a label repeats its radio; one without is what can be clicked
+        # a label repeats its radio button; a label without one accepts clicks
         (
             [
                 (1, "LabelText", "", {"clickable": True}),
@@ -126,7 +126,7 @@ def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
             ],
             ['click(generic "Ann")', 'click(image "star")'],
         ),
-        # a list opens by itself: choose a label, not the one that is chosen
+        # a dropdown offers every label but the selected one
         (
             [
                 (1, "combobox", "", {"value": "Red"}),
@@ -152,11 +152,11 @@ def test_ids_never_show_and_other_ids_make_the_same_state_and_actions():
         ([], ["wait()"]),
     ],
 )
-def test_what_can_be_acted_on(rows, offered):
+def test_interactive_elements_accept_actions(rows, offered):
     assert list(view(*rows).actions) == offered
 
 
-def test_marks_and_titles_are_told():
+def test_marks_and_titles_are_in_the_state():
     page = view(
         (1, "heading", "Milk", {}),
         (2, "StaticText", "Milk", {}),
@@ -176,7 +176,7 @@ def test_marks_and_titles_are_told():
     ]
 
 
-def test_the_goal_is_left_to_the_page_where_the_page_says_it():
+def test_goal_in_a_page_text_is_not_repeated():
     assert "goal:" not in view((1, "StaticText", "Click OK.", {}), goal="Click OK.").state()
 
 
@@ -188,7 +188,7 @@ def test_the_goal_is_left_to_the_page_where_the_page_says_it():
         ("Enter 07/02/2012 as the date.", [], ("07/02/2012",)),
         ("Mail bo@example.org about $3.50 at 5", [], ("bo@example.org", "$3.50", "5", "Mail")),
         ("Enter the value of Language into the text field.", ["Mandarin"], ("Mandarin", "Language")),
-        ('Say "Bo" and "bo"', [], ("Bo",)),  # one action to a memory
+        ('Say "Bo" and "bo"', [], ("Bo",)),  # one action after normalisation
         ("Enter Juan into the text field and press Submit.", [], ("Juan",)),
         (
             "Fly from: Thorne Bay, AK to: Oslo on 10/03/2016.",
@@ -199,11 +199,11 @@ def test_the_goal_is_left_to_the_page_where_the_page_says_it():
         ("", [], ()),
     ],
 )
-def test_texts_that_a_goal_suggests(goal, page, texts):
+def test_goal_texts_by_kind_of_goal(goal, page, texts):
     assert goal_texts(goal, page) == texts
 
 
-def test_a_date_field_takes_the_goals_date_in_its_own_form():
+def test_date_field_gets_the_goals_date_in_iso_form():
     offers = view((1, "Date", "", {}), goal="Enter 07/02/2012.").actions
     assert offers['fill(Date "", "2012-07-02")'] == BrowserCall("fill", ("102", "2012-07-02"))
 
@@ -243,7 +243,7 @@ def test_hostile_texts_stay_on_their_line_and_are_no_elements(text):
     ),
     st.text(),
 )
-def test_any_texts_give_distinct_actions_that_lead_back_to_their_calls(rows, goal):
+def test_any_texts_give_distinct_actions_with_their_calls(rows, goal):
     page = view(*[(1, role, name, {"clickable": True}) for role, name in rows], goal=goal)
     assert page.state().strip() and page.state() == "\n".join(page.state().split("\n"))
     assert 1 <= len(page.actions) <= 40
@@ -253,8 +253,8 @@ def test_any_texts_give_distinct_actions_that_lead_back_to_their_calls(rows, goa
             assert page.free_call(action) == call
 
 
-def test_a_hundred_thousand_elements_make_a_short_state_and_a_short_list():
-    items = [PageItem("button", f"PageItem {i % 7}", str(i), shown=i >= 50_000) for i in range(100_000)]
+def test_state_and_actions_of_a_huge_page_are_bounded():
+    items = [PageItem("button", f"Item {i % 7}", str(i), visible=i >= 50_000) for i in range(100_000)]
     page = PageView(items, "Buy.", ends=True)
     state = page.state(1000)
     assert len(state) < 1100 and state.endswith("more")
@@ -273,7 +273,7 @@ def test_deep_nesting_cycles_and_missing_children_are_read():
     assert read_page({"nodes": []}, {}) == [] and PageView([]).state() == "an empty page"
 
 
-def test_fills_and_keys_keep_a_share_where_there_are_many_clicks():
+def test_fills_and_keys_get_a_share_among_many_clicks():
     rows = [(1, "button", f"B{i}", {}) for i in range(60)]
     rows += [(1, "textbox", f"T{i}", {"value": "x"}) for i in range(4)]
     offers = view(*rows, goal='Say "hi".', max_actions=24).actions
@@ -281,7 +281,7 @@ def test_fills_and_keys_keep_a_share_where_there_are_many_clicks():
     assert 'fill(textbox "T0", "hi")' in offers and 'press(textbox "T0", "Enter")' in offers
 
 
-def test_a_free_action_names_an_element_of_the_page():
+def test_free_action_resolves_to_an_element():
     page = view(*LOGIN)
     assert page.free_call('fill( textbox "" #2, "any, \\"text\\"")') == BrowserCall("fill", ("108", 'any, "text"'))
     assert page.free_call('send_msg_to_user("42")') == BrowserCall("send_msg_to_user", ("42",))
@@ -299,13 +299,13 @@ def test_a_free_action_names_an_element_of_the_page():
         ('click(button "Login", "right")', "a free action is one of"),
     ],
 )
-def test_a_free_action_that_the_page_does_not_have_is_refused(action, said):
+def test_free_action_on_a_missing_element_is_refused(action, said):
     with pytest.raises(EnvError) as caught:
         view(*LOGIN).free_call(action)
     assert said in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
 
 
-def test_descriptions_are_those_of_the_canonical_web_actions():
+def test_descriptions_equal_the_canonical_web_actions():
     page = Page({"a": ("button", "Add"), "b": ("button", "Add")})
     offers = view((1, "button", "Add", {}), (1, "button", "Add", {})).actions
     assert list(offers) == [page.describe("click('a')"), page.describe("click('b')")]

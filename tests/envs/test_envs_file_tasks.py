@@ -1,4 +1,4 @@
-"""A job on files: what is read of a directory, what is reached and harmed there, and what an agent sees of it."""
+"""File tasks: the tree of a directory, subgoals and invariants, and the agent's state."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def free():
 # ------------------------------------------------------------------------------------------------ trees
 
 
-def test_a_tree_is_what_is_really_there(tmp_path):
+def test_tree_matches_the_directory(tmp_path):
     write_tree(tmp_path, {"a.txt": "1\n", "b/c.txt": "2\n"}, ("empty",))
     (tmp_path / "b/link").symlink_to("/etc/passwd")
     (tmp_path / "etc").symlink_to("/etc")
@@ -52,7 +52,7 @@ def first_tree(goal):
 
 
 @pytest.mark.parametrize("kind", FILE_GOALS)
-def test_a_goal_begins_at_zero_with_nothing_reached_and_nothing_harmed(kind):
+def test_initial_score_is_zero_with_no_subgoal_reached(kind):
     for level in (1, 2, 3):
         for seed in range(30):
             goal = draw_goal(kind, level=level, seed=seed)
@@ -86,7 +86,7 @@ def solved(kind, level, seed):
 
 
 @pytest.mark.parametrize("kind", ["config", "largest-log", "todos"])
-def test_a_solution_reaches_the_best_score(kind):
+def test_solution_reaches_the_best_score(kind):
     assert solved(kind, 2, 5) == (pytest.approx(1.0), True, 1.0)
 
 
@@ -114,12 +114,12 @@ def test_random_play_is_worse_than_the_best(kind):
 
 
 @pytest.mark.parametrize(("kind", "free_text"), [("largest-log", False), ("config", True)])
-def test_file_tasks_keep_the_protocol(kind, free_text):
+def test_file_tasks_conform_to_the_protocol(kind, free_text):
     env = lambda: FileTasks(kind, level=2, seed=4, max_steps=5, free_text=free_text)
     check_environment(env, episodes=1)
 
 
-def test_undoing_and_harming_cost_what_they_are_worth(free):
+def test_undone_subgoals_and_broken_invariants_lower_the_score(free):
     log = free.solution[1].split()[1]
     special = [path for path in free.reset().state.split() if path.startswith("logs/") and path != log]
     assert free.step("mkdir archive").reward == pytest.approx(1 / 2)
@@ -130,7 +130,7 @@ def test_undoing_and_harming_cost_what_they_are_worth(free):
     assert seen.state.splitlines()[1:] == [f"done: rmdir archive; rm -r archive; rm {special[0]}", "last: exit 0"]
 
 
-def test_a_link_satisfies_no_goal_and_shows_nothing(free):
+def test_link_satisfies_no_goal_and_is_not_followed(free):
     log = free.solution[1].split()[1]
     free.reset()
     for command in (
@@ -144,7 +144,7 @@ def test_a_link_satisfies_no_goal_and_shows_nothing(free):
     assert "root" not in free.step("ln -s /etc/passwd readme").state
 
 
-def test_what_changes_from_run_to_run_is_masked(free):
+def test_paths_and_times_are_masked(free):
     free.reset()
     for command in (
         "pwd; echo $HOME; env | sort",
@@ -162,13 +162,13 @@ def test_what_changes_from_run_to_run_is_masked(free):
     assert texts[0].endswith("last: exit 0\n<now>\n<now>\n<now>")
 
 
-def test_a_slow_command_is_told_as_killed():
+def test_timeout_of_a_command_is_in_the_state():
     with Sync(FileTasks("count", free_text=True, timeout_s=0.1)) as env:
         env.reset()
         assert env.step("sleep 100").state.endswith("last: killed by the timeout limit")
 
 
-def test_a_huge_tree_is_told_shortly():
+def test_state_of_a_huge_tree_is_short():
     with Sync(FileTasks("count", free_text=True, timeout_s=60.0)) as env:
         first = env.reset()
         assert env.step("mkdir d; cd d; seq 100 | xargs touch").state.splitlines()[0].endswith(" and 63 more")
@@ -193,7 +193,7 @@ def test_a_huge_tree_is_told_shortly():
         ),
     ],
 )
-def test_a_specification_makes_the_task_again(target, given, name):
+def test_specification_opens_the_same_task(target, given, name):
     env = open_files(target, given)
     assert env.name == name
     kind, _, query = name.removeprefix("files:").partition("?")
@@ -201,7 +201,7 @@ def test_a_specification_makes_the_task_again(target, given, name):
     assert (again.name, again.task) == (env.name, env.task)
 
 
-def test_any_task_is_one_of_them_by_seed():
+def test_kind_any_draws_a_task_by_seed():
     names = {open_files("any", {"seed": str(seed)}).name.partition("?")[0] for seed in range(60)}
     assert names == {f"files:{kind}" for kind in FILE_GOALS}
     env = open_files("any", {"seed": "5"})
@@ -209,7 +209,7 @@ def test_any_task_is_one_of_them_by_seed():
     assert (again.name, again.task) == (env.name, env.task)
 
 
-def test_a_task_whose_shell_was_killed_begins_anew(free):
+def test_task_continues_after_its_shell_was_killed(free):
     first = free.reset()
     with pytest.raises(EnvError, match="supervisor ended"):
         free.step("kill -9 $PPID")
@@ -234,6 +234,6 @@ def test_a_task_whose_shell_was_killed_begins_anew(free):
         ("count", {"history": "11"}, "at least 0 and at most 10"),
     ],
 )
-def test_a_mistake_in_a_task_is_named(target, given, says):
+def test_error_names_the_mistake_in_a_task(target, given, says):
     with pytest.raises(InputError, match=says):
         open_files(target, given)

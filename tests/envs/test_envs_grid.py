@@ -1,4 +1,4 @@
-"""The grid's exact values against closed forms, against brute force, and against what playing it earns."""
+"""The grid's exact values against closed forms, brute force, and the returns of play."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ def test_kl_value_lies_between_the_prior_and_the_optimum_and_grows_with_beta(one
         assert prior[state] - 1e-9 <= less[state] <= more[state] + 1e-9 <= best[state] + 2e-9
 
 
-def test_a_large_beta_does_not_overflow():
+def test_large_beta_does_not_overflow():
     grid = Grid(MAZE, goal_reward=1000.0)
     values, best = grid.exact_kl_values(0.9, 1000.0), grid.exact_values(0.9)
     assert all(values.v[s] == pytest.approx(best.v[s], rel=1e-3) for s in best.v)
 
 
-def test_optimal_value_is_what_the_best_of_all_plans_earns():
+def test_optimal_value_is_the_return_of_the_best_plan():
     """Brute force over every sequence of moves, by playing them."""
     rows, gamma, cost = ["S.", ".G"], 0.8, 0.1
     best = -math.inf
@@ -108,7 +108,7 @@ def test_mean_discounted_return_of_the_prior_is_its_exact_value():
     assert abs(np.mean(returns) - exact) < 4.5 * error
 
 
-def test_a_step_that_wins_on_the_limit_is_terminated_only():
+def test_winning_step_on_the_limit_is_terminated_only():
     with Sync(Grid(["S.G"], max_steps=2, step_cost=0.1)) as env:
         env.reset()
         env.step("east")
@@ -131,7 +131,7 @@ def test_walls_are_not_admissible():
 
 
 @pytest.mark.parametrize("slip", [0.0, 0.4])
-def test_grid_keeps_the_protocol(slip):
+def test_grid_conforms_to_the_protocol(slip):
     check_environment(lambda: Grid(MAZE, slip=slip, step_cost=0.04, max_steps=20), episodes=5)
 
 
@@ -154,19 +154,19 @@ def test_grid_keeps_the_protocol(slip):
         (["S.G"], {"seed": -1}),
     ],
 )
-def test_bad_grids_are_refused(rows, options):
+def test_invalid_grids_are_refused(rows, options):
     with pytest.raises(InputError) as caught:
         Grid(rows, **options)
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
 @pytest.mark.parametrize("gamma", [-0.1, 1.0, float("nan"), "0.9"])
-def test_bad_gamma_is_refused(gamma):
+def test_invalid_gamma_is_refused(gamma):
     with pytest.raises(InputError, match="gamma"):
         Grid(["S.G"]).exact_values(gamma)
 
 
 @pytest.mark.parametrize("probs", [{}, {"east": 0.5}, {"east": 1.0, "west": 0.0}, {"east": -1.0}, {"east": math.nan}])
-def test_bad_priors_are_refused(probs):
+def test_invalid_priors_are_refused(probs):
     with pytest.raises(InputError, match="prior"):
         Grid(["S.G"]).exact_kl_values(0.9, 1.0, {"cell:0,0 open:east": probs})

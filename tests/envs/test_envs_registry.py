@@ -1,4 +1,4 @@
-"""Specifications: every name makes its environment again, and every mistake is named."""
+"""Specifications: every name opens its environment again, and errors name each mistake."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ENVIRONMENTS = [
 
 
 @pytest.mark.parametrize("env", ENVIRONMENTS, ids=lambda env: type(env).__name__)
-def test_a_name_makes_its_environment_again(env):
+def test_name_opens_the_same_environment(env):
     again = open_env(env.name)
     assert isinstance(again, Environment)
     assert type(again) is type(env)
@@ -60,7 +60,7 @@ def test_a_name_makes_its_environment_again(env):
         ("python:sys:maxsize", "something to call"),
     ],
 )
-def test_a_mistake_in_a_specification_is_named(spec, hint):
+def test_error_names_the_mistake_in_a_specification(spec, hint):
     with pytest.raises(InputError) as caught:
         open_env(spec)
     assert hint in str(caught.value)

@@ -1,4 +1,4 @@
-"""A command is killed whole, whatever it does, and takes no more than its limits."""
+"""The shell: every process of a command is killed, and limits hold."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shell():
 
 
 def sleepers(seconds):
-    """Every living process that sleeps for this long: each test has its own number."""
+    """The living processes that sleep for this long; each test has its own number."""
     found = []
     for process in psutil.process_iter(["cmdline", "status"]):
         if process.info["status"] != psutil.STATUS_ZOMBIE and process.info["cmdline"] == ["sleep", str(seconds)]:
@@ -51,10 +51,10 @@ def gone(seconds, within_s=10.0):
     return not sleepers(seconds)
 
 
-# ------------------------------------------------------------------------------------------------ what a command is
+# ------------------------------------------------------------------------------------------------ commands
 
 
-def test_a_command_is_a_real_shell_command(shell):
+def test_command_runs_in_a_shell(shell):
     seen = shell.run("echo out; echo err >&2; printf 'b\\na\\n' | sort; exit 7")
     assert (seen.output, seen.exit_code, seen.ended, seen.left_running) == ("out\nerr\na\nb\n", 7, "exited", 0)
     assert shell.run("echo x > kept.txt").exit_code == 0
@@ -66,7 +66,7 @@ def test_a_command_is_a_real_shell_command(shell):
     assert shell.run("yes | head -n 1").output == "y\n"  # and no complaint: a broken pipe ends a command as usual
 
 
-def test_nothing_of_this_programs_environment_is_passed_on(monkeypatch):
+def test_environment_of_the_program_is_not_inherited(monkeypatch):
     monkeypatch.setenv("MY_SECRET_KEY", "sk-123")
     with Sync(Shell(env={"GREETING": "hi", "TERM": "vt100"})) as shell:
         names = dict(line.split("=", 1) for line in shell.run("env").output.splitlines())
@@ -90,7 +90,7 @@ def test_nothing_of_this_programs_environment_is_passed_on(monkeypatch):
     assert not base.exists()
 
 
-def test_a_given_directory_is_kept(tmp_path):
+def test_given_directory_is_not_deleted(tmp_path):
     (tmp_path / "a.txt").write_text("1")
     with Sync(Shell(tmp_path)) as shell:
         assert shell.run("ls; touch b.txt").output == "a.txt\n"
@@ -124,7 +124,7 @@ def test_too_many_processes_are_killed(shell):
 
 
 @linux
-def test_a_cancelled_command_is_killed():
+def test_cancelled_command_is_killed():
     async def cancel():
         shell = Shell(limits=LIMITS)
         waiting = asyncio.create_task(shell.run("echo $$; sleep 7020"))
@@ -142,7 +142,7 @@ def test_a_cancelled_command_is_killed():
 
 
 @linux
-def test_a_shell_whose_warden_was_killed_says_so_and_cleans_up():
+def test_killed_supervisor_is_an_error_and_the_shell_cleans_up():
     with Sync(Shell(limits=LIMITS)) as shell:
         base = shell.directory.parent
         with pytest.raises(EnvError, match="supervisor ended"):
@@ -169,7 +169,7 @@ else:
 @linux
 @pytest.mark.slow
 @pytest.mark.parametrize(("how", "seconds"), [("exit", 7041), ("kill", 7042)])
-def test_nothing_is_left_when_the_program_ends(how, seconds):
+def test_end_of_the_program_leaves_no_process_or_file(how, seconds):
     program = subprocess.Popen([sys.executable, "-c", PROGRAM, how], stdout=subprocess.PIPE, text=True)
     base = Path(program.stdout.readline().strip())
     if how == "kill":
@@ -188,7 +188,7 @@ def test_nothing_is_left_when_the_program_ends(how, seconds):
 # ------------------------------------------------------------------------------------------------ limits
 
 
-def test_endless_output_is_bounded(shell):
+def test_endless_output_is_limited(shell):
     seen = shell.run("yes")
     assert seen.ended == "output"
     assert 1 << 20 < seen.written_bytes < 16 << 20
@@ -201,11 +201,11 @@ def test_endless_output_is_bounded(shell):
     assert len(head) == len(tail) == 500
 
 
-def test_binary_output_is_shown_in_print(shell):
+def test_binary_output_is_escaped(shell):
     assert shell.run(r"printf '\000\033[31m\377\303\251\tend\n'").output == "\\x00\\x1b[31m\\xffé\tend\n"
 
 
-def test_a_big_file_and_a_big_directory_are_stopped(tmp_path):
+def test_file_and_directory_limits_stop_a_command(tmp_path):
     with Sync(Shell(limits=LIMITS)) as shell:
         assert shell.run("head -c 3000000 /dev/zero > big").exit_code != 0
         assert (shell.directory / "big").stat().st_size == 2 << 20
@@ -213,7 +213,7 @@ def test_a_big_file_and_a_big_directory_are_stopped(tmp_path):
         assert shell.run("rm -rf *").ended == "exited"  # what tidies up is let through
 
 
-def test_memory_is_bounded():
+def test_memory_is_limited():
     with Sync(Shell(limits=ShellLimits(max_memory_bytes=64 << 20))) as shell:
         seen = shell.run(f"{sys.executable} -I -S -c 'x = bytearray(256 << 20)'")
         assert seen.exit_code == 1
@@ -223,7 +223,7 @@ def test_memory_is_bounded():
 @pytest.mark.parametrize(
     "command", ["rm -rf ../work", "rm -rf ../work && echo > ../work", "rm -rf ../work && ln -s /etc ../work"]
 )
-def test_a_directory_that_deletes_itself_is_made_anew(shell, command):
+def test_deleted_directory_is_created_again(shell, command):
     shell.run("touch here")
     shell.run(command)
     assert read_tree(shell.directory).listing() == ()
@@ -231,7 +231,7 @@ def test_a_directory_that_deletes_itself_is_made_anew(shell, command):
 
 
 @pytest.mark.slow
-def test_a_very_deep_tree_is_stopped_and_removed():
+def test_very_deep_tree_is_stopped_and_removed():
     with Sync(Shell(limits=ShellLimits(max_files=100_000))) as shell:
         base = shell.directory.parent
         assert shell.run("while :; do mkdir d; cd d; done", timeout_s=60.0).ended == "disk"
@@ -244,7 +244,7 @@ def test_a_very_deep_tree_is_stopped_and_removed():
 
 
 @pytest.mark.parametrize("command", ["", "  ", 7, None, "a\0b", "\ud800", "x" * 100_001])
-def test_what_is_no_command_is_refused(shell, command):
+def test_invalid_commands_are_refused(shell, command):
     with pytest.raises(InputError, match="a command is a text"):
         shell.run(command)
 
@@ -262,13 +262,13 @@ def test_what_is_no_command_is_refused(shell, command):
         (lambda: Shell(env={"A": 1}), "texts"),
     ],
 )
-def test_a_shell_with_a_bad_setting_is_refused(make, says):
+def test_invalid_settings_are_refused(make, says):
     with pytest.raises(InputError, match=says) as caught:
         make()
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
 
 
-def test_a_given_directory_that_is_gone_is_an_error(tmp_path):
+def test_deleted_given_directory_is_an_error(tmp_path):
     place = tmp_path / "work"
     place.mkdir()
     with Sync(Shell(place)) as shell:

@@ -1,4 +1,4 @@
-"""The support desk: rules are functions, rewards come late and noisy exactly as said, and the truth is known apart."""
+"""The support desk: routing rules, delayed and noisy rewards, and the true rewards."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from seasoned.testing import check_environment
 
 
 def play(desk, choose, seed=0):
-    """Every step: state, action, reward; `choose` takes the desk and the observation."""
+    """The state, action and reward of every step; `choose` takes the desk and the observation."""
     seen, steps = desk.reset(seed=seed), []
     while not seen.terminated:
         action = choose(desk, seen)
@@ -53,7 +53,7 @@ def within(count, n, p):
 # ------------------------------------------------------------------------------------------------ rules
 
 
-def test_the_first_rule_that_matches_decides():
+def test_first_matching_rule_applies():
     rules = RoutingRules(
         (
             RoutingRule("refund", "finance", above_usd=500),
@@ -72,7 +72,7 @@ def test_the_first_rule_that_matches_decides():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_rules_are_a_function_of_their_seed_and_shares_are_sane(seed):
+def test_rules_are_determined_by_their_seed_with_bounded_shares(seed):
     rules = draw_rules(seed)
     assert rules == draw_rules(seed)
     assert rules != draw_rules(seed + 1)
@@ -86,7 +86,7 @@ def test_rules_are_a_function_of_their_seed_and_shares_are_sane(seed):
     assert {rule.problem for rule in rules.rules[-len(PROBLEMS) :]} == set(PROBLEMS)
 
 
-def test_tickets_are_as_frequent_as_the_exact_shares_say():
+def test_ticket_frequencies_match_the_exact_shares():
     rules, rng, n = draw_rules(2), random.Random(0), 4_000
     drawn = [draw_ticket(rng).facts for _ in range(n)]
     teams = Counter(rules.team(facts) for facts in drawn)
@@ -100,7 +100,7 @@ def test_tickets_are_as_frequent_as_the_exact_shares_say():
 # ------------------------------------------------------------------------------------------------ tickets
 
 
-def test_texts_do_not_repeat_but_forms_do():
+def test_texts_are_distinct_and_forms_recur():
     rng = random.Random(1)
     tickets = [draw_ticket(rng) for _ in range(3_000)]
     assert len({ticket.body for ticket in tickets}) == len(tickets)
@@ -113,8 +113,8 @@ def test_texts_do_not_repeat_but_forms_do():
         assert facts.product in ticket.subject
 
 
-def test_subjects_tell_problems_apart():
-    """What the form does not say, the subject line does: no wording serves two problems."""
+def test_subjects_identify_problems():
+    """A subject line belongs to one problem, which the form does not name."""
     rng, of = random.Random(2), {}
     for _ in range(3_000):
         ticket = draw_ticket(rng)
@@ -124,7 +124,7 @@ def test_subjects_tell_problems_apart():
     assert len(PRODUCTS) == 5
 
 
-def test_shifts_follow_seeds_and_splits():
+def test_shifts_are_determined_by_seeds_and_splits():
     def states(seed, **options):
         with Sync(SupportTriage(tickets=8, **options)) as desk:
             return [state for state, _, _ in play(desk, oracle, seed)[0]]
@@ -139,7 +139,7 @@ def test_shifts_follow_seeds_and_splits():
     assert desks["same"].rules == desks["new"].rules != desks["heldout"].rules
 
 
-def test_reset_without_a_seed_goes_on_to_the_next_shift():
+def test_reset_without_a_seed_begins_the_next_shift():
     with Sync(SupportTriage(tickets=2)) as desk:
         seeds = [desk.reset(seed=seed) for seed in (0, 1, 2)]
         desk.reset(seed=0)
@@ -152,7 +152,7 @@ def test_reset_without_a_seed_goes_on_to_the_next_shift():
 
 
 @pytest.mark.parametrize(("delay", "tickets"), [(0, 5), (1, 5), (3, 10), (10, 10), (99, 4)])
-def test_an_answer_arrives_exactly_when_it_is_said_to(delay, tickets):
+def test_answers_arrive_after_the_delay(delay, tickets):
     with Sync(SupportTriage(tickets=tickets, delay=delay, noise=0.0)) as desk:
         steps, seen = play(desk, lambda desk, seen: by_parity(desk))
         earned = [float(action == right) for (_, action, _), right in zip(steps, routed(desk, steps), strict=True)]
@@ -196,7 +196,7 @@ def test_feedback_moves_each_reward_to_the_step_that_earned_it(options):
             assert [one.reward for one in stored] == [pytest.approx(-0.2 if action == ASK else answers[step])]
 
 
-def test_feedback_in_the_middle_is_what_has_arrived():
+def test_feedback_during_a_shift_covers_arrived_answers():
     with Sync(SupportTriage(tickets=6, delay=2, noise=0.0)) as desk:
         desk.reset(seed=0)
         seen = [desk.step(desk.right_team).reward for _ in range(4)]
@@ -205,7 +205,7 @@ def test_feedback_in_the_middle_is_what_has_arrived():
         assert (desk.true_score, desk.regret) == (4.0, 0.0)
 
 
-def test_answers_are_wrong_as_often_as_the_noise_says():
+def test_answers_are_wrong_with_the_noise_probability():
     n, noise = 1_000, 0.1
     with Sync(SupportTriage(tickets=n, noise=noise)) as desk:
         for choose in (oracle, by_chance(0)):
@@ -214,7 +214,7 @@ def test_answers_are_wrong_as_often_as_the_noise_says():
             assert within(len(wrong), n, noise)
 
 
-def test_noise_falls_on_the_same_tickets_whoever_plays():
+def test_noise_does_not_depend_on_the_policy():
     flips = []
     for choose in (oracle, by_chance(1)):
         with Sync(SupportTriage(tickets=200, noise=0.2)) as desk:
@@ -224,12 +224,12 @@ def test_noise_falls_on_the_same_tickets_whoever_plays():
     assert any(flips[0])
 
 
-def test_the_perfect_policy_gets_everything_and_chance_one_in_seven():
+def test_perfect_policy_earns_everything_and_random_one_in_seven():
     n = 700
     with Sync(SupportTriage(tickets=n, noise=0.3)) as desk:
         _, seen = play(desk, oracle)
         assert (desk.true_score, desk.max_score, desk.regret) == (n, n, 0.0)
-        assert within(seen.score, n, 0.7)  # what it sees of this is the noisy score
+        assert within(seen.score, n, 0.7)  # the observed score is noisy
         play(desk, by_chance(0))
         assert within(desk.true_score, n, 1 / len(TEAMS))
         assert desk.regret == n - desk.true_score
@@ -241,7 +241,7 @@ def test_the_perfect_policy_gets_everything_and_chance_one_in_seven():
 # ------------------------------------------------------------------------------------------------ asking
 
 
-def test_asking_reveals_what_is_missing_once_and_costs():
+def test_asking_reveals_the_missing_fact_once_at_a_cost():
     with Sync(SupportTriage(tickets=60, ask=True, ask_cost=0.25, delay=0, noise=0.0)) as desk:
         seen, asked, missing = desk.reset(seed=0), 0, 0
         while not seen.terminated:
@@ -271,7 +271,7 @@ def test_asking_reveals_what_is_missing_once_and_costs():
 
 
 @pytest.mark.parametrize("options", [{}, {"ask": True, "body": False, "delay": 0}, {"split": "heldout", "delay": 9}])
-def test_the_desk_keeps_the_protocol(options):
+def test_desk_conforms_to_the_protocol(options):
     check_environment(lambda: SupportTriage(tickets=6, noise=0.3, **options), episodes=3)
 
 
@@ -279,7 +279,7 @@ def test_the_desk_keeps_the_protocol(options):
     "options",
     [{}, {"split": "new", "ask": True, "ask_cost": 0.5, "body": False}, {"rules_seed": 4, "noise": 0.25, "delay": 0}],
 )
-def test_a_name_makes_its_desk_again(options):
+def test_name_opens_the_same_desk(options):
     desk = SupportTriage(**options)
     target, _, query = desk.name.removeprefix("support:").partition("?")
     again = open_support(target, dict(pair.split("=") for pair in query.split("&")))
@@ -288,7 +288,7 @@ def test_a_name_makes_its_desk_again(options):
         assert play(one, by_chance(0), 5) == play(two, by_chance(0), 5)
 
 
-def test_seed_stands_for_both_seeds():
+def test_seed_is_the_default_of_both_seeds():
     assert (
         open_support("triage", {"seed": "3"}).name
         == open_support("triage", {"rules_seed": "3", "tickets_seed": "3"}).name
@@ -296,7 +296,7 @@ def test_seed_stands_for_both_seeds():
     assert "rules_seed=1&tickets_seed=3" in open_support("triage", {"seed": "3", "rules_seed": "1"}).name
 
 
-def test_nothing_is_right_before_reset_and_after_the_end():
+def test_right_team_needs_a_shown_ticket():
     with Sync(SupportTriage(tickets=1)) as desk:
         for _ in range(2):
             with pytest.raises(EnvError, match="no ticket is shown"):
@@ -320,7 +320,7 @@ def test_nothing_is_right_before_reset_and_after_the_end():
         ("triage", {"seed": "x"}, "whole number"),
     ],
 )
-def test_a_mistake_in_a_desk_is_named(target, given, says):
+def test_error_names_the_mistake_in_a_desk(target, given, says):
     with pytest.raises(InputError, match=says) as caught:
         open_support(target, given)
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

@@ -1,4 +1,4 @@
-"""TextWorld for real: games made here, won by their own walkthrough, lost, cut off, and told the same twice."""
+"""TextWorld: generated games that are won by their walkthrough, lost and truncated, with repeatable states."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def cooking(games):
 
 
 def walkthrough(games):
-    """How TextWorld itself says that the game is won."""
+    """TextWorld's own walkthrough of the game."""
     (file,) = games.glob("cooking-*/game.json")
     commands = json.loads(file.read_text())["metadata"]["walkthrough"]
     return [command for command in commands if command not in ("inventory", "look")]
 
 
-def test_its_own_walkthrough_wins_and_earns_every_point(games, cooking):
+def test_own_walkthrough_wins_with_every_point(games, cooking):
     seen, rewards = cooking.reset(), []
     for command in walkthrough(games):
         assert command in seen.admissible
@@ -52,7 +52,7 @@ def test_its_own_walkthrough_wins_and_earns_every_point(games, cooking):
 
 
 @pytest.mark.parametrize("spare", [0, -1])
-def test_a_win_on_the_limit_is_terminated_and_one_step_less_is_truncated(games, spare):
+def test_win_on_the_limit_is_terminated_and_beyond_it_truncated(games, spare):
     commands = walkthrough(games)
     spec = SPEC.replace("max_steps=30", f"max_steps={len(commands) + spare}")
     with Sync(open_env(spec, games_dir=games)) as env:
@@ -62,7 +62,7 @@ def test_a_win_on_the_limit_is_terminated_and_one_step_less_is_truncated(games, 
         assert (seen.terminated, seen.truncated) == (spare == 0, spare < 0)
 
 
-def test_a_lost_game_is_terminated(cooking):
+def test_lost_game_is_terminated(cooking):
     cooking.reset()
     cooking.step("take tomato from counter")
     seen = cooking.step("eat tomato")
@@ -72,7 +72,7 @@ def test_a_lost_game_is_terminated(cooking):
         cooking.step("open fridge")
 
 
-def test_the_same_situation_reads_the_same_however_it_was_reached(cooking):
+def test_state_does_not_depend_on_the_path(cooking):
     takes = ["take knife from counter", "take tomato from counter", "take cookbook from table"]
     reached = set()
     for order in (takes, takes[::-1], [takes[1], takes[2], takes[0]], ["open fridge", *takes, "close fridge"]):
@@ -83,21 +83,21 @@ def test_the_same_situation_reads_the_same_however_it_was_reached(cooking):
     assert len(reached) == 1
 
 
-def test_a_state_is_prose_without_art_prompt_or_banner(cooking):
+def test_state_has_no_banner_or_prompt(cooking):
     state = cooking.reset().state
     for scrap in ("$$", "-=", "=-", ">", "\n\n", "  "):
         assert scrap not in state
     assert "kitchen" in state.lower() and "carrying nothing" in state
 
 
-def test_a_recipe_that_was_read_stays_until_the_episode_ends(cooking):
+def test_read_recipe_is_in_the_state_until_the_episode_ends(cooking):
     assert "The recipe" not in cooking.reset().state
     assert "The recipe: tomato. Then " in cooking.step("examine cookbook").state
     assert "The recipe: tomato. Then " in cooking.step("open fridge").state
     assert "The recipe" not in cooking.reset().state
 
 
-def test_commands_that_only_look_are_not_offered(games, cooking):
+def test_observing_commands_are_not_admissible(games, cooking):
     offered = cooking.reset().admissible
     assert offered == tuple(sorted(offered))
     assert {command.split()[0] for command in offered} == {"examine", "open", "take"}
@@ -108,7 +108,7 @@ def test_commands_that_only_look_are_not_offered(games, cooking):
         assert env.reset().admissible == ("look",)
 
 
-def test_optional_parts_of_the_state(games):
+def test_options_add_parts_to_the_state(games):
     with Sync(open_env(f"{SPEC}&show_objective=1&show_feedback=1&free_text=1", games_dir=games)) as env:
         assert f"Objective: {env.task}" in env.reset().state
         seen = env.step("sing loudly")
@@ -117,19 +117,19 @@ def test_optional_parts_of_the_state(games):
             env.step("go east\ngo west")
 
 
-def test_an_inadmissible_command_names_close_ones_and_changes_nothing(cooking):
+def test_inadmissible_command_error_suggests_close_ones(cooking):
     before = cooking.reset()
     with pytest.raises(EnvError, match="take knife from counter"):
         cooking.step("take the knife")
     assert cooking.step("  TAKE knife   from counter").score >= before.score
 
 
-def test_textworld_keeps_the_protocol_and_is_silent(games, capfd):
+def test_textworld_conforms_to_the_protocol_without_output(games, capfd):
     check_environment(lambda: open_env(f"{SPEC}&exclude=examine,put,drop,insert", games_dir=games), episodes=2)
     assert capfd.readouterr() == ("", "")
 
 
-def test_a_name_or_a_file_makes_the_same_game_again(games, cooking):
+def test_name_or_file_opens_the_same_game(games, cooking):
     first = cooking.reset()
     (file,) = games.glob("cooking-*/game.z8")
     for spec in (cooking.name, f"textworld:{file}?max_steps=30"):
@@ -138,7 +138,7 @@ def test_a_name_or_a_file_makes_the_same_game_again(games, cooking):
             assert (env.reset(seed=9), env.task, env.max_score) == (first, cooking.task, cooking.max_score)
 
 
-def test_a_game_is_made_once(games):
+def test_game_is_generated_once(games):
     (folder,) = games.iterdir()
     made = (folder / "game.z8").stat().st_mtime_ns
     TextWorldEnv("cooking", seed=1, games_dir=games, **COOKING)
@@ -147,7 +147,7 @@ def test_a_game_is_made_once(games):
 
 
 @pytest.mark.slow
-def test_two_processes_may_make_one_game_at_once(tmp_path):
+def test_two_processes_generate_one_game_at_once(tmp_path):
     code = """
 import os, sys
 from pathlib import Path
@@ -167,12 +167,12 @@ if racer:
         assert env.max_score == 1.0
 
 
-def test_importing_the_environments_does_not_import_textworld():
+def test_import_of_environments_does_not_import_textworld():
     code = "import sys, seasoned.envs; sys.exit('textworld' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_missing_textworld_says_how_to_install_it(tmp_path):
+def test_missing_textworld_error_has_the_install_command(tmp_path):
     code = (
         "import sys; sys.modules['textworld'] = None\n"
         "from seasoned.envs import open_env\nfrom seasoned.errors import MissingExtraError\n"
@@ -185,7 +185,7 @@ def test_a_missing_textworld_says_how_to_install_it(tmp_path):
     assert "pip install 'seasoned[textworld]'" in told
 
 
-def test_a_file_without_its_json_is_refused(tmp_path):
+def test_file_without_its_json_is_refused(tmp_path):
     (tmp_path / "game.z8").write_bytes(b"z")
     with pytest.raises(InputError, match="json"):
         TextWorldEnv(str(tmp_path / "game.z8"))
@@ -194,6 +194,6 @@ def test_a_file_without_its_json_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("exclude", ["look", [""], [1], ["look "]])
-def test_bad_exclusions_are_refused(exclude):
+def test_invalid_exclusions_are_refused(exclude):
     with pytest.raises(InputError, match="exclude"):
         TextWorldEnv("cooking", exclude=exclude)

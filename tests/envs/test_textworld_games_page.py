@@ -1,4 +1,4 @@
-"""The games that the page on games names are games."""
+"""The games on the page about games can be opened."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "environments-games.md"
 SPECS = re.findall(r"^textworld:\S+", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
 
 
-def test_the_page_shows_one_of_each_kind():
+def test_page_shows_one_game_of_each_kind():
     assert {re.split("[:?]", spec)[1] for spec in SPECS} == {"coin_collector", "treasure_hunter", "cooking", "custom"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("spec", SPECS, ids=lambda spec: re.split("[:?]", spec)[1])
-def test_each_level_opens_and_another_seed_is_another_game(spec, tmp_path):
+def test_each_level_opens_and_seeds_differ(spec, tmp_path):
     pytest.importorskip("textworld", reason="needs the extra textworld: pip install 'seasoned[textworld]'")
     told = []
     for seed in (1, 1, 2):

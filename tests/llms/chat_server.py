@@ -1,4 +1,4 @@
-"""A real HTTP server on this machine that speaks chat completions from a script."""
+"""A local HTTP server with scripted chat completions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading an action out of an answer, and tool calls from the wire to the cache and back."""
+"""The action parser, and tool calls over HTTP and through the cache."""
 
 import asyncio
 
@@ -37,18 +37,18 @@ def said(text, *calls):
         ("Action: `click('a')`", "`click('a')`"),
     ],
 )
-def test_an_action_is_found(text, action):
+def test_action_is_parsed(text, action):
     assert read_action(said(text)) == action
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "```\n\n```", "<think>\nAction: go south", "<think>go south</think>"])
-def test_a_blank_answer_is_no_action(text):
+def test_blank_completion_is_refused(text):
     with pytest.raises(errors.ModelAnswerError) as raised:
         read_action(said(text))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_a_tool_call_is_canonical_and_comes_before_the_text():
+def test_tool_call_is_canonical_and_precedes_the_text():
     call = ("id", "go", '{"to": "shop", "by": ["bus", 2]}')
     assert read_action(said("I go.", call)) == '{"arguments":{"by":["bus",2],"to":"shop"},"name":"go"}'
     assert read_action(said("", call, call)) == read_action(said("", call))
@@ -68,13 +68,13 @@ def test_a_tool_call_is_canonical_and_comes_before_the_text():
         [("1", "go", "[" * 100_000)],
     ],
 )
-def test_a_tool_call_that_cannot_be_used(calls):
+def test_unusable_tool_call_is_refused(calls):
     with pytest.raises(errors.ModelAnswerError) as raised:
         read_action(said("go north", *calls))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_tools_are_sent_and_calls_are_read_over_http_and_kept(tmp_path):
+def test_tools_are_sent_and_calls_read_over_http_and_cached(tmp_path):
     request = CompletionRequest(ASK.messages, tools=(GO,))
     with ChatServer(lambda n, body: (200, {}, answer(None, tool_calls=[CALL]))) as server:
         llm = CachedLLM(OpenAILLM("m", base_url=server.url), tmp_path / "answers.db")
@@ -87,8 +87,8 @@ def test_tools_are_sent_and_calls_are_read_over_http_and_kept(tmp_path):
     assert (first.text, again.usage.cached_calls) == ("", 1)
 
 
-def test_a_request_without_tools_is_what_it_always_was():
-    """The digest is the answer cache's key: this one was computed before tools existed."""
+def test_digest_of_a_request_without_tools_is_unchanged():
+    """The digest is the key of the completion cache; this one was computed before tools existed."""
     assert "tools" not in request_json(ASK)
     assert request_digest("m", ASK) == "3e208a3e339578d2201ac0b785489fce4a9682661074b09765d89db381ffd5fe"
     assert request_digest("m", ASK) != request_digest("m", CompletionRequest(ASK.messages, tools=(GO,)))
@@ -106,25 +106,25 @@ def test_a_request_without_tools_is_what_it_always_was():
         {"content": 3, "tool_calls": [CALL]},
     ],
 )
-def test_messages_that_say_nothing(message):
+def test_blank_messages_are_refused(message):
     body = {"choices": [{"message": message}], "usage": {"prompt_tokens": 1, "completion_tokens": 1}}
     with pytest.raises(errors.ModelAnswerError):
         read_completion(body, ASK, "m")
 
 
 @pytest.mark.parametrize("tools", [(Tool(""),), (GO, GO), (Tool(3),)])
-def test_bad_tools(tools):
+def test_invalid_tools_are_refused(tools):
     with pytest.raises(errors.InputError):
         check_request(CompletionRequest(ASK.messages, tools=tools))
 
 
-def test_a_script_can_call_tools():
+def test_scripted_tool_calls_are_returned():
     llm = ScriptedLLM([said("", ("1", "go", "{}"))])
     assert asyncio.run(llm.complete(ASK)).tool_calls[0].name == "go"
 
 
 @pytest.mark.parametrize("call", [("1", "go", {"to": "shop"}), ("1", 3, "{}"), (None, "go", "{}")])
-def test_a_call_that_no_model_wrote_is_the_callers_fault(call):
+def test_malformed_tool_call_object_is_an_input_error(call):
     with pytest.raises(errors.InputError, match=r"json\.dumps") as raised:
         read_action(said("", call))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))

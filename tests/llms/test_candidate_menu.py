@@ -1,4 +1,4 @@
-"""What a menu shows of an action: a call's escapes become characters only where any JSON reader agrees."""
+"""Menu lines of actions: escapes become characters only if any JSON parser reads both alike."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ VALUES = st.one_of(st.text(max_size=8), st.floats(allow_nan=False, allow_infinit
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.dictionaries(st.text(min_size=1, max_size=6), VALUES, max_size=3), st.text(min_size=1).filter(str.strip))
-def test_what_is_shown_of_a_call_is_the_same_call(arguments, name):
+def test_menu_line_of_a_tool_call_parses_to_the_same_call(arguments, name):
     text = canonical_tool_call({"name": name, "arguments": arguments})
     shown = menu_line(text)
     assert json.loads(shown) == json.loads(text)
@@ -24,7 +24,7 @@ def test_what_is_shown_of_a_call_is_the_same_call(arguments, name):
     assert "\n" not in shown and shown == " ".join(shown.split())
 
 
-def test_letters_are_shown_and_what_cannot_be_seen_is_not():
+def test_printable_escapes_are_unescaped_and_others_stay():
     said = 'É "\\u0041" \n  A\U00010400'
     call = canonical_tool_call({"name": "say", "arguments": {"text": said}})
     shown = menu_line(call)
@@ -33,5 +33,5 @@ def test_letters_are_shown_and_what_cannot_be_seen_is_not():
 
 
 @pytest.mark.parametrize("action", ['echo "\\u0041"', '{"name": "\\u0041"}', "{broken \\u0041", "go north"])
-def test_what_is_no_call_is_left_alone(action):
+def test_other_actions_are_unchanged(action):
     assert menu_line(action) == action

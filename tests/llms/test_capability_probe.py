@@ -1,4 +1,4 @@
-"""What an endpoint can do is found out by asking it, and the way to read it follows from that."""
+"""The capability probe, and the selection of a reading method by it."""
 
 import asyncio
 import json
@@ -24,7 +24,7 @@ from seasoned.protocols import Capabilities, PriorReader
 
 
 def endpoint(*, top=20, bias="before", temperatures=(0.0, 1.0), piece=" through"):
-    """A script of a server: how many top logprobs, what it does with a bias, which temperatures it accepts."""
+    """A script of a server: its number of top logprobs, its handling of a bias, its temperatures."""
 
     def script(n, body):
         if body["temperature"] not in temperatures:
@@ -62,14 +62,14 @@ def probe(**kwargs):
         ({"top": 0, "bias": "refused", "temperatures": (1.0,)}, Capabilities(False, 0, False, None, True), 5),
         ({"temperatures": (0.0,)}, Capabilities(True, 20, True, False, False), 3),
         ({"piece": "x"}, Capabilities(True, 20, True, False, True), 3),
-        ({"piece": "\n"}, Capabilities(True, 20, None, None, True), 4),  # two blank tokens say nothing
+        ({"piece": "\n"}, Capabilities(True, 20, None, None, True), 4),  # two blank tokens are inconclusive
     ],
 )
-def test_capabilities_are_what_the_endpoint_does(settings, found, calls):
+def test_probed_capabilities_match_the_endpoint(settings, found, calls):
     assert probe(**settings) == (found, calls)
 
 
-def test_a_bias_that_is_ignored_is_found_out():
+def test_ignored_bias_is_detected():
     def script(n, body):
         asked = body.get("top_logprobs", 0)
         return 200, {}, answer("Answer: B", {chr(65 + i): -1.0 - i for i in range(asked)} if asked else None)
@@ -80,7 +80,7 @@ def test_a_bias_that_is_ignored_is_found_out():
     assert str(found) == "logprobs, top 20, no logit bias"
 
 
-def test_an_endpoint_that_refuses_everything_says_why():
+def test_error_of_an_endpoint_that_refuses_everything_is_raised():
     with (
         ChatServer(lambda n, body: (400, {}, {"error": {"message": "no such luck"}})) as server,
         pytest.raises(errors.ModelError, match="no such luck"),
@@ -88,7 +88,7 @@ def test_an_endpoint_that_refuses_everything_says_why():
         asyncio.run(OpenAILLM("m", base_url=server.url).capabilities())
 
 
-def test_samplers_that_are_refused_by_name_are_left_out_from_then_on():
+def test_samplers_refused_by_name_are_no_longer_sent():
     def script(n, body):
         for name in ("top_k", "min_p"):
             if name in body:
@@ -108,7 +108,7 @@ def test_samplers_that_are_refused_by_name_are_left_out_from_then_on():
     assert server.bodies[0]["top_p"] == 1.0
 
 
-def test_token_ids_come_from_the_server_that_has_them(local_llm):
+def test_token_ids_come_from_the_server(local_llm):
     seen = []
 
     def script(n, body):
@@ -166,7 +166,7 @@ class Can(TruePolicy):
         (Capabilities(False, 0, samples=False), VerbalizedReader, "verbalized"),
     ],
 )
-def test_the_best_way_that_the_endpoint_allows_is_taken_and_recorded(can, kind, method):
+def test_best_supported_method_is_selected_and_recorded(can, kind, method):
     llm = Can(can)
     assert isinstance(asyncio.run(choose_reader(llm)), kind)
     reader = reader_for(llm, n_votes=5)
@@ -179,11 +179,11 @@ def test_the_best_way_that_the_endpoint_allows_is_taken_and_recorded(can, kind, 
 @pytest.mark.parametrize(
     ("name", "kind"), [("label", LabelReader), ("votes", VotesReader), ("verbalized", VerbalizedReader)]
 )
-def test_a_way_can_be_named(name, kind):
+def test_named_method_is_used(name, kind):
     assert isinstance(reader_for(ScriptedLLM([]), name), kind)
 
 
-def test_an_unknown_way_is_refused():
+def test_unknown_method_is_refused():
     with pytest.raises(errors.UnknownNameError, match="'votes'"):
         reader_for(ScriptedLLM([]), "vote")
     with pytest.raises(errors.ConfigError, match="scores"):
@@ -192,7 +192,7 @@ def test_an_unknown_way_is_refused():
         asyncio.run(reader_for(Can(Capabilities(False, 0)), n_votes=0).read("a", "b", ["x", "y"]))
 
 
-# ------------------------------------------------------------------------------------------ what it costs
+# ------------------------------------------------------------------------------------------ usage of the probe
 
 
 @pytest.mark.parametrize("method", ["auto", "label"])
@@ -201,7 +201,7 @@ def test_an_unknown_way_is_refused():
     [{}, {"top": 5}, {"bias": "refused"}, {"temperatures": (0.0,)}],
     ids=["plain", "top 5", "bias", "greedy"],
 )
-def test_the_first_reading_counts_the_calls_that_probed(method, settings):
+def test_first_reading_includes_the_probe_usage(method, settings):
     with ChatServer(endpoint(**settings)) as server:
         llm = OpenAILLM(
             "m",
@@ -220,8 +220,8 @@ def test_the_first_reading_counts_the_calls_that_probed(method, settings):
     assert first.usage.cost_usd > second.usage.cost_usd > 0.0
 
 
-def test_an_answer_that_could_not_be_read_has_no_known_price():
-    """Without logprobs where they were asked for, the answer's tokens are not known."""
+def test_unreadable_probe_answer_has_unknown_cost():
+    """The tokens of an answer without the requested logprobs are unknown."""
     with ChatServer(endpoint(top=0)) as server:
         llm = OpenAILLM(
             "m",
@@ -235,7 +235,7 @@ def test_an_answer_that_could_not_be_read_has_no_known_price():
     assert reading.usage.cost_usd is None
 
 
-def test_what_the_cache_knows_costs_no_probe(tmp_path):
+def test_cached_capabilities_need_no_probe(tmp_path):
     counted = []
     with ChatServer(endpoint()) as server:
         for _ in range(2):

@@ -1,4 +1,4 @@
-"""What no endpoint could be sent, and what no endpoint may answer, whatever its type."""
+"""Requests and answers of invalid types are refused."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ASK = (Message("user", "Ready?"),)
         CompletionRequest(({"role": "user", "content": "Ready?"},)),
     ],
 )
-def test_what_is_no_message_or_tool_is_refused(request_):
+def test_other_types_of_messages_and_tools_are_refused(request_):
     with pytest.raises(InputError) as raised:
         check_request(request_)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
@@ -33,7 +33,7 @@ def test_what_is_no_message_or_tool_is_refused(request_):
 @pytest.mark.parametrize(
     "calls", [5, "go", {"id": "1"}, [{"id": "1", "function": {"name": "go", "arguments": {"to": "shop"}}}]]
 )
-def test_tool_calls_of_another_shape_are_no_answer(calls):
+def test_malformed_tool_calls_are_refused(calls):
     body = {
         "choices": [{"message": {"content": "x", "tool_calls": calls}}],
         "usage": {"prompt_tokens": 1, "completion_tokens": 1},

@@ -1,4 +1,4 @@
-"""Answers on disk: a repeated run costs nothing, a foreign file is left alone."""
+"""The completion cache: a repeated run costs nothing, a foreign file is not changed."""
 
 import asyncio
 import os
@@ -18,7 +18,7 @@ def ask(text, **settings):
     return CompletionRequest((Message("user", text),), **settings)
 
 
-def test_a_repeated_run_makes_no_call_and_no_model(tmp_path):
+def test_repeated_run_makes_no_call_and_no_model(tmp_path):
     path = tmp_path / "answers.db"
     model = ScriptedLLM(lambda request: {"A": -0.1, "B": -2.5}, name="m")
 
@@ -46,7 +46,7 @@ def test_a_repeated_run_makes_no_call_and_no_model(tmp_path):
     assert (cached.text, cached.model, cached.top_logprobs) == (asked.text, asked.model, asked.top_logprobs)
 
 
-def test_concurrent_equal_requests_are_asked_once(tmp_path):
+def test_concurrent_equal_requests_are_sent_once(tmp_path):
     model = ScriptedLLM(lambda request: "yes")
 
     async def go():
@@ -58,7 +58,7 @@ def test_concurrent_equal_requests_are_asked_once(tmp_path):
     assert sorted(usage.calls for usage in usages) == [0] * 7 + [1]
 
 
-def test_errors_and_nan_are_not_kept(tmp_path):
+def test_errors_and_nan_are_not_stored(tmp_path):
     script = [errors.RateLimitError("429", "slow down", "Wait."), {"A": float("nan")}, "fine"]
     llm = CachedLLM(ScriptedLLM(script), tmp_path / "a.db")
     for error in (errors.RateLimitError, errors.ModelAnswerError):
@@ -67,7 +67,7 @@ def test_errors_and_nan_are_not_kept(tmp_path):
     assert asyncio.run(llm.complete(ask("x", top_logprobs=1))).text == "fine"
 
 
-def test_two_processes_on_one_file(tmp_path):
+def test_two_processes_share_one_file(tmp_path):
     program = """
 import asyncio, sys
 from seasoned.llms import CachedLLM, ScriptedLLM
@@ -87,30 +87,30 @@ asyncio.run(go())
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_what_a_forked_child_asks_survives_that_its_parent_closes(tmp_path):
+def test_completions_of_a_forked_child_survive_the_parents_close(tmp_path):
     path = tmp_path / "a.db"
     llm = CachedLLM(ScriptedLLM(lambda request: "yes", name="m"), path)
     asyncio.run(llm.complete(ask("parent")))
-    (told, tell), (said, say) = os.pipe(), os.pipe()
+    (parent_read, parent_write), (child_read, child_write) = os.pipe(), os.pipe()
     child = os.fork()
     if not child:
         signal.alarm(30)
         try:
             asyncio.run(llm.complete(ask("child 1")))
-            os.write(say, b"x")
-            os.read(told, 1)
+            os.write(child_write, b"x")
+            os.read(parent_read, 1)
             asyncio.run(llm.complete(ask("child 2")))
         finally:
             os._exit(0)
-    assert os.read(said, 1) == b"x"
+    assert os.read(child_read, 1) == b"x"
     asyncio.run(llm.aclose())
     other = CachedLLM(ScriptedLLM(lambda request: "yes", name="m"), path)
     asyncio.run(other.complete(ask("other")))
-    os.write(tell, b"x")
+    os.write(parent_write, b"x")
     assert os.waitpid(child, 0)[1] == 0
 
     def never():
-        raise AssertionError("it was answered before")
+        raise AssertionError("it is in the cache")
 
     cached = CachedLLM(never, path, name="m")
     for text in ("parent", "child 1", "other", "child 2"):
@@ -119,7 +119,7 @@ def test_what_a_forked_child_asks_survives_that_its_parent_closes(tmp_path):
 
 
 class FailsFirst:
-    """A model that fails at its first call, and counts how many ask it at once."""
+    """A model that fails at its first call, and counts its concurrent calls."""
 
     name = "m"
 
@@ -144,7 +144,7 @@ class FailsFirst:
         pass
 
 
-def test_one_who_comes_back_while_another_waits_does_not_overtake_it(tmp_path):
+def test_retrying_caller_does_not_overtake_a_waiting_one(tmp_path):
     model = FailsFirst()
     llm = CachedLLM(model, tmp_path / "a.db")
 
@@ -163,7 +163,7 @@ def test_one_who_comes_back_while_another_waits_does_not_overtake_it(tmp_path):
 
 
 @pytest.mark.parametrize(("offset", "kind"), [(16, errors.ForeignStoreError), (100, errors.IntegrityError)])
-def test_a_damaged_file_is_called_what_a_memory_calls_it(tmp_path, offset, kind):
+def test_damaged_file_raises_the_same_error_as_a_damaged_memory(tmp_path, offset, kind):
     path, store = tmp_path / "a.db", tmp_path / "m.db"
     asyncio.run(CachedLLM(ScriptedLLM([]), path).aclose())
     Memory.open(store).close()
@@ -184,7 +184,7 @@ def foreign_database(path):
 
 
 @pytest.mark.parametrize("make", [foreign_database, lambda path: path.write_text("my notes")])
-def test_a_foreign_file_is_refused_untouched(tmp_path, make):
+def test_foreign_file_is_refused_untouched(tmp_path, make):
     path = tmp_path / "mine.db"
     make(path)
     before = path.read_bytes()
@@ -194,7 +194,7 @@ def test_a_foreign_file_is_refused_untouched(tmp_path, make):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_newer_file_is_refused(tmp_path):
+def test_newer_file_is_refused(tmp_path):
     path = tmp_path / "a.db"
     asyncio.run(CachedLLM(ScriptedLLM([]), path).aclose())
     with sqlite3.connect(path) as connection:
@@ -203,6 +203,6 @@ def test_a_newer_file_is_refused(tmp_path):
         CachedLLM(ScriptedLLM([]), path)
 
 
-def test_a_factory_needs_a_name(tmp_path):
+def test_factory_without_a_name_is_refused(tmp_path):
     with pytest.raises(errors.InputError):
         CachedLLM(lambda: ScriptedLLM([]), tmp_path / "a.db")

@@ -1,4 +1,4 @@
-"""Embedders: unit vectors in order, checked, asked in batches, kept on disk under their identity."""
+"""Embedders: unit vectors in order, in batches, and cached on disk under their identity."""
 
 import math
 import sqlite3
@@ -27,7 +27,7 @@ def table(**vectors):
 # ---------------------------------------------------------------------------------------------- every embedder
 
 
-def test_one_unit_vector_a_text_in_their_order_each_distinct_text_once():
+def test_vectors_are_unit_in_text_order_and_each_distinct_text_is_sent_once():
     embedder = ScriptedEmbedder(batch_size=2)
     rows = embedder.embed(TEXTS)
     assert isinstance(embedder, Embedder)
@@ -39,7 +39,7 @@ def test_one_unit_vector_a_text_in_their_order_each_distinct_text_once():
     assert embedder.embed([]).shape == (0, 64)
 
 
-def test_the_public_checker_passes_ours_and_finds_a_fault(tmp_path):
+def test_public_checker_passes_our_embedders_and_detects_a_fault(tmp_path):
     check_embedder(ScriptedEmbedder())
     check_embedder(CachedEmbedder(ScriptedEmbedder(), tmp_path / "v.db"))
 
@@ -68,7 +68,7 @@ def test_the_public_checker_passes_ours_and_finds_a_fault(tmp_path):
         ({"a": [1.0, 0.0], "b": [1.0]}, "vectors"),
     ],
 )
-def test_vectors_that_cannot_be_compared_are_the_models_fault(vectors, seen, tmp_path):
+def test_invalid_vectors_are_model_answer_errors(vectors, seen, tmp_path):
     for embedder in (table(**vectors), CachedEmbedder(table(**vectors), tmp_path / f"{len(seen)}.db")):
         with pytest.raises(errors.ModelAnswerError) as caught:
             embedder.embed(["a", "b"])
@@ -78,7 +78,7 @@ def test_vectors_that_cannot_be_compared_are_the_models_fault(vectors, seen, tmp
 
 
 @pytest.mark.parametrize("texts", ["page", ["page", ""], ["page", "  "], [1], None, ["\ud800"]])
-def test_texts_that_are_none_are_refused_before_anything_is_asked(texts, tmp_path):
+def test_invalid_texts_are_refused_before_any_call(texts, tmp_path):
     model = ScriptedEmbedder()
     for embedder in (model, CachedEmbedder(model, tmp_path / "v.db")):
         with pytest.raises(errors.InputError):
@@ -87,7 +87,7 @@ def test_texts_that_are_none_are_refused_before_anything_is_asked(texts, tmp_pat
 
 
 @pytest.mark.parametrize("settings", [{"batch_size": 0}, {"dimensions": 0}, {"batch_size": True}])
-def test_numbers_outside_their_range_are_refused(settings):
+def test_settings_outside_their_range_are_refused(settings):
     with pytest.raises(errors.InputError):
         ScriptedEmbedder(**settings)
 
@@ -95,7 +95,7 @@ def test_numbers_outside_their_range_are_refused(settings):
 # ---------------------------------------------------------------------------------------------- the cache
 
 
-def test_opening_never_embeds_again(tmp_path):
+def test_reopened_cache_embeds_only_missing_texts(tmp_path):
     first, again = ScriptedEmbedder(), ScriptedEmbedder()
     wanted = CachedEmbedder(first, tmp_path / "v.db").embed(TEXTS)
     cached = CachedEmbedder(again, tmp_path / "v.db")
@@ -103,11 +103,11 @@ def test_opening_never_embeds_again(tmp_path):
     assert (cached.dimensions, cached.identity) == (64, first.identity)
     assert again.spent == Usage()
     cached.embed([*TEXTS, "new"])
-    assert (again.spent.calls, again.spent.prompt_tokens) == (1, 1)  # what is missing, alone
+    assert (again.spent.calls, again.spent.prompt_tokens) == (1, 1)  # the missing text only
     assert cached.spent == again.spent
 
 
-def test_another_model_is_refused_unless_it_is_to_reindex(tmp_path):
+def test_another_embedder_needs_reindex(tmp_path):
     path = tmp_path / "v.db"
     old, new = ScriptedEmbedder(), ScriptedEmbedder(dimensions=8, name="new")
     CachedEmbedder(old, path).embed(TEXTS)
@@ -123,16 +123,16 @@ def test_another_model_is_refused_unless_it_is_to_reindex(tmp_path):
     assert old.spent.calls == 1  # its vectors were still there
 
 
-def test_a_model_that_changed_under_its_name_is_found_out(tmp_path):
+def test_changed_vector_length_under_one_identity_is_refused(tmp_path):
     CachedEmbedder(table(a=[1.0, 0.0]), tmp_path / "v.db").embed(["a"])
     same_name = ScriptedEmbedder(lambda text: [1.0, 0.0, 0.0], dimensions=3)
-    same_name._dimensions = 2  # its identity, and not what it answers
+    same_name._dimensions = 2  # its identity differs from its answers
     cached = CachedEmbedder(same_name, tmp_path / "v.db")
     with pytest.raises(errors.ModelAnswerError):
         cached.embed(["b"])
 
 
-def test_what_was_paid_for_is_kept_where_a_later_call_fails(tmp_path):
+def test_vectors_of_earlier_batches_are_stored_if_a_later_call_fails(tmp_path):
     def script(text):
         return [1.0, float(text)] if float(text) < 300 else [0.0, 0.0]
 
@@ -144,7 +144,7 @@ def test_what_was_paid_for_is_kept_where_a_later_call_fails(tmp_path):
     assert model.spent.prompt_tokens == 300 - 256
 
 
-def test_processes_and_threads_share_a_file(tmp_path):
+def test_threads_share_a_file(tmp_path):
     path, found, faults = tmp_path / "v.db", {}, []
 
     def work(number):
@@ -172,7 +172,7 @@ def test_processes_and_threads_share_a_file(tmp_path):
         (np.full(64, np.nan, "<f4").tobytes(), "length 1"),
     ],
 )
-def test_damage_is_found(tmp_path, vector, seen):
+def test_damaged_vector_is_an_integrity_error(tmp_path, vector, seen):
     path = tmp_path / "v.db"
     CachedEmbedder(ScriptedEmbedder(), path).embed(TEXTS)
     with sqlite3.connect(path) as connection:
@@ -181,7 +181,7 @@ def test_damage_is_found(tmp_path, vector, seen):
         CachedEmbedder(ScriptedEmbedder(), path).embed(TEXTS)
 
 
-def test_what_is_forgotten_is_gone_for_every_embedder(tmp_path):
+def test_forgotten_texts_are_deleted_for_every_embedder(tmp_path):
     path = tmp_path / "v.db"
     old, new = ScriptedEmbedder(), ScriptedEmbedder(name="new")
     first = CachedEmbedder(old, path)
@@ -198,7 +198,7 @@ def test_what_is_forgotten_is_gone_for_every_embedder(tmp_path):
     assert new.spent.calls == calls + 1
 
 
-def test_a_file_that_is_not_ours_is_left_untouched(tmp_path):
+def test_foreign_and_newer_files_are_refused_untouched(tmp_path):
     path = tmp_path / "notes.txt"
     path.write_text("my notes")
     with pytest.raises(errors.ForeignStoreError):
@@ -220,7 +220,7 @@ def test_a_file_that_is_not_ours_is_left_untouched(tmp_path):
 def body_of(vectors, tokens=5):
     data = [{"object": "embedding", "index": n, "embedding": v} for n, v in enumerate(vectors)]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return {"object": "list", "data": data[::-1], "model": "m", "usage": usage}  # in whatever order
+    return {"object": "list", "data": data[::-1], "model": "m", "usage": usage}  # in any order
 
 
 def by_length(number, body):
@@ -241,7 +241,7 @@ def endpoint():
         embedder.close()
 
 
-def test_an_endpoint_is_asked_in_batches_and_its_order_is_by_index(endpoint):
+def test_endpoint_gets_batches_and_rows_are_ordered_by_index(endpoint):
     with ChatServer(by_length) as server:
         embedder = endpoint(server.url, batch_size=2, usd_per_million_tokens=2.0)
         rows = embedder.embed(["a", "bb", "ccc", "a"])
@@ -257,14 +257,14 @@ def test_an_endpoint_is_asked_in_batches_and_its_order_is_by_index(endpoint):
     assert unpriced.spent.cost_usd is None
 
 
-def test_the_identity_says_nothing_of_where_it_runs(endpoint):
+def test_identity_is_independent_of_the_location(endpoint):
     one, other = endpoint("http://127.0.0.1:1/v1"), endpoint("http://127.0.0.1:2/v1")
     assert one.identity == other.identity == "openai:m"
     assert endpoint("http://127.0.0.1:1/v1", dimensions=2).identity == "openai:m?dimensions=2"
     assert endpoint("http://127.0.0.1:1/v1", name="bge-small").identity == "openai:bge-small"
 
 
-def test_shorter_vectors_are_asked_for(endpoint):
+def test_dimensions_are_sent_to_the_endpoint(endpoint):
     with ChatServer(by_length) as server:
         assert endpoint(server.url, dimensions=2).embed(["a"]).shape == (1, 2)
         assert endpoint(server.url).dimensions == 2
@@ -273,7 +273,7 @@ def test_shorter_vectors_are_asked_for(endpoint):
     assert server.bodies[0]["dimensions"] == 2
 
 
-def test_what_passes_is_tried_again(endpoint):
+def test_transient_errors_are_retried(endpoint):
     def script(number, body):
         return (
             (429, {"Retry-After": "0"}, {})
@@ -305,7 +305,7 @@ FAULTS = [
 ]
 
 
-def test_a_fault_is_one_of_ours(endpoint):
+def test_endpoint_faults_raise_our_errors(endpoint):
     with ChatServer(lambda number, body: FAULTS[number - 1][0]) as server:
         embedder = endpoint(server.url, timeout_s=0.3)
         for answer, error in FAULTS:
@@ -316,7 +316,7 @@ def test_a_fault_is_one_of_ours(endpoint):
     assert len(server.bodies) == len(FAULTS)
 
 
-def test_no_key_for_a_server_elsewhere(monkeypatch):
+def test_remote_endpoint_without_a_key_is_refused(monkeypatch):
     pytest.importorskip("openai", reason="needs the extra 'openai'")
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("SEASONED_OPENAI_API_KEY", raising=False)
@@ -328,12 +328,12 @@ def test_no_key_for_a_server_elsewhere(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [{"context_tokens": 8}, {"context_tokens": 0}, {"threads": 0}])
-def test_a_local_models_numbers_are_checked(settings, tmp_path):
+def test_settings_of_the_local_embedder_are_checked(settings, tmp_path):
     with pytest.raises(errors.InputError):
         LocalEmbedder(tmp_path / "none.gguf", **settings)
 
 
-def test_a_local_model_is_a_gguf_file(tmp_path):
+def test_file_that_is_not_gguf_is_refused(tmp_path):
     with pytest.raises(errors.NotFoundError):
         LocalEmbedder(tmp_path / "none.gguf")
     (tmp_path / "text.gguf").write_text("text")
@@ -342,7 +342,7 @@ def test_a_local_model_is_a_gguf_file(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_real_model_embeds_alone_as_in_company_and_likes_what_is_alike(tmp_path):
+def test_local_vectors_do_not_depend_on_the_batch_and_reflect_similarity(tmp_path):
     pytest.importorskip("xllamacpp", reason="needs the extra 'local'")
     embedder = LocalEmbedder(context_tokens=128, threads=1)
     texts = ["page: cart, total 12 dollars", "page: cart, total 13 dollars", "the dragon sleeps in its cave"]

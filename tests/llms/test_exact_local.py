@@ -1,4 +1,4 @@
-"""Whole texts under llama.cpp, with the real default model; short prompts, since each candidate evaluates its own."""
+"""Whole texts under llama.cpp with the default model; short prompts, since each candidate evaluates the prompt."""
 
 import asyncio
 import math
@@ -38,13 +38,13 @@ def ask(scorer, **settings):
     return asyncio.run(scorer.complete(CompletionRequest(QUESTION, **settings)))
 
 
-def test_the_prompt_is_the_one_that_the_model_answers(scorer, scores):
+def test_scored_prompt_equals_the_completion_prompt(scorer, scores):
     assert isinstance(scorer, LLM) and isinstance(scorer, TextScorer)
     assert ask(scorer, max_tokens=1).usage.prompt_tokens == len(scores.prompt_ids)
 
 
-def test_a_greedy_answer_has_the_logprob_that_the_model_gave_while_writing_it(scorer):
-    """What a generation reports for its own tokens read again as a given text."""
+def test_score_of_a_greedy_answer_equals_its_generated_logprob(scorer):
+    """The logprobs of a generation, against the scores of its text."""
     answer = ask(scorer, max_tokens=5, top_logprobs=1)
     while_writing = [position[0].logprob for position in answer.top_logprobs]
     (read,) = asyncio.run(scorer.score(QUESTION, [answer.text])).token_logprobs
@@ -52,7 +52,7 @@ def test_a_greedy_answer_has_the_logprob_that_the_model_gave_while_writing_it(sc
     assert list(read[:-1]) == pytest.approx(while_writing, abs=1e-4)
 
 
-def test_first_tokens_agree_with_the_alternatives_of_one_call(scorer, scores):
+def test_first_token_scores_equal_the_top_logprobs(scorer, scores):
     shown = {entry.token: entry.logprob for entry in ask(scorer, max_tokens=1, top_logprobs=20).top_logprobs[0]}
     agreeing = 0
     for text, values in zip(scores.texts, scores.token_logprobs, strict=True):
@@ -63,14 +63,14 @@ def test_first_tokens_agree_with_the_alternatives_of_one_call(scorer, scores):
 
 
 @pytest.mark.slow
-def test_a_reading_repeats_whatever_was_asked_before(scorer, scores):
+def test_reading_does_not_depend_on_earlier_requests(scorer, scores):
     asyncio.run(scorer.score((Message("user", "Wait or sleep?"),), ["wait"]))
     again = asyncio.run(scorer.score(QUESTION, TEXTS[::-1]))
     assert again.token_logprobs == scores.token_logprobs[::-1]
 
 
 @pytest.mark.slow
-def test_one_evaluation_of_the_prompt_repeats_too_and_stays_near(scores):
+def test_prefix_cache_repeats_and_stays_close(scores):
     shared = LocalScorer(context_tokens=256, prefix_cache=True)
     first = asyncio.run(shared.score(QUESTION, TEXTS))
     asyncio.run(shared.score((Message("user", "Wait or sleep?"),), ["wait"]))
@@ -107,7 +107,7 @@ def chi_squared_limit(degrees):
     return high
 
 
-def test_the_limits_are_quantiles():
+def test_chi_squared_limits_are_quantiles():
     normal = NormalDist().inv_cdf(1 - ALPHA / 2)
     assert chi_squared_limit(1) == pytest.approx(normal**2)
     assert chi_squared_limit(3) == pytest.approx(30.6648, abs=1e-3)  # its density, integrated from there on, is 1e-6
@@ -115,7 +115,7 @@ def test_the_limits_are_quantiles():
 
 @pytest.mark.slow
 @pytest.mark.timeout(1800)
-def test_what_the_model_writes_follows_the_exact_reading():
+def test_sampled_answers_follow_the_exact_prior():
     """400 answers at temperature 1; those that are a candidate, whole and to the letter, against the exact logprobs.
 
     Found (135 million parameters, 4-bit, on x86): p of "Yes.", "No.", "Yes", "No" is 0.288, 0.086, 0.088, 0.045, in all
@@ -141,7 +141,7 @@ def test_what_the_model_writes_follows_the_exact_reading():
     print(f"exact {exact}, covered {scores.coverage}; counts {counts} of {N_SAMPLES}; G {among:.2f} and {share:.2f}")
     assert among < chi_squared_limit(3)
     assert share < chi_squared_limit(1)
-    # The draws are enough to tell: they refuse a uniform prior, and half of what they cover.
+    # The number of draws is sufficient: the test refuses a uniform prior, and half of the coverage.
     assert g_statistic(counts, [1 / 4] * 4) > chi_squared_limit(3)
     assert g_statistic(
         [matched, N_SAMPLES - matched], [scores.coverage / 2, 1 - scores.coverage / 2]
@@ -149,7 +149,7 @@ def test_what_the_model_writes_follows_the_exact_reading():
 
 
 @pytest.mark.slow
-def test_the_reader_normalises(scorer):
+def test_prior_is_normalised_over_the_candidates(scorer):
     reader = ExactReader(scorer)
     assert isinstance(reader, PriorReader)
     reading = asyncio.run(reader.read("Two doors.", "Leave.", ["north", "south"]))
@@ -172,14 +172,14 @@ def test_the_reader_normalises(scorer):
         (["word " * 300], "context_tokens"),
     ],
 )
-def test_texts_that_cannot_be_scored(scorer, texts, match):
+def test_unscorable_texts_are_refused(scorer, texts, match):
     with pytest.raises(InputError, match=match) as raised:
         asyncio.run(scorer.score(QUESTION, texts))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 @pytest.mark.slow
-def test_an_end_that_is_no_end_is_refused(scores):
+def test_invalid_end_token_is_refused(scores):
     with pytest.raises(InputError, match="one token"):
         asyncio.run(LocalScorer(context_tokens=256, end_token="two words").score(QUESTION, ["north"]))
     with pytest.raises(InputError, match="end_token"):

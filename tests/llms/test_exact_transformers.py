@@ -1,4 +1,4 @@
-"""Exact reading and modulated generation with real `transformers` models: tiny random ones, and one trained one."""
+"""Exact reading and modulated generation with `transformers` models: tiny random ones, and a trained one."""
 
 import asyncio
 import itertools
@@ -112,7 +112,7 @@ def one_by_one(network, prompt_ids, sequences, ends):
     ("kind", "layout"),
     [("llama", "tree"), ("llama", "rows"), ("gpt2", "tree"), ("gpt2", "rows"), ("mistral", "rows"), ("bloom", "rows")],
 )
-def test_equals_a_full_pass_for_each_text(kind, layout, max_batch_tokens):
+def test_scores_equal_a_full_pass_for_each_text(kind, layout, max_batch_tokens):
     network = make_network(kind)
     assert usable_layout(network) == ("tree" if kind in {"llama", "gpt2"} else "rows")
     rng = np.random.default_rng(1)
@@ -125,7 +125,7 @@ def test_equals_a_full_pass_for_each_text(kind, layout, max_batch_tokens):
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
-def test_half_precision_stays_near_float32(dtype):
+def test_half_precision_is_close_to_float32(dtype):
     network = make_network("llama")
     sequences = [[5, 6, 7], [5, 6], [11]]
     prompt = list(range(20, 50))
@@ -135,7 +135,7 @@ def test_half_precision_stays_near_float32(dtype):
         assert values == pytest.approx(wanted, abs=0.3)
 
 
-def test_whole_texts_of_a_trained_model_equal_a_full_pass_for_each(smollm):
+def test_scores_of_a_trained_model_equal_a_full_pass_for_each_text(smollm):
     scores = score(smollm)
     assert smollm._layout == "tree"
     wanted = one_by_one(smollm.model, scores.prompt_ids, scores.token_ids, scores.end_token_ids)
@@ -150,7 +150,7 @@ def test_whole_texts_of_a_trained_model_equal_a_full_pass_for_each(smollm):
         assert smollm.tokenizer.decode([*scores.prompt_ids, *ids]) == prompt + text
 
 
-def test_the_reader_normalises_the_raw_sums(llama):
+def test_reader_normalises_the_raw_sums(llama):
     reader = ExactReader(llama)
     reading = asyncio.run(reader.read(STATE, "Cook.", ACTIONS))
     assert isinstance(reader, PriorReader) and isinstance(reading, PriorReading) and isinstance(llama, TextScorer)
@@ -161,7 +161,7 @@ def test_the_reader_normalises_the_raw_sums(llama):
     assert (reading.usage.calls, reading.usage.cost_usd) == (1, 0.0)
 
 
-def test_unlisted_a_candidate_does_not_move_the_others(llama):
+def test_without_a_menu_a_candidate_does_not_change_the_others(llama):
     reader = ExactReader(llama, menu="none")
     few = asyncio.run(reader.read(STATE, "", ACTIONS[:3])).scores.logprobs
     many = asyncio.run(reader.read(STATE, "", ACTIONS)).scores.logprobs
@@ -183,7 +183,7 @@ ADVANTAGES = {"open": 0.5, "open door": -1.0, "wait": 1.5, "go south": -0.25}
 
 
 def stepwise(network, processor, prompt_ids, ids, ends):
-    """The logprobs that generation gives to each token of a text and to its end, one forward pass a token."""
+    """The logprobs of each token of a text and of its end in generation, one forward pass a token."""
     found = []
     for t, token in enumerate([*ids, None]):
         given = torch.tensor([[*prompt_ids, *ids[:t]]])
@@ -255,7 +255,7 @@ def test_sampled_text_follows_the_restricted_policy(llama):
 
 
 def test_sampled_text_follows_the_open_policy(llama):
-    """The advantage is chosen so that candidates hold about half of what is written; the rest stays free."""
+    """The advantage gives candidates about half of the mass; the rest are other texts."""
     scores, n = score(llama, ACTIONS[:4]), 1000
     advantages = {text: -scores.logprobs[text] - math.log(8) for text in scores.texts}
     processor = ModulatedLogits(scores, advantages, beta=1.0, restricted=False)
@@ -270,7 +270,7 @@ def test_sampled_text_follows_the_open_policy(llama):
     assert chi_square(counts, expected) < 18.47
 
 
-def test_beta_zero_is_the_model_itself(llama):
+def test_beta_zero_is_the_models_own_policy(llama):
     scores = score(llama)
     given = torch.tensor([[*scores.prompt_ids, scores.token_ids[0][0]]])
     logits = torch.randn(1, 320)
@@ -311,20 +311,20 @@ def test_texts_that_cannot_be_scored(llama, texts, state):
 
 
 @pytest.mark.parametrize("candidates", [[], "go", ["go", "GO"], [""], ["go", 3]])
-def test_candidates_that_the_reader_refuses(llama, candidates):
+def test_invalid_candidates_are_refused(llama, candidates):
     with pytest.raises(InputError):
         asyncio.run(ExactReader(llama).read(STATE, "", candidates))
 
 
-def test_a_text_that_merges_with_the_prompt_is_refused(tokenizer):
-    """After "...ope" the text "n" would turn the prompt's last tokens into others."""
+def test_text_that_merges_with_the_prompt_is_refused(tokenizer):
+    """After "...ope" the text "n" would change the prompt's last tokens."""
     glued = make_tokenizer("{% for message in messages %}{{ message['content'] }}{% endfor %}")
     model = TransformersModel(make_network("llama"), glued)
     with pytest.raises(InputError, match="merge"):
         score(model, ["en the door"], "You op")
 
 
-def test_models_that_cannot_be_used(tokenizer, tmp_path):
+def test_unusable_models_are_refused(tokenizer, tmp_path):
     network = make_network("llama")
     for make in (
         lambda: TransformersModel(network),

@@ -1,4 +1,4 @@
-"""The trie and the modulated policy on it, from their definitions; the text model is a table, so all is enumerated."""
+"""The trie and the modulated policy, against their definitions by enumeration of a tabular text model."""
 
 import functools
 import itertools
@@ -19,7 +19,7 @@ TOKENS = 3  # and the end, token 3
 
 
 class TableModel:
-    """A language model over three tokens and an end: a random distribution for each beginning, from a seed."""
+    """A language model over three tokens and an end, with a seeded random distribution for each prefix."""
 
     def __init__(self, seed):
         self.seed = seed
@@ -54,7 +54,7 @@ def cases(draw):
 
 @given(sequences_of)
 @settings(deadline=None)
-def test_a_trie_holds_each_sequence_once(sequences):
+def test_trie_contains_each_sequence_once(sequences):
     trie = TokenTrie(sequences)
     for position, sequence in enumerate(sequences):
         path = trie.path(position)
@@ -70,7 +70,7 @@ def test_a_trie_holds_each_sequence_once(sequences):
 
 @given(sequences_of, st.data())
 @settings(deadline=None)
-def test_a_mass_is_the_sum_of_the_leaves_below(sequences, data):
+def test_log_mass_is_the_sum_over_the_leaves_below(sequences, data):
     logs = data.draw(st.lists(st.floats(-50, 50), min_size=len(sequences), max_size=len(sequences)))
     trie = TokenTrie(sequences)
     masses = trie.log_masses(logs)
@@ -98,7 +98,7 @@ def test_restricted_conditionals_multiply_to_the_modulated_policy(case):
 
 @given(cases(), st.integers(0, 10**6))
 @settings(max_examples=60, deadline=None)
-def test_open_conditionals_tilt_the_candidates_and_leave_every_other_text_in_proportion(case, seed):
+def test_open_conditionals_tilt_candidates_and_keep_the_ratios_of_other_texts(case, seed):
     drawn, advantages, beta = case
     model = TableModel(seed)
     scores = model.scores(drawn.token_ids)
@@ -125,7 +125,7 @@ def test_open_conditionals_tilt_the_candidates_and_leave_every_other_text_in_pro
         )
 
 
-def test_a_hand_computed_step():
+def test_step_equals_a_hand_computed_value():
     # p(open) = .5 * .4, p(open door) = .5 * .5 * .8, the rest is elsewhere; A(open) = log 3, beta 1.
     logs = ((math.log(0.5), math.log(0.4)), (math.log(0.5), math.log(0.5), math.log(0.8)))
     scores = TextScores("hand", ("open", "open door"), ((1,), (1, 2)), logs, (9,), (0,), Usage())
@@ -137,7 +137,7 @@ def test_a_hand_computed_step():
     assert math.exp(wide.logprobs["open"]) == pytest.approx(0.2 * 3 / (1 + 0.2 * 2))
 
 
-def test_the_end_makes_beginnings_comparable():
+def test_prefix_candidates_are_compared_by_their_ends():
     model = TableModel(3)
     texts = [t for n in range(1, 7) for t in itertools.product(range(TOKENS), repeat=n)]
     scores = model.scores(texts)
@@ -145,7 +145,7 @@ def test_the_end_makes_beginnings_comparable():
     assert scores.coverage == pytest.approx(sum(map(model.text_prob, texts)))
 
 
-def test_a_large_shift_stays_a_distribution():
+def test_large_shift_is_still_a_distribution():
     scores = TableModel(0).scores([(0,), (0, 1), (2,)])
     for restricted in (True, False):
         policy = TriePolicy(scores, {scores.texts[1]: -900.0, scores.texts[2]: 900.0}, 2.0, restricted=restricted)
@@ -184,14 +184,14 @@ GOOD = TableModel(0).scores([(0,), (1, 2)])
         lambda: check_continuation("<end>", [1, 2], [1, 2, 0], [0]),
     ],
 )
-def test_bad_input(make):
+def test_invalid_input_is_refused(make):
     with pytest.raises(InputError) as raised:
         make()
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 @pytest.mark.parametrize("bad", [math.nan, -math.inf, math.inf, 0.5])
-def test_a_model_that_answers_no_logprob(bad):
+def test_invalid_logprobs_of_a_model_are_refused(bad):
     with pytest.raises(ModelAnswerError) as raised:
         TextScores("m", ("a",), ((1,),), ((-1.0, bad),), (1,), (0,), Usage())
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
@@ -199,7 +199,7 @@ def test_a_model_that_answers_no_logprob(bad):
 
 @pytest.mark.parametrize("make", [TriePolicy, ModulatedLogits])
 @pytest.mark.parametrize("advantages", [None, [1.0], {3: 1.0, None: 2.0}])
-def test_what_is_no_scores_or_advantages_is_refused(make, advantages):
+def test_other_types_of_scores_and_advantages_are_refused(make, advantages):
     for arguments in ((None, {}), (TableModel(0).scores([(0,)]), advantages)):
         with pytest.raises(InputError) as raised:
             make(*arguments, 1.0)

@@ -1,4 +1,4 @@
-"""What every model must do, over the scripted one, the real local one, and the client against a real server."""
+"""Conformance of models: the scripted one, the local one, and the OpenAI client against a llama.cpp server."""
 
 import asyncio
 import math
@@ -55,7 +55,7 @@ def test_conformance(llm):
 
 
 @pytest.mark.slow
-def test_local_answers_do_not_depend_on_what_was_asked_before(local_llm):
+def test_local_completions_do_not_depend_on_earlier_requests(local_llm):
     story = "You are in a kitchen. There is a table, a fridge and a door. " * 5
 
     def ask(text):
@@ -67,13 +67,13 @@ def test_local_answers_do_not_depend_on_what_was_asked_before(local_llm):
     assert ask(story + "Go north or south?") == first
 
 
-def test_local_refuses_what_does_not_fit(local_llm):
+def test_local_refuses_a_request_that_exceeds_the_context(local_llm):
     with pytest.raises(errors.InputError, match="512"):
         asyncio.run(local_llm.complete(CompletionRequest((Message("user", "word " * 600),))))
 
 
 @pytest.mark.slow
-def test_local_is_quiet():
+def test_local_model_prints_nothing():
     program = (
         "import asyncio; from seasoned.llms import LocalLLM; from seasoned.protocols import *\n"
         "asyncio.run(LocalLLM(context_tokens=256).complete(CompletionRequest((Message('user', 'Hi'),), max_tokens=1)))"
@@ -83,7 +83,7 @@ def test_local_is_quiet():
 
 
 def test_openai_client_against_llama_cpp(local_llm):
-    """The same model through HTTP: the label code is the same, and so is the answer."""
+    """One model over HTTP and in process gives one prior."""
     import xllamacpp
 
     from seasoned.llms import default_model_path
@@ -91,7 +91,7 @@ def test_openai_client_against_llama_cpp(local_llm):
     params = xllamacpp.CommonParams()
     params.model.path = str(default_model_path())
     params.n_ctx, params.n_parallel, params.warmup, params.verbosity = 512, 1, False, -1
-    params.cache_prompt = False  # as LocalLLM: an answer does not depend on what was asked before
+    params.cache_prompt = False  # as LocalLLM: a completion does not depend on earlier requests
     server = xllamacpp.Server(params)
     remote = OpenAILLM("smollm2", base_url=server.listening_address + "/v1")
 
@@ -109,7 +109,7 @@ def test_openai_client_against_llama_cpp(local_llm):
 @pytest.mark.parametrize(
     ("content", "error"), [(None, errors.NotFoundError), (b"not a model", errors.InputError), (b"", errors.InputError)]
 )
-def test_local_bad_files(tmp_path, content, error):
+def test_local_refuses_invalid_files(tmp_path, content, error):
     path = tmp_path / "model.gguf"
     if content is not None:
         path.write_bytes(content)
@@ -117,7 +117,7 @@ def test_local_bad_files(tmp_path, content, error):
         LocalLLM(path)
 
 
-def test_a_truncated_model_is_unavailable(tmp_path):
+def test_truncated_model_file_is_unavailable(tmp_path):
     path = tmp_path / "model.gguf"
     path.write_bytes(b"GGUF" + bytes(100))
     request = CompletionRequest((Message("user", "Hi"),))
@@ -136,24 +136,24 @@ def test_a_truncated_model_is_unavailable(tmp_path):
         ("local", {"context_tokens": 1}, errors.InputError),
     ],
 )
-def test_bad_specifications(spec, settings, error):
+def test_invalid_specifications_are_refused(spec, settings, error):
     with pytest.raises(error) as raised:
         open_llm(spec, **settings)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_importing_loads_nothing_heavy():
+def test_import_loads_no_heavy_library():
     program = "import sys, seasoned.llms; sys.exit(bool({'openai', 'xllamacpp'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("script", ["text", 3])
-def test_bad_scripts(script):
+def test_invalid_scripts_are_refused(script):
     with pytest.raises(errors.InputError):
         ScriptedLLM(script)
 
 
-def test_a_script_ends():
+def test_exhausted_script_is_an_input_error():
     llm = ScriptedLLM(["one"])
     request = CompletionRequest((Message("user", "Hi"),))
     assert asyncio.run(llm.complete(request)).text == "one"

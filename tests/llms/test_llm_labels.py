@@ -19,7 +19,7 @@ def menu(request):
 
 
 def luce(weights, bias=lambda letter: 0.0):
-    """A model that obeys Luce's axiom: the odds of two candidates are their weights', whatever the menu."""
+    """A model that obeys Luce's axiom: in every menu, the odds of two candidates are those of their weights."""
 
     def script(request):
         logits = {letter: weights[name] + bias(letter) for letter, name in menu(request).items()}
@@ -54,7 +54,7 @@ def test_all_rotations_cancel_a_position_bias():
     assert {n: prior[n] for n in weights} == pytest.approx({n: w - total for n, w in weights.items()})
 
 
-def test_variants_are_summed_and_a_missing_label_is_bounded():
+def test_token_variants_are_summed_and_a_missing_label_is_bounded():
     llm = ScriptedLLM(lambda r: {"A": math.log(0.2), " A": math.log(0.3), "a": math.log(0.2), "The": math.log(0.1)})
     reading = read(llm, ["x", "y"])
     assert reading.prior["x"] == pytest.approx(math.log(0.5 / 0.6))
@@ -63,13 +63,13 @@ def test_variants_are_summed_and_a_missing_label_is_bounded():
     assert reading.usage.calls == len(llm.requests) == 1
 
 
-def test_one_candidate_costs_nothing():
+def test_single_candidate_costs_no_call():
     reading = read(ScriptedLLM([]), ["only"])
     assert dict(reading.prior) == {"only": 0.0}
     assert reading.usage.calls == 0
 
 
-def test_the_stable_part_comes_first():
+def test_stable_part_of_the_prompt_comes_first():
     assert label_prompt("S", "T", ["x"]).startswith("Task: T\nS\n")
 
 
@@ -103,7 +103,7 @@ def test_labels_with_and_without_blanks_are_the_same_label(tokens, probs):
         ({"B": 0.9, "The": 0.1 - 1e-9, "I": 1e-9}, 1e-9),
     ],
 )
-def test_a_label_that_did_not_come_is_bounded_by_the_least_that_came_and_by_what_is_left(tokens, bound):
+def test_missing_label_is_bounded_by_the_least_returned_and_the_remaining_mass(tokens, bound):
     """p(A) <= each returned probability, and p(A) <= 1 - their sum."""
     prior = read(ScriptedLLM([{token: math.log(p) for token, p in tokens.items()}]), ["a", "b"]).prior
     assert math.exp(prior["a"]) == pytest.approx(bound / (bound + tokens["B"]), rel=1e-6)
@@ -112,8 +112,8 @@ def test_a_label_that_did_not_come_is_bounded_by_the_least_that_came_and_by_what
 
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(-12, 0), min_size=3, max_size=12), st.integers(2, 8), st.integers(1, 12))
-def test_a_bound_is_never_below_the_truth(logits, n_labels, top):
-    """Any true distribution over letters and other tokens, of which the endpoint shows the `top` most likely."""
+def test_bound_is_never_below_the_true_logprob(logits, n_labels, top):
+    """For any true distribution over letters and other tokens, with the `top` most likely returned."""
     total = math.log(sum(map(math.exp, logits)))
     tokens = dict(zip([*"ABCDEFGH"[:n_labels], "The", "I", "It", "So", *"wxyz", *"stuv"], logits, strict=False))
     true = {token: logit - total for token, logit in tokens.items()}
@@ -124,12 +124,12 @@ def test_a_bound_is_never_below_the_truth(logits, n_labels, top):
         return
     prior = read(ScriptedLLM([shown]), labels).prior
     assert set(prior.bounded) == set(labels) - set(came)
-    for letter in prior.bounded:  # against a letter that came, whose logprob is known
+    for letter in prior.bounded:  # against a returned letter with a known logprob
         assert prior[letter] - prior[came[0]] >= true[letter] - true[came[0]] - 1e-6
 
 
-def test_fewer_labels_than_asked_are_bounded_by_the_least_that_came():
-    """Two of four letters came: the others have at most the least returned logprob, whatever token it was of."""
+def test_missing_labels_are_bounded_by_the_least_returned_logprob():
+    """Two of four letters are returned: the others have at most the least returned logprob of any token."""
     llm = ScriptedLLM([{"B": math.log(0.6), "The": math.log(0.3), "D": math.log(0.05), "I": math.log(0.02)}])
     prior = read(llm, ["w", "x", "y", "z"]).prior
     total = 0.6 + 0.05 + 2 * 0.02
@@ -139,13 +139,13 @@ def test_fewer_labels_than_asked_are_bounded_by_the_least_that_came():
     assert prior.bounded == ("w", "y")
 
 
-def test_an_endpoint_that_returns_fewer_than_it_was_probed_for_is_read_by_what_came():
+def test_fewer_alternatives_than_probed_are_read():
     llm = ScriptedLLM([Completion("A", "m", Usage(1), None, ((TokenLogprob("A", -0.1),),))], max_top_logprobs=20)
     assert read(llm, ["x", "y"]).prior.bounded == ("y",)
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
-def test_a_logprob_that_is_not_finite_is_refused_wherever_it_stands(value):
+def test_non_finite_logprob_is_refused_at_any_position(value):
     alternatives = ((TokenLogprob("A", -0.1), TokenLogprob("The", value)),)
     with pytest.raises(errors.ModelAnswerError, match="finite"):
         read(ScriptedLLM([Completion("A", "m", Usage(1), None, alternatives)]), ["x", "y"])
@@ -155,24 +155,24 @@ def test_a_logprob_that_is_not_finite_is_refused_wherever_it_stands(value):
     "answer",
     [{"The": -0.1}, {"A": float("nan")}, "A", {"A": 0.5, "B": -3.0}, {"A": -0.2, "B": -0.3}, {"A": -0.1, "The": -0.5}],
 )
-def test_nonsense_is_never_a_prior(answer):
+def test_malformed_answers_give_no_prior(answer):
     with pytest.raises(errors.ModelAnswerError):
         read(ScriptedLLM([answer]), ["x", "y"])
 
 
-def test_an_endpoint_without_logprobs_is_refused():
+def test_endpoint_without_logprobs_is_refused():
     with pytest.raises(errors.ModelError, match="no logprobs"):
         read(ScriptedLLM(["A"], max_top_logprobs=0), ["x", "y"])
 
 
 @pytest.mark.parametrize("candidates", [[], "north", ["x", " X "], ["x", " "], ["x", 3]])
-def test_bad_candidates(candidates):
+def test_invalid_candidates_are_refused(candidates):
     with pytest.raises(errors.InputError) as raised:
         read(ScriptedLLM([]), candidates)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_rounding_is_no_contradiction():
+def test_rounding_above_one_is_accepted():
     assert read(ScriptedLLM([{"A": 1e-4, "B": -9.0}]), ["x", "y"]).prior.bounded == ()
     assert read(ScriptedLLM([{"A": -0.1054, "B": -2.30}]), ["x", "y"]).prior.bounded == ()  # 0.9000 + 0.1003
 
@@ -188,26 +188,26 @@ def test_rounding_is_no_contradiction():
         lambda: label_prior(ScriptedLLM([]), ["text", Message("user", "u")], ["x", "y"]),
     ],
 )
-def test_what_is_no_model_or_prompt_is_refused(ask):
+def test_other_types_of_models_and_prompts_are_refused(ask):
     with pytest.raises(errors.InputError) as raised:
         asyncio.run(ask())
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 @pytest.mark.parametrize("method", [None, 3, [], "lable"])
-def test_a_method_that_is_none_is_refused_with_those_there_are(method):
+def test_unknown_method_is_refused_with_the_known_ones(method):
     with pytest.raises(errors.UnknownNameError, match="label"):
         reader_for(ScriptedLLM([]), method)
 
 
 @pytest.mark.parametrize("method", ["auto", "label", "votes", "verbalized"])
-def test_a_reader_of_no_model_is_refused(method):
+def test_reader_without_a_model_is_refused(method):
     with pytest.raises(errors.InputError, match="LLM"):
         reader_for(None, method)
 
 
 @pytest.mark.parametrize("model", [ScriptedLLM([]), None, "local"])
-def test_only_a_scorer_is_read_exactly(model):
+def test_exact_method_needs_a_text_scorer(model):
     for make in (ExactReader, lambda model: reader_for(model, "exact")):
         with pytest.raises(errors.ConfigError, match="scores whole texts") as raised:
             make(model)
@@ -215,7 +215,7 @@ def test_only_a_scorer_is_read_exactly(model):
 
 
 @pytest.mark.parametrize("debias", [0, 1.5, True])
-def test_bad_debias(debias):
+def test_invalid_debias_is_refused(debias):
     with pytest.raises(errors.InputError):
         read(ScriptedLLM([]), ["x", "y"], debias=debias)
 
@@ -225,7 +225,7 @@ LETTER_BIAS = {letter: 2.5 * math.sin(7 * i) for i, letter in enumerate("ABCDEFG
 
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.floats(-6, 0), min_size=2, max_size=45))
-def test_calibration_divides_out_any_preference_for_letters(logits):
+def test_calibration_removes_any_preference_for_letters(logits):
     """l(c) = u(c) + bias(letter), and u("N/A") is the same for all: the calibrated policy is softmax(u), exactly."""
     weights = {f"action {i}": logit for i, logit in enumerate(logits)} | {"N/A": -1.0}
     llm = ScriptedLLM(luce(weights, bias=LETTER_BIAS.__getitem__))
@@ -237,7 +237,7 @@ def test_calibration_divides_out_any_preference_for_letters(logits):
         assert reading.prior[name] == pytest.approx(weights[name] - total, abs=1e-9)
 
 
-def test_calibration_asks_a_question_without_the_state_but_with_the_task():
+def test_calibration_question_has_the_task_without_the_state():
     llm = ScriptedLLM(luce({"north": -0.2, "south": -1.0, "N/A": -1.0}))
     plain = read(llm, ["north", "south"], task="Leave.")
     asked_before = len(llm.requests)

@@ -1,4 +1,4 @@
-"""LiteLLM against a real HTTP server, with the real package where it is installed (`pip install litellm`)."""
+"""LiteLLM against a local HTTP server, if the package is installed (`pip install litellm`)."""
 
 import asyncio
 import math
@@ -39,7 +39,7 @@ def letters(n, body):
     return 200, {}, answer("xxx" if "logit_bias" in body else "A", top)
 
 
-def test_it_keeps_the_promises_of_a_model():
+def test_litellm_conforms_to_the_protocol():
     with ChatServer(letters) as server:
         llm = open_llm("litellm:openai/m", base_url=server.url, api_key="none")
         assert isinstance(llm, LLM)
@@ -47,7 +47,7 @@ def test_it_keeps_the_promises_of_a_model():
         check_llm(llm)
 
 
-def test_what_is_sent_and_read():
+def test_request_and_completion_over_http():
     tool = Tool("go", "", {"type": "object", "properties": {}})
     call = {"id": "1", "type": "function", "function": {"name": "go", "arguments": "{}"}}
     request = CompletionRequest(ASK.messages, 5, 1.0, 2, {50: 3.0}, 7, ("\n",), (tool,))
@@ -63,7 +63,7 @@ def test_what_is_sent_and_read():
     assert (found.usage.prompt_tokens, found.usage.completion_tokens, found.usage.cost_usd) == (1000, 10, None)
 
 
-def test_a_known_price_is_counted():
+def test_known_price_is_counted():
     with ChatServer(lambda n, body: (200, {}, answer("A") | {"model": "gpt-4o-mini"})) as server:
         llm = LiteLLM("openai/gpt-4o-mini", base_url=server.url, api_key="none")
         assert asyncio.run(llm.complete(ASK)).usage.cost_usd > 0
@@ -75,16 +75,16 @@ def test_capabilities_are_probed():
     assert (found.logprobs, found.max_top_logprobs, found.logit_bias, found.samples) == (True, 20, True, True)
 
 
-def test_a_parameter_that_the_provider_lacks_is_refused_and_not_dropped():
+def test_unsupported_parameter_is_refused_and_not_dropped():
     llm = LiteLLM("anthropic/claude-3-haiku-20240307", api_key="none", max_retries=0)
     request = CompletionRequest(ASK.messages, 1, 0.0, 5)
     with pytest.raises(errors.ModelError, match="logprobs") as raised:
         asyncio.run(llm.complete(request))
-    assert type(raised.value) is errors.ModelError  # what a probe takes for "cannot"
+    assert type(raised.value) is errors.ModelError  # the error that a probe reads as unsupported
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_failure_is_retried(status):
+def test_transient_failure_is_retried(status):
     with ChatServer(lambda n, body: (status, {"Retry-After": "3600"}, {}) if n < 3 else (200, {}, answer())) as server:
         assert run(server.url, max_retries=2).text == "A"
     assert len(server.bodies) == 3
@@ -101,7 +101,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_failures(name):
+def test_failures_raise_our_errors(name):
     script, error, calls = FAILURES[name]
     with ChatServer(script) as server, pytest.raises(error) as raised:
         run(server.url, max_retries=2, timeout_s=0.2 if name == "slow" else 10)
@@ -121,14 +121,14 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("name", NONSENSE)
-def test_nonsense_is_an_error_of_ours(name):
+def test_malformed_answer_is_a_model_error(name):
     request = CompletionRequest(ASK.messages, 1, 0.0, 1) if name == "nan" else ASK
     with ChatServer(lambda n, b: (200, {}, NONSENSE[name])) as server, pytest.raises(errors.ModelError) as raised:
         run(server.url, request)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_down():
+def test_unavailable_endpoint_is_an_error():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
@@ -146,12 +146,12 @@ def test_down():
         ("openai/m", {"retry_ceiling_s": math.nan}, errors.InputError),
     ],
 )
-def test_bad_settings(model, settings, error):
+def test_invalid_settings_are_refused(model, settings, error):
     with pytest.raises(error) as raised:
         LiteLLM(model, **settings)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_importing_it_loads_nothing_heavy():
+def test_import_loads_no_heavy_library():
     program = "import sys, seasoned.llms; sys.exit('litellm' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

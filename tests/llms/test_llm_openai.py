@@ -1,4 +1,4 @@
-"""OpenAILLM against a real HTTP server: what it sends, what it reads, and how it fails."""
+"""OpenAILLM against a local HTTP server: requests, completions and errors."""
 
 import asyncio
 import socket
@@ -27,7 +27,7 @@ def run(url, request=ASK, method="complete", **settings):
     return asyncio.run(go())
 
 
-def test_usage_and_cost():
+def test_usage_and_cost_are_reported():
     with ChatServer(lambda n, body: (200, {}, answer("yes"))) as server:
         unpriced = run(server.url)
         priced = run(server.url, usd_per_million_prompt_tokens=2.0, usd_per_million_completion_tokens=50.0)
@@ -44,7 +44,7 @@ def test_usage_and_cost():
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])
-def test_a_passing_failure_is_retried(status):
+def test_transient_failure_is_retried(status):
     with ChatServer(lambda n, body: (status, {"Retry-After": "3600"}, {}) if n < 3 else (200, {}, answer())) as server:
         assert run(server.url, max_retries=2).text == "A"
     assert len(server.bodies) == 3
@@ -67,7 +67,7 @@ FAILURES = {
 
 
 @pytest.mark.parametrize("name", FAILURES)
-def test_failures(name):
+def test_failures_raise_our_errors(name):
     script, error, calls = FAILURES[name]
     with ChatServer(script) as server, pytest.raises(error) as raised:
         run(server.url, max_retries=2, timeout_s=0.2 if name == "slow" else 10)
@@ -77,12 +77,12 @@ def test_failures(name):
 
 
 @pytest.mark.parametrize("logprobs", [None, {"A": float("nan")}, {"A": 2.0}])
-def test_unusable_logprobs(logprobs):
+def test_unusable_logprobs_are_refused(logprobs):
     with ChatServer(lambda n, b: (200, {}, answer("A", logprobs))) as server, pytest.raises(errors.ModelAnswerError):
         run(server.url, ASK_LOGPROBS)
 
 
-def test_down():
+def test_unavailable_endpoint_is_an_error():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
@@ -103,7 +103,7 @@ def test_token_limit_field_follows_the_endpoint():
 
 
 @pytest.mark.parametrize(("limit", "expected"), [(20, 20), (5, 5), (1, 1), (0, 0)])
-def test_capabilities_are_what_the_endpoint_does(limit, expected):
+def test_probed_capabilities_match_the_endpoint(limit, expected):
     def script(n, body):
         asked = body.get("top_logprobs", 0)
         if asked > limit:
@@ -115,7 +115,7 @@ def test_capabilities_are_what_the_endpoint_does(limit, expected):
     assert (found.logprobs, found.max_top_logprobs) == (expected > 0, expected)
 
 
-def test_capabilities_of_an_endpoint_that_is_down_are_not_guessed():
+def test_capabilities_of_an_unavailable_endpoint_are_an_error():
     with ChatServer(lambda n, b: (503, {}, {})) as server, pytest.raises(errors.ModelUnavailableError):
         run(server.url, method="capabilities")
 
@@ -130,7 +130,7 @@ def test_capabilities_of_an_endpoint_that_is_down_are_not_guessed():
         ({"base_url": "http://127.0.0.1:1/v1", "usd_per_million_prompt_tokens": -1}, errors.InputError),
     ],
 )
-def test_bad_settings(settings, error, monkeypatch):
+def test_invalid_settings_are_refused(settings, error, monkeypatch):
     for key in ("OPENAI_API_KEY", "SEASONED_OPENAI_API_KEY", "OPENAI_BASE_URL"):
         monkeypatch.delenv(key, raising=False)
     with pytest.raises(error) as raised:

@@ -1,4 +1,4 @@
-"""The prior by stated confidence: the rule, and every way in which an answer can be bad."""
+"""The prior by stated confidences: the rule, and every fault of an answer."""
 
 import asyncio
 import itertools
@@ -23,7 +23,7 @@ def read(answers, candidates=("north", "south", "wait"), **kwargs):
 
 
 @given(st.lists(st.floats(0.5, 99.5), min_size=1, max_size=6))
-def test_the_rule_is_the_chance_of_being_the_only_true_statement(percents):
+def test_rule_is_the_probability_of_the_only_true_statement(percents):
     """By enumeration: independent statements, given that exactly one is true."""
     q = [percent / 100 for percent in percents]
     alone = [0.0] * len(q)
@@ -43,7 +43,7 @@ def test_0_and_100_are_bounded_by_half_a_percent():
 
 
 @pytest.mark.parametrize("percents", [{}, {"x": -1}, {"x": 100.5}, {"x": math.nan}, {"x": True}, {"x": "7"}])
-def test_what_is_no_confidence_is_refused(percents):
+def test_invalid_confidences_are_refused(percents):
     with pytest.raises(errors.InputError) as raised:
         confidence_logprobs(percents)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
@@ -66,7 +66,7 @@ def test_what_is_no_confidence_is_refused(percents):
         "{" * 150 + GOOD,
     ],
 )
-def test_what_can_be_read_is_read_at_once(answer):
+def test_readable_answers_need_one_call(answer):
     reading = read([answer])
     assert dict(reading.prior) == pytest.approx(confidence_logprobs({"north": 20, "south": 70, "wait": 1}))
     assert (reading.prior.method, reading.prior.bounded, reading.usage.calls) == ("verbalized", (), 1)
@@ -95,7 +95,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("name", BAD)
-def test_a_fault_is_named_and_asked_about_once_then_it_is_an_error(name):
+def test_fault_is_named_in_one_retry_then_raised(name):
     answer, words = BAD[name]
     llm = ScriptedLLM([answer, GOOD])
     reading = read(llm)
@@ -116,7 +116,7 @@ def test_a_fault_is_named_and_asked_about_once_then_it_is_an_error(name):
     "answer",
     ['{"1": 0.2, "2": 0.7, "3": 0.01}', '{"1": "0.2", "2": 0.7, "3": 0.01}', '{"3": 0.01, "1": 0.2, "2": 0.7}'],
 )
-def test_fractions_of_1_are_taken_for_what_they_are_and_the_prior_says_so(answer):
+def test_fractions_are_detected_and_recorded(answer):
     reading = read([answer])
     assert dict(reading.prior) == pytest.approx(confidence_logprobs({"north": 20, "south": 70, "wait": 1}))
     assert (reading.prior.method, reading.usage.calls) == ("verbalized, in fractions", 1)
@@ -131,13 +131,13 @@ def test_fractions_of_1_are_taken_for_what_they_are_and_the_prior_says_so(answer
         ('{"1": 0.5, "2": 2, "3": 0}', (0.5, 2, 0)),
     ],
 )
-def test_what_may_be_percents_is(answer, percent):
+def test_ambiguous_values_are_percents(answer, percent):
     reading = read([answer])
     assert dict(reading.prior) == pytest.approx(confidence_logprobs(dict(zip(NAMES, percent, strict=True))))
     assert reading.prior.method == "verbalized"
 
 
-def test_fractions_with_a_candidate_missing_twice():
+def test_fractions_with_a_candidate_missing_twice_are_bounded():
     reading = read(['{"1": 0.2, "2": 0.7}'] * 2)
     assert dict(reading.prior) == pytest.approx(confidence_logprobs({"north": 20, "south": 70, "wait": 20}))
     assert (reading.prior.method, reading.prior.bounded) == ("verbalized, asked twice, in fractions", ("wait",))
@@ -149,7 +149,7 @@ def test_one_confidence_above_0_is_enough():
     assert reading.usage.calls == 1
 
 
-def test_what_stays_missing_is_bounded_and_recorded():
+def test_missing_candidate_is_bounded_and_recorded():
     llm = ScriptedLLM(['{"2": 70, "1": 20}'] * 2)
     reading = read(llm)
     assert "no confidence for 3" in llm.requests[1].messages[-1].content
@@ -159,12 +159,12 @@ def test_what_stays_missing_is_bounded_and_recorded():
         read([json.dumps({"4": 30})] * 2)
 
 
-def test_a_candidate_that_is_a_number_is_not_taken_for_a_label():
+def test_numeric_candidate_is_no_label():
     reading = read(['{"1": 90, "2": 10}'], ["2", "1"])
     assert reading.prior["2"] > reading.prior["1"]
 
 
-def test_one_candidate_costs_nothing_and_bad_ones_are_refused():
+def test_single_candidate_costs_no_call_and_invalid_ones_are_refused():
     assert read([], ["only"]).usage.calls == 0
     assert isinstance(VerbalizedReader(ScriptedLLM([])), PriorReader)
     for candidates in ([], ["x", " X "], ["x", ""]):
@@ -175,7 +175,7 @@ def test_one_candidate_costs_nothing_and_bad_ones_are_refused():
             VerbalizedReader(ScriptedLLM([]), **setting)
 
 
-def test_a_number_too_large_for_a_float_is_a_bad_answer_and_is_asked_again():
+def test_number_too_large_for_a_float_is_asked_again():
     huge = '{"1": 1' + "0" * 400 + ', "2": 5}'
     llm = ScriptedLLM([huge, '{"1": 90, "2": 5}'])
     reading = asyncio.run(VerbalizedReader(llm).read("a kitchen", "leave", ["go north", "wait"]))

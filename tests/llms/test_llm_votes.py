@@ -1,4 +1,4 @@
-"""The prior by votes: the smoothing's definition, what counts as the same action, what is counted and never dropped."""
+"""The prior by votes: smoothing, equality of actions, and the counts of unmatched samples."""
 
 import asyncio
 import json
@@ -56,7 +56,7 @@ def binomial_interval(n, p, tail):
 
 
 @pytest.mark.parametrize("seed", [0, 1000, 2000])
-def test_the_prior_is_the_true_policy_within_the_exact_sampling_error(seed):
+def test_prior_is_the_true_policy_within_the_exact_sampling_error(seed):
     model = TruePolicy({"go north": -0.2, "open fridge": -1.1, "wait": -2.5, "sing": -4.0})
     n = 400
     reading = read(model, list(model.weights), n=n, seed=seed)
@@ -68,7 +68,7 @@ def test_the_prior_is_the_true_policy_within_the_exact_sampling_error(seed):
         assert math.exp(reading.prior[name]) == pytest.approx((count + 0.25) / (n + 1))
 
 
-def test_what_matches_no_candidate_is_counted_and_named():
+def test_unmatched_samples_are_counted_and_named():
     llm = ScriptedLLM(["Wait.", "1) WAIT", "**wait**", "go  North", "dance", "", "Dance"])
     reading = read(llm, ["go north", "wait", "sing"], n=7)
     assert reading.votes.counts == {"go north": 1, "wait": 3, "sing": 0}
@@ -80,13 +80,13 @@ def test_what_matches_no_candidate_is_counted_and_named():
 
 
 @pytest.mark.parametrize("answers", [["dance", "sing"], ["", " "], ["I cannot help.", ""]])
-def test_no_match_at_all_is_an_error_and_not_a_uniform_prior(answers):
+def test_no_matched_sample_is_an_error_and_not_a_uniform_prior(answers):
     with pytest.raises(errors.ModelAnswerError) as raised:
         read(ScriptedLLM(answers), ["go north", "wait"], n=2)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_an_unusable_answer_is_one_sample_but_a_failing_endpoint_ends_the_reading():
+def test_unusable_answer_is_one_sample_and_a_failing_endpoint_ends_the_reading():
     nonsense = errors.ModelAnswerError("null", "text", "ask")
     reading = read(ScriptedLLM(["wait", nonsense, "wait"]), ["go north", "wait"], n=3)
     assert (reading.votes.unusable, reading.usage.calls, reading.usage.cost_usd) == (1, 3, None)
@@ -95,7 +95,7 @@ def test_an_unusable_answer_is_one_sample_but_a_failing_endpoint_ends_the_readin
         read(ScriptedLLM(["wait", down, "wait"]), ["go north", "wait"], n=3)
 
 
-def test_samples_are_different_requests_so_that_a_cache_keeps_them_apart(tmp_path):
+def test_samples_have_different_seeds_for_the_cache(tmp_path):
     model = TruePolicy({"go north": 0.0, "wait": 0.0})
     first = read(CachedLLM(model, tmp_path / "a.db"), ["go north", "wait"], n=30)
     again = read(CachedLLM(model, tmp_path / "a.db"), ["go north", "wait"], n=30)
@@ -106,7 +106,7 @@ def test_samples_are_different_requests_so_that_a_cache_keeps_them_apart(tmp_pat
     assert {request.seed for request in model.requests} == set(range(30))
 
 
-def test_no_more_calls_at_once_than_allowed():
+def test_concurrency_limits_calls_in_flight():
     class Slow(TruePolicy):
         now = most = 0
 
@@ -123,7 +123,7 @@ def test_no_more_calls_at_once_than_allowed():
 
 
 def command(answer):
-    """A rule for what is an action: it begins with a verb that the game knows."""
+    """A rule for actions: they begin with a verb of the game."""
     action = read_action(answer)
     if action.split()[0].casefold() not in {"open", "go", "wait"}:
         raise errors.ModelAnswerError(action, "an action begins with a verb of the game", "ask again")
@@ -133,7 +133,7 @@ def command(answer):
 REFUSAL = "I'm sorry, but I cannot help with that."
 
 
-def test_proposals_are_what_was_said_as_first_written():
+def test_proposals_have_their_first_spelling():
     llm = ScriptedLLM(["Action: Open Fridge", "open fridge", "```\ngo north\n```", "Thought: hm\nAction: OPEN  fridge"])
     reading = propose(llm, n=4, parse=command)
     assert reading.votes.counts == {"Open Fridge": 3, "go north": 1}
@@ -141,7 +141,7 @@ def test_proposals_are_what_was_said_as_first_written():
 
 
 @pytest.mark.parametrize("settings", [{}, {"parse": read_action}, {"tools": ()}, {"canonical": None}])
-def test_proposals_without_a_rule_for_what_is_an_action_are_refused_before_any_call(settings):
+def test_proposals_without_an_action_rule_are_refused_before_any_call(settings):
     llm = ScriptedLLM([REFUSAL] * 4)
     with pytest.raises(errors.InputError) as raised:
         propose(llm, n=4, **settings)
@@ -162,7 +162,7 @@ CALL_TEXT = '{"id": "1", "function": {"name": "go", "arguments": "{}"}}'
         ({"parse": command}, "go north"),
     ],
 )
-def test_a_refusal_is_a_sample_without_an_action_and_never_an_action(rule, action):
+def test_refusal_is_a_sample_without_an_action(rule, action):
     reading = propose(ScriptedLLM([REFUSAL, action, REFUSAL]), n=3, **rule)
     assert (list(reading.votes.counts.values()), reading.votes.unusable, reading.votes.n) == ([1], 2, 3)
     assert not any("sorry" in name for name in reading.prior)
@@ -196,7 +196,7 @@ def test_tool_calls_are_proposals_without_their_ids():
         propose(ScriptedLLM(answers[3:]), n=5, tools=(GO,))
 
 
-def test_an_equivalence_rule_groups_proposals_and_matches_candidates():
+def test_canonical_groups_proposals_and_matches_candidates():
     def first_word(action):
         if action == "broken":
             raise errors.InputError("broken", "it has a canonical form", "mend it")
@@ -210,7 +210,7 @@ def test_an_equivalence_rule_groups_proposals_and_matches_candidates():
         read(ScriptedLLM([]), ["go away", "go north"], canonical=first_word)
 
 
-def test_one_candidate_costs_nothing():
+def test_single_candidate_costs_no_call():
     reading = read(ScriptedLLM([]), ["only"])
     assert (dict(reading.prior), reading.usage.calls) == ({"only": 0.0}, 0)
     assert isinstance(VotesReader(ScriptedLLM([])), PriorReader)
@@ -220,21 +220,21 @@ def test_one_candidate_costs_nothing():
     "setting",
     [{"n": 0}, {"n": True}, {"n": 1.5}, {"alpha": 0}, {"alpha": math.nan}, {"max_tokens": 0}, {"concurrency": 0}],
 )
-def test_bad_settings(setting):
+def test_invalid_settings_are_refused(setting):
     with pytest.raises(errors.InputError) as raised:
         VotesReader(ScriptedLLM([]), **setting)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 @pytest.mark.parametrize("candidates", [[], "north", ["x", " X "], ["x", " "], ["x", 3]])
-def test_bad_candidates(candidates):
+def test_invalid_candidates_are_refused(candidates):
     with pytest.raises(errors.InputError):
         read(ScriptedLLM([]), candidates)
 
 
 @settings(max_examples=15, deadline=None)
 @given(st.integers(0, 10**6))
-def test_the_order_of_answers_does_not_depend_on_concurrency(seed):
+def test_order_of_answers_does_not_depend_on_concurrency(seed):
     model = TruePolicy({"go north": -0.4, "wait": -1.0})
     one = read(model, list(model.weights), n=12, seed=seed, concurrency=1)
     many = read(model, list(model.weights), n=12, seed=seed, concurrency=12)
@@ -244,7 +244,7 @@ def test_the_order_of_answers_does_not_depend_on_concurrency(seed):
 PARIS, LOWER = (canonical_tool_call({"name": "fly", "arguments": {"to": city}}) for city in ("Paris", "paris"))
 
 
-def test_a_model_is_shown_tool_calls_as_it_would_write_them():
+def test_menu_shows_tool_calls_without_escapes():
     shown = '{"arguments":{"to":"Paris"},"name":"fly"}'
     assert shown != PARIS
     for kwargs in ({}, {"canonical": canonical_tool_call}):
@@ -255,7 +255,7 @@ def test_a_model_is_shown_tool_calls_as_it_would_write_them():
         assert reading.votes.counts[PARIS] == 3
 
 
-def test_calls_that_differ_in_case_alone_are_told_apart_or_not_matched():
+def test_calls_that_differ_in_case_alone_are_never_confused():
     shown = '{"arguments":{"to":"Paris"},"name":"fly"}'
     told = read(ScriptedLLM([shown]), [PARIS, LOWER], n=1, canonical=canonical_tool_call)
     assert told.votes.counts == {PARIS: 1, LOWER: 0}
@@ -263,14 +263,14 @@ def test_calls_that_differ_in_case_alone_are_told_apart_or_not_matched():
 
 
 @pytest.mark.parametrize("script", [["wait"], ["wait", 3], ["wait", called(("1", "fly", {"to": "Paris"}))]])
-def test_a_script_that_is_wrong_or_too_short_is_not_counted_as_a_vote(script):
+def test_script_fault_is_no_vote(script):
     with pytest.raises(errors.InputError) as raised:
         read(ScriptedLLM(script), ["go", "wait"], n=2, concurrency=1)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 @pytest.mark.parametrize("candidates", [5, None, 2.5, iter(["go"]), b"go"])
-def test_candidates_that_are_no_list_are_refused_by_every_reader(candidates):
+def test_every_reader_refuses_candidates_of_another_type(candidates):
     for reader in (VotesReader, LabelReader, VerbalizedReader):
         with pytest.raises(errors.InputError, match="candidates"):
             asyncio.run(reader(ScriptedLLM([])).read("a kitchen", "leave", candidates))

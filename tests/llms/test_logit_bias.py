@@ -1,4 +1,4 @@
-"""The choice inside the server: it follows the closed form, and refuses what would bend it."""
+"""The choice inside the server: it follows the closed form, and refuses settings that would change it."""
 
 import asyncio
 import math
@@ -29,7 +29,7 @@ ALPHA = 1e-6
 LIMIT_2_DEGREES = -2 * math.log(ALPHA)  # chi-squared with 2 degrees of freedom is exponential with mean 2
 
 
-def test_the_test_itself_can_fail():
+def test_draw_test_detects_a_wrong_policy():
     n = 3000
     true = softmax({name: WEIGHTS[name] + SHIFTS[name] for name in WEIGHTS})
     counts = {name: round(n * p) for name, p in softmax(WEIGHTS).items()}  # as if the shift were ignored
@@ -51,7 +51,7 @@ def test_draws_follow_the_closed_form(biased_logprobs):
 @given(
     st.lists(st.tuples(st.floats(-5, 0), st.floats(-20, 20)), min_size=2, max_size=8), st.booleans(), st.integers(0, 99)
 )
-def test_the_prior_and_the_policy_of_the_draw_are_recovered(pairs, biased_logprobs, seed):
+def test_prior_and_policy_of_the_draw_are_recovered(pairs, biased_logprobs, seed):
     weights = {f"action {i}": weight for i, (weight, _) in enumerate(pairs)}
     shifts = {f"action {i}": shift for i, (_, shift) in enumerate(pairs)}
     model = TruePolicy(weights, biased_logprobs=biased_logprobs)
@@ -63,7 +63,7 @@ def test_the_prior_and_the_policy_of_the_draw_are_recovered(pairs, biased_logpro
     assert dict(choice.prior) == pytest.approx(dict(by_label))
 
 
-def test_what_is_sent():
+def test_request_has_the_biases():
     model = TruePolicy(WEIGHTS)
     choice = choose(model, seed=7)
     (request,) = model.requests
@@ -82,24 +82,24 @@ def test_what_is_sent():
     assert choice.shifts == SHIFTS
 
 
-def test_without_logprobs_the_choice_stands_and_the_prior_is_unknown():
+def test_choice_without_logprobs_has_no_prior():
     choice = choose(TruePolicy(WEIGHTS, top=0), seed=1)
     assert choice.action in WEIGHTS
     assert (choice.prior, choice.probs) == (None, None)
 
 
-def test_a_letter_that_was_not_returned_is_bounded():
+def test_missing_letter_is_bounded():
     model = TruePolicy({"x": 0.0, "y": -9.0}, top=4)
     choice = choose(model, ["x", "y"], {"x": 0.0, "y": 0.0}, seed=0)
     assert choice.prior.bounded == ("y",)
 
 
-def test_one_candidate_costs_nothing():
+def test_single_candidate_costs_no_call():
     choice = choose(ScriptedLLM([]), ["only"], {"only": 3.0})
     assert (choice.action, choice.probs, choice.usage.calls) == ("only", {"only": 1.0}, 0)
 
 
-def test_a_cache_keeps_one_draw_a_seed(tmp_path):
+def test_cache_stores_one_draw_a_seed(tmp_path):
     model = TruePolicy(WEIGHTS)
     cached = CachedLLM(model, tmp_path / "answers.db")
     first = [choose(cached, seed=seed).action for seed in range(20)]
@@ -114,7 +114,7 @@ def test_a_cache_keeps_one_draw_a_seed(tmp_path):
     st.sampled_from([1e-3, 0.1, 1.0]),
     st.sampled_from([0, 20]),
 )
-def test_a_cap_holds_for_every_prior_and_without_logprobs(pairs, cap, top):
+def test_kl_cap_holds_for_every_prior_and_without_logprobs(pairs, cap, top):
     weights = {f"action {i}": weight for i, (weight, _) in enumerate(pairs)}
     asked = {f"action {i}": shift for i, (_, shift) in enumerate(pairs)}
     model = TruePolicy(weights, top=top)
@@ -134,7 +134,7 @@ def test_a_cap_holds_for_every_prior_and_without_logprobs(pairs, cap, top):
 
 
 @pytest.mark.parametrize("cap", [0.0, -1.0, math.nan, "much"])
-def test_a_cap_that_is_none_is_refused(cap):
+def test_invalid_kl_cap_is_refused(cap):
     with pytest.raises(errors.InputError, match="max_kl_nats"):
         BiasChooser(TruePolicy(WEIGHTS), max_kl_nats=cap)
 
@@ -149,7 +149,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_bad_shifts_are_refused_before_anything_is_sent(name):
+def test_invalid_shifts_are_refused_before_any_call(name):
     shifts, error = REFUSED[name]
     model = TruePolicy(WEIGHTS)
     with pytest.raises(error) as raised:
@@ -158,7 +158,7 @@ def test_bad_shifts_are_refused_before_anything_is_sent(name):
     assert model.requests == []
 
 
-def test_models_that_cannot_are_refused():
+def test_models_without_bias_or_token_ids_are_refused():
     with pytest.raises(errors.ModelError, match="logit_bias"):
         choose(TruePolicy(WEIGHTS, honours_bias=False))
     with pytest.raises(errors.ConfigError, match="token"):
@@ -192,7 +192,7 @@ def test_models_that_cannot_are_refused():
 
 @pytest.mark.slow
 def test_label_and_bias_agree_on_the_local_model():
-    """400 draws of one token at a fixed shift, against the closed form over what label reads from the same prompt.
+    """400 draws of one token at a fixed shift, against the closed form over the label prior of the same prompt.
 
     The prefix cache is on, so that every call after the first evaluates the same thing.
     """
@@ -222,12 +222,12 @@ def test_label_and_bias_agree_on_the_local_model():
 
 
 @pytest.mark.parametrize("shifts", [None, [0.0, 0.0, 0.0], 3, {**SHIFTS, 3: 1.0, None: 2.0}])
-def test_shifts_that_are_no_mapping_of_the_candidates_are_refused(shifts):
+def test_shifts_of_other_candidates_are_refused(shifts):
     with pytest.raises(errors.InputError, match="shifts") as raised:
         choose(TruePolicy(WEIGHTS), shifts=shifts)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
-def test_a_chooser_of_no_model_is_refused():
+def test_chooser_without_a_model_is_refused():
     with pytest.raises(errors.InputError, match="LLM"):
         BiasChooser(None)

@@ -1,4 +1,4 @@
-"""Every way to read a model gives a prior, and memory moves each of them by the closed form and nothing else."""
+"""Conformance of readers: each gives a prior, and memory shifts it by the closed form."""
 
 import asyncio
 import math
@@ -33,7 +33,7 @@ def memory():
 
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("beta", [0.0, 1.0, 3.5])
-def test_the_decision_is_the_closed_form_on_the_prior_that_was_read(memory, name, beta):
+def test_decision_is_the_closed_form_on_the_prior(memory, name, beta):
     make, calls = READERS[name]
     weights = WEIGHTS | {"N/A": -1.0}
     reader = make(TruePolicy(weights))
@@ -50,7 +50,7 @@ def test_the_decision_is_the_closed_form_on_the_prior_that_was_read(memory, name
     assert decision.probs == pytest.approx(exact, abs=1e-9)
 
 
-def test_bias_is_the_same_decision_made_inside_the_server(memory):
+def test_bias_makes_the_same_decision_inside_the_server(memory):
     model = TruePolicy(WEIGHTS)
     prior = asyncio.run(LabelReader(model).read(STATE, TASK, list(WEIGHTS))).prior
     decision = JitRL.preset("seed", memory, exploration=None, beta=2.0).decide(STATE, prior)
@@ -59,7 +59,7 @@ def test_bias_is_the_same_decision_made_inside_the_server(memory):
     assert choice.probs == pytest.approx(decision.probs, abs=1e-9)
 
 
-def test_how_far_the_ways_are_from_the_truth_when_the_truth_is_known():
+def test_errors_of_the_methods_against_a_known_policy():
     """Label reads it exactly; stated percents are read as odds, and sharpened; votes have their sampling error."""
     model = TruePolicy(WEIGHTS)
 

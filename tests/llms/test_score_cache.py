@@ -1,4 +1,4 @@
-"""Kept scores: what was scored once is not scored again, and reads the same; nothing else is taken for it."""
+"""The score cache: a repeated request returns equal scores without a call."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ QUESTION = (Message("user", "Which action is best?"),)
 
 
 class Scorer:
-    """Scores a text by its length, and counts how often it was asked."""
+    """Scores a text by its length, and counts its calls."""
 
     def __init__(self, name="m", fails=0):
         self.name, self.asked, self.fails = name, 0, fails
@@ -36,7 +36,7 @@ def ask(scorer, messages=QUESTION, texts=("go", "wait a while")):
     return asyncio.run(scorer.score(messages, texts))
 
 
-def test_what_was_scored_is_read_back_to_the_last_bit_for_free_and_in_another_process_too(tmp_path):
+def test_scores_are_read_back_exactly_at_no_cost(tmp_path):
     first = CachedScorer(Scorer(), tmp_path / "answers.db")
     fresh, kept = ask(first), ask(first)
     again = Scorer(fails=1)
@@ -49,7 +49,7 @@ def test_what_was_scored_is_read_back_to_the_last_bit_for_free_and_in_another_pr
         }
 
 
-def test_another_model_question_or_order_is_asked_anew(tmp_path):
+def test_other_models_questions_and_orders_are_scored(tmp_path):
     model = Scorer()
     cached = CachedScorer(model, tmp_path / "answers.db")
     ask(cached)
@@ -61,7 +61,7 @@ def test_another_model_question_or_order_is_asked_anew(tmp_path):
     assert other.asked == 1
 
 
-def test_equal_questions_at_the_same_time_are_asked_once_and_failures_are_not_kept(tmp_path):
+def test_concurrent_equal_requests_are_sent_once_and_failures_not_stored(tmp_path):
     model = Scorer(fails=1)
     cached = CachedScorer(model, tmp_path / "answers.db")
     with pytest.raises(ModelUnavailableError):
@@ -74,7 +74,7 @@ def test_equal_questions_at_the_same_time_are_asked_once_and_failures_are_not_ke
     assert model.asked == 2 and one.logprobs == other.logprobs
 
 
-def test_it_shares_the_file_of_a_models_answers_and_reads_through_exact(tmp_path):
+def test_file_is_shared_with_completions_and_used_by_the_exact_reader(tmp_path):
     path = tmp_path / "answers.db"
     llm = CachedLLM(ScriptedLLM(["yes"], name="m"), path)
     assert asyncio.run(llm.complete(CompletionRequest(QUESTION))).text == "yes"
@@ -85,7 +85,7 @@ def test_it_shares_the_file_of_a_models_answers_and_reads_through_exact(tmp_path
     asyncio.run(reader.model.aclose())
 
 
-def test_what_cannot_be_asked_or_read_back_is_refused(tmp_path):
+def test_invalid_requests_foreign_files_and_damaged_scores_are_refused(tmp_path):
     cached = CachedScorer(Scorer(), tmp_path / "answers.db")
     with pytest.raises(InputError, match="at least one"):
         ask(cached, texts=())

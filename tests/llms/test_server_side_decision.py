@@ -1,4 +1,4 @@
-"""A decision made inside the server: the same policy as from a prior that was read first, drawn by the model."""
+"""Decisions made inside the server: the policy equals that over a read prior, and the model draws."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def inside(policy, model, names=tuple(WEIGHTS), **asked):
 
 
 @pytest.mark.parametrize("baseline", ["neighbors", "base_policy"])
-def test_it_is_the_closed_form_on_the_models_own_policy(memory, baseline):
-    """All three were tried, so V shifts all alike, whatever stood in for the prior: the decision that label makes."""
+def test_decision_is_the_closed_form_on_the_models_own_policy(memory, baseline):
+    """All three actions were tried, so V shifts all equally: the decision equals that of label."""
     memory.add_many([Episode("leave", [Step(STATE, "wait", reward)]) for reward in (0.3, 0.4)])
     model, policy = TruePolicy(WEIGHTS), JitRL(memory, baseline=baseline, kappa=1.0)
     decision, usage = inside(policy, model, seed=3)
@@ -48,7 +48,7 @@ def test_it_is_the_closed_form_on_the_models_own_policy(memory, baseline):
     assert (usage.calls, len(model.requests)) == (1, 1)
 
 
-def test_draws_follow_the_policy_that_is_recorded(memory):
+def test_draws_follow_the_recorded_policy(memory):
     counts = dict.fromkeys(WEIGHTS, 0)
     model, policy = TruePolicy(WEIGHTS), JitRL(memory, beta=1.0)
     for step in range(700):
@@ -63,7 +63,7 @@ SHARP = {"go north": -4.0, "open fridge": 0.0, "wait": -1.0}  # far from uniform
 
 @pytest.mark.parametrize("settings", [{}, {"max_kl_nats": 0.05}, {"baseline": "neighbors"}], ids=str)
 @pytest.mark.parametrize("biased_logprobs", [False, True])
-def test_it_decides_as_label_does_with_an_untried_action_and_under_a_cap(memory, settings, biased_logprobs):
+def test_decision_equals_label_with_an_untried_action_and_a_cap(memory, settings, biased_logprobs):
     policy = JitRL(memory, **settings)
     model = TruePolicy(SHARP, biased_logprobs=biased_logprobs)
     decision, usage = inside(policy, model, seed=3, step=2)
@@ -80,7 +80,7 @@ def test_it_decides_as_label_does_with_an_untried_action_and_under_a_cap(memory,
 
 
 @pytest.mark.parametrize("settings", [{"beta": 2.0}, {"max_kl_nats": 0.05}], ids=str)
-def test_draws_follow_that_decision_though_the_server_drew_from_another(memory, settings):
+def test_draws_follow_the_decision_if_the_server_drew_from_another_policy(memory, settings):
     counts = dict.fromkeys(SHARP, 0)
     model, policy = TruePolicy(SHARP), JitRL(memory, **settings)
     replaced = 0
@@ -92,19 +92,19 @@ def test_draws_follow_that_decision_though_the_server_drew_from_another(memory, 
     assert g_statistic(counts, decision.probs) < LIMIT_2_DEGREES
 
 
-def test_where_all_was_tried_the_servers_draw_stands(memory):
+def test_servers_draw_is_used_if_every_action_was_tried(memory):
     memory.add_many([Episode("leave", [Step(STATE, "wait", reward)]) for reward in (0.3, 0.4)])
     model, policy = TruePolicy(SHARP), JitRL(memory)
     assert not any("replaced" in inside(policy, model, seed=1, step=step)[0].reason for step in range(60))
 
 
-def test_the_same_seed_and_step_draw_the_same(memory):
+def test_equal_seeds_and_steps_draw_equally(memory):
     model, policy = TruePolicy(WEIGHTS), JitRL(memory, beta=0.5)
     drawn = [[inside(policy, model, seed=s, step=t)[0].action for t in range(30)] for s in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
 
 
-def test_without_evidence_the_model_decides_alone():
+def test_without_evidence_the_base_policy_decides():
     with Memory.open(":memory:") as empty:
         decision, _ = inside(JitRL(empty), TruePolicy(WEIGHTS), seed=0)
     assert (decision.mode, decision.kl_nats) == ("base", 0.0)
@@ -113,26 +113,26 @@ def test_without_evidence_the_model_decides_alone():
     assert alone.probs == pytest.approx(softmax(WEIGHTS))
 
 
-def test_what_memory_adds_is_asked_of_the_model_too(memory):
+def test_candidates_from_memory_are_sent_to_the_model(memory):
     decision, _ = inside(JitRL(memory), TruePolicy(WEIGHTS), ["open fridge", "wait"], admissible="any", seed=0)
     assert decision.memory_only == ("go north",)
     assert decision.base_probs == pytest.approx(softmax(WEIGHTS))
 
 
 @pytest.mark.parametrize("settings", [{"selection": "argmax"}, {"prior_scale": "probabilities"}], ids=str)
-def test_what_needs_the_prior_first_is_refused(memory, settings):
+def test_settings_that_need_the_prior_are_refused(memory, settings):
     model = TruePolicy(WEIGHTS)
     with pytest.raises(InputError, match="inside the server"):
         inside(JitRL(memory, **settings), model)
     assert model.requests == []
 
 
-def test_an_endpoint_without_logprobs_is_refused(memory):
+def test_endpoint_without_logprobs_is_refused(memory):
     with pytest.raises(ModelError):
         inside(JitRL(memory), TruePolicy(WEIGHTS, top=0), seed=0)
 
 
-def test_the_loop_takes_a_chooser_in_place_of_a_reader(memory):
+def test_episode_loop_accepts_a_chooser(memory):
     log = StepLog()
     bandit = ContextualBandit({STATE: {"go north": 1.0, "open fridge": 0.0, "wait": 0.0}}, rounds=5)
     model = TruePolicy(WEIGHTS)
@@ -142,12 +142,12 @@ def test_the_loop_takes_a_chooser_in_place_of_a_reader(memory):
     assert result.kl_nats > 0.0
 
 
-def test_a_specification_makes_a_chooser():
+def test_specification_opens_a_chooser():
     assert isinstance(make_reader("openai:m", method="bias", base_url="http://127.0.0.1:9/v1"), BiasChooser)
 
 
-def test_a_cap_on_the_chooser_is_refused_before_it_is_asked():
-    """The policy would undo it: it decides on the prior that the call shows."""
+def test_kl_cap_on_the_chooser_is_refused_before_any_call():
+    """The policy would undo the cap: it decides on the prior that the call returns."""
     model = TruePolicy({"go north": 3.0, "wait": 1.0})
     with Memory.open(":memory:") as memory, pytest.raises(InputError, match=r"on the chooser.*Give the policy the cap"):
         asyncio.run(

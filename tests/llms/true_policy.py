@@ -1,4 +1,4 @@
-"""An endpoint whose own policy over the offered actions is known: softmax of its weights, however it is asked."""
+"""An endpoint with a known policy over the candidates: the softmax of its weights, for every reading method."""
 
 from __future__ import annotations
 

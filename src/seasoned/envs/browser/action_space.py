@@ -105,7 +105,7 @@ class PageView:
         goal = [f"goal: {self._goal}"] if self._goal and not self._contains_goal() else []
         lines = self._fitting(self._items, max_chars)
         if len(lines) < len(self._items):
-            lines = self._fitting([item for item in self._items if item.shown], max_chars)
+            lines = self._fitting([item for item in self._items if item.visible], max_chars)
             lines.append(f"... {len(self._items) - len(lines)} more")
         return "\n".join([*goal, *lines]) or "an empty page"
 
@@ -120,21 +120,21 @@ class PageView:
             BrowserCall(name='fill', args=('7', 'any text'))
         """
         try:
-            found = parse_call(self._page.resolve(action))
+            call = parse_call(self._page.resolve(action))
         except (InputError, NotFoundError) as error:
             raise EnvError(error.seen, error.rule, error.next_step) from error
         known = {**_FREE, "click": 1, "clear": 1, "dblclick": 1, "hover": 1, "focus": 1, "go_back": 0, "go_forward": 0}
-        if found is None or found.name not in known or len(found.args) != known[found.name] or found.keywords:
+        if call is None or call.name not in known or len(call.args) != known[call.name] or call.keywords:
             raise EnvError(
                 f"action {excerpt(action)}",
                 f"a free action is one of {', '.join(sorted(known))}",
                 'Write fill(textbox "Name", "any text"), say.',
             )
-        return BrowserCall(found.name, tuple(_literal(action, arg) for arg in found.args))
+        return BrowserCall(call.name, tuple(_literal(action, arg) for arg in call.args))
 
     def _offers(self, max_actions: int, ends: bool) -> dict[str, BrowserCall]:
         """Return the calls by action: clicks and choices, then texts, then keys; elements in the window come first."""
-        ranked = sorted(self._active, key=lambda item: not item.shown)[: 4 * max_actions]  # more would be cut off below
+        ranked = sorted(self._active, key=lambda item: not item.visible)[: 4 * max_actions]
         fields = [item for item in ranked if _is_field(item)]
         texts = goal_texts(self._goal, self._short_texts())
         clicks = [offer for item in ranked for offer in self._clicks(item)]

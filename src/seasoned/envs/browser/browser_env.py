@@ -141,8 +141,8 @@ class BrowserEnv:
             task_kwargs = {key: value for key, value in known.items() if value is not None}
             settings = {"task_id": self._task_id, "wait_s": self._wait_s, "task_kwargs": task_kwargs}
             self._process = BrowserProcess(settings, self._env)
-        seen = await self._request("reset", seed)
-        self._read_view(seen)
+        observed = await self._request("reset", seed)
+        self._read_view(observed)
         return self._guard.begin(self._view.state(self._max_chars), self._view.actions)
 
     async def step(self, action: str) -> Observation:
@@ -154,11 +154,11 @@ class BrowserEnv:
         """
         action = self._guard.resolve_action(action, free_text=self._free_text)
         call = self._view.actions.get(action) or self._view.free_call(action)
-        seen = await self._request("step", call.name, call.args)
-        self._read_view(seen)
-        terminated, reward = seen["terminated"], seen["reward"]
-        if seen["raw_reward"] is not None and not self._success_only:
-            reward = seen["raw_reward"] if terminated else 0.0
+        observed = await self._request("step", call.name, call.args)
+        self._read_view(observed)
+        terminated, reward = observed["terminated"], observed["reward"]
+        if observed["raw_reward"] is not None and not self._success_only:
+            reward = observed["raw_reward"] if terminated else 0.0
         state = self._view.state(self._max_chars)
         return self._guard.observe(state, self._view.actions, reward=reward, terminated=terminated)
 
@@ -189,11 +189,11 @@ class BrowserEnv:
             process.end()
             raise
 
-    def _read_view(self, seen: dict[str, Any]) -> None:
-        items = [PageItem.from_json(item) for item in seen["items"]]
-        self.last_action_error = seen["error"]
+    def _read_view(self, observed: dict[str, Any]) -> None:
+        items = [PageItem.from_json(item) for item in observed["items"]]
+        self.last_action_error = observed["error"]
         ends = not self._task_id.startswith("miniwob.")
-        self._view = PageView(items, seen["goal"], max_actions=self._max_actions, ends=ends)
+        self._view = PageView(items, observed["goal"], max_actions=self._max_actions, ends=ends)
 
     def _check_start(self) -> None:
         is_open_ended = self._task_id == "openended"

@@ -93,15 +93,15 @@ def find_chromium(own: str) -> str:
     Raises:
         MissingExtraError: there is no Chromium.
     """
-    named = os.environ.get(_VARIABLE, "")
-    if named and shutil.which(named) is None:
-        raise MissingExtraError(f"{_VARIABLE} = {excerpt(named)}", "it names a program", "Correct it, or unset it.")
-    candidates = (named, own, *_PROGRAMS, _MAC)
-    found = next((path for name in candidates if name and (path := shutil.which(name))), None)
-    if found is None:
+    configured = os.environ.get(_VARIABLE, "")
+    if configured and shutil.which(configured) is None:
+        raise MissingExtraError(f"{_VARIABLE} = {excerpt(configured)}", "it names a program", "Correct or unset it.")
+    candidates = (configured, own, *_PROGRAMS, _MAC)
+    program = next((path for name in candidates if name and (path := shutil.which(name))), None)
+    if program is None:
         raise MissingExtraError(
             "no Chromium",
             "pages are shown by Playwright's Chromium, or by one on PATH",
             f"Run: playwright install chromium (or apt-get install chromium), or set {_VARIABLE}.",
         )
-    return found
+    return program

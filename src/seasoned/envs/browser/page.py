@@ -36,7 +36,7 @@ class PageItem(NamedTuple):
         marks: the true ones of `checked`, `mixed`, `selected`, `pressed`, `expanded`, `disabled`, `readonly`,
             `focusable`, and `multiple` for an option of a list in which several can be selected.
         options: the full labels of the choices.
-        shown: whether part of it is in the window.
+        visible: whether part of it is in the window.
     """
 
     role: str
@@ -45,13 +45,13 @@ class PageItem(NamedTuple):
     value: str = ""
     marks: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    shown: bool = True
+    visible: bool = True
 
     @classmethod
     def from_json(cls, values: Sequence[Any]) -> PageItem:
         """Return the item from its JSON list."""
-        role, name, bid, value, marks, options, shown = values
-        return cls(role, name, bid, value, tuple(marks), tuple(options), shown)
+        role, name, bid, value, marks, options, visible = values
+        return cls(role, name, bid, value, tuple(marks), tuple(options), visible)
 
 
 def clean_text(text: object, limit_chars: int = _NAME_CHARS) -> str:
@@ -99,7 +99,9 @@ def read_page(tree: Mapping[str, Any], extra: Mapping[str, Any]) -> list[PageIte
 class _Node:
     """A node of the accessibility tree, with its derived properties."""
 
-    def __init__(self, raw: Mapping[str, Any], parent: _Node | None, seen: set[str], extra: Mapping[str, Any]) -> None:
+    def __init__(
+        self, raw: Mapping[str, Any], parent: _Node | None, used_ids: set[str], extra: Mapping[str, Any]
+    ) -> None:
         self.parent = parent
         self.role = "none" if raw.get("ignored") else str(_value(raw.get("role")) or "none")
         self.label = str(_value(raw.get("name")) or "")
@@ -108,12 +110,14 @@ class _Node:
         self.value = "" if value is None else str(value)[:_VALUE_CHARS]
         self.props = {each.get("name"): _value(each.get("value")) for each in raw.get("properties", ())}
         bid = "" if self.role == "none" else str(raw.get("browsergym_id") or "")
-        self.bid = "" if bid in seen else bid  # parts added by the browser have the id of their element
-        seen.add(bid)
+        self.bid = "" if bid in used_ids else bid  # parts added by the browser have the id of their element
+        used_ids.add(bid)
         facts = extra.get(self.bid) or {}
         self.clickable = bool(facts.get("clickable"))
         self.rendered = bool(facts.get("bbox"))
-        self.shown: bool = float(facts.get("visibility") or 0.0) > 0.0 if self.bid else parent is None or parent.shown
+        self.visible: bool = (
+            float(facts.get("visibility") or 0.0) > 0.0 if self.bid else parent is None or parent.visible
+        )
         # Inside a control such as a button, no other element accepts actions.
         self.inside_control: bool = parent is not None and (
             parent.inside_control or (parent.role in _ROLES and parent.role not in _NESTING)
@@ -186,7 +190,7 @@ class _Node:
             self.value if self.role in _ROLES else "",
             tuple(marks),
             tuple(dict.fromkeys(self.options)),
-            self.shown,
+            self.visible,
         )
 
 
@@ -194,7 +198,7 @@ def _walk(raw_nodes: Sequence[Mapping[str, Any]], extra: Mapping[str, Any]) -> l
     """Return the nodes in document order, each once, without recursion: a page may be nested to any depth."""
     by_id = {str(raw.get("nodeId")): raw for raw in raw_nodes}
     nodes: list[_Node] = []
-    seen, visited = {""}, set[str]()
+    used_ids, visited = {""}, set[str]()
     pending: list[tuple[Mapping[str, Any], _Node | None]] = [(raw, None) for raw in raw_nodes[:1]]
     while pending:
         raw, parent = pending.pop()
@@ -202,7 +206,7 @@ def _walk(raw_nodes: Sequence[Mapping[str, Any]], extra: Mapping[str, Any]) -> l
         if id_ in visited or _value(raw.get("role")) in _SKIPPED:
             continue
         visited.add(id_)
-        node = _Node(raw, parent, seen, extra)
+        node = _Node(raw, parent, used_ids, extra)
         nodes.append(node)
         pending += [(by_id[key], node) for key in map(str, reversed(raw.get("childIds", ()))) if key in by_id]
     return nodes

@@ -192,8 +192,8 @@ class FileTasks:
             return ()
         return tuple({normalize_action(command): command for command in sorted(self._goal.menu(tree))}.values())
 
-    def _with_admissible(self, seen: Observation) -> Observation:
-        return replace(seen, admissible=None) if self._free_text else seen
+    def _with_admissible(self, observation: Observation) -> Observation:
+        return replace(observation, admissible=None) if self._free_text else observation
 
 
 def open_files(target: str, options: Mapping[str, str]) -> FileTasks:

@@ -99,13 +99,13 @@ class GymnasiumEnv:
         index = self._actions.index(self._guard.resolve_action(action))
         observation, reward, terminated, truncated, info = self._call("step", self._start + index)
         ended = bool(terminated or truncated)
-        seen = self._guard.observe(
+        result = self._guard.observe(
             self._describe_state(observation),
             () if ended else self._admissible(info),
             reward=float(reward),
             terminated=ended,
         )
-        return seen if terminated or not truncated else replace(seen, terminated=False, truncated=True)
+        return result if terminated or not truncated else replace(result, terminated=False, truncated=True)
 
     async def aclose(self) -> None:
         """Close the Gymnasium environment, and refuse every later call."""

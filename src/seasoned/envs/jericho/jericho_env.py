@@ -170,10 +170,10 @@ class JerichoEnv:
             actions = self._cache.get(key, story.valid_actions)
         return actions or _FALLBACK_ACTIONS
 
-    def _with_admissible(self, seen: Observation) -> Observation:
+    def _with_admissible(self, observation: Observation) -> Observation:
         """Return the observation with `admissible` None if any text is an action."""
-        ended = seen.terminated or seen.truncated
-        return seen if self._listed or ended else replace(seen, admissible=None)
+        ended = observation.terminated or observation.truncated
+        return observation if self._listed or ended else replace(observation, admissible=None)
 
 
 def open_jericho(target: str, options: Mapping[str, str]) -> Environment:

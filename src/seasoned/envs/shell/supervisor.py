@@ -45,10 +45,10 @@ def descendants(root: int) -> list[int]:
             state, parent = Path(f"/proc/{pid}/stat").read_text(errors="replace").rpartition(")")[2].split()[:2]
             if state not in "ZX":
                 children.setdefault(int(parent), []).append(pid)
-    found = list(children.get(root, ()))
-    for pid in found:  # the list grows during the loop
-        found += children.get(pid, ())
-    return found
+    pids = list(children.get(root, ()))
+    for pid in pids:  # the list grows during the loop
+        pids += children.get(pid, ())
+    return pids
 
 
 def processes_with_env(marker: str) -> list[int]:
@@ -58,12 +58,12 @@ def processes_with_env(marker: str) -> list[int]:
         >>> processes_with_env("SEASONED_SHELL=/no/such/directory")
         []
     """
-    found = []
+    pids = []
     for pid in _processes():
         with contextlib.suppress(OSError):
             if pid != os.getpid() and marker.encode() in Path(f"/proc/{pid}/environ").read_bytes().split(b"\0"):
-                found.append(pid)
-    return found
+                pids.append(pid)
+    return pids
 
 
 def disk_use(root: str, max_bytes: int, max_files: int) -> tuple[int, int]:

@@ -18,7 +18,7 @@ two candidates do not depend on the menu. So
 
 The result is exact for a model that obeys the axiom; a real model obeys it approximately.
 
-A small model prefers some letters whatever their candidates. Calibration divides this preference out: the same question
+A small model prefers some letters for any candidates. Calibration divides this preference out: the same question
 is asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` replaces `l(c)` (Zhao, Wallace, Feng,
 Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more call for each
 number of candidates, which the completion cache stores.
@@ -144,7 +144,7 @@ class LabelReader:
         return self.llm.name
 
     async def read(self, state: str, task: str, candidates: Sequence[str]) -> PriorReading:
-        """Return the model's policy over `candidates` in `state`; raises what `label_prior` raises."""
+        """Return the model's policy over `candidates` in `state`; with the errors of `label_prior`."""
         return await label_prior(self.llm, state, candidates, task=task, debias=self.debias, calibrate=self.calibrate)
 
 

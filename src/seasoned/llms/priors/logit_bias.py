@@ -114,8 +114,8 @@ class BiasChooser:
         )
         answer = await self.llm.complete(request)
         letter = answer.text.strip()
-        drawn = dict(zip(string.ascii_uppercase, names, strict=False)).get(letter)
-        if drawn is None:
+        choice = dict(zip(string.ascii_uppercase, names, strict=False)).get(letter)
+        if choice is None:
             raise ModelAnswerError(
                 f"{self.name} answered {excerpt(answer.text)}",
                 f"with a bias of {max(biases.values()):g} nats the answer is a letter from A to "
@@ -124,13 +124,13 @@ class BiasChooser:
             )
         usage = probe_usage + answer.usage
         if not answer.top_logprobs:
-            return ModelChoice(drawn, usage, applied)
+            return ModelChoice(choice, usage, applied)
         included_biases = biases if capabilities.biased_logprobs else None
         prior = self._prior(answer.top_logprobs[0], names, included_biases, str(capabilities))
         if prior is None:
-            return ModelChoice(drawn, usage, applied)
+            return ModelChoice(choice, usage, applied)
         probs = _softmax({name: prior[name] + applied[name] for name in names})
-        return ModelChoice(drawn, usage, applied, prior, probs)
+        return ModelChoice(choice, usage, applied, prior, probs)
 
     def _within_cap(self, names: Sequence[str], shifts: Mapping[str, float]) -> dict[str, float]:
         """Return the candidates' shifts, shrunk by one factor to the cap."""

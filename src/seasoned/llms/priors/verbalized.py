@@ -157,8 +157,8 @@ class VerbalizedReader:
         try:
             confidences = _read_confidences(text, names)
         except _AnswerFaultError as fault:
-            again = f"{question}\nYour last answer could not be used: {fault}. Answer with the JSON object alone."
-            text, more = await self._ask(again, len(names))
+            retry = f"{question}\nYour last answer could not be used: {fault}. Answer with the JSON object alone."
+            text, more = await self._ask(retry, len(names))
             usage, method = usage + more, "verbalized, asked twice"
             confidences = self._read_second_answer(text, names)
         least = min(confidences.percent.values())

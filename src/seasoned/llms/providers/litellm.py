@@ -127,5 +127,5 @@ class LiteLLM(Endpoint):
 
     def _retry_after(self, error: Exception) -> str | None:
         headers = getattr(getattr(error, "response", None), "headers", None)
-        found = headers.get("retry-after") if isinstance(headers, Mapping) else None
-        return found if isinstance(found, str) else None
+        header = headers.get("retry-after") if isinstance(headers, Mapping) else None
+        return header if isinstance(header, str) else None

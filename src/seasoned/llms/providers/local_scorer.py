@@ -111,7 +111,7 @@ class LocalScorer(LocalLLM):
             "cache_prompt": self._prefix_cache,
             "grammar": "root ::= " + " ".join(f"<[{token}]>" for token in sequence),
         }
-        wanted, ruled_out = [*sequence, end], len(self._other_ends)
+        forced, ruled_out = [*sequence, end], len(self._other_ends)
         for _ in range(_MOST_ENDS):
             try:
                 answer = self._generate(server, body | {"logit_bias": [[token, False] for token in self._other_ends]})
@@ -125,14 +125,14 @@ class LocalScorer(LocalLLM):
                     "Pass another one, or None.",
                 ) from error
             tokens, values = _sampled(answer)
-            if tokens == wanted:
+            if tokens == forced:
                 return tuple(values)
-            if tokens[:-1] != wanted[:-1]:
+            if tokens[:-1] != forced[:-1]:
                 break
             self._other_ends.append(tokens[-1])
         raise ModelAnswerError(
             f"llama.cpp wrote the tokens {excerpt(tokens)}",
-            f"its grammar forces the tokens {excerpt(wanted)}",
+            f"its grammar forces the tokens {excerpt(forced)}",
             "Update xllamacpp; pass end_token=... if the last one does not end a turn.",
         )
 

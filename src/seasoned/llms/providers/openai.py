@@ -120,9 +120,9 @@ class OpenAILLM(Endpoint):
                 raw = await create(model=self._model, **body, **{limit: request.max_tokens}, extra_body=extra)
             except self._openai.BadRequestError as error:
                 other = _OTHER_LIMIT[limit]
-                named = {name for name in extra if name in str(error)}
-                if named:
-                    self.refused_fields |= named
+                refused = {name for name in extra if name in str(error)}
+                if refused:
+                    self.refused_fields |= refused
                 elif other in str(error) and not swapped:
                     self.token_limit_field, swapped = other, True
                 else:
@@ -143,8 +143,8 @@ class OpenAILLM(Endpoint):
 
     def _retry_after(self, error: Exception) -> str | None:
         response = getattr(error, "response", None)
-        found = response.headers.get("retry-after") if response is not None else None
-        return found if isinstance(found, str) else None
+        header = response.headers.get("retry-after") if response is not None else None
+        return header if isinstance(header, str) else None
 
     def _cost_usd(self, prompt_tokens: int, completion_tokens: int) -> float | None:
         prompt_price, completion_price = self._prices

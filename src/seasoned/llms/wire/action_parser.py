@@ -48,8 +48,8 @@ def read_action(answer: Completion) -> str:
     if calls:
         return _call_text(calls[0], answer.model)
     text = after_thinking(answer.text)
-    if named := _ACTION_LINE.search(text):
-        return named[1].strip()
+    if line := _ACTION_LINE.search(text):
+        return line[1].strip()
     if fenced := _FENCE.search(text):
         text = fenced[1]
     lines = [line.strip() for line in text.splitlines() if line.strip()]

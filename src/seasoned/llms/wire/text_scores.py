@@ -35,7 +35,7 @@ class TextScores:
         token_logprobs: for each text, one value for each token, then one for the end (nats, <= 0).
         prompt_ids: the tokens of the prompt.
         end_token_ids: the tokens that end a text.
-        usage: what scoring cost.
+        usage: the usage of scoring.
 
     Raises:
         InputError: the lists have different lengths.
