@@ -28,7 +28,7 @@ from workload import HEADER, percentiles, row, timed_s, write_result
 from seasoned import Episode, Memory, Step
 from seasoned.core import TERMINAL, ValueGraph
 from seasoned.memory.retrieval.graph_cache import SETTLE_BUDGET
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 GAMMA, BETA = 0.95, 4.0
 EPISODE_STEPS = 50
@@ -114,7 +114,7 @@ def in_memory(name: str, n_states: int, options: argparse.Namespace) -> dict[str
     with tempfile.TemporaryDirectory() as folder, Memory.open(Path(folder) / "m.db", gamma=GAMMA) as memory:
         stored = [episode(columns, f"e{i}") for i, columns in enumerate(world.episodes(options.steps // EPISODE_STEPS))]
         memory.add_many(stored)
-        memory.evidence("state 0", **asked)
+        memory.evidence(EvidenceQuery("state 0", **asked))
         first_s, _ = timed_s(memory.evidence, "state 0", **asked, backup=Backup(BETA))
         cases: dict[str, list[float]] = {"first question after a commit": [], "next question": [], "without": []}
         for i, columns in enumerate(world.episodes(options.episodes)):

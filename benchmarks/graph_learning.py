@@ -24,7 +24,7 @@ from seasoned import Episode, JitRL, Memory, Step
 from seasoned.core import mean_interval
 from seasoned.envs import Grid
 from seasoned.sync import Sync
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 GAMMA, BACKUP_BETA = 0.95, 4.0
 GRIDS: dict[str, dict[str, Any]] = {
@@ -70,7 +70,9 @@ def regret(options: dict[str, Any], n_episodes: int, seed: int) -> dict[str, flo
         for state, v in exact.v.items():
             for name, beta in (("returns", None), ("graph", BACKUP_BETA)):
                 found = memory.evidence(
-                    state, k=1, unit="states", threshold=1.0, backup=None if beta is None else Backup(beta)
+                    EvidenceQuery(
+                        state, k=1, unit="states", threshold=1.0, backup=None if beta is None else Backup(beta)
+                    )
                 )
                 if found.n_steps:
                     best = found.actions[int(np.argmax(found.totals / found.weights))]

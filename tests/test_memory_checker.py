@@ -81,8 +81,8 @@ class Guardless(Memory):
 class Doubling(Memory):
     """Counts every step twice."""
 
-    def evidence(self, state, **options):
-        found = super().evidence(state, **options)
+    def evidence(self, query):
+        found = super().evidence(query)
         return dataclasses.replace(found, counts=2 * found.counts)
 
 

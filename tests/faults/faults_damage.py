@@ -15,6 +15,7 @@ from faults_operations import OPERATIONS, Handle
 
 from seasoned import Memory
 from seasoned.errors import SeasonedError
+from seasoned.types import EvidenceQuery
 
 __all__ = ["DAMAGES", "Damage", "answers", "inspect", "make_image"]
 
@@ -35,7 +36,7 @@ class Damage(NamedTuple):
 def answers(memory: Memory) -> str:
     """A hash of what the memory answers, not of what `verify` says of it."""
     found = memory.search("page 1 step 0 w1", k=20)
-    evidence = memory.evidence("page 2 step 1 w7", k=3, unit="states", threshold=0.0)
+    evidence = memory.evidence(EvidenceQuery("page 2 step 1 w7", k=3, unit="states", threshold=0.0))
     totals = sorted(zip(evidence.actions, evidence.totals.tolist(), strict=True))
     said = [list(memory.export()), [repr(x) for x in found], repr(totals), len(memory)]
     return hashlib.sha256(json.dumps(said).encode()).hexdigest()

@@ -8,6 +8,7 @@ import math
 import pytest
 
 from seasoned import Budget, Episode, Memory, Selection, Step
+from seasoned.types import EvidenceQuery
 
 CLOCKS = {
     "backwards": lambda n: 2e9 - 1000.0 * n,
@@ -60,7 +61,7 @@ def live_under(path: str, clock: str) -> dict[str, object]:
         memory.release(aside)
         memory.release(aside)
         assert len(memory.search("the same page", k=100)) == 24
-        evidence = memory.evidence("the same page", k=1, unit="states", threshold=1.0, decay=0.5)
+        evidence = memory.evidence(EvidenceQuery("the same page", k=1, unit="states", threshold=1.0, decay=0.5))
         weights = dict(zip(evidence.actions, evidence.weights.tolist(), strict=True))
         assert weights["go 11"] == 1.0
         assert weights["go 9"] == pytest.approx(0.25), "age is counted in episodes, not in seconds"

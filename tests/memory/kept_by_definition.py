@@ -20,6 +20,7 @@ from memory_by_definition import HashtagBlind, RawMemory, returns
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.core import robust_spread
 from seasoned.errors import EncoderMismatchError, NotFoundError
+from seasoned.types import EvidenceQuery
 
 GAP = Episode("gap", [], ending="aborted")
 OF_EPISODES = ("task", "model", "policy", "arm", "subject")
@@ -214,7 +215,7 @@ def check(memory, model, questions):
                 "exclude_task": task,
             }
             table, n_states = raw.evidence(state, **question)
-            seen = memory.evidence(state, **{**question, "threshold": float(threshold)})
+            seen = memory.evidence(EvidenceQuery(state, **{**question, "threshold": float(threshold)}))
             assert seen.n_states == n_states
             sums = zip(seen.counts, seen.weights, seen.totals, seen.squares, strict=True)
             assert {key(action): list(row) for action, row in zip(seen.actions, sums, strict=True)} == {

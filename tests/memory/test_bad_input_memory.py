@@ -9,6 +9,7 @@ import pytest
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreError
+from seasoned.types import EvidenceQuery
 
 TEN_MB = "word " * 2_000_000
 
@@ -37,7 +38,7 @@ BAD_NUMBERS = [math.nan, math.inf, -math.inf, True, "0.5", None, [0.5], 0.5j]
 @pytest.mark.parametrize("state", [*BAD_TEXTS, TEN_MB], ids=lambda s: ascii(s)[:12])
 def test_states(memory, state):
     refuses(memory, lambda: memory.search(state))
-    refuses(memory, lambda: memory.evidence(state, k=1, unit="states", threshold=0.0))
+    refuses(memory, lambda: memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=0.0)))
     refuses(memory, lambda: memory.add(Episode("t", [Step("ok", "a"), Step(state, "a")])))
     refuses(memory, lambda: memory.add(Episode("t", [Step("ok", state)])))
     if state is not None:
@@ -65,8 +66,11 @@ def test_rewards(memory, reward):
 def test_k(memory, k):
     refuses(memory, lambda: memory.search("x", k=k))
     for unit in ("states", "steps"):
-        refuses(memory, lambda unit=unit: memory.evidence("x", k=k, unit=unit, threshold=0.0))
-        refuses(memory, lambda unit=unit: memory.evidence("x", k=k, unit=unit, threshold=0.0, exclude_task="t"))
+        refuses(memory, lambda unit=unit: memory.evidence(EvidenceQuery("x", k=k, unit=unit, threshold=0.0)))
+        refuses(
+            memory,
+            lambda unit=unit: memory.evidence(EvidenceQuery("x", k=k, unit=unit, threshold=0.0, exclude_task="t")),
+        )
 
 
 @pytest.mark.parametrize("k", [10**6, 2**63, 2**70, np.int64(3)], ids=ascii)
@@ -74,19 +78,19 @@ def test_a_large_or_numpy_k_is_a_number_like_any_other(memory, k):
     assert len(memory.search("x", k=k)) == 1
     assert memory.search("x", k=k, exclude_task="t") == []
     for unit in ("states", "steps"):
-        assert memory.evidence("x", k=k, unit=unit, threshold=0.0).n_steps == 1
+        assert memory.evidence(EvidenceQuery("x", k=k, unit=unit, threshold=0.0)).n_steps == 1
 
 
 @pytest.mark.parametrize("threshold", [*BAD_NUMBERS, -0.01, 1.01, -1, 2], ids=ascii)
 def test_threshold(memory, threshold):
     refuses(memory, lambda: memory.search("x", threshold=threshold))
-    refuses(memory, lambda: memory.evidence("x", k=1, unit="states", threshold=threshold))
+    refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=threshold)))
 
 
 @pytest.mark.parametrize("gamma", [math.nan, math.inf, True, "0.5", [0.5], -0.01, 1.01, -1, 2], ids=ascii)
 def test_gamma(memory, gamma, tmp_path):
     refuses(memory, lambda: memory.search("x", gamma=gamma))
-    refuses(memory, lambda: memory.evidence("x", k=1, unit="states", threshold=0.0, gamma=gamma))
+    refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, gamma=gamma)))
     with pytest.raises(InputError):
         Memory.open(tmp_path / "m.db", gamma=gamma)
     assert not (tmp_path / "m.db").exists()
@@ -94,17 +98,19 @@ def test_gamma(memory, gamma, tmp_path):
 
 @pytest.mark.parametrize("power", [*BAD_NUMBERS, -0.1], ids=ascii)
 def test_similarity_power(memory, power):
-    refuses(memory, lambda: memory.evidence("x", k=1, unit="states", threshold=0.0, similarity_power=power))
+    refuses(
+        memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, similarity_power=power))
+    )
 
 
 @pytest.mark.parametrize("decay", [*BAD_NUMBERS, 0.0, -0.5, 1.5], ids=ascii)
 def test_decay(memory, decay):
-    refuses(memory, lambda: memory.evidence("x", k=1, unit="states", threshold=0.0, decay=decay))
+    refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, decay=decay)))
 
 
 @pytest.mark.parametrize("unit", ["state", "", None, 1])
 def test_unit(memory, unit):
-    refuses(memory, lambda: memory.evidence("x", k=1, unit=unit, threshold=0.0))
+    refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit=unit, threshold=0.0)))
 
 
 @pytest.mark.parametrize("task", ["\ud800", 3, True, ["t"], "", b"t"], ids=ascii)
@@ -112,7 +118,7 @@ def test_tasks(memory, task):
     refuses(memory, lambda: memory.episode(task=task))
     refuses(memory, lambda: memory.add(Episode(task, [Step("s", "a")])))
     refuses(memory, lambda: memory.search("x", exclude_task=task))
-    refuses(memory, lambda: memory.evidence("x", k=1, unit="states", threshold=0.0, exclude_task=task))
+    refuses(memory, lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0, exclude_task=task)))
     refuses(memory, lambda: memory.episodes(task=task))
 
 
@@ -186,7 +192,7 @@ def test_a_closed_memory_says_so():
         lambda: memory.feedback("e1", 1.0),
         lambda: memory.import_lines([]),
         lambda: memory.add_many([]),
-        lambda: memory.evidence("x", k=1, unit="states", threshold=0.0),
+        lambda: memory.evidence(EvidenceQuery("x", k=1, unit="states", threshold=0.0)),
         lambda: memory.revoke("x"),
         lambda: memory.episode("t"),
     )
@@ -211,7 +217,7 @@ def test_a_numpy_threshold_is_a_number_like_any_other(memory, kind):
     assert len(memory.search("x y", threshold=kind(1))) == 1
     assert memory.search("x", threshold=kind(1)) == []
     for unit in ("states", "steps"):
-        assert memory.evidence("x", k=1, unit=unit, threshold=kind(0)).n_steps == 1
+        assert memory.evidence(EvidenceQuery("x", k=1, unit=unit, threshold=kind(0))).n_steps == 1
     for bad in (np.float32("nan"), kind(2), kind(-1)):
         refuses(memory, lambda bad=bad: memory.search("x", threshold=bad))
 

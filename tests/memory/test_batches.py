@@ -9,6 +9,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import EpisodeConflictError
+from seasoned.types import EvidenceQuery
 
 
 def made(n: int) -> list[tuple[Episode, float]]:
@@ -43,7 +44,9 @@ def test_a_large_batch_equals_its_episodes_one_by_one(kind, request):
         assert batch.import_episodes([*episodes, *episodes[200:300]]) == 1_200
         assert batch.verify().hash == single.verify().hash
         for state in ("word1 word2 word3", episodes[0][0].steps[0].state):
-            ours, theirs = (one.evidence(state, k=10, unit="states", threshold=0.0) for one in (batch, single))
+            ours, theirs = (
+                one.evidence(EvidenceQuery(state, k=10, unit="states", threshold=0.0)) for one in (batch, single)
+            )
             assert (ours.actions, ours.n_states, ours.spread) == (theirs.actions, theirs.n_states, theirs.spread)
             for name in ("counts", "weights", "totals", "squares"):
                 assert getattr(ours, name).tolist() == getattr(theirs, name).tolist()

@@ -12,6 +12,7 @@ from memory_by_definition import FirstLetters, HashtagBlind, returns
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import EncoderMismatchError, EpisodeConflictError, InputError, NotFoundError
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 
@@ -131,7 +132,7 @@ def test_an_exception_commits_the_episode_aborted_and_goes_on(memory, kind):
     kept = memory.get(running.id)
     assert (kept.ending, [s.action for s in kept.steps]) == ("aborted", ["click"])
     assert memory.search("page") == []
-    assert memory.evidence("page", k=3, unit="states", threshold=0.0).n_steps == 0
+    assert memory.evidence(EvidenceQuery("page", k=3, unit="states", threshold=0.0)).n_steps == 0
     assert len(memory) == 1
     memory.verify()
 
@@ -191,7 +192,7 @@ def test_namespaces_do_not_see_each_other(tmp_path):
             bank.revoke(event)
         bank.add(Episode("other", [Step("page 0", "else", 5.0)], id="e1"))  # the same id, elsewhere
         assert [n.experience.action for n in shop.search("page 0", k=1)] == ["click 0"]
-        assert bank.evidence("page 0", k=9, unit="states", threshold=0.0).actions == ("else",)
+        assert bank.evidence(EvidenceQuery("page 0", k=9, unit="states", threshold=0.0)).actions == ("else",)
         assert shop.verify().episodes == bank.verify().episodes == 1
         assert shop.verify().hash != bank.verify().hash
 
@@ -213,7 +214,7 @@ def test_another_encoder_is_refused_or_encodes_again(tmp_path):
     with Memory.open(path, encoder=HashtagBlind()) as memory:
         memory.add_many(episodes)
         memory.feedback("e1", 3.0, step=2)
-        memory.evidence("beta", k=1, unit="states", threshold=0.0, gamma=0.3, decay=0.5)
+        memory.evidence(EvidenceQuery("beta", k=1, unit="states", threshold=0.0, gamma=0.3, decay=0.5))
         before = memory.verify()
     with pytest.raises(EncoderMismatchError, match="first-letters"):
         Memory.open(path, encoder=FirstLetters())
@@ -230,7 +231,9 @@ def test_another_encoder_is_refused_or_encodes_again(tmp_path):
         for state in ("a b", "c", "ape bee cat", "#", "zzz"):
             assert again.search(state, k=9) == fresh.search(state, k=9)
             for asked in ({"gamma": None}, {"gamma": 0.3, "decay": 0.5}):
-                one, other = (m.evidence(state, k=2, unit="states", threshold=0.0, **asked) for m in (again, fresh))
+                one, other = (
+                    m.evidence(EvidenceQuery(state, k=2, unit="states", threshold=0.0, **asked)) for m in (again, fresh)
+                )
                 assert one.actions == other.actions
                 assert one.totals.tolist() == pytest.approx(other.totals.tolist())
         again.add(Episode("t", [Step("new state", "x")]))
@@ -316,7 +319,7 @@ def test_threads_share_one_memory(tmp_path, on_disk):
                     memory.feedback(added, 1.0, author=str(name))
                     found = memory.search(f"thread-{name} step-{i}", k=1)[0]
                     assert (found.experience.episode_id, found.experience.reward) == (added, i + 1.0)
-                    memory.evidence("thread", k=3, unit="states", threshold=0.0, gamma=i / 12)
+                    memory.evidence(EvidenceQuery("thread", k=3, unit="states", threshold=0.0, gamma=i / 12))
             except BaseException as error:
                 failed.append(error)
 

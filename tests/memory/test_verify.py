@@ -11,7 +11,7 @@ import pytest
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import IntegrityError, NotFoundError, SeasonedError, StoreError
-from seasoned.types import Choice, Review
+from seasoned.types import Choice, EvidenceQuery, Review
 
 UNDERIVED = {
     # Said once and derived from nothing, so that nothing stored can contradict another value of them.
@@ -49,7 +49,7 @@ def whole(tmp_path_factory):
             memory.add(Episode("buy", steps, f"e{n}", f"done {n}", ending, model="m", policy="p", arm="a", subject="s"))
         memory.add(Episode("buy", [Step("lost", "cry", -9.0)], id="gone", ending="aborted"))
         memory.search("page")
-        memory.evidence("page", k=3, unit="states", threshold=0.0, gamma=0.5, decay=0.8)
+        memory.evidence(EvidenceQuery("page", k=3, unit="states", threshold=0.0, gamma=0.5, decay=0.8))
         memory.feedback("e0", 1.5, 0, author="ann", weight=0.5)
         memory.feedback("e0", 2.5, 0, author="ann", weight=0.25)
         memory.revoke(memory.feedback("e1", 3.5, 1, source="judge"))

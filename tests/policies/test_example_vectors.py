@@ -1,5 +1,7 @@
 """Examples found by meaning: where no word is shared, never what is gone, and embedded once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ from seasoned.llms.embeddings.batched_embedder import ScriptedEmbedder
 from seasoned.policies.examples import ExampleQuery, Examples
 from seasoned.policies.examples.vector_index import VectorIndex
 from seasoned.policies.examples.vector_recall import VectorRecall
+from seasoned.types import RecallQuery
 
 MEANS = {"sofa": 0, "couch": 0, "furniture": 0, "lorry": 1, "truck": 1, "noise": 2}
 """Words of one number mean the same."""
@@ -57,13 +60,17 @@ def test_every_similarity_is_the_cosine_of_the_two_texts_and_at_least_0(memory):
         return {"sofa": [1.0, 0.0], "lorry": [-1.0, 1.0], "noise": [0.6, 0.8]}.get(text, [1.0, 0.0])
 
     source = VectorRecall(memory, ScriptedEmbedder(signed, 2))
-    found = source.recall({"goal": "couch", "plan": "any"}).moments
+    found = source.recall(RecallQuery({"goal": "couch", "plan": "any"})).moments
     near = {moment.place[0]: moment.similarities["goal"] for moment in found}
     assert near == pytest.approx({"e0": 1.0, "e2": 0.6}, abs=1e-6)  # e1 lies the other way: nothing leads to it
     assert {moment.similarities["plan"] for moment in found} == {0.0}  # none has a plan
-    [away] = [one for one in source.recall({"goal": "couch", "observation": "lorry"}).moments if one.place[0] == "e1"]
+    [away] = [
+        one
+        for one in source.recall(RecallQuery({"goal": "couch", "observation": "lorry"})).moments
+        if one.place[0] == "e1"
+    ]
     assert away.similarities == pytest.approx({"goal": 0.0, "observation": 1.0})  # not below 0
-    [moment] = [one for one in source.recall({"goal": "lorry"}).moments if one.place[0] == "e1"]
+    [moment] = [one for one in source.recall(RecallQuery({"goal": "lorry"})).moments if one.place[0] == "e1"]
     assert moment.similarities["goal"] == pytest.approx(1.0)
 
 
@@ -74,7 +81,9 @@ def test_plans_and_reasonings_are_found_too(memory):
         episode.record("page:home", "click(rent)", reward=1.0)
     source = VectorRecall(memory, embedder())
     for key in ("plan", "reasoning"):
-        assert ("e9", 0) in {m.place for m in source.recall({key: "lorry"}).moments if m.similarities[key] > 0.3}
+        assert ("e9", 0) in {
+            m.place for m in source.recall(RecallQuery({key: "lorry"})).moments if m.similarities[key] > 0.3
+        }
 
 
 def test_what_comes_later_is_taken_in_and_nothing_is_embedded_twice(memory, tmp_path):
@@ -95,9 +104,9 @@ def test_what_comes_later_is_taken_in_and_nothing_is_embedded_twice(memory, tmp_
 def test_without_a_cache_a_recall_embeds_the_query_alone(memory):
     model = embedder()
     source = VectorRecall(memory, model)
-    source.recall({"goal": "couch", "observation": "truck"})
+    source.recall(RecallQuery({"goal": "couch", "observation": "truck"}))
     before = model.spent
-    source.recall({"goal": "couch", "observation": "truck"})
+    source.recall(RecallQuery({"goal": "couch", "observation": "truck"}))
     assert (model.spent.calls, model.spent.prompt_tokens) == (before.calls + 1, before.prompt_tokens + 2)
 
 
@@ -105,24 +114,24 @@ def test_what_is_gone_is_never_recalled(memory):
     source = VectorRecall(memory, embedder())
     memory.add(Episode("sofa", [Step("sofa", "click(mine)", 1.0)], id="mine", subject="ada"))
     memory.add(Episode("couch", [Step("couch", "click(broken)", 1.0)], id="broken", ending="aborted"))
-    places = {moment.place[0] for moment in source.recall({"goal": "couch"}).moments}
+    places = {moment.place[0] for moment in source.recall(RecallQuery({"goal": "couch"})).moments}
     assert {"e0", "mine"} <= places
     assert "broken" not in places
     memory.erase("ada")
     memory.quarantine(Selection(episode="e0"), "poisoned")
-    places = {moment.place[0] for moment in source.recall({"goal": "couch"}).moments}
+    places = {moment.place[0] for moment in source.recall(RecallQuery({"goal": "couch"})).moments}
     assert not places & {"e0", "mine", "broken"}
-    left = source.recall({"goal": "truck"}, exclude_task="lorry").moments
+    left = source.recall(RecallQuery({"goal": "truck"}, exclude_task="lorry")).moments
     assert [moment.experience.task for moment in left] == ["noise"]
 
 
 def test_texts_that_are_set_aside_take_no_other_s_place(memory):
     memory.add_many(Episode(f"couch {'x' * n}", [Step("y", "z", 1.0)], f"bad{n}", model="bad") for n in range(1, 41))
     source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "sofa" else 0.1], 2))
-    nearest = {moment.place[0] for moment in source.recall({"goal": "furniture"}, pool=1).moments}
+    nearest = {moment.place[0] for moment in source.recall(RecallQuery({"goal": "furniture"}, pool=1)).moments}
     assert any(name.startswith("bad") for name in nearest)
     memory.quarantine(Selection(model="bad"), "poisoned")
-    assert "e0" in {moment.place[0] for moment in source.recall({"goal": "furniture"}, pool=1).moments}
+    assert "e0" in {moment.place[0] for moment in source.recall(RecallQuery({"goal": "furniture"}, pool=1)).moments}
 
 
 def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(memory):
@@ -135,7 +144,7 @@ def test_no_recall_is_spent_on_a_text_that_is_set_aside_or_of_the_task_left_out(
     def asked(**options):
         statements = []
         memory.session.store.connection.set_trace_callback(statements.append)
-        found = source.recall({"observation": "furniture"}, pool=1, **options).moments
+        found = source.recall(RecallQuery({"observation": "furniture"}, pool=1, **options)).moments
         memory.session.store.connection.set_trace_callback(None)
         return len(statements), {moment.place[0] for moment in found}
 
@@ -156,18 +165,18 @@ def test_a_plan_that_came_to_count_late_is_found_behind_many_that_do_not(memory)
     for n in range(1, 41):
         memory.note(f"b{n}", "plan", {"text": f"couch {'x' * n}"})
     source = VectorRecall(memory, ScriptedEmbedder(lambda text: [1.0, 0.2 if text == "furniture" else 0.1], 2))
-    source.recall({"plan": "furniture"})
+    source.recall(RecallQuery({"plan": "furniture"}))
     memory.quarantine(Selection(model="bad"), "poisoned")
-    assert source.recall({"plan": "furniture"}).moments == ()
+    assert source.recall(RecallQuery({"plan": "furniture"})).moments == ()
     memory.note("e0", "plan", {"text": "couch x"})
-    assert [moment.place for moment in source.recall({"plan": "furniture"}).moments] == [("e0", 0)]
+    assert [moment.place for moment in source.recall(RecallQuery({"plan": "furniture"})).moments] == [("e0", 0)]
 
 
 def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(memory):
     source = VectorRecall(memory, embedder())
     for texts in ({}, {"colour": "red"}, {"goal": " "}):
         with pytest.raises(InputError):
-            source.recall(texts)
+            source.recall(RecallQuery(texts))
     with pytest.raises(InputError):
         VectorRecall(memory, "model")
 
@@ -180,8 +189,8 @@ def test_what_the_memory_refuses_is_refused_and_a_model_that_fails_is_an_error(m
 
 def test_the_memory_and_the_way_of_recalling_are_passed_apart(memory):
     class Lorries:
-        def recall(self, texts, **options):
-            return memory.recall(dict.fromkeys(texts, "lorry"), **options)
+        def recall(self, query):
+            return memory.recall(replace(query, texts=dict.fromkeys(query.texts, "lorry")))
 
     assert best(memory, Lorries()) == [("e1", 1.0)]
     by_meaning = VectorRecall(memory, embedder())

@@ -12,6 +12,7 @@ from seasoned import Episode, Memory, Step
 from seasoned.core.impression_value import derived_shrinkage, observed_impressions, posterior_worth
 from seasoned.policies.examples import ExampleQuery, Examples
 from seasoned.policies.examples.impression_effects import EpisodeTrust, ImpressionEffects
+from seasoned.types import RecallQuery
 
 STATE = "page:cart items:2 total:12"
 
@@ -245,7 +246,7 @@ def test_what_was_shown_counts_for_its_kind_though_another_stands_for_it_now(mem
         play(memory, f"s{number}", 0.0, ["one"], action="look")
     play(memory, "better", 1.0, action="pay")
     play(memory, "worse", 0.8, action="pay")
-    assert ("one", 0) not in {moment.place for moment in memory.recall({"observation": STATE}).moments}
+    assert ("one", 0) not in {moment.place for moment in memory.recall(RecallQuery({"observation": STATE})).moments}
     _, n_shown, _ = ImpressionEffects(memory, 0.9, EpisodeTrust(memory, None, None)).observed(
         [[("better", 0), ("worse", 0)], [("s0", 0)]], alike=True, exclude_task=None
     )
@@ -259,7 +260,7 @@ def test_what_is_retired_stays_away_when_others_of_its_kind_crowd_it_out(memory)
     for number, reward in enumerate((1.0, 0.7)):
         play(memory, f"more {number}", reward, action="Pay")
     query = ExampleQuery("unheard of", observation=STATE)
-    assert ("e0", 0) not in {one.place for one in memory.recall(query.texts("act")).moments}
+    assert ("e0", 0) not in {one.place for one in memory.recall(RecallQuery(query.texts("act"))).moments}
     assert values(Examples(memory), query) == []
     [note] = memory.notes(kind="retired")
     memory.revoke(note.id)

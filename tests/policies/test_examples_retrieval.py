@@ -10,6 +10,7 @@ from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import InputError, SeasonedError
 from seasoned.policies.examples import ExampleMemory, ExampleQuery, Examples, render
 from seasoned.states.text_budget import estimated_tokens
+from seasoned.types import RecallQuery
 
 CART = "page:cart items:2 total:12"
 
@@ -476,10 +477,10 @@ BAD = [
     (lambda m: ExampleMemory(Examples(m, budget_tokens=1)), "budget_tokens = 1"),
     (lambda m: Examples(m).prune(0.3), "confidence = 0.3"),
     (lambda m: Examples(m).best_per_task(0), "n = 0"),
-    (lambda m: m.recall({}), "keys = []"),
-    (lambda m: m.recall({"colour": "red"}), "keys = ['colour']"),
-    (lambda m: m.recall({"goal": " "}), "goal"),
-    (lambda m: m.recall({"goal": "g"}, pool=0), "pool = 0"),
+    (lambda m: m.recall(RecallQuery({})), "keys = []"),
+    (lambda m: m.recall(RecallQuery({"colour": "red"})), "keys = ['colour']"),
+    (lambda m: m.recall(RecallQuery({"goal": " "})), "goal"),
+    (lambda m: m.recall(RecallQuery({"goal": "g"}, pool=0)), "pool = 0"),
 ]
 
 

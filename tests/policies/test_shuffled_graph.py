@@ -14,7 +14,7 @@ from seasoned import Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import InputError
 from seasoned.policies import ModelAlone, ShuffledReturns
 from seasoned.policies.shuffled_graph import ShuffledGraph
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 GAMMA = 0.8
 BACKUP = Backup(2.0, novelty=0.3)
@@ -59,7 +59,7 @@ def outcomes():
 def test_its_values_are_those_of_the_graph_in_which_what_followed_is_shuffled(memory):
     """Which step lends to which is seen in the returns, all different; then every step is stored with what it got."""
     steps = outcomes()
-    shown = ShuffledReturns(memory, seed=3).evidence("a", **ASKED)
+    shown = ShuffledReturns(memory, seed=3).evidence(EvidenceQuery("a", **ASKED))
     cells = shown.by_state
     got = {}
     rows_of = {
@@ -85,13 +85,13 @@ def test_its_values_are_those_of_the_graph_in_which_what_followed_is_shuffled(me
         for i, (step, *_) in enumerate(steps):
             _, reward, led, _ = steps[got[i]]
             written_out.add(Episode("t", [Step(step.state, step.action, reward, step.prior)], **led))
-        expected = written_out.evidence("a", **ASKED, backup=BACKUP)
-    placebo = ShuffledReturns(memory, seed=3).evidence("a", **ASKED, backup=BACKUP)
+        expected = written_out.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP))
+    placebo = ShuffledReturns(memory, seed=3).evidence(EvidenceQuery("a", **ASKED, backup=BACKUP))
     assert placebo.actions == expected.actions
     assert placebo.counts.tolist() == expected.counts.tolist()
     tolerance = 1e-3 * 70 / (1 - GAMMA)  # a memory's values are within a thousandth of the largest reward, settled
     assert placebo.totals == pytest.approx(expected.totals, abs=tolerance)
-    assert placebo.totals != pytest.approx(memory.evidence("a", **ASKED, backup=BACKUP).totals, abs=1.0)
+    assert placebo.totals != pytest.approx(memory.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP)).totals, abs=1.0)
     # The scatter is that of the shuffled returns.
     by = (placebo.by_state, shown.by_state)
     scatters = [one.squares - one.totals**2 / one.weights for one in by]
@@ -165,9 +165,12 @@ def test_on_a_game_the_graph_gains_and_the_placebo_does_not():
 
 def test_the_task_left_out_is_left_out(memory):
     placebo = ShuffledReturns(memory, seed=1)
-    kept = placebo.evidence("a", **ASKED, exclude_task="u", backup=BACKUP)
+    kept = placebo.evidence(EvidenceQuery("a", **ASKED, exclude_task="u", backup=BACKUP))
     assert "wait" not in kept.actions
-    assert kept.counts.tolist() == memory.evidence("a", **ASKED, exclude_task="u", backup=BACKUP).counts.tolist()
+    assert (
+        kept.counts.tolist()
+        == memory.evidence(EvidenceQuery("a", **ASKED, exclude_task="u", backup=BACKUP)).counts.tolist()
+    )
     assert np.isfinite(kept.totals).all()
 
 
@@ -175,7 +178,7 @@ def test_it_follows_what_is_set_aside_and_brought_back(memory):
     placebo = ShuffledReturns(memory, seed=1)
 
     def ask():
-        return placebo.evidence("a", **ASKED, backup=BACKUP)
+        return placebo.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP))
 
     whole = ask()
     held = memory.quarantine(Selection(episode="y"), "a test")
@@ -187,8 +190,8 @@ def test_it_follows_what_is_set_aside_and_brought_back(memory):
 def test_an_empty_memory_knows_nothing_and_what_a_graph_cannot_have_is_refused():
     with Memory.open(":memory:") as memory:
         placebo = ShuffledReturns(memory, seed=0)
-        assert placebo.evidence("a", **ASKED, backup=BACKUP).n_steps == 0
+        assert placebo.evidence(EvidenceQuery("a", **ASKED, backup=BACKUP)).n_steps == 0
         for changed in ({"gamma": 1.0}, {"backup": 4.0}):
             with pytest.raises(InputError) as caught:
-                placebo.evidence("a", **ASKED | {"backup": BACKUP} | changed)
+                placebo.evidence(EvidenceQuery("a", **ASKED | {"backup": BACKUP} | changed))
             assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

@@ -14,6 +14,7 @@ from seasoned.core import discounted_returns
 from seasoned.errors import InputError
 from seasoned.policies import ShuffledReturns
 from seasoned.protocols import EvidenceSource
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=30, deadline=None, derandomize=True)
 
@@ -49,7 +50,7 @@ def distinct(memory):
 
 def everything(source, **changed):
     asked = {"k": 1000, "unit": "steps", "threshold": 0.0, "gamma": None, **changed}
-    return source.evidence("room", **asked)
+    return source.evidence(EvidenceQuery("room", **asked))
 
 
 def total_by_action(evidence):
@@ -72,7 +73,10 @@ def test_all_but_the_returns_is_as_in_the_memory(history, state, k, unit, thresh
     asked = {"k": k, "unit": unit, "threshold": threshold, "gamma": 0.9, "exclude_task": exclude_task}
     with Memory.open(":memory:") as memory:
         memory.add_many(history)
-        real, placebo = memory.evidence(state, **asked), ShuffledReturns(memory, seed=0).evidence(state, **asked)
+        real, placebo = (
+            memory.evidence(EvidenceQuery(state, **asked)),
+            ShuffledReturns(memory, seed=0).evidence(EvidenceQuery(state, **asked)),
+        )
     assert placebo.actions == real.actions
     assert placebo.counts.tolist() == real.counts.tolist()
     assert placebo.weights.tolist() == real.weights.tolist()
@@ -113,7 +117,7 @@ def test_a_step_keeps_its_wrong_return_whatever_is_asked(distinct):
     placebo = ShuffledReturns(distinct, seed=1)
     whole = total_by_action(everything(placebo))
     for room in range(3):
-        near = placebo.evidence(f"room {room}", k=1, unit="states", threshold=0.0, gamma=None)
+        near = placebo.evidence(EvidenceQuery(f"room {room}", k=1, unit="states", threshold=0.0, gamma=None))
         assert total_by_action(near) == {a: whole[a] for a in (f"act {room}.{i}" for i in range(4))}
 
 
@@ -173,8 +177,8 @@ def test_what_it_says_by_state_adds_up_to_what_it_says_by_action(memory, unit):
         [Episode("t", [Step(states[rng.integers(4)], "ab"[rng.integers(2)], float(rng.normal()))]) for _ in range(40)]
     )
     asked = {"k": 15 if unit == "steps" else 2, "unit": unit, "threshold": 0.4}
-    real = memory.evidence("room one lamp", **asked, gamma=None)
-    placebo = ShuffledReturns(memory, 3).evidence("room one lamp", **asked, gamma=None)
+    real = memory.evidence(EvidenceQuery("room one lamp", **asked, gamma=None))
+    placebo = ShuffledReturns(memory, 3).evidence(EvidenceQuery("room one lamp", **asked, gamma=None))
     for seen in (real, placebo):
         for column in ("counts", "weights", "totals", "squares"):
             summed = np.bincount(seen.by_state.actions, getattr(seen.by_state, column), len(seen.actions))

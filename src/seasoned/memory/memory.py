@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import os
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import TracebackType
-from typing import Any, Concatenate, Literal, ParamSpec, Self, TypeVar
+from typing import Any, Concatenate, ParamSpec, Self, TypeVar
 
 from seasoned.checks import check_text, check_whole
 from seasoned.core import check_gamma
@@ -27,7 +28,7 @@ from seasoned.memory.writing.episode_writer import with_id
 from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
-from seasoned.types import Backup, Episode, Evidence, EvidenceQuery, Neighbor, Note
+from seasoned.types import Episode, Evidence, EvidenceQuery, Neighbor, Note
 
 __all__ = ["Memory"]
 
@@ -236,57 +237,42 @@ class Memory:
             lambda: self._retriever.search(state, k, threshold, gamma=gamma, exclude_task=exclude_task)
         )
 
-    def evidence(
-        self,
-        state: str,
-        *,
-        k: int,
-        unit: Literal["steps", "states"],
-        threshold: float,
-        gamma: float | None = None,
-        similarity_power: float = 0.0,
-        decay: float = 1.0,
-        exclude_task: str | None = None,
-        backup: Backup | None = None,
-        propensity_floor: float | None = None,
-        shown_steps: Collection[tuple[str, int]] = (),
-    ) -> Evidence:
-        """Return what is known about the moments most like `state`, per action.
+    def evidence(self, query: EvidenceQuery) -> Evidence:
+        """Return the evidence about the actions at the states most similar to `query.state`.
 
         `unit="steps"`: the k most similar stored steps. `unit="states"`: all steps at the k most similar distinct
-        states, read from aggregates, so that the cost does not grow with how often a state was visited (with
-        `exclude_task` all steps there are summed anew). A step's weight is
+        states, read from aggregates, so that the cost does not grow with the number of visits to a state (with
+        `exclude_task` all steps there are summed again). A step's weight is
         `similarity^similarity_power * decay^age_in_episodes`.
 
-        With `backup`, `totals` and `squares` are not of the returns that were played,
-        but of values backed up through the graph of all stored steps (`seasoned.core.ValueGraph`): episodes are
-        combined. Counts, weights and spread stay; the scatter of the returns around their means stays in `squares`.
+        With `backup`, `totals` and `squares` are not sums of the returns, but of values backed up through the graph of
+        all stored steps (`seasoned.core.ValueGraph`), which combines episodes. Counts, weights and spread do not
+        change; `squares` still holds the scatter of the returns around their means.
 
-        With `propensity_floor`, a step weighs `1 / max(propensity, floor)` as well, and `weights` are effective numbers
-        of steps; all steps at the states are summed anew (see `seasoned.policies.JitRLSettings`).
+        With `propensity_floor`, a step's weight is multiplied by `1 / max(propensity, floor)`, and `weights` are
+        effective numbers of steps; all steps at the states are summed again (see `seasoned.policies.JitRLSettings`).
 
-        With `shown_steps`, as (episode id, step), at most 10,000, `unshown` says how many of each action's steps are
-        none of these: what the model has read in its prompt stays in the sums, and adds no weight to a shift. What is
-        not stored, or no neighbour, is passed over.
+        With `shown_steps`, `unshown` is the number of each action's steps that are not among them: steps that the model
+        has read in its prompt stay in the sums, and add no weight to a shift. Steps that are not stored, or are no
+        neighbours, are ignored.
 
         Raises:
-            InputError: as for `search`; or `similarity_power` < 0, `decay` outside (0, 1], a floor outside [1e-6, 1] or
-                with `unit="steps"`, or with `backup` gamma = 1.
+            InputError: the state is larger than a text may be; or with `backup`, gamma = 1.
+
+        Example:
+            >>> from seasoned import Episode, EvidenceQuery, Memory, Step
+            >>> with Memory.open(":memory:") as memory:
+            ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)]))
+            ...     found = memory.evidence(EvidenceQuery("page:cart", k=1, unit="states", threshold=0.8))
+            >>> found.actions, found.totals.tolist()
+            (('click(pay)',), [1.0])
         """
-        query = EvidenceQuery(
-            state=self.session.redacted(state),
-            k=k,
-            unit=unit,
-            threshold=threshold,
-            gamma=gamma,
-            similarity_power=similarity_power,
-            decay=decay,
-            exclude_task=self.session.redacted(exclude_task),
-            backup=backup,
-            propensity_floor=propensity_floor,
-            shown_steps=shown_steps,
-        )
-        return self.session.store.retrying(lambda: self._retriever.evidence(query, gamma=self.gamma))
+        session = self.session
+        if session.redacts:
+            query = dataclasses.replace(
+                query, state=session.redacted(query.state), exclude_task=session.redacted(query.exclude_task)
+            )
+        return session.store.retrying(lambda: self._retriever.evidence(query, gamma=self.gamma))
 
     # ------------------------------------------------------------------------------------------ feedback and notes
 

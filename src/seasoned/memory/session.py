@@ -101,6 +101,11 @@ class Session:
 
     # ------------------------------------------------------------------------------------------ texts of the caller
 
+    @property
+    def redacts(self) -> bool:
+        """Whether texts are rewritten."""
+        return self._redact is not None
+
     def redacted(self, text: Text) -> Text:
         """Return a text as it is stored; a value that is no text is returned as it is, to be refused by its check."""
         return self._redact(text) if self._redact is not None and isinstance(text, str) else text

@@ -22,7 +22,7 @@ from seasoned.checks import check_instance, check_number, check_one_of, check_wh
 from seasoned.errors import InputError, ModelAnswerError, ModelError, excerpt
 from seasoned.policies.self_agreement import reading_agreement
 from seasoned.protocols import EvidenceSource, PriorReader, PriorReading, Proposer, Usage
-from seasoned.types import Prior
+from seasoned.types import EvidenceQuery, Prior
 
 __all__ = ["CascadePrior", "CascadeReader", "CascadeReading", "CascadeTally", "Decider"]
 
@@ -234,13 +234,15 @@ class CascadeReader:
         if self.memory is None:
             raise InputError("memory = None", "evidence comes from a memory", "Pass memory=.")
         found = self.memory.evidence(
-            state if self.observation is None else self.observation(state),
-            k=self.k,
-            unit="states",
-            threshold=self.threshold,
-            gamma=None,
-            similarity_power=1.0,
-            exclude_task=task if self.exclude_same_task else None,
+            EvidenceQuery(
+                state if self.observation is None else self.observation(state),
+                k=self.k,
+                unit="states",
+                threshold=self.threshold,
+                gamma=None,
+                similarity_power=1.0,
+                exclude_task=task if self.exclude_same_task else None,
+            )
         )
         return float(found.weights.sum())
 

@@ -16,7 +16,7 @@ from seasoned.policies.candidates import Candidates, check_candidates
 from seasoned.policies.jitrl_settings import JitRLSettings
 from seasoned.policies.presets import PRESETS, preset
 from seasoned.protocols import Admissible, EvidenceSource
-from seasoned.types import Decision, Evidence, Floats, Ints, Prior, normalize_action
+from seasoned.types import Decision, Evidence, EvidenceQuery, Floats, Ints, Prior, normalize_action
 
 __all__ = ["JitRL"]
 
@@ -149,12 +149,9 @@ class JitRL:
             check_text("task", task)
         elif settings.exclude_same_task:
             raise InputError("task = None", "the leave-one-task-out guard needs the task", "Pass task=...")
-        # Passed only if set: another EvidenceSource need not support graphs or propensities.
-        extra = {"backup": settings.backup, "propensity_floor": settings.propensity_floor}
-        options: dict[str, Any] = {name: value for name, value in extra.items() if value is not None}
 
         def nearest(k: int, threshold: float) -> Evidence:
-            return self.memory.evidence(
+            query = EvidenceQuery(
                 state,
                 k=k,
                 unit=settings.unit,
@@ -163,8 +160,10 @@ class JitRL:
                 similarity_power=settings.similarity_power,
                 decay=settings.decay,
                 exclude_task=task if settings.exclude_same_task else None,
-                **options,
+                backup=settings.backup,  # type: ignore[arg-type]  # a beta was turned into a Backup
+                propensity_floor=settings.propensity_floor,
             )
+            return self.memory.evidence(query)
 
         if settings.all_above is not None:
             every = nearest(_ALL, settings.all_above)

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
-from typing import Literal, Protocol
+from collections.abc import Sequence
+from typing import Protocol
 
 import numpy as np
 
-from seasoned.checks import check_instance
 from seasoned.errors import InputError
 from seasoned.policies.shuffled_graph import ShuffledGraph, sums_with_values
 from seasoned.protocols import EvidenceSource, StateEncoder
-from seasoned.types import Backup, Episode, Evidence, Neighbor, StateSums, StepRef, normalize_action
+from seasoned.types import Backup, Episode, Evidence, EvidenceQuery, Neighbor, StateSums, StepRef, normalize_action
 
 __all__ = ["ShuffledReturns"]
 
@@ -59,40 +58,24 @@ class ShuffledReturns:
         self._lender: dict[StepRef, StepRef] = {}
         self._graphs: dict[tuple[float, Backup, str | None], ShuffledGraph] = {}
 
-    def evidence(
-        self,
-        state: str,
-        *,
-        k: int,
-        unit: Literal["steps", "states"],
-        threshold: float,
-        gamma: float | None,
-        similarity_power: float = 0.0,
-        decay: float = 1.0,
-        exclude_task: str | None = None,
-        backup: Backup | None = None,
-        propensity_floor: float | None = None,
-        shown_steps: Collection[tuple[str, int]] = (),
-    ) -> Evidence:
+    def evidence(self, query: EvidenceQuery) -> Evidence:
         """Return evidence with returns permuted across stored steps; see `Memory.evidence`.
 
         Raises:
-            InputError: as for `Memory.evidence`; or an argument would weight the neighbours.
+            InputError: as for `Memory.evidence`; or the query would weight the neighbours.
         """
-        if similarity_power != 0.0 or decay != 1.0 or propensity_floor is not None:
+        if query.similarity_power != 0.0 or query.decay != 1.0 or query.propensity_floor is not None:
             raise InputError(
-                f"similarity_power = {similarity_power}, decay = {decay}, propensity_floor = {propensity_floor}",
+                f"similarity_power = {query.similarity_power}, decay = {query.decay}, "
+                f"propensity_floor = {query.propensity_floor}",
                 "the placebo gives every neighbour the same weight",
                 "Compare with similarity_power=0, decay=1 and propensity_floor=None.",
             )
-        if backup is not None:
-            check_instance("backup", backup, Backup, next_step="Pass Backup(beta=4.0), for example, or None.")
-        gamma = self._memory.gamma if gamma is None else gamma
-        real = self._memory.evidence(
-            state, k=k, unit=unit, threshold=threshold, gamma=gamma, exclude_task=exclude_task, shown_steps=shown_steps
-        )
+        k, unit, backup, exclude_task = query.k, query.unit, query.backup, query.exclude_task
+        gamma = self._memory.gamma if query.gamma is None else query.gamma
+        real = self._memory.evidence(dataclasses.replace(query, gamma=gamma, backup=None))
         limit = k if unit == "steps" else max(1, len(self._memory))
-        found = self._memory.search(state, limit, threshold, gamma=gamma, exclude_task=exclude_task)
+        found = self._memory.search(query.state, limit, query.threshold, gamma=gamma, exclude_task=exclude_task)
         self._shuffle(gamma, found)
         row_of = {normalize_action(action): row for row, action in enumerate(real.actions)}
         cells: dict[tuple[int, int], list[float]] = {}

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
-from seasoned.types import Backup, Evidence
+from seasoned.types import Evidence, EvidenceQuery
 
 __all__ = ["EvidenceSource"]
 
@@ -14,22 +13,8 @@ __all__ = ["EvidenceSource"]
 class EvidenceSource(Protocol):
     """A memory that returns evidence about a state; all that a policy needs of a memory."""
 
-    def evidence(
-        self,
-        state: str,
-        *,
-        k: int,
-        unit: Literal["steps", "states"],
-        threshold: float,
-        gamma: float | None,
-        similarity_power: float = 0.0,
-        decay: float = 1.0,
-        exclude_task: str | None = None,
-        backup: Backup | None = None,
-        propensity_floor: float | None = None,
-        shown_steps: Collection[tuple[str, int]] = (),
-    ) -> Evidence:
-        """Return the evidence from the `k` steps (or distinct states) most similar to `state`.
+    def evidence(self, query: EvidenceQuery) -> Evidence:
+        """Return the evidence from the `query.k` steps (or distinct states) most similar to `query.state`.
 
         With `backup` the totals are of values backed up through the memory's graph. With `propensity_floor` a step
         weighs `1 / max(propensity, floor)`. `unshown` in the evidence counts the steps that are not in `shown_steps`,

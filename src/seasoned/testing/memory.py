@@ -12,7 +12,7 @@ from typing import Any
 from seasoned.core import discounted_returns, jaccard
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, SeasonedError
 from seasoned.testing.requirement import name_of, require
-from seasoned.types import Choice, Episode, Neighbor, Step, Thumbs, normalize_action
+from seasoned.types import Choice, Episode, EvidenceQuery, Neighbor, Step, Thumbs, normalize_action
 
 __all__ = ["check_memory"]
 
@@ -150,8 +150,14 @@ def _alike(seen: list[tuple[float, float, str, int]], wanted: list[tuple[float, 
 
 def _check_evidence(who: str, memory: Any) -> None:
     for state in _QUERIES:
-        for unit, k in (("steps", 3), ("steps", 50), ("states", 50)):
-            evidence = memory.evidence(state, k=k, unit=unit, threshold=0.3)
+        queries = (
+            EvidenceQuery(state, k=3, unit="steps", threshold=0.3),
+            EvidenceQuery(state, k=50, unit="steps", threshold=0.3),
+            EvidenceQuery(state, k=50, unit="states", threshold=0.3),
+        )
+        for query in queries:
+            unit, k = query.unit, query.k
+            evidence = memory.evidence(query)
             counts: Counter[str] = Counter()
             totals: Counter[str] = Counter()
             for neighbor in memory.search(state, k, 0.3):
@@ -310,7 +316,7 @@ def _check_shown(who: str, memory: Any) -> None:
         shown = {_row(neighbor)[2:] for neighbor in every[::2]} | {("nobody's", 0)}
         left = Counter(normalize_action(n.experience.action) for n in every if _row(n)[2:] not in shown)
         for unit in ("steps", "states"):
-            evidence = memory.evidence(state, k=50, unit=unit, threshold=0.3, shown_steps=shown)
+            evidence = memory.evidence(EvidenceQuery(state, k=50, unit=unit, threshold=0.3, shown_steps=shown))
             keys = [normalize_action(action) for action in evidence.actions]
             seen = dict(zip(keys, evidence.unshown.tolist(), strict=True))
             require(

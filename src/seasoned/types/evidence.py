@@ -87,10 +87,10 @@ class Evidence:
         unshown: shape (A,), how many of the `counts` the model has not read in its prompt; None: all of them.
 
     Example:
-        >>> from seasoned import Episode, Memory, Step
+        >>> from seasoned import Episode, EvidenceQuery, Memory, Step
         >>> with Memory.open(":memory:") as memory:
         ...     _ = memory.add(Episode("checkout", [Step("page:pay", "click(confirm)", 1.0)]))
-        ...     evidence = memory.evidence("page:pay", k=5, unit="states", threshold=0.8)
+        ...     evidence = memory.evidence(EvidenceQuery("page:pay", k=5, unit="states", threshold=0.8))
         >>> evidence.actions, evidence.n_steps
         (('click(confirm)',), 1)
     """

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -74,7 +74,7 @@ def _replace_fields(query: object, **values: Any) -> None:
         object.__setattr__(query, name, value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class EvidenceQuery:
     """A query for the evidence at the states most similar to one state; see `Memory.evidence`.
 
@@ -95,11 +95,12 @@ class EvidenceQuery:
         InputError: a value breaks its rule.
 
     Example:
-        >>> EvidenceQuery(state="page:cart", k=3, unit="states", threshold=0.8).decay
+        >>> EvidenceQuery("page:cart", k=3, unit="states", threshold=0.8).decay
         1.0
     """
 
     state: str
+    _: KW_ONLY
     k: int
     unit: Literal["steps", "states"]
     threshold: float
@@ -143,7 +144,7 @@ class EvidenceQuery:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class RecallQuery:
     """A query for moments by several keys; see `Memory.recall`.
 
@@ -159,11 +160,12 @@ class RecallQuery:
         InputError: no key, an unknown one, a text that is blank, or a pool below 1.
 
     Example:
-        >>> RecallQuery(texts={"goal": "buy a lamp"}).pool
+        >>> RecallQuery({"goal": "buy a lamp"}).pool
         16
     """
 
     texts: Mapping[str, str]
+    _: KW_ONLY
     pool: int = 16
     whole: bool = False
     gamma: float | None = None

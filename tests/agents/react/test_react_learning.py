@@ -20,6 +20,7 @@ from seasoned.llms import LabelReader, ScriptedLLM, VotesReader
 from seasoned.policies.cascade import CascadeReader
 from seasoned.policies.examples import Example
 from seasoned.protocols import Usage
+from seasoned.types import EvidenceQuery
 
 # ------------------------------------------------------------------------------------------ what is kept
 
@@ -193,10 +194,13 @@ def test_what_was_shown_by_others_as_well_counts_once():
     with Memory.open(":memory:") as memory:
         ids = [once(walker(memory, mode="none")).episode_id for _ in range(3)]
         state, asked = "cell:0,0 open:east", {"k": 1, "unit": "states", "threshold": 1.0, "gamma": None}
-        assert memory.evidence(state, **asked).n_steps == 3
+        assert memory.evidence(EvidenceQuery(state, **asked)).n_steps == 3
         rest = DiscountedEvidence(memory, {(ids[0], 0), ("gone", 0)})
-        assert (rest.evidence(state, **asked).n_steps, rest.evidence(state, **asked).n_shown) == (3, 1)
-        assert rest.evidence(state, **asked, shown_steps=[(ids[1], 0), (ids[0], 0)]).n_shown == 2
+        assert (
+            rest.evidence(EvidenceQuery(state, **asked)).n_steps,
+            rest.evidence(EvidenceQuery(state, **asked)).n_shown,
+        ) == (3, 1)
+        assert rest.evidence(EvidenceQuery(state, **asked, shown_steps=[(ids[1], 0), (ids[0], 0)])).n_shown == 2
 
 
 class Each:

@@ -29,6 +29,7 @@ from seasoned.memory.stores.postgres.schema import GROUP, POSTGRES_VERSION, TABL
 from seasoned.memory.stores.postgres.tenants import migrate
 from seasoned.memory.transfer.merge import merge
 from seasoned.states import TokenEncoder
+from seasoned.types import EvidenceQuery
 
 
 @pytest.fixture(scope="module")
@@ -223,7 +224,9 @@ def test_two_processes_add_to_one_namespace_and_a_third_reads_all(fresh_url):  #
 
 LOOKS = {
     "search": lambda memory: found(memory) == {"e"},
-    "evidence": lambda memory: list(memory.evidence("page e", k=1, unit="states", threshold=0.9).counts) == [1.0],
+    "evidence": lambda memory: (
+        list(memory.evidence(EvidenceQuery("page e", k=1, unit="states", threshold=0.9)).counts) == [1.0]
+    ),
     "steps": lambda memory: len(memory) == 2,
     "get": lambda memory: memory.get("e") == episode("e"),
     "episodes": lambda memory: memory.episodes(task="t", last=1) == [episode("e")],
@@ -264,7 +267,7 @@ def test_folding_gives_what_writing_at_once_gives_bit_for_bit(fresh_url):  # noq
     memories = [Memory.open(fresh_url, namespace=name, gamma=0.7) for name in ("later", "at once")]
     later, at_once = memories
     for memory in memories:
-        memory.evidence("page", k=3, unit="states", threshold=0.1, decay=0.9)
+        memory.evidence(EvidenceQuery("page", k=3, unit="states", threshold=0.1, decay=0.9))
     ids = [later.quarantine(one, "r") for one in suspects]
     assert len(ids) == 2
     at_once.import_lines(list(later.export()))
@@ -392,7 +395,7 @@ def test_what_has_arrived_is_encoded_anew_or_nothing_is(fresh_url):  # noqa: F81
 
 FOLDING_LOOKS = {
     "search": found,
-    "evidence": lambda memory: memory.evidence("page", k=1, unit="states", threshold=0.0),
+    "evidence": lambda memory: memory.evidence(EvidenceQuery("page", k=1, unit="states", threshold=0.0)),
     "stats": Memory.stats,
     "verify": Memory.verify,
     "get": lambda memory: memory.get("bad"),

@@ -20,7 +20,7 @@ from postgres_server import fresh_url, postgres, run_server, server  # noqa: F40
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import NotFoundError
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 GAMMA, DECAY, BACKUP = 0.5, 0.9, Backup(4.0)
 WORDS = ["a", "b", "c", "a b", "b c", "a b c", "a c", "#", "#x", "d e f"]
@@ -95,10 +95,10 @@ def answers(memory, questions):
     for state, k, threshold, exclude, unit, power, decay in questions:
         exact.append(memory.search(state, k, threshold, exclude_task=exclude))
         asked = {"k": k, "unit": unit, "threshold": threshold, "exclude_task": exclude}
-        exact.append(plain(memory.evidence(state, similarity_power=power, decay=decay, **asked)))
+        exact.append(plain(memory.evidence(EvidenceQuery(state, similarity_power=power, decay=decay, **asked))))
         with_floor = {"k": k, "unit": "states", "threshold": threshold, "exclude_task": exclude}
-        exact.append(plain(memory.evidence(state, propensity_floor=0.2, decay=decay, **with_floor)))
-        graph = plain(memory.evidence(state, backup=BACKUP, **asked))
+        exact.append(plain(memory.evidence(EvidenceQuery(state, propensity_floor=0.2, decay=decay, **with_floor))))
+        graph = plain(memory.evidence(EvidenceQuery(state, backup=BACKUP, **asked)))
         approximate.append(
             [total / max(weight, 1e-9) for weight, total in zip(graph.pop("weights"), graph.pop("totals"), strict=True)]
         )
@@ -152,7 +152,7 @@ class Story:
         self.reader._retriever._overlay.max_tail = 1  # so that there is a base in a short story
         self.holder = psycopg.connect(url)
         self.slow = Memory.open(url, **self.options)
-        self.writer.evidence("a", k=1, unit="states", threshold=0.0, decay=DECAY)  # makes the view
+        self.writer.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.0, decay=DECAY))  # makes the view
         self.ids, self.events, self.quarantines = [], [], []
         self.steps = {}
 
@@ -341,7 +341,7 @@ def test_an_arrival_that_was_aborted_is_not_found(fresh_url):  # noqa: F811
     with Memory.open(fresh_url) as writer, Memory.open(fresh_url, read_only=True) as reader:
         writer.add(episode("e", ending="aborted"))
         assert (found(reader), len(reader)) == ([], 2)
-        evidence = reader.evidence("page", k=5, unit="states", threshold=0.0)
+        evidence = reader.evidence(EvidenceQuery("page", k=5, unit="states", threshold=0.0))
         assert (evidence.n_steps, evidence.n_episodes) == (0, 1)
 
 

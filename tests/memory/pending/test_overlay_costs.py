@@ -17,7 +17,7 @@ from seasoned.cli.main import cli
 from seasoned.errors import NotFoundError, StoreBusyError
 from seasoned.memory.pending.overlay import MAX_TAIL
 from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL, POSTGRES_VERSION
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 
 def episode(id_, *states, **fields):
@@ -136,11 +136,11 @@ def test_a_graph_reads_what_it_has_not_read_above(three):
     def ask():
         store = reader._retriever._overlay.store
         with contextlib.nullcontext([]) if store is None else store.trace() as statements:
-            reader.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5, backup=Backup(4.0))
+            reader.evidence(EvidenceQuery("page", k=5, unit="states", threshold=0.5, gamma=0.5, backup=Backup(4.0)))
         read = [sql for sql in statements if "AS final" in sql and "step.visit >" in sql]
         return [len(store.execute(sql).fetchall()) for sql in read]
 
-    writer.evidence("page", k=5, unit="states", threshold=0.5, gamma=0.5)
+    writer.evidence(EvidenceQuery("page", k=5, unit="states", threshold=0.5, gamma=0.5))
     for number in range(MAX_TAIL + 20):
         writer.add(episode(f"e{number}", f"room {number}"))
     ask()

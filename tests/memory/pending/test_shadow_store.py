@@ -14,6 +14,7 @@ from seasoned.memory.pending.shadow_store import ShadowStore
 from seasoned.memory.stores.sqlite_schema import COLUMNS
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.states import TokenEncoder
+from seasoned.types import EvidenceQuery
 
 STEPS = st.builds(
     Step,
@@ -52,7 +53,7 @@ def test_shadow_store_holds_the_rows_that_the_writer_gives_the_store(stored, pen
         store, namespace_id = memory.session.store, memory.session.namespace_id
         memory.add_many(named(stored))
         memory.quarantine(Selection(task="t1"), "suspect")
-        memory.evidence("a", k=1, unit="states", threshold=0.0, decay=0.9)  # a second view
+        memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.0, decay=0.9))  # a second view
         before = {table: rows(store, table) for table in DERIVED}
         pending = [(one, 1.0) for one in named(pending)]
         shadow = ShadowStore(store, namespace_id)

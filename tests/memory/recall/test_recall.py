@@ -10,6 +10,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.core import jaccard
+from seasoned.types import EvidenceQuery, RecallQuery
 from seasoned.types.impression import PeerComparison
 
 
@@ -20,7 +21,7 @@ def told(path):
         query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page cart", "reasoning": "it is full"}
 
         def ask(**options):
-            found = memory.recall(query, **options)
+            found = memory.recall(RecallQuery(query, **options))
             answers.append((sorted(map(repr, found.moments)), found.highest, memory.median_return()))
 
         ask()
@@ -100,7 +101,7 @@ def test_the_many_visits_to_a_state_do_not_hide_what_else_was_done_there():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page", "rare but good", 5.0)], "rare"))
         memory.add_many(Episode("t", [Step("page", "usual", float(i % 2))]) for i in range(40))
-        found = memory.recall({"observation": "page"}).moments
+        found = memory.recall(RecallQuery({"observation": "page"})).moments
         tries = {moment.experience.action: (moment.tries, moment.mean_return) for moment in found}
         assert tries == {"rare but good": (1, 5.0), "usual": (40, 0.5)}
 
@@ -109,7 +110,7 @@ def test_a_task_that_is_left_out_takes_no_other_s_place():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("buy a lamp", [Step("elsewhere", "pay", 1.0)], "other"))
         memory.add_many(Episode("buy a red lamp", [Step("page", "pay", 1.0)]) for _ in range(30))
-        [found] = memory.recall({"goal": "buy a red lamp"}, exclude_task="buy a red lamp", pool=4).moments
+        [found] = memory.recall(RecallQuery({"goal": "buy a red lamp"}, exclude_task="buy a red lamp", pool=4)).moments
         assert found.place == ("other", 0)
 
 
@@ -121,7 +122,10 @@ def test_without_the_task_of_most_notes_the_others_are_found_and_none_of_its_own
             memory.note(name, "reasoning", {"text": f"it is {name}"}, step=0, id=f"said by {name}")
 
         def found(task):
-            return sorted(m.place[0] for m in memory.recall({"reasoning": "it is"}, exclude_task=task, pool=4).moments)
+            return sorted(
+                m.place[0]
+                for m in memory.recall(RecallQuery({"reasoning": "it is"}, exclude_task=task, pool=4)).moments
+            )
 
         for number in range(30):
             say("most", f"most{number}")
@@ -171,7 +175,7 @@ def test_the_pool_is_of_the_most_similar_among_all_that_counts():
             for key in ("goal", "plan", "reasoning"):
                 for task in (None, memory.get("e3").task):
                     asked = text()
-                    found = memory.recall({key: asked}, pool=5, exclude_task=task).moments
+                    found = memory.recall(RecallQuery({key: asked}, pool=5, exclude_task=task)).moments
                     features = memory.encoder.features
                     near = [
                         jaccard(features(asked), features(said))
@@ -189,7 +193,9 @@ def test_the_pool_is_of_the_most_similar_among_all_that_counts():
             memory.revoke(note.id)
         check()  # what fell since it was indexed
         memory.release(held[1])
-        assert "e7" in {m.place[0] for m in memory.recall({"goal": memory.get("e7").task}, pool=60).moments}
+        assert "e7" in {
+            m.place[0] for m in memory.recall(RecallQuery({"goal": memory.get("e7").task}, pool=60)).moments
+        }
 
 
 def test_answers_that_were_not_executed_do_not_crowd_out_episodes():
@@ -203,7 +209,7 @@ def test_answers_that_were_not_executed_do_not_crowd_out_episodes():
             )
 
         def places(pool):
-            return sorted(m.place[0] for m in memory.recall({"goal": "buy a red lamp"}, pool=pool).moments)
+            return sorted(m.place[0] for m in memory.recall(RecallQuery({"goal": "buy a red lamp"}, pool=pool)).moments)
 
         assert places(2) == ["a19", "played"]
         assert places(4) == ["a19", "b19", "other", "played"]
@@ -220,14 +226,14 @@ def test_a_recall_reads_episodes_by_their_ids_and_numbers():
                 episode.record("page cart", "pay", 1.0)
         places = [("e0", 0), ("e1", 0)]
         query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page", "reasoning": "it is full"}
-        memory.recall(query)
+        memory.recall(RecallQuery(query))
         connection, statements = memory.session.store.connection, []
         connection.set_trace_callback(statements.append)
-        memory.recall(query, with_feedback_totals=True)
+        memory.recall(RecallQuery(query, with_feedback_totals=True))
         memory.experiences(places)
         memory.impressions([("e2", 0)], alike=True)
         memory.peer_comparisons(places)
-        memory.evidence("page cart", k=3, unit="states", threshold=0.5, shown_steps=places)
+        memory.evidence(EvidenceQuery("page cart", k=3, unit="states", threshold=0.5, shown_steps=places))
         connection.set_trace_callback(None)
         plans = {
             sql: [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {sql}")]

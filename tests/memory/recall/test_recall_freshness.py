@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 
 from seasoned import Episode, Memory, Selection, Step
+from seasoned.types import RecallQuery
 from seasoned.types.impression import Impression, PeerComparison
 
 CHANGES = ["add", "shown", "shown", "feedback", "revoke note", "revoke event", "aside", "lift", "erase"]
@@ -55,12 +56,14 @@ def answers(memory):
     """All that prompts ask of a memory."""
     names = [f"e{number}" for number in range(26)]
     places = [(name, step) for name in names for step in range(3)]
-    found = memory.recall({"goal": "task 1", "observation": "page cart"}, pool=6, with_feedback_totals=True)
+    found = memory.recall(
+        RecallQuery({"goal": "task 1", "observation": "page cart"}, pool=6, with_feedback_totals=True)
+    )
     return (
         sorted(map(repr, found.moments)),
         found.highest,
         memory.median_return(),
-        memory.recall({"goal": "task 9"}, pool=6).moments,
+        memory.recall(RecallQuery({"goal": "task 9"}, pool=6)).moments,
         [
             memory.impressions(places, alike=alike, exclude_task=about, most=most)
             for alike in (False, True)
@@ -161,7 +164,7 @@ def test_more_states_and_episodes_take_no_more_statements():
         memory.feedback("e1", 1.0)
         names = [f"e{number}" for number in range(12)]
         for some in (
-            lambda n: memory.recall({"observation": "page 1"}, pool=n),
+            lambda n: memory.recall(RecallQuery({"observation": "page 1"}, pool=n)),
             lambda n: memory.peer_returns([(name, 0) for name in names[:n]]),
             lambda n: memory.feedback_totals(names[:n]),
         ):

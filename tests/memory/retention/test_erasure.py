@@ -13,6 +13,7 @@ from kept_by_definition import OTHERS, PEOPLE, QUARANTINES, QUESTIONS, HashtagBl
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import InputError, NotFoundError, ReadOnlyStoreError, StoreBusyError
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=30, deadline=None, derandomize=True)
 ERASURES = st.tuples(st.just("erase"), PEOPLE)
@@ -93,7 +94,7 @@ def whole(memory):
             repr(memory.stats()),
             repr(memory.copies()),
             repr(memory.search(SHARED, 99)),
-            repr(memory.evidence(SHARED, k=99, unit="states", threshold=0.0)),
+            repr(memory.evidence(EvidenceQuery(SHARED, k=99, unit="states", threshold=0.0))),
         ]
     ).lower()
 
@@ -106,7 +107,9 @@ def test_no_byte_of_it_is_left(tmp_path, reindexed):
         memory.search(SHARED)
     settings = {"gamma": 0.5, "encoder": HashtagBlind() if reindexed else None, "reindex": True}
     with Memory.open(path, **settings) as memory, Memory.open(path, **settings) as other:
-        memory.evidence(SHARED, k=9, unit="states", threshold=0.5, gamma=0.9, decay=0.5)  # views hold some of it too
+        memory.evidence(
+            EvidenceQuery(SHARED, k=9, unit="states", threshold=0.5, gamma=0.9, decay=0.5)
+        )  # views hold some of it too
         other.search(SHARED)
         assert leaks(path)
         assert SECRET.lower() in whole(other)
@@ -130,10 +133,10 @@ def test_no_byte_of_it_is_left(tmp_path, reindexed):
         # What others have stays, and works.
         assert [episode.id for episode in other.episodes()] == ["o0", "o1", "o2"]
         assert [event.author for event in other.events()] == ["ann"]
-        seen = other.evidence(SHARED, k=9, unit="states", threshold=1.0, gamma=0.0)
+        seen = other.evidence(EvidenceQuery(SHARED, k=9, unit="states", threshold=1.0, gamma=0.0))
         assert (seen.actions, seen.counts.tolist(), seen.totals.tolist()) == (("click pay",), [3.0], [20.0])
         other.add(Episode("checkout", [Step(SHARED, "CLICK PAY", 1.0)], "o3"))
-        seen = memory.evidence(SHARED, k=9, unit="states", threshold=1.0, gamma=0.0)
+        seen = memory.evidence(EvidenceQuery(SHARED, k=9, unit="states", threshold=1.0, gamma=0.0))
         assert (seen.actions, seen.counts.tolist()) == (("click pay",), [4.0])
         memory.verify()
         assert leaks(path) == []
@@ -161,13 +164,13 @@ def test_what_the_subject_shared_with_others_stays():
         memory.add(Episode("t", [Step("page one", "Go")], "a", "page end", subject="ann"))
         memory.add(Episode("t", [Step("page one", "Go"), Step("page end", "go")], "b", subject="bob"))
         memory.erase("ann")
-        assert memory.evidence("page one", k=1, unit="states", threshold=1.0).actions == ("Go",)
+        assert memory.evidence(EvidenceQuery("page one", k=1, unit="states", threshold=1.0)).actions == ("Go",)
         assert (memory.stats().states, memory.stats().actions) == (2, 2)
         memory.erase("bob")
         assert (memory.stats().states, memory.stats().actions, len(memory)) == (0, 0, 0)
         memory.verify()
         memory.add(Episode("t", [Step("page one", "gO")], "a", subject="ann"))
-        assert memory.evidence("page one", k=1, unit="states", threshold=1.0).actions == ("gO",)
+        assert memory.evidence(EvidenceQuery("page one", k=1, unit="states", threshold=1.0)).actions == ("gO",)
         memory.verify()
 
 

@@ -14,6 +14,7 @@ from kept_by_definition import EPISODES, HashtagBlind, changed, key
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import InputError, ReadOnlyStoreError
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=50, deadline=None, derandomize=True)
 NOW = time.time()
@@ -197,7 +198,7 @@ def test_the_last_step_that_knows_a_well_visited_states_action_outlives_the_redu
         memory.add_many(Episode("t", [seen(f"nook {n}", "look")], f"nook {n}") for n in range(9))
         for limit in (40, 20, 10):
             memory.prune(Budget(steps=limit))
-            actions = memory.evidence("hub", k=1, unit="states", threshold=1.0).actions
+            actions = memory.evidence(EvidenceQuery("hub", k=1, unit="states", threshold=1.0)).actions
             assert sorted(actions) == ["common door", "rare door"]
             memory.verify()
         assert "only" in {episode.id for episode in memory.episodes()}
@@ -243,7 +244,7 @@ def test_a_pruned_episode_may_come_back_and_another_handle_sees_both(tmp_path):
         assert len(other.search("page", 9)) == 2
         memory.prune(Budget(steps=1))
         assert [n.experience.episode_id for n in other.search("page", 9)] == ["new"]
-        assert other.evidence("page two", k=1, unit="states", threshold=1.0).actions == ("look",)
+        assert other.evidence(EvidenceQuery("page two", k=1, unit="states", threshold=1.0)).actions == ("look",)
         other.add(old)
         assert [n.experience.episode_id for n in memory.search("page one", 9)] == ["old", "new"]
         memory.verify(), other.verify()

@@ -8,7 +8,7 @@ from seasoned import Episode, Memory, Step
 from seasoned.errors import IntegrityError
 from seasoned.memory.index.kernel import KERNELS
 from seasoned.memory.index.kernel_numpy import NumpyKernel
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery, RecallQuery
 
 NUMPY = "seasoned.memory.index.kernel_numpy:NumpyKernel"
 EPISODE = Episode("t", [Step("a b", "go", 1.0, {"go": -0.1}, 0.5), Step("b c", "stay", 0.5)], "e", "end", "truncated")
@@ -31,13 +31,15 @@ def broken_kernel():
 READS = {
     "search": lambda memory: memory.search("a b", k=3),
     "search outside a task": lambda memory: memory.search("a b", k=3, exclude_task="other"),
-    "evidence of states": lambda memory: memory.evidence("a b", k=3, unit="states", threshold=0.0),
-    "evidence of steps": lambda memory: memory.evidence("a b", k=3, unit="steps", threshold=0.0),
+    "evidence of states": lambda memory: memory.evidence(EvidenceQuery("a b", k=3, unit="states", threshold=0.0)),
+    "evidence of steps": lambda memory: memory.evidence(EvidenceQuery("a b", k=3, unit="steps", threshold=0.0)),
     "evidence by propensity": lambda memory: memory.evidence(
-        "a b", k=3, unit="states", threshold=0.0, propensity_floor=0.1
+        EvidenceQuery("a b", k=3, unit="states", threshold=0.0, propensity_floor=0.1)
     ),
-    "evidence of a graph": lambda memory: memory.evidence("a b", k=3, unit="states", threshold=0.0, backup=Backup(4.0)),
-    "recall": lambda memory: memory.recall({"observation": "a b", "goal": "t"}),
+    "evidence of a graph": lambda memory: memory.evidence(
+        EvidenceQuery("a b", k=3, unit="states", threshold=0.0, backup=Backup(4.0))
+    ),
+    "recall": lambda memory: memory.recall(RecallQuery({"observation": "a b", "goal": "t"})),
 }
 
 
@@ -60,8 +62,8 @@ def test_a_bug_in_an_encoder_is_raised_as_it_is():
         memory.add(EPISODE)
         for read in (
             lambda: memory.search("d", k=1),
-            lambda: memory.evidence("d", k=1, unit="states", threshold=0.0),
-            lambda: memory.recall({"goal": "d", "observation": "a b"}),
+            lambda: memory.evidence(EvidenceQuery("d", k=1, unit="states", threshold=0.0)),
+            lambda: memory.recall(RecallQuery({"goal": "d", "observation": "a b"})),
         ):
             with pytest.raises(KeyError, match=r"t|d"):
                 read()

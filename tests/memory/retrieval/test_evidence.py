@@ -12,6 +12,7 @@ from memory_by_definition import HashtagBlind, RawMemory
 
 from seasoned import Episode, Memory, Step
 from seasoned.core import robust_spread
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=80, deadline=None, derandomize=True)
 
@@ -51,7 +52,7 @@ HISTORIES = st.lists(st.one_of(EPISODES, EPISODES, WORDS_OF_OTHERS), min_size=1,
 
 
 def ask(memory, state, question):
-    return memory.evidence(state, **{**question, "threshold": float(question["threshold"])})
+    return memory.evidence(EvidenceQuery(state, **{**question, "threshold": float(question["threshold"])}))
 
 
 def table(evidence):
@@ -148,8 +149,8 @@ def test_an_absurd_reward_given_and_revoked_leaves_no_trace(share):
         later = Episode("t1", [Step("a b", "go", 1.0), Step("c", "stop", 0.5)])
         with Memory.open(":memory:") as memory, Memory.open(":memory:") as spared:
             ids = [memory.add(episode) for episode in episodes]
-            memory.evidence("a b", **question)
-            spared.evidence("a b", **question)
+            memory.evidence(EvidenceQuery("a b", **question))
+            spared.evidence(EvidenceQuery("a b", **question))
             event = memory.feedback(ids[at % len(ids)], absurd)
             memory.verify()
             memory.add(later)
@@ -158,7 +159,10 @@ def test_an_absurd_reward_given_and_revoked_leaves_no_trace(share):
             memory.verify()
             spared.add_many([*episodes, later])
             # Dyadic rewards and gamma: every sum is exact in any order, so each bit is as if nothing had been said.
-            one, other = memory.evidence("a b", **question), spared.evidence("a b", **question)
+            one, other = (
+                memory.evidence(EvidenceQuery("a b", **question)),
+                spared.evidence(EvidenceQuery("a b", **question)),
+            )
             assert table(one) == table(other)
             assert one.spread == other.spread
 
@@ -169,9 +173,9 @@ def test_an_absurd_reward_leaves_the_same_bits():
     question = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": 0.5}
     with Memory.open(":memory:") as memory:
         ids = [memory.add(Episode("t", [Step("s one", "a", 0.25), Step("s", "b", i)])) for i in range(6)]
-        before = memory.evidence("s", **question)
+        before = memory.evidence(EvidenceQuery("s", **question))
         memory.revoke(memory.feedback(ids[2], 1e90, step=1))
-        after = memory.evidence("s", **question)
+        after = memory.evidence(EvidenceQuery("s", **question))
         assert after.actions == before.actions
         for name in ("counts", "weights", "totals", "squares"):
             assert getattr(after, name).tolist() == getattr(before, name).tolist()
@@ -185,12 +189,12 @@ def test_a_gamma_asked_late_equals_one_asked_early(share):
     def check(history, gamma, decay):
         question = {"k": 50, "unit": "states", "threshold": 0.0, "gamma": gamma, "decay": decay}
         with Memory.open(":memory:") as early, Memory.open(":memory:") as late:
-            early.evidence("a", **question)
+            early.evidence(EvidenceQuery("a", **question))
             for memory in (early, late):
                 played = Played(memory)
                 for item in history:
                     played.tell(item)
-            one, other = early.evidence("a", **question), late.evidence("a", **question)
+            one, other = early.evidence(EvidenceQuery("a", **question)), late.evidence(EvidenceQuery("a", **question))
             same(table(one), table(other), rel=1e-12, abs_=1e-12)
             assert one.spread == other.spread
 
@@ -204,7 +208,7 @@ def test_spread_is_the_robust_spread_of_mean_returns_by_state_and_action(history
         played = Played(memory)
         for item in history:
             played.tell(item)
-        evidence = memory.evidence("a", k=1, unit="states", threshold=1.0)
+        evidence = memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=1.0))
         values = played.raw.mean_returns(gamma)
         expected = robust_spread(values, np.ones(len(values)))
         # Means are counted to three significant digits.
@@ -218,20 +222,20 @@ def test_spread_does_not_shrink_as_visits_gather_at_one_action():
     with Memory.open(":memory:") as memory:
         memory.add_many(Episode("t", [Step("s", "bad", 0.0)]) for _ in range(2))
         memory.add_many(Episode("t", [Step("s", "good", 1.0)]) for _ in range(200))
-        assert memory.evidence("s", k=1, unit="states", threshold=1.0).spread == 0.5
+        assert memory.evidence(EvidenceQuery("s", k=1, unit="states", threshold=1.0)).spread == 0.5
 
 
 def test_spread_is_of_the_whole_namespace_not_of_the_neighbors():
     with Memory.open(":memory:", gamma=0.0) as memory:
         for reward in (0.0, 1.0):
             memory.add(Episode("t", [Step(f"state {reward}", "a", reward)]))
-        assert memory.evidence("state 0.0", k=1, unit="states", threshold=1.0).spread == 0.5
+        assert memory.evidence(EvidenceQuery("state 0.0", k=1, unit="states", threshold=1.0)).spread == 0.5
 
 
 def test_no_evidence_is_empty_not_zero():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("far away", "a", 1.0)]))
-        evidence = memory.evidence("here", k=3, unit="states", threshold=0.5)
+        evidence = memory.evidence(EvidenceQuery("here", k=3, unit="states", threshold=0.5))
         assert (evidence.actions, evidence.n_steps, evidence.n_states, evidence.neighbors) == ((), 0, 0, ())
         assert evidence.counts.shape == evidence.weights.shape == evidence.totals.shape == (0,)
 
@@ -240,14 +244,14 @@ def test_at_most_fifty_neighbors_are_listed_and_all_are_counted():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("s", "a", 1.0)] * 80))
         for unit in ("states", "steps"):
-            evidence = memory.evidence("s", k=80, unit=unit, threshold=0.0)
+            evidence = memory.evidence(EvidenceQuery("s", k=80, unit=unit, threshold=0.0))
             assert (len(evidence.neighbors), evidence.n_steps) == (50, 80)
 
 
 def test_actions_carry_their_first_spelling():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("s", "Go  North"), Step("s", "go north"), Step("s", "GO NORTH")]))
-        evidence = memory.evidence("s", k=1, unit="states", threshold=0.0)
+        evidence = memory.evidence(EvidenceQuery("s", k=1, unit="states", threshold=0.0))
         assert (evidence.actions, evidence.counts.tolist()) == (("Go  North",), [3.0])
 
 
@@ -268,7 +272,7 @@ def test_the_guard_encodes_the_question_only(unit):
     with Memory.open(":memory:", encoder=encoder) as memory:
         memory.add_many(Episode("t1", [Step(f"a {n % 3}", "go", n / 8)]) for n in range(12))
         encoder.calls = 0
-        evidence = memory.evidence("a", k=9, unit=unit, threshold=0.0, exclude_task="t2")
+        evidence = memory.evidence(EvidenceQuery("a", k=9, unit=unit, threshold=0.0, exclude_task="t2"))
         assert (evidence.n_states, evidence.n_steps) == (3, 12 if unit == "states" else 9)
         assert encoder.calls == 1
 
@@ -281,9 +285,9 @@ def test_the_guard_asks_no_question_for_each_state(unit, decay):
         with Memory.open(":memory:") as memory:
             memory.add_many(Episode("t1", [Step(f"a {i}", "go", 1.0)]) for i in range(n))
             question = {"k": 5, "unit": unit, "threshold": 0.0, "exclude_task": "t1", "decay": decay}
-            memory.evidence("a", **question)
+            memory.evidence(EvidenceQuery("a", **question))
             statements = []
             memory.session.store.connection.set_trace_callback(statements.append)
-            assert memory.evidence("a", **question).n_steps == 0
+            assert memory.evidence(EvidenceQuery("a", **question)).n_steps == 0
             asked.append(len(statements))
     assert max(asked) < 20

@@ -15,7 +15,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 from seasoned import Episode, JitRL, Memory, Selection, Step
 from seasoned.errors import InputError
 from seasoned.memory.transfer.merge import merge
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
 GAMMA, BETA = 0.8, 2.0
@@ -79,7 +79,7 @@ def value(q, prior):
 
 def ask(memory, state, **changed):
     asked = {"k": 9, "unit": "states", "threshold": 0.0, "gamma": GAMMA, "backup": Backup(BETA), **changed}
-    return memory.evidence(state, **asked)
+    return memory.evidence(EvidenceQuery(state, **asked))
 
 
 def agrees(memory, raw, exclude_task=None, unit="states"):
@@ -205,8 +205,10 @@ def test_two_half_good_episodes_combine():
         memory.add(Episode("t", [Step("start", "enter"), Step("hall", "sit")]))
         memory.add(Episode("t", [Step("window", "climb"), Step("hall", "take", 1.0)]))
         asked = {"k": 1, "unit": "states", "threshold": 1.0}
-        assert memory.evidence("start", **asked).totals.tolist() == [0.0]
-        assert memory.evidence("start", **asked, backup=Backup(1e6)).totals.tolist() == pytest.approx([0.9], abs=1e-3)
+        assert memory.evidence(EvidenceQuery("start", **asked)).totals.tolist() == [0.0]
+        assert memory.evidence(EvidenceQuery("start", **asked, backup=Backup(1e6))).totals.tolist() == pytest.approx(
+            [0.9], abs=1e-3
+        )
 
 
 def test_without_a_beta_nothing_changes_and_with_one_only_totals_and_squares():
@@ -214,10 +216,13 @@ def test_without_a_beta_nothing_changes_and_with_one_only_totals_and_squares():
         for unit in ("states", "steps"):
             asked = {"k": 7, "unit": unit, "threshold": 0.0, "gamma": 0.8, "similarity_power": 1.5, "decay": 0.9}
             plain, backed = (
-                memory.evidence("hall lamp", **asked),
-                memory.evidence("hall lamp", **asked, backup=Backup(1.0)),
+                memory.evidence(EvidenceQuery("hall lamp", **asked)),
+                memory.evidence(EvidenceQuery("hall lamp", **asked, backup=Backup(1.0))),
             )
-            assert memory.evidence("hall lamp", **asked, backup=None).totals.tolist() == plain.totals.tolist()
+            assert (
+                memory.evidence(EvidenceQuery("hall lamp", **asked, backup=None)).totals.tolist()
+                == plain.totals.tolist()
+            )
             assert (plain.actions, plain.spread, plain.n_states, plain.neighbors) == (
                 backed.actions,
                 backed.spread,
@@ -235,7 +240,7 @@ def test_squares_keep_the_scatter_of_the_returns_around_their_mean():
         memory.add(Episode("t", [Step("a", "go", 0.0), Step("b", "x", 0.0)]))
         memory.add(Episode("t", [Step("a", "go", 0.0), Step("b", "y", 8.0)]))
         for unit in ("states", "steps"):
-            found = memory.evidence("a", k=2, unit=unit, threshold=1.0, backup=Backup(1e6))
+            found = memory.evidence(EvidenceQuery("a", k=2, unit=unit, threshold=1.0, backup=Backup(1e6)))
             mean = found.totals[0] / found.weights[0]
             assert mean == pytest.approx(4.0, abs=0.02)
             assert found.squares[0] / found.weights[0] - mean**2 == pytest.approx(4.0)
@@ -252,7 +257,7 @@ BAD = [("gamma", 1.0), ("backup", 4.0), ("backup", "4")]
 @pytest.mark.parametrize("changed", [dict([one]) for one in BAD], ids=str)
 def test_bad_input_is_refused(changed):
     with told(":memory:") as memory:
-        memory.evidence("hall lamp", k=1, unit="states", threshold=0.0, gamma=1.0)
+        memory.evidence(EvidenceQuery("hall lamp", k=1, unit="states", threshold=0.0, gamma=1.0))
         with pytest.raises(InputError) as caught:
             ask(memory, "hall lamp", **changed)
         assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
@@ -283,8 +288,8 @@ def test_novelty_is_looked_for_ahead():
             memory.add_many([Episode("t", [Step("start", door), Step(room, "dig")]) for _ in range(times)])
             memory.add_many([Episode("t", [Step("start", door), Step("yard", "sit")]) for _ in range(10 - times)])
         asked = {"k": 1, "unit": "states", "threshold": 1.0, "gamma": GAMMA}
-        plain = memory.evidence("start", **asked, backup=Backup(BETA))
-        new = memory.evidence("start", **asked, backup=Backup(BETA, novelty=1.0))
+        plain = memory.evidence(EvidenceQuery("start", **asked, backup=Backup(BETA)))
+        new = memory.evidence(EvidenceQuery("start", **asked, backup=Backup(BETA, novelty=1.0)))
         assert (plain.totals == 0.0).all()
         q = dict(zip(new.actions, new.totals / new.weights, strict=True))
         own = 1 / math.sqrt(10)  # each door was tried ten times
@@ -303,7 +308,9 @@ def test_an_empty_memory_knows_nothing():
 
 
 def by_cart(memory):
-    return memory.evidence("cart", k=5, unit="states", threshold=1.0, backup=Backup(beta=4.0)).totals.tolist()
+    return memory.evidence(
+        EvidenceQuery("cart", k=5, unit="states", threshold=1.0, backup=Backup(beta=4.0))
+    ).totals.tolist()
 
 
 def test_one_quarantine_goes_and_another_ends_between_two_questions(tmp_path):

@@ -11,6 +11,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=25, deadline=None, derandomize=True)
 
@@ -71,14 +72,16 @@ def test_sums_are_those_of_the_definition(episodes, query, floor, power, decay, 
     with Memory.open(":memory:", gamma=0.0) as memory:
         memory.add_many(episodes)
         found = memory.evidence(
-            query,
-            k=9,
-            unit="states",
-            threshold=0.3,
-            propensity_floor=floor,
-            similarity_power=power,
-            decay=decay,
-            exclude_task=task,
+            EvidenceQuery(
+                query,
+                k=9,
+                unit="states",
+                threshold=0.3,
+                propensity_floor=floor,
+                similarity_power=power,
+                decay=decay,
+                exclude_task=task,
+            )
         )
     expected, unlogged = by_definition(episodes, query, floor=floor, power=power, decay=decay, task=task)
     assert set(found.actions) == set(expected)
@@ -105,7 +108,15 @@ def test_the_same_on_postgres(fresh_url):  # noqa: F811
             memory.add_many([Episode("t", [step]) for step in steps])
             for decay in (1.0, 0.5):
                 asked = memory.evidence(
-                    "page one", k=9, unit="states", threshold=0.0, propensity_floor=0.05, decay=decay, exclude_task="u"
+                    EvidenceQuery(
+                        "page one",
+                        k=9,
+                        unit="states",
+                        threshold=0.0,
+                        propensity_floor=0.05,
+                        decay=decay,
+                        exclude_task="u",
+                    )
                 )
                 found.append(
                     [sums.tolist() for sums in (asked.counts, asked.weights, asked.totals, asked.by_state.shares)]
@@ -119,12 +130,12 @@ def test_the_same_on_postgres(fresh_url):  # noqa: F811
 )
 def test_a_floor_that_is_none_is_refused(floor, unit):
     with Memory.open(":memory:") as memory, pytest.raises(InputError, match="propensity_floor"):
-        memory.evidence("a", k=1, unit=unit, threshold=0.5, propensity_floor=floor)
+        memory.evidence(EvidenceQuery("a", k=1, unit=unit, threshold=0.5, propensity_floor=floor))
 
 
 def test_the_least_floor_gives_numbers():
     with Memory.open(":memory:", gamma=0.0) as memory:
         memory.add(Episode("t", [Step("a", "go", 1.0, propensity=1e-300), Step("a", "go", 2.0, propensity=1.0)]))
-        found = memory.evidence("a", k=1, unit="states", threshold=0.5, propensity_floor=1e-6)
+        found = memory.evidence(EvidenceQuery("a", k=1, unit="states", threshold=0.5, propensity_floor=1e-6))
     assert found.weights.tolist() == [pytest.approx((1e6 + 1) ** 2 / (1e12 + 1))]
     assert found.totals[0] / found.weights[0] == pytest.approx((1e6 + 2) / (1e6 + 1))

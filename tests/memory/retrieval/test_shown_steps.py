@@ -13,7 +13,7 @@ from seasoned.agents import DiscountedEvidence
 from seasoned.core import jaccard
 from seasoned.errors import InputError
 from seasoned.policies.shuffled_returns import ShuffledReturns
-from seasoned.types import Backup, normalize_action
+from seasoned.types import Backup, EvidenceQuery, normalize_action
 
 GAMMA = 0.5
 STATES = [f"page {a} {b}" for a in "abc" for b in "xy"] + ["page a", "end"]
@@ -70,7 +70,7 @@ def test_it_equals_the_definition(memory, unit, task):
         for state in STATES[::3]:
             for k, threshold in ((2, 0.0), (50, 0.5)):
                 asked = {"k": k, "unit": unit, "threshold": threshold}
-                found = memory.evidence(state, exclude_task=task, shown_steps=shown, **asked)
+                found = memory.evidence(EvidenceQuery(state, exclude_task=task, shown_steps=shown, **asked))
                 counts, unshown = by_definition(memory, state, shown, task=task, **asked)
                 keys = [normalize_action(action) for action in found.actions]
                 assert dict(zip(keys, found.counts, strict=True)) == counts
@@ -84,7 +84,10 @@ def test_it_equals_the_definition(memory, unit, task):
 def test_what_was_shown_changes_no_sum(memory, settings):
     asked = {"k": 3, "unit": "states", "threshold": 0.2, **settings}
     for state in STATES:
-        plain, found = memory.evidence(state, **asked), memory.evidence(state, shown_steps=drawn(memory, 7), **asked)
+        plain, found = (
+            memory.evidence(EvidenceQuery(state, **asked)),
+            memory.evidence(EvidenceQuery(state, shown_steps=drawn(memory, 7), **asked)),
+        )
         assert plain.unshown is None
         assert plain.actions == found.actions
         for name in ("counts", "weights", "totals", "squares"):
@@ -150,7 +153,7 @@ def test_what_memory_alone_proposes_is_not_proposed_once_it_was_read():
 )
 def test_what_names_no_step_is_refused(memory, bad):
     with pytest.raises(InputError) as caught:
-        memory.evidence("page a", k=5, unit="states", threshold=0.2, shown_steps=bad)
+        memory.evidence(EvidenceQuery("page a", k=5, unit="states", threshold=0.2, shown_steps=bad))
     assert caught.value.seen
     assert caught.value.rule
     assert caught.value.next_step
@@ -161,7 +164,8 @@ def test_the_placebo_counts_the_same(memory, backup):
     asked = {"k": 4, "unit": "states", "threshold": 0.2, "gamma": GAMMA, "backup": backup}
     for state in STATES:
         real, shuffled = (
-            one.evidence(state, shown_steps=drawn(memory, 7), **asked) for one in (memory, ShuffledReturns(memory, 0))
+            one.evidence(EvidenceQuery(state, shown_steps=drawn(memory, 7), **asked))
+            for one in (memory, ShuffledReturns(memory, 0))
         )
         assert real.actions == shuffled.actions
         assert np.array_equal(real.unshown, shuffled.unshown)

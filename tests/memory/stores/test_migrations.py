@@ -19,6 +19,7 @@ from seasoned.build import open_memory
 from seasoned.cli.main import cli
 from seasoned.errors import NewerStoreError, ReadOnlyStoreError
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
+from seasoned.types import EvidenceQuery
 
 STORES = Path(__file__).parent
 EARLIER = range(1, SCHEMA_VERSION)
@@ -66,7 +67,7 @@ def check_as_recorded(path, version):
                     for n in memory.search(answer["state"], 8, 0.2)
                 ]
                 assert found == answer["found"]
-                e = memory.evidence(answer["state"], k=4, unit=answer["unit"], threshold=0.2)
+                e = memory.evidence(EvidenceQuery(answer["state"], k=4, unit=answer["unit"], threshold=0.2))
                 assert (list(e.actions), e.spread) == (answer["actions"], answer["spread"])
                 for sums in ("counts", "weights", "totals", "squares"):
                     assert getattr(e, sums).tolist() == answer[sums]
@@ -124,7 +125,9 @@ def test_everything_works_on_a_migrated_store(tmp_path):
         event = other.feedback(id_, 2.0, author="ann")
         assert other.search("shop hub 1 neu", 1)[0].experience.reward == 3.0
         # The new spelling joins the action that the old code numbered.
-        assert "CLICK(PAY)" not in memory.evidence("shop hub 1", k=3, unit="states", threshold=0.2).actions
+        assert (
+            "CLICK(PAY)" not in memory.evidence(EvidenceQuery("shop hub 1", k=3, unit="states", threshold=0.2)).actions
+        )
         memory.verify()
         other.revoke(event)
         old_event = next(e for e in memory.events() if e.revoked_at is None)

@@ -14,7 +14,7 @@ from postgres_server import run_server
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError, ReadOnlyStoreError, StoreError
 from seasoned.memory.stores.postgres.store import PostgresStore
-from seasoned.types import Backup
+from seasoned.types import Backup, EvidenceQuery
 
 
 @pytest.fixture(scope="module")
@@ -274,7 +274,7 @@ def test_a_server_that_lost_its_last_commits_is_read_anew():
         server.start()
         reader, writer = Memory.open(url), Memory.open(url)
         add(writer, "lost")
-        writer.evidence("lost", k=1, unit="states", threshold=1.0, decay=0.5)  # a view that will be lost
+        writer.evidence(EvidenceQuery("lost", k=1, unit="states", threshold=1.0, decay=0.5))  # a view that will be lost
         assert ask(reader, "lost lost3") == (["lost lost3"], {"go": 1.0})
         assert ask(reader, "lost lost3", decay=0.5)[1] == {"go": 0.5}
         server.stop()
@@ -282,7 +282,9 @@ def test_a_server_that_lost_its_last_commits_is_read_anew():
         old.rename(data)
         server.start()
         with Memory.open(url) as other:
-            other.evidence("fresh", k=1, unit="states", threshold=1.0, decay=0.75)  # it gets the lost one's number
+            other.evidence(
+                EvidenceQuery("fresh", k=1, unit="states", threshold=1.0, decay=0.75)
+            )  # it gets the lost one's number
             add(other, "fresh")
             for state in ("base base3", "lost lost3", "fresh fresh3"):
                 for options in ({}, {"decay": 0.5}, {"backup": Backup(beta=4.0)}):
@@ -299,6 +301,6 @@ def test_a_server_that_lost_its_last_commits_is_read_anew():
 
 def ask(memory, state, **options):
     """What is found at a state, and what the evidence there sums up to."""
-    evidence = memory.evidence(state, k=1, unit="states", threshold=0.5, **options)
+    evidence = memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=0.5, **options))
     found = [neighbor.experience.state for neighbor in memory.search(state, 1, 0.5)]
     return found, dict(zip(evidence.actions, evidence.totals.round(2).tolist(), strict=True))

@@ -12,6 +12,7 @@ import pytest
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import SeasonedError
+from seasoned.types import EvidenceQuery
 
 WRITER = """
 import sys, time
@@ -95,7 +96,7 @@ def test_another_connections_commit_is_seen_at_the_next_query(tmp_path):
                 assert {f.experience.episode_id for f in memory.search("page", k=99)} == {f"e{i}" for i in range(n + 1)}
         one.feedback("e0", 5.0)
         assert other.search("page 0", k=1)[0].experience.reward == 6.0
-        assert other.evidence("page 0", k=1, unit="states", threshold=1.0).totals.tolist() == [6.0]
+        assert other.evidence(EvidenceQuery("page 0", k=1, unit="states", threshold=1.0)).totals.tolist() == [6.0]
 
 
 def in_child(work):

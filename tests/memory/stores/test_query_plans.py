@@ -12,7 +12,7 @@ from seasoned import Episode, Memory, Step
 from seasoned.memory.stores.postgres.schema import FIRST_ARRIVAL
 from seasoned.memory.stores.postgres.watermark import VERSION
 from seasoned.memory.stores.postgres.wire import translate
-from seasoned.types import Choice, OwnAnswer
+from seasoned.types import Choice, EvidenceQuery, OwnAnswer
 
 WHOLE = re.compile(r"SCAN|\(namespace_id=\?\)|note_by_kind \(namespace_id=\? AND kind=\?\)")
 SMALL = {"view", "distribution", "namespace", "quarantine"}  # a few rows, whatever the store holds
@@ -29,7 +29,7 @@ OPERATIONS = {
     "add_many": lambda memory: memory.add_many([episode(3), episode(4)]),
     "search": lambda memory: memory.search("room 1 lamp", k=3),
     "search outside a task": lambda memory: memory.search("room 1 lamp", k=3, exclude_task="task 1"),
-    "evidence": lambda memory: memory.evidence("room 1 lamp", k=3, unit="states", threshold=0.1),
+    "evidence": lambda memory: memory.evidence(EvidenceQuery("room 1 lamp", k=3, unit="states", threshold=0.1)),
     "feedback": lambda memory: memory.feedback("e1", 1.0, step=0),
     "typed feedback twice": lambda memory: [
         stored_feedback(memory, "e1", Choice(("go", "stay", "wait"), n), step=0, author="ann") for n in range(2)

@@ -8,7 +8,7 @@ import pytest
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError
-from seasoned.types import Thumbs
+from seasoned.types import EvidenceQuery, Thumbs
 
 
 @pytest.fixture
@@ -91,10 +91,10 @@ def test_many_voices_sum_without_rounding(memory):
 
 def test_on_an_aborted_episode_it_is_kept_and_finds_nothing(memory):
     memory.add(Episode("t", [Step("x", "a")], id="gone", ending="aborted"))
-    before = memory.evidence("x", k=9, unit="states", threshold=0.0).totals.tolist()
+    before = memory.evidence(EvidenceQuery("x", k=9, unit="states", threshold=0.0)).totals.tolist()
     memory.revoke(memory.feedback("gone", 5.0))
     memory.feedback("gone", 7.0)
-    assert memory.evidence("x", k=9, unit="states", threshold=0.0).totals.tolist() == before
+    assert memory.evidence(EvidenceQuery("x", k=9, unit="states", threshold=0.0)).totals.tolist() == before
     assert len(memory.events("gone")) == 2
     memory.verify()
 

@@ -14,7 +14,7 @@ from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import EpisodeConflictError, InputError, IntegrityError, NotFoundError, ReadOnlyStoreError
 from seasoned.memory import Event
 from seasoned.states import Redactor
-from seasoned.types import Choice, Edit, Note, OwnAnswer, Thumbs
+from seasoned.types import Choice, Edit, EvidenceQuery, Note, OwnAnswer, Thumbs
 
 
 @pytest.fixture
@@ -115,11 +115,11 @@ def test_a_note_while_the_episode_waits_to_be_derived(place):
         memory.note("e1", "reasoning", {"text": "hm"}, step=0)
         record = stored_feedback(memory, "e1", Thumbs(True))
         assert reader.feedback_records() == [record]
-        assert reader.evidence("a cart", k=1, unit="states", threshold=1.0).totals.tolist() == [1.0]
+        assert reader.evidence(EvidenceQuery("a cart", k=1, unit="states", threshold=1.0)).totals.tolist() == [1.0]
         assert (before.notes, memory.verify().notes) == (1, 3)
         with memory.episode("shop", id="e2") as run:
             run.record("a cart", "wait", 5.0)
-        left = reader.evidence("a cart", k=5, unit="steps", threshold=1.0, shown_steps=[("e2", 0)])
+        left = reader.evidence(EvidenceQuery("a cart", k=5, unit="steps", threshold=1.0, shown_steps=[("e2", 0)]))
         assert (left.n_steps, left.n_shown) == (2, 1)
         memory.add(two_steps("e3", subject="ann"))
         reader.quarantines()

@@ -10,6 +10,7 @@ from kept_by_definition import LIFTS, OTHERS, QUARANTINES, QUESTIONS, histories,
 
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import InputError, IntegrityError, NotFoundError, ReadOnlyStoreError
+from seasoned.types import EvidenceQuery
 
 PROPERTY = settings(max_examples=60, deadline=None, derandomize=True)
 
@@ -62,7 +63,9 @@ def answers(memory):
     for unit in ("steps", "states"):
         for decay in (1.0, 0.5):
             for task in (None, "task 1"):
-                e = memory.evidence(CART, k=99, unit=unit, threshold=0.0, gamma=0.5, decay=decay, exclude_task=task)
+                e = memory.evidence(
+                    EvidenceQuery(CART, k=99, unit=unit, threshold=0.0, gamma=0.5, decay=decay, exclude_task=task)
+                )
                 said.append(
                     [
                         e.actions,

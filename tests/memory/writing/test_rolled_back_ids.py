@@ -11,6 +11,7 @@ from postgres_server import fresh_url, postgres  # noqa: F401
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError, StoreError, StoreFullError
+from seasoned.types import EvidenceQuery
 
 
 def episode(name: str, state: str, action: str) -> Episode:
@@ -72,7 +73,7 @@ def test_a_failed_commit_and_another_process_in_between(tmp_path):
 
 
 def counted(memory, state):
-    found = memory.evidence(state, k=1, unit="states", threshold=1.0)
+    found = memory.evidence(EvidenceQuery(state, k=1, unit="states", threshold=1.0))
     return dict(zip(found.actions, found.counts.tolist(), strict=True))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from seasoned.agents.loop.arm import Arm, InformedReader
@@ -15,7 +15,7 @@ from seasoned.judges.judge_feedback import FeedbackMemory
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory
 from seasoned.protocols import Admissible, Chooser, Environment, EvidenceSource, Policy, PriorReader
-from seasoned.types import SHOWN, Decision, Episode, Evidence, ShownBody
+from seasoned.types import SHOWN, Decision, Episode, Evidence, EvidenceQuery, ShownBody
 
 __all__ = ["AgentMemory", "DiscountedEvidence", "DiscountedPolicy", "example_arm"]
 
@@ -51,9 +51,9 @@ class DiscountedEvidence:
     memory: EvidenceSource
     steps: Collection[tuple[str, int]]
 
-    def evidence(self, state: str, *, shown_steps: Collection[tuple[str, int]] = (), **query: Any) -> Evidence:
+    def evidence(self, query: EvidenceQuery) -> Evidence:
         """Return the evidence of all steps, with the number that were not shown; see `EvidenceSource`."""
-        return self.memory.evidence(state, shown_steps=frozenset((*self.steps, *shown_steps)), **query)
+        return self.memory.evidence(replace(query, shown_steps=frozenset((*self.steps, *query.shown_steps))))
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from seasoned.cli.params import policy_option, seed_option
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
-from seasoned.types import Decision, Episode, Prior
+from seasoned.types import Decision, Episode, EvidenceQuery, Prior
 
 __all__ = ["explain"]
 
@@ -55,13 +55,15 @@ def _uniform_prior(memory: Memory, policy: JitRL, state: str) -> dict[str, float
     """Return equal logprobs for the actions that were taken at the policy's neighbours of the state."""
     settings = policy.settings
     evidence = memory.evidence(
-        state,
-        k=settings.k,
-        unit=settings.unit,
-        threshold=settings.threshold,
-        gamma=settings.gamma,
-        similarity_power=settings.similarity_power,
-        decay=settings.decay,
+        EvidenceQuery(
+            state,
+            k=settings.k,
+            unit=settings.unit,
+            threshold=settings.threshold,
+            gamma=settings.gamma,
+            similarity_power=settings.similarity_power,
+            decay=settings.decay,
+        )
     )
     if not evidence.actions:
         raise NotFoundError(

@@ -16,7 +16,7 @@ from seasoned.lab.diagnosis.check_result import CheckResult, Number, finding_if,
 from seasoned.memory import Memory
 from seasoned.protocols import StateEncoder
 from seasoned.states import ALL_MASKS, Mask, TemplateEncoder, TokenEncoder
-from seasoned.types import Episode
+from seasoned.types import Episode, EvidenceQuery
 
 __all__ = [
     "DominantState",
@@ -281,11 +281,13 @@ def check_speed(memory: Memory, states: EncodedStates, *, k: int, threshold: flo
         numbers={"median_features": median, "largest": max(sizes)},
     )
     queries = [text for episode in reversed(states.texts) for text in reversed(episode)][:_QUERIES]
-    memory.evidence(queries[0], k=k, unit="states", threshold=threshold)  # the first query loads the index
+    memory.evidence(
+        EvidenceQuery(queries[0], k=k, unit="states", threshold=threshold)
+    )  # the first query loads the index
     times_s: list[float] = []
     for text in queries:
         began = time.perf_counter()
-        memory.evidence(text, k=k, unit="states", threshold=threshold)
+        memory.evidence(EvidenceQuery(text, k=k, unit="states", threshold=threshold))
         times_s.append(time.perf_counter() - began)
     return [size, query_speed(times_s, len(states.distinct))]
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+import dataclasses
+from collections.abc import Collection
 
 from seasoned.checks import check_text
 from seasoned.errors import InputError
@@ -34,16 +35,7 @@ class MomentRecall:
                 )
         return self._made
 
-    def recall(
-        self,
-        texts: Mapping[str, str],
-        *,
-        pool: int = 16,
-        whole: bool = False,
-        gamma: float | None = None,
-        exclude_task: str | None = None,
-        with_feedback_totals: bool = False,
-    ) -> Recall:
+    def recall(self, query: RecallQuery) -> Recall:
         """Return the moments that fit a query under several keys, each with its exact similarity under every one.
 
         The pool: steps at the distinct states most like the observation, by the same index as `search`, of each action
@@ -57,40 +49,27 @@ class MomentRecall:
         Goals, plans and reasonings are compared by the memory's own encoder, in indexes that are made when first asked
         for, kept in RAM, and follow every commit. Of several plans or reasonings at one place the latest counts. What
         is erased, aborted or set aside is not recalled, nor what happened in `exclude_task`; neither takes a place in
-        the pool, which is of the most similar ones among all others. Episodes that have arrived, and that this memory
-        may not fold (a read-only reader of PostgreSQL), are not recalled before somebody folds them.
-
-        Args:
-            texts: by key: one or more of `goal`, `plan`, `observation`, `reasoning`.
-            pool: how many of each kind, at least 1.
-            whole: each episode is recalled by its first step.
-            gamma: discount of the returns; None: the memory's own.
-            exclude_task: nothing of episodes with this task.
-            with_feedback_totals: sum up feedback on each episode by its source.
-
-        Raises:
-            InputError: no key, an unknown one, a text that is blank, or a pool below 1.
+        the pool, which is of the most similar ones among all others. Pending episodes that this memory cannot derive
+        (a read-only reader of PostgreSQL) are not recalled until another process derives them.
 
         Example:
-            >>> from seasoned import Episode, Memory, Step
+            >>> from seasoned import Episode, Memory, RecallQuery, Step
             >>> with Memory.open(":memory:") as memory:
             ...     _ = memory.add(Episode("buy a lamp", [Step("page:cart", "click(pay)", 1.0)], "e1"))
-            ...     [moment] = memory.recall({"goal": "buy a red lamp", "observation": "page:cart"}).moments
+            ...     query = RecallQuery({"goal": "buy a red lamp", "observation": "page:cart"})
+            ...     [moment] = memory.recall(query).moments
             >>> moment.place, dict(moment.similarities)
             (('e1', 0), {'goal': 0.75, 'observation': 1.0})
         """
         session = self._session
-        query = RecallQuery(
-            texts={key: session.redacted(text) for key, text in texts.items()} if isinstance(texts, Mapping) else texts,
-            pool=pool,
-            whole=whole,
-            gamma=gamma,
-            exclude_task=session.redacted(exclude_task),
-            with_feedback_totals=with_feedback_totals,
-        )
-        return session.store.retrying(
-            lambda: self._engine.recall(query, gamma=session.gamma if query.gamma is None else query.gamma)
-        )
+        if session.redacts:
+            query = dataclasses.replace(
+                query,
+                texts={key: session.redacted(text) for key, text in query.texts.items()},
+                exclude_task=session.redacted(query.exclude_task),
+            )
+        gamma = session.gamma if query.gamma is None else query.gamma
+        return session.store.retrying(lambda: self._engine.recall(query, gamma=gamma))
 
     def redacted(self, text: str) -> str:
         """Return a text as it is stored, and looked up: by the `redact` that the memory was opened with."""

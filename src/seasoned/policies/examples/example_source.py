@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from typing import Any, Protocol, runtime_checkable
 
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Experience, Note
+from seasoned.types import Episode, Experience, Note, RecallQuery
 from seasoned.types.impression import Impression, PeerComparison
 from seasoned.types.recall import Recall
 
@@ -17,16 +17,7 @@ __all__ = ["ExampleSource", "MomentSource"]
 class MomentSource(Protocol):
     """Recalls the moments that fit a query: a `seasoned.Memory`, or `VectorRecall`."""
 
-    def recall(
-        self,
-        texts: Mapping[str, str],
-        *,
-        pool: int,
-        whole: bool,
-        gamma: float | None,
-        exclude_task: str | None,
-        with_feedback_totals: bool,
-    ) -> Recall:
+    def recall(self, query: RecallQuery) -> Recall:
         """Return moments that fit a query of several keys; see `Memory.recall`."""
         ...
 

@@ -25,7 +25,7 @@ from seasoned.policies.examples.impression_effects import EpisodeTrust, Impressi
 from seasoned.policies.examples.query import ExampleQuery, Purpose, check_weights
 from seasoned.policies.examples.rendering import fit_to_budget
 from seasoned.states.text_budget import estimated_tokens
-from seasoned.types import ALTERNATIVE, Episode, Experience, Step, StepRef, normalize_action
+from seasoned.types import ALTERNATIVE, Episode, Experience, RecallQuery, Step, StepRef, normalize_action
 from seasoned.types.recall import KEYS, Moment
 
 __all__ = ["Examples"]
@@ -206,12 +206,14 @@ class Examples(Curation):
     ) -> tuple[list[ExampleCandidate], bool]:
         """Return the candidates of a pool, and whether there are successes elsewhere."""
         found = self._recall.recall(
-            texts,
-            pool=pool,
-            whole=whole,
-            gamma=self._gamma,
-            exclude_task=exclude_task,
-            with_feedback_totals=self._vouched_by is not None,
+            RecallQuery(
+                texts,
+                pool=pool,
+                whole=whole,
+                gamma=self._gamma,
+                exclude_task=exclude_task,
+                with_feedback_totals=self._vouched_by is not None,
+            )
         )
         moments, highest, median = found.moments, found.highest, self._median
         if self._trust:  # the namespace's median and highest return are over all episodes, so they are not used

@@ -8,13 +8,13 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 from seasoned.errors import InputError
 from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.vector_index import Vector, VectorIndex
 from seasoned.protocols import Embedder
-from seasoned.types import PLAN, REASONING, Episode, Evidence, note_text_of
+from seasoned.types import PLAN, REASONING, Episode, Evidence, EvidenceQuery, RecallQuery, note_text_of
 from seasoned.types.recall import KEYS, Moment, Recall
 
 __all__ = ["VectorRecall"]
@@ -29,7 +29,7 @@ _NOTES_PER_RECALL = 128  # the number of notes that can be read in the time of o
 class VectorSource(ExampleSource, Protocol):
     """The methods of a `seasoned.Memory` that recall by meaning calls."""
 
-    def evidence(self, state: str, *, k: int, unit: Literal["steps", "states"], threshold: float) -> Evidence:
+    def evidence(self, query: EvidenceQuery) -> Evidence:
         """Return the evidence from the steps most similar to a state."""
         ...
 
@@ -95,45 +95,36 @@ class VectorRecall:
         """The number of stored texts that the embedder has refused so far."""
         return len(self._refused)
 
-    def recall(
-        self,
-        texts: Mapping[str, str],
-        *,
-        pool: int = 64,
-        whole: bool = False,
-        gamma: float | None = None,
-        exclude_task: str | None = None,
-        with_feedback_totals: bool = False,
-    ) -> Recall:
+    def recall(self, query: RecallQuery) -> Recall:
         """Return moments recalled by words and by meaning, with similarities by meaning; see `Memory.recall`.
 
         Raises:
             InputError: as for `Memory.recall`; or the embedder refuses every text of the query.
             ModelError: the embedder failed.
         """
-        options: dict[str, Any] = {"whole": whole, "gamma": gamma, "exclude_task": exclude_task}
-        options["with_feedback_totals"] = with_feedback_totals
-        by_words = self._memory.recall(texts, pool=pool, **options)
+        texts = query.texts
+        by_words = self._memory.recall(query)
         with self._lock:
             self._index_new_episodes(next(iter(texts.values())))
-            query = self._query_vectors({key: self._memory.redacted(text) for key, text in texts.items()})
+            vectors = self._query_vectors({key: self._memory.redacted(text) for key, text in texts.items()})
             found = {moment.place: moment for moment in by_words.moments}
-            excluded = None if exclude_task is None else self._memory.redacted(exclude_task)
-            recallable = functools.partial(self._recallable, excluded=excluded, gamma=gamma, live={})
-            for key in query:
+            excluded = None if query.exclude_task is None else self._memory.redacted(query.exclude_task)
+            recallable = functools.partial(self._recallable, excluded=excluded, gamma=query.gamma, live={})
+            for key in vectors:
                 known = {_text_of(moment, key) for moment in found.values()}
                 n_recalled = 0
-                for near in recallable(key, self._nearest(key, query[key]), known):
+                for near in recallable(key, self._nearest(key, vectors[key]), known):
                     n_recalled += near in known
                     if near not in known:
                         words = {name: text for name, text in texts.items() if name == "observation"} | {key: near}
-                        more = self._memory.recall(words, pool=min(pool, _MOMENTS_PER_TEXT), **options).moments
+                        pool = min(query.pool, _MOMENTS_PER_TEXT)
+                        more = self._memory.recall(replace(query, texts=words, pool=pool)).moments
                         if any(_text_of(moment, key) == near for moment in more):  # otherwise all are excluded
                             n_recalled += 1
                             found |= {moment.place: moment for moment in more if moment.place not in found}
                     if n_recalled == _NEAREST_TEXTS:
                         break
-            return Recall(self._with_cosines(list(found.values()), list(texts), query), by_words.highest)
+            return Recall(self._with_cosines(list(found.values()), list(texts), vectors), by_words.highest)
 
     def _nearest(self, key: str, vector: Vector) -> Iterator[str]:
         """Yield the texts under a key with a positive cosine to a vector, the nearest first."""
@@ -222,9 +213,12 @@ class VectorRecall:
                 raise
             return found
 
+    def _n_stored(self, any_text: str) -> int:
+        return self._memory.evidence(EvidenceQuery(any_text, k=1, unit="states", threshold=1.0)).n_episodes
+
     def _index_new_episodes(self, any_text: str) -> None:
         """Index the texts of the episodes that were added since the last call."""
-        n, seen = self._memory.evidence(any_text, k=1, unit="states", threshold=1.0).n_episodes, self._n_episodes
+        n, seen = self._n_stored(any_text), self._n_episodes
         if n == seen:
             return
         new = self._memory.episodes(last=n - seen if n > seen > 0 else None)
