@@ -1,8 +1,8 @@
 """Stored episodes, exact retrieval, aggregated evidence."""
 
 from seasoned.memory.memory import Memory
-from seasoned.memory.parts.retention import Erasure
 from seasoned.memory.retention.copies import Copy
+from seasoned.memory.retention.erasure import Erasure
 from seasoned.memory.retention.pruning import Budget, Pruning
 from seasoned.memory.stats import MemoryStats
 from seasoned.memory.values.events import Event

@@ -4,44 +4,21 @@ from __future__ import annotations
 
 import time
 import uuid
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from seasoned.checks import check_text
 from seasoned.errors import NotFoundError, StoreError, excerpt
 from seasoned.memory.retention.copies import Copy, read_copies, record_copies
 from seasoned.memory.retention.deletion import EpisodeRemover
+from seasoned.memory.retention.erasure import Erasure, plan_erasure
 from seasoned.memory.retention.pruning import Budget, Pruning, plan_pruning
 from seasoned.memory.session import Session
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.corruption import decoding
-from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
 from seasoned.memory.values.selection import Quarantine, Selection
-from seasoned.memory.writing.exclusions import answers_on
 from seasoned.memory.writing.quarantine import QuarantineWriter
-from seasoned.types import ALTERNATIVE
 
-__all__ = ["Erasure", "Retention"]
-
-
-@dataclass(frozen=True, slots=True)
-class Erasure:
-    """What was erased, or would be.
-
-    `episodes` are those about the subject, those that its feedback has made, and those that feedback on these has made.
-    `feedback` counts the events that it gave as an author, and those on these episodes; `notes` likewise. `quarantines`
-    are ids of those that named it. `copies` are exports and backups that were made since it was there, and may still
-    hold it.
-    """
-
-    subject: str
-    episodes: tuple[str, ...]
-    steps: int
-    feedback: int
-    quarantines: tuple[str, ...]
-    copies: tuple[Copy, ...]
-    done: bool
-    ordinals: tuple[int, ...] = field(repr=False, default=())
-    notes: int = 0
+__all__ = ["Retention"]
 
 
 class Retention:
@@ -179,7 +156,7 @@ class Retention:
         """
         check_text("subject", subject)
         if dry_run:
-            return self._session.read(lambda: self._plan_erasure(subject, "TRUE"))
+            return self._session.read(lambda: plan_erasure(self._store, self._ns, subject, derived_only=False))
 
         tried: list[Erasure] = []
         if self._store.pending is not None:
@@ -187,7 +164,7 @@ class Retention:
 
         def change() -> Erasure:
             try:
-                planned = self._plan_erasure(subject, "ordinal >= 0")  # the rest arrived just now
+                planned = plan_erasure(self._store, self._ns, subject, derived_only=True)
             except NotFoundError:
                 if not tried:
                     raise
@@ -209,82 +186,6 @@ class Retention:
                 "Mend this, then call compact.",
             ) from error
         return erased
-
-    def _plan_erasure(self, subject: str, which: str) -> Erasure:
-        about = self._store.execute(
-            f"SELECT ordinal, id, task, steps FROM episode WHERE namespace_id = ? AND subject = ? AND {which} "
-            "ORDER BY ordinal",
-            (self._ns, subject),
-        ).fetchall()
-        about += self._answers_of(subject, {row[1] for row in about}, which)
-        about += self._answers_on({row[1] for row in about}, which)
-        about.sort()
-        ids = {row[1] for row in about}
-        gone = {row[0] for row in about}
-        said = self._store.execute(
-            f"SELECT visit >> {STEP_BITS}, author FROM feedback WHERE namespace_id = ?", (self._ns,)
-        ).fetchall()
-        said = [row for row in said if row[0] in gone or row[1] == subject]
-        noted = self._store.execute(
-            "SELECT episode_id, author FROM note WHERE namespace_id = ?", (self._ns,)
-        ).fetchall()
-        noted = [row for row in noted if row[0] in ids or row[1] == subject]
-        others = self._store.execute(
-            "SELECT DISTINCT id, task FROM episode WHERE namespace_id = ?", (self._ns,)
-        ).fetchall()
-        tasks = {row[2] for row in about} - {task for id_, task in others if id_ not in ids}
-        naming = [
-            quarantine
-            for _, quarantine in self._session.reader.quarantines()
-            if quarantine.selection.subject == subject
-            or quarantine.selection.episode in ids
-            or quarantine.selection.task in tasks
-        ]
-        if not (about or said or noted or naming):
-            raise NotFoundError(
-                f"subject {excerpt(subject)}", "nothing is stored about it in this namespace", "Check the spelling."
-            )
-        return Erasure(
-            subject,
-            tuple(row[1] for row in about),
-            sum(row[3] for row in about),
-            len(said),
-            tuple(quarantine.id for quarantine in naming),
-            tuple(read_copies(self._store, self._ns)),
-            done=False,
-            ordinals=tuple(row[0] for row in about),
-            notes=len(noted),
-        )
-
-    def _answers_of(self, author: str, known: set[str], which: str) -> list[tuple[int, str, str, int]]:
-        """Return (ordinal, id, task, steps) of the other episodes that an author's feedback has made.
-
-        Each has an event of that feedback, also where the feedback was taken back, or its note is gone.
-        """
-        rows = self._store.execute(
-            "SELECT DISTINCT feedback.id, ordinal, episode.id, task, steps FROM feedback "
-            "JOIN episode ON episode.namespace_id = feedback.namespace_id "
-            f"AND ordinal = visit >> {STEP_BITS} "
-            f"WHERE feedback.namespace_id = ? AND author = ? AND arm = ? AND {which}",
-            (self._ns, author, ALTERNATIVE),
-        ).fetchall()
-        made = {row[1:] for row in rows if feedback_of_event(row[0]) == feedback_of_answer(row[2])}
-        return [row for row in made if row[1] not in known]
-
-    def _answers_on(self, ids: set[str], which: str) -> list[tuple[int, str, str, int]]:
-        """Return (ordinal, id, task, steps) of the other episodes that feedback on these has made, and on those."""
-        made = answers_on(self._store, self._ns) if ids else {}
-        waiting, others = list(ids), set[str]()
-        while waiting:
-            new = set(made.get(waiting.pop(), ())) - ids - others
-            others |= new
-            waiting += new
-        return self._store.execute_in(
-            f"SELECT ordinal, id, task, steps FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND {which} "
-            "AND id IN {values}",
-            (self._ns,),
-            sorted(others),
-        )
 
     def compact(self) -> None:
         """Give free space back, and write the store anew without a trace of what was taken away.
