@@ -8,7 +8,7 @@ from typing import ClassVar
 import pytest
 
 from seasoned import Episode, Memory, Step
-from seasoned.cli.format.feedback_text import note_text
+from seasoned.cli.memory.feedback import note_text
 from seasoned.errors import InputError
 from seasoned.service.feedback_json import feedback_from_json
 from seasoned.service.schemas import feedback_schema

@@ -1,4 +1,4 @@
-"""`seasoned memory doctor`, `evaluate`, `drift` and `audit`: whether memory helps, and what to change."""
+"""`seasoned memory doctor`, `evaluate`, `drift` and `audit`: the effect of memory, and advice."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _policy_factory(policy: str, settings: tuple[str, ...]) -> Callable[[Memory]
 @_last_option
 @seed_option
 def doctor(path: str, policy: str, last: int | None, seed: int, namespace: str | None) -> None:
-    """Diagnose a memory, and suggest what to change.
+    """Diagnose a memory, and suggest changes.
 
     Ends with exit code 0 with or without findings; programs read --json. Nothing is written.
     """
@@ -125,8 +125,8 @@ def evaluate(
 ) -> None:
     """Estimate a policy's reward from stored episodes.
 
-    Uses weighted importance sampling: every stored decision is made again on what was known before its episode, and
-    weighed by the new probability of its action over the recorded one. Refused (exit code 2) if the effective sample
+    Uses weighted importance sampling: every stored decision is made again with the episodes before its own, and weighed
+    by the new probability of its action over the recorded one. Refused (exit code 2) if the effective sample
     size is too small, or if the mean ratio is far from 1: the log then lacks the actions that the policy would take.
     """
     from seasoned.lab.diagnosis.policy_evaluation import evaluate
@@ -237,7 +237,7 @@ def audit(
 ) -> None:
     """List the decisions that memory flips, and outcomes.
 
-    Every stored step is decided again on what was known before its episode. A decision is flipped if its most likely
+    Every stored step is decided again with the episodes before its own. A decision is flipped if its most likely
     action differs with and without memory. The outcome is the return of the action that was taken in fact.
     """
     from seasoned.lab.diagnosis.flip_audit import audit
@@ -253,7 +253,7 @@ def _audit_parts(audit: FlipAudit, n_listed: int) -> list[Any]:
     parts: list[Any] = [
         {
             "policy": f"{audit.policy}, returns at gamma {audit.gamma:g}",
-            "decided": f"{steps} of {episodes}, each on what was known before",
+            "decided": f"{steps} of {episodes}, each with the episodes before its own",
             **{f"left out, {reason}": counted(n, "step") for reason, n in audit.undecided.items()},
             "flipped": counted(audit.total.flips, "decision") + ties,
         }

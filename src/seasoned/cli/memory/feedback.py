@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from typing import Any
 
 import click
 
 from seasoned.checks import check_text
-from seasoned.cli.format.feedback_text import note_text, reward_text
 from seasoned.cli.format.output import Table, one_line, present
 from seasoned.cli.format.values import full_id, listed, number, time_text
 from seasoned.cli.memory.access import find_episode, memory_command, open_writable, read_memory, state_text
@@ -18,9 +18,22 @@ from seasoned.errors import InputError, NotFoundError, counted, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
-from seasoned.types import Choice, Correction, Edit, Feedback, Note, Outcome, OwnAnswer, Review, Score, Thumbs
+from seasoned.types import (
+    FEEDBACK_KINDS,
+    Choice,
+    Correction,
+    Edit,
+    Feedback,
+    Note,
+    Outcome,
+    OwnAnswer,
+    Review,
+    Score,
+    Thumbs,
+    feedback_from_record,
+)
 
-__all__ = ["feedback", "notes", "revoke", "reweight", "sources"]
+__all__ = ["feedback", "note_text", "notes", "revoke", "reweight", "sources"]
 
 REWARD = "reward"
 """The kind under which `notes` lists a plain reward, which is no note."""
@@ -209,7 +222,7 @@ def notes(path: str, episode_id: str | None, kind: str | None, quarantined: bool
     found, rewards, kinds = read_memory(path, namespace, query)
     lines: list[tuple[Note | Event, str, str, str]]
     lines = [(note, note.kind, note_text(note), note.id) for note in found]
-    lines += [(event, REWARD, reward_text(event), original_event_id(event.id)) for event in rewards]
+    lines += [(event, REWARD, _reward_text(event), original_event_id(event.id)) for event in rewards]
     rows = [
         [
             record.episode_id,
@@ -242,6 +255,35 @@ def _plain_rewards(memory: Memory, episode_id: str | None, *, quarantined: bool)
         and event.id not in events
         and event.episode_id not in episodes
     ]
+
+
+def note_text(note: Note) -> str:
+    """Return the body of a note as one text: feedback in words, the text of other notes, else JSON.
+
+    Example:
+        >>> body = {"up": False, "comment": "too slow", "weight": 1.0, "alternatives": []}
+        >>> note_text(Note("n1", "e1", 0, "thumbs", body, "human", "ann", 0.0))
+        'thumb down: too slow'
+    """
+    if note.kind in FEEDBACK_KINDS:
+        feedback = feedback_from_record(note.kind, note.body)
+        return _weighted(feedback.words(), note.body["weight"]) + (f": {feedback.comment}" if feedback.comment else "")
+    text = note.body.get("text")
+    return text if isinstance(text, str) else json.dumps(dict(note.body), ensure_ascii=False)
+
+
+def _reward_text(event: Event) -> str:
+    """Return a plain reward as text, with its weight unless that is 1.
+
+    Example:
+        >>> _reward_text(Event("v1", "e1", 0, -1.0, 2.0, "human", "ann", 0.0))
+        '-1 (weight 2)'
+    """
+    return _weighted(number(event.reward), event.weight)
+
+
+def _weighted(text: str, weight: Any) -> str:
+    return text if weight == 1.0 else f"{text} (weight {number(weight)})"
 
 
 # ---------------------------------------------------------------------------------------------- sources

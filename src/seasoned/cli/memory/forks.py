@@ -47,7 +47,7 @@ def fork(path: str, candidate: str, overwrite: bool, namespace: str | None) -> N
 
 
 def _check_record(live: str, candidate: str, namespace: str) -> None:
-    """Refuse to replace the record of another fork: nothing else says what that fork began with."""
+    """Refuse to replace the record of another fork: it is the only record of the state that the fork began with."""
     record = _record_of(os.path.realpath(candidate))
     if not record.exists():
         return

@@ -130,7 +130,7 @@ def quarantine(
 ) -> None:
     """Exclude episodes or feedback, reversibly.
 
-    Selects whatever fits all the options; --since and --until alone select both episodes and feedback. Quarantined
+    Selects the data that fit all the options; --since and --until alone select both episodes and feedback. Quarantined
     data stays stored, but search does not find it and it is no evidence. Data stored later is quarantined too if it
     fits. Prints the quarantine's id. See also: quarantines, release.
     """
