@@ -18,12 +18,12 @@ import re
 import numpy as np
 
 from seasoned import Decision, Episode, JitRL, Memory, ModelAlone, Step
-from seasoned.core import edit_reward, mean_interval
+from seasoned.core import mean_interval
 from seasoned.llms import LabelReader, ScriptedLLM
 from seasoned.protocols import CompletionRequest
 from seasoned.states import ALL_MASKS, TokenEncoder
 from seasoned.sync import Sync
-from seasoned.types import Edit, Thumbs
+from seasoned.types import Edit, Thumbs, edit_reward
 
 TASK = "Draft a reply that goes out as it is."
 DRAFTS = (
