@@ -187,6 +187,11 @@ class SqliteCache(Generic[Key, Value]):
         self.file = file
         self._codec = codec
         self._requests: dict[tuple[int, Key], _Request] = {}
+        *key_columns, value_column = codec.columns
+        conditions = " AND ".join(f"{column} = ?" for column in key_columns)
+        self._select = f"SELECT {value_column} FROM {codec.table} WHERE {conditions}"
+        marks = ", ".join("?" for _ in codec.columns)
+        self._insert = f"INSERT OR IGNORE INTO {codec.table} ({', '.join(codec.columns)}) VALUES ({marks})"
 
     def get(self, key: Key) -> Value | None:
         """Return the stored value; None if there is none.
@@ -195,7 +200,9 @@ class SqliteCache(Generic[Key, Value]):
             IntegrityError: the stored value is damaged.
             StoreError: the file failed.
         """
-        return self.get_many([key]).get(key)
+        with self.file.reading() as connection:
+            row = connection.execute(self._select, key).fetchone()
+        return None if row is None else self._decode(row[0])
 
     def get_many(self, keys: Iterable[Key]) -> dict[Key, Value]:
         """Return the stored values of those keys that have one.
@@ -228,7 +235,9 @@ class SqliteCache(Generic[Key, Value]):
         Raises:
             StoreError: the file failed.
         """
-        self.put_many({key: value})
+        row = (*key, self._codec.encode(value))
+        with self.file.reading() as connection:
+            connection.execute(self._insert, row)
 
     def put_many(self, values: Mapping[Key, Value]) -> None:
         """Store values in one transaction; keys that have a value are passed over.
@@ -237,9 +246,8 @@ class SqliteCache(Generic[Key, Value]):
             StoreError: the file failed.
         """
         rows = [(*key, self._codec.encode(value)) for key, value in values.items()]
-        columns, marks = ", ".join(self._codec.columns), ", ".join("?" for _ in self._codec.columns)
         with self.file.transaction() as connection:
-            connection.executemany(f"INSERT OR IGNORE INTO {self._codec.table} ({columns}) VALUES ({marks})", rows)
+            connection.executemany(self._insert, rows)
 
     async def get_or_compute(self, key: Key, compute: Callable[[], Awaitable[Value]]) -> Value:
         """Return the stored value, or compute and store it; equal keys in flight on one event loop are computed once.

@@ -10,9 +10,9 @@ import pytest
 
 from seasoned import Episode, Memory, Step
 from seasoned.envs.support.routing_rules import (
-    PROBLEMS,
     PRODUCTS,
     TEAMS,
+    TICKET_PROBLEMS,
     RoutingRule,
     RoutingRules,
     TicketFacts,
@@ -81,9 +81,9 @@ def test_rules_are_determined_by_their_seed_with_bounded_shares(seed):
     assert sum(shares.values()) == pytest.approx(1.0)
     assert all(0.05 <= share <= 0.35 for share in shares.values())
     assert rules.difference(draw_rules(seed, heldout=True)) >= 0.3
-    for rule in rules.rules[-len(PROBLEMS) :]:
+    for rule in rules.rules[-len(TICKET_PROBLEMS) :]:
         assert rule == RoutingRule(rule.problem, rule.team)  # the last cover every problem
-    assert {rule.problem for rule in rules.rules[-len(PROBLEMS) :]} == set(PROBLEMS)
+    assert {rule.problem for rule in rules.rules[-len(TICKET_PROBLEMS) :]} == set(TICKET_PROBLEMS)
 
 
 def test_ticket_frequencies_match_the_exact_shares():
@@ -93,7 +93,7 @@ def test_ticket_frequencies_match_the_exact_shares():
     for team, share in rules.shares().items():
         assert within(teams[team], n, share), team
     problems = Counter(facts.problem for facts in drawn)
-    assert all(within(problems[problem], n, weight / 30) for problem, weight in PROBLEMS.items())
+    assert all(within(problems[problem], n, weight / 30) for problem, weight in TICKET_PROBLEMS.items())
     assert all((facts.amount_usd is None) == (facts.problem not in {"refund", "invoice"}) for facts in drawn)
 
 
@@ -120,7 +120,7 @@ def test_subjects_identify_problems():
         ticket = draw_ticket(rng)
         wording = ticket.subject.replace(ticket.facts.product, "")
         assert of.setdefault(wording, ticket.facts.problem) == ticket.facts.problem
-    assert len(of) == 5 * len(PROBLEMS)
+    assert len(of) == 5 * len(TICKET_PROBLEMS)
     assert len(PRODUCTS) == 5
 
 

@@ -14,7 +14,7 @@ from seasoned.errors import InputError, excerpt
 from seasoned.registry import load_extra
 from seasoned.types import Ending
 
-__all__ = ["EpisodeLog", "Recorder", "record_gymnasium"]
+__all__ = ["Recorder", "RecordingMemory", "record_gymnasium"]
 
 
 class Recorder(Protocol):
@@ -36,7 +36,7 @@ class Recorder(Protocol):
     ) -> None: ...
 
 
-class EpisodeLog(Protocol):
+class RecordingMemory(Protocol):
     """The store of recorded episodes: a `Memory`, or another object with this method."""
 
     def episode(self, task: str) -> Any:
@@ -46,7 +46,7 @@ class EpisodeLog(Protocol):
 
 def record_gymnasium(
     env: Any,
-    memory: EpisodeLog,
+    memory: RecordingMemory,
     *,
     task: str,
     describe: Callable[[Any], str] | None = None,
@@ -104,7 +104,7 @@ def _wrapper_class() -> Any:
         def __init__(
             self,
             env: Any,
-            memory: EpisodeLog,
+            memory: RecordingMemory,
             task: str,
             describe_state: Callable[[Any], str],
             name: Callable[[Any], str],

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 __all__ = [
     "AMOUNTS_USD",
     "PLANS",
-    "PROBLEMS",
     "PRODUCTS",
     "REGIONS",
     "TEAMS",
+    "TICKET_PROBLEMS",
     "RoutingRule",
     "RoutingRules",
     "TicketFacts",
@@ -22,7 +22,16 @@ __all__ = [
 
 TEAMS = ("billing", "engineering", "finance", "legal", "on-call", "security", "success")
 PRODUCTS = ("Atlas", "Beacon", "Cargo", "Harbor", "Ledger")
-PROBLEMS = {"bug": 5, "howto": 4, "invoice": 3, "login": 3, "outage": 4, "privacy": 3, "refund": 5, "security": 3}
+TICKET_PROBLEMS = {
+    "bug": 5,
+    "howto": 4,
+    "invoice": 3,
+    "login": 3,
+    "outage": 4,
+    "privacy": 3,
+    "refund": 5,
+    "security": 3,
+}
 """The problems of tickets, with their frequencies in thirtieths."""
 PLANS = {"free": 7, "pro": 9, "enterprise": 4}
 """The plans of customers, with their frequencies in twentieths."""
@@ -176,7 +185,7 @@ def _other(rng: random.Random, team: str) -> str:
 def _all_facts() -> Iterator[tuple[TicketFacts, float]]:
     """Yield every combination of facts, with its probability."""
     for product, (problem, n), (plan, m), (region, k) in itertools.product(
-        PRODUCTS, PROBLEMS.items(), PLANS.items(), REGIONS.items()
+        PRODUCTS, TICKET_PROBLEMS.items(), PLANS.items(), REGIONS.items()
     ):
         amounts: tuple[int | None, ...] = AMOUNTS_USD if problem in _MONEY else (None,)
         probability = n * m * k / (len(PRODUCTS) * 30 * 20 * 10 * len(amounts))

@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 from typing import Literal
 
-from seasoned.envs.support.routing_rules import AMOUNTS_USD, PLANS, PROBLEMS, PRODUCTS, REGIONS, TicketFacts
+from seasoned.envs.support.routing_rules import AMOUNTS_USD, PLANS, PRODUCTS, REGIONS, TICKET_PROBLEMS, TicketFacts
 
 __all__ = ["Ticket", "draw_ticket"]
 
@@ -222,10 +222,10 @@ def draw_ticket(rng: random.Random, *, p_missing: float = 0.0, new_customers: bo
         new_customers: draw from the second half of the customers, instead of the first.
 
     Example:
-        >>> draw_ticket(random.Random(1)).facts.problem in PROBLEMS
+        >>> draw_ticket(random.Random(1)).facts.problem in TICKET_PROBLEMS
         True
     """
-    problem = rng.choices(list(PROBLEMS), list(PROBLEMS.values()))[0]
+    problem = rng.choices(list(TICKET_PROBLEMS), list(TICKET_PROBLEMS.values()))[0]
     amount = rng.choice(AMOUNTS_USD)
     facts = TicketFacts(
         rng.choice(PRODUCTS),
