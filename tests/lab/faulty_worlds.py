@@ -1,4 +1,4 @@
-"""Environments that go wrong on purpose; opened as `python:faulty_worlds:Faulty?...`."""
+"""Environments with deliberate faults; opened as `python:faulty_worlds:Faulty?...`."""
 
 import asyncio
 import dataclasses
@@ -12,7 +12,7 @@ from seasoned.errors import EnvError
 
 
 class Unspeakable(Exception):
-    """An error that raises another where it is asked what it is."""
+    """An error whose `__str__` raises another one."""
 
     def __str__(self):
         raise RuntimeError("no comment")
@@ -31,15 +31,15 @@ RAISED = {
 
 
 class Faulty(Grid):
-    """A grid that goes wrong at one step, as often as a file has not recorded it.
+    """A grid with a fault at one step, until a counter file has recorded enough faults.
 
     Args:
         how: a key of `RAISED`; `die` (the process), `exit` (`sys.exit`), `exit-beside` (the same, in another task),
             `hang` (for ever), `spin` (the same, without waiting), `move` (the working directory), `nan`, `infinite` or
-            `text` (as a reward), `close` (it hangs when it is closed); anything else does no harm.
-        marks: a folder that counts how often it went wrong.
-        times: how often.
-        at: at which step, counted over all episodes.
+            `text` (as a reward), `close` (it hangs in `aclose`); anything else has no effect.
+        marks: a folder that counts the faults.
+        times: number of faults.
+        at: the step of the fault, counted over all episodes.
     """
 
     def __init__(self, how, marks, times="1", at="20"):
@@ -86,7 +86,7 @@ class Faulty(Grid):
 
 
 class Spoiled(Grid):
-    """A grid whose episodes end with a score that is no number."""
+    """A grid whose episodes end with the score NaN."""
 
     def __init__(self):
         super().__init__(["S.G"], max_steps=4)
@@ -97,7 +97,7 @@ class Spoiled(Grid):
 
 
 class Desk(Grid):
-    """A grid whose states hold numbers that no other episode has."""
+    """A grid whose states contain numbers that are unique to the episode."""
 
     def __init__(self, mood="calm"):
         super().__init__(["S.G"], max_steps=6)
@@ -118,7 +118,7 @@ async def exits():
 
 
 def stubborn(mark):
-    """Work on, whoever asks for an end."""
+    """Ignore interrupts and continue."""
     while True:
         try:
             Path(mark).touch()

@@ -1,4 +1,4 @@
-"""A small experiment, and what one found: shared by the tests of the runner."""
+"""A small experiment and its results, shared by the tests of the runner."""
 
 from pathlib import Path
 
@@ -27,20 +27,20 @@ def suite(**changes):
 
 
 def outcome(folder):
-    """What an experiment found, without what a clock or a random id gave."""
+    """Return the results of an experiment without times and random ids."""
     found = {}
-    for cell in load_results(folder).runs:
-        with Memory.open(cell.folder / "memory.db", create=False) as memory:
+    for run in load_results(folder).runs:
+        with Memory.open(run.folder / "memory.db", create=False) as memory:
             stored = [
                 (episode.task, episode.ending, [(step.state, step.action, step.reward) for step in episode.steps])
                 for episode in memory.episodes()
                 if episode.ending != "aborted"
             ]
-        played = (cell.episodes, *cell.transfer.values())
-        found[str(cell.key)] = (
+        played = (run.episodes, *run.transfer.values())
+        found[str(run.key)] = (
             [[(r.score, r.steps, r.flips, r.kl_nats, r.ending, r.usage.tokens) for r in each] for each in played],
             stored,
-            cell.done,
-            cell.error,
+            run.done,
+            run.error,
         )
     return found

@@ -1,4 +1,4 @@
-"""Experiments run to their end whatever breaks them off, and end as if nothing had been."""
+"""Experiments: resumed after any interruption with equal results, with refusals and limits."""
 
 import dataclasses
 import json
@@ -29,33 +29,33 @@ from seasoned.states.encoder_names import ENCODERS
 def unbroken(tmp_path_factory):
     folder = tmp_path_factory.mktemp("unbroken")
     results = Experiment.begin(folder, suite()).run()
-    assert all(cell.done and cell.error is None for cell in results.runs)
+    assert all(run.done and run.error is None for run in results.runs)
     assert len(results.runs) == 8
     return outcome(folder)
 
 
-def test_arms_play_the_same_instances_and_only_memory_differs(unbroken):
+def test_arms_play_the_same_instances(unbroken):
     alone, default = unbroken["grid/alone/0"], unbroken["grid/default/0"]
     first = [facts[0][0][0][:2] for facts in (alone, default)]
     assert first[0] == first[1], "without experience, memory is the model alone"
     assert unbroken["grid/alone/0"][1] != unbroken["grid/alone/1"][1], "seeds differ"
 
 
-def test_a_transfer_is_played_and_not_learned_from(unbroken):
+def test_transfer_episodes_are_not_learned_from(unbroken):
     scores, stored, _, _ = unbroken["grid/default/0"]
     assert [len(played) for played in scores] == [2, 1]
     assert len(stored) == 2
 
 
-def test_processes_end_as_one_process_does(unbroken, tmp_path):
-    told = []
-    Experiment.begin(tmp_path / "lab", suite()).run(workers=2, progress=told.append)
+def test_several_processes_give_the_results_of_one(unbroken, tmp_path):
+    lines = []
+    Experiment.begin(tmp_path / "lab", suite()).run(workers=2, progress=lines.append)
     assert outcome(tmp_path / "lab") == unbroken
-    assert len(told) == 2 * (2 * 3 + 2 * 3)
+    assert len(lines) == 2 * (2 * 3 + 2 * 3)
     assert not (tmp_path / "lab" / "progress.jsonl").exists()
 
 
-def test_kill_9_anywhere_and_resume_end_as_if_nothing_had_been(unbroken, tmp_path):
+def test_resumed_experiment_after_kill_9_has_equal_results(unbroken, tmp_path):
     toml = tmp_path / "s.json"
     toml.write_text(json.dumps(suite(seeds=1).to_json()))
     code = (
@@ -75,32 +75,32 @@ def test_kill_9_anywhere_and_resume_end_as_if_nothing_had_been(unbroken, tmp_pat
         time.sleep(rng.random() * 0.01)
         process.kill()
         kills += process.wait() == -signal.SIGKILL
-        if (folder / "lab.json").exists() and all(cell.done for cell in load_results(folder).runs):
+        if (folder / "lab.json").exists() and all(run.done for run in load_results(folder).runs):
             break
     assert kills >= 3
     assert outcome(folder) == {name: found for name, found in unbroken.items() if name.endswith("/0")}
 
 
-def test_a_run_that_crashes_stops_no_other_and_is_tried_again(tmp_path, monkeypatch):
+def test_crashed_run_stops_no_other_and_is_retried(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     (marks := tmp_path / "marks").mkdir()
     faulty = f"python:faulty_worlds:Faulty?how=crash&marks={marks}&times=2"
     tasks = [{"name": "bad", "env": faulty, "episodes": 4}, {"name": "good", "env": GRID, "episodes": 2}]
     experiment = Experiment.begin(tmp_path / "lab", suite(tasks=tasks, seeds=1))
     results = experiment.run()
-    errors = {str(cell.key): cell.error for cell in results.runs}
+    errors = {str(run.key): run.error for run in results.runs}
     assert errors["good/alone/0"] is errors["good/default/0"] is None
     assert errors["bad/alone/0"] == errors["bad/default/0"] == "ZeroDivisionError: <script>alert(1)</script>"
-    assert [cell.done for cell in results.runs] == [False, False, True, True]
+    assert [run.done for run in results.runs] == [False, False, True, True]
     again = experiment.run()
-    assert all(cell.done and cell.error is None for cell in again.runs)
+    assert all(run.done and run.error is None for run in again.runs)
 
 
 @pytest.mark.parametrize(
     ("workers", "times", "done"), [(1, 1, False), (2, 4, False), pytest.param(2, 1, True, marks=pytest.mark.slow)]
 )
-def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, workers, times, done):
-    """With one, the guilty run is known at once; of several, each is played again by itself."""
+def test_dead_worker_is_replaced(tmp_path, monkeypatch, workers, times, done):
+    """With several workers, each lost run is played again alone."""
     monkeypatch.syspath_prepend(HERE)
     (marks := tmp_path / "marks").mkdir()
     faulty = f"python:faulty_worlds:Faulty?how=die&marks={marks}&times={times}&at=3"
@@ -112,51 +112,51 @@ def test_a_worker_that_dies_is_replaced(tmp_path, monkeypatch, workers, times, d
     assert bad.done is done
     assert done or bad.error.startswith("bad/alone/0: its process ended (exit code 9)")
     if workers == times == 1:
-        assert all(cell.done for cell in experiment.run().runs), "it is tried again"
+        assert all(run.done for run in experiment.run().runs), "it is tried again"
 
 
-def test_a_spent_budget_stops_after_the_episode_in_flight_and_resume_goes_on(unbroken, tmp_path):
+def test_spent_budget_stops_after_the_current_episode_and_can_be_resumed(unbroken, tmp_path):
     experiment = Experiment.begin(tmp_path, suite())
-    told = []
-    results = experiment.run(budget=ExperimentBudget(seconds=1e-9), progress=told.append)
-    assert told == []
-    assert not any(cell.done for cell in results.runs)
+    lines = []
+    results = experiment.run(budget=ExperimentBudget(seconds=1e-9), progress=lines.append)
+    assert lines == []
+    assert not any(run.done for run in results.runs)
     assert results.record["sessions"][0]["stopped"].startswith("seconds")
     experiment.run()
     assert outcome(tmp_path) == unbroken
 
 
 @pytest.mark.slow
-def test_a_borrowed_budget_needs_the_run_that_it_is_of(tmp_path, monkeypatch):
+def test_budget_of_needs_the_finished_run_of_the_other_arm(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     pytest.importorskip("xllamacpp", reason="the extra local is not installed")
     (marks := tmp_path / "marks").mkdir()
     tasks = [{"name": "bad", "env": f"python:faulty_worlds:Faulty?how=raise&marks={marks}&at=2", "episodes": 2}]
     arms = [{"name": "tries", "kind": "retries", "budget_of": "alone"}, {"name": "alone"}]
-    asked = suite(tasks=tasks, arms=arms, seeds=1)
+    planned = suite(tasks=tasks, arms=arms, seeds=1)
     with pytest.raises(InputError, match=r"arm tries, budget_of = 'alone'.*a budget of tokens needs a model"):
-        Experiment.begin(tmp_path / "lab", asked).run()
-    results = Experiment.begin(tmp_path / "lab", dataclasses.replace(asked, model="local")).run()
-    cells = {cell.key.arm: cell for cell in results.runs}
-    assert cells["alone"].error.startswith("the world: it ended")
-    assert "bad/alone/0 has 0 of 2 episodes" in cells["tries"].error
-    assert cells["alone"].episodes == ()
-    assert cells["alone"].lost.calls + cells["alone"].lost.cached_calls >= 2, "what was asked for nothing is counted"
-    assert cells["alone"].lost.tokens > 0
-    assert cells["tries"].lost.calls == 0
+        Experiment.begin(tmp_path / "lab", planned).run()
+    results = Experiment.begin(tmp_path / "lab", dataclasses.replace(planned, model="local")).run()
+    runs = {run.key.arm: run for run in results.runs}
+    assert runs["alone"].error.startswith("the world: it ended")
+    assert "bad/alone/0 has 0 of 2 episodes" in runs["tries"].error
+    assert runs["alone"].episodes == ()
+    assert runs["alone"].lost.calls + runs["alone"].lost.cached_calls >= 2, "usage of aborted episodes is counted"
+    assert runs["alone"].lost.tokens > 0
+    assert runs["tries"].lost.calls == 0
 
 
-def test_a_finished_experiment_is_left_alone(tmp_path):
+def test_finished_experiment_is_not_played_again(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1))
     experiment.run()
     before = outcome(tmp_path)
-    told = []
-    Experiment.find(tmp_path).run(progress=told.append)
-    assert told == []
+    lines = []
+    Experiment.find(tmp_path).run(progress=lines.append)
+    assert lines == []
     assert outcome(tmp_path) == before
 
 
-def test_two_at_once_in_one_folder_are_refused(tmp_path):
+def test_second_process_in_a_folder_is_refused(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1))
     seen = []
 
@@ -170,15 +170,15 @@ def test_two_at_once_in_one_folder_are_refused(tmp_path):
     assert seen
 
 
-def test_a_suite_that_could_not_be_played_can_be_corrected(tmp_path):
+def test_suite_without_an_episode_can_be_corrected(tmp_path):
     tasks = [{"name": "grid", "env": "gird:S.G", "episodes": 1}]
     with pytest.raises(InputError, match=r"task grid: environment 'gird:S.G'.*Did you mean 'grid'"):
         Experiment.begin(tmp_path, suite(tasks=tasks, seeds=1)).run()
     right = Experiment.begin(tmp_path, suite(tasks=[{**tasks[0], "env": "grid:S.G"}], seeds=1)).run()
-    assert all(cell.done and cell.error is None for cell in right.runs)
+    assert all(run.done and run.error is None for run in right.runs)
 
 
-def test_a_folder_is_of_one_experiment(tmp_path):
+def test_folder_has_one_experiment(tmp_path):
     Experiment.begin(tmp_path / "lab", suite(seeds=2)).run(budget=ExperimentBudget(seconds=1e-9))
     tasks = [{"name": "grid", "env": GRID, "episodes": 1}]
     Experiment.begin(tmp_path / "lab", suite(tasks=tasks)).run()
@@ -200,32 +200,32 @@ def test_a_folder_is_of_one_experiment(tmp_path):
         ('{"format": 99, "suite": {}}', NewerStoreError, "format 99, of a newer.*reads format 1"),
         ('{"format": 99, "experiment": {}}', NewerStoreError, "format 99, of a newer.*reads format 1"),
         ('{"format": 0, "suite": {}}', StoreError, "format 0, of an older.*reads format 1"),
-        ('{"format": "1", "suite": {}}', InputError, "own file"),
-        ('{"format": true, "suite": {}}', InputError, "own file"),
-        ("{", InputError, "own file"),
-        ("[]", InputError, "own file"),
+        ('{"format": "1", "suite": {}}', InputError, "the file of an experiment"),
+        ('{"format": true, "suite": {}}', InputError, "the file of an experiment"),
+        ("{", InputError, "the file of an experiment"),
+        ("[]", InputError, "the file of an experiment"),
         ('{"format": 1, "suite": {"name": "x"}}', InputError, "has tasks"),
-        ("[" * 100_000, InputError, "own file"),
+        ("[" * 100_000, InputError, "the file of an experiment"),
     ],
 )
-def test_a_file_from_elsewhere_is_refused(tmp_path, content, error, rule):
+def test_damaged_or_foreign_lab_file_is_refused(tmp_path, content, error, rule):
     (tmp_path / "lab.json").write_text(content)
     with pytest.raises(error, match=rule):
         load_results(tmp_path)
 
 
 @pytest.mark.parametrize("workers", [0, -1, True, 1.5, "many", None])
-def test_workers_are_a_number_or_ray(tmp_path, workers):
+def test_other_workers_than_a_number_or_ray_are_refused(tmp_path, workers):
     with pytest.raises(InputError, match=r"workers = .*number of processes"):
         Experiment.begin(tmp_path, suite()).run(workers=workers)
 
 
-def test_a_typo_ends_it_at_once(tmp_path):
-    """Nothing is played, and no model is asked: not for the task that opens either."""
+def test_typo_is_refused_before_the_first_episode(tmp_path):
+    """No task is played, and no model request is sent."""
     grid, typo = {"name": "grid", "env": GRID, "episodes": 1}, {"name": "typo", "env": "grid:", "episodes": 1}
     with pytest.raises(InputError, match=r"^task typo: .*") as refused:
         Experiment.begin(tmp_path / "a", suite(tasks=[grid, typo, {**typo, "name": "more", "env": "gird:S.G"}])).run()
-    assert "Nothing was played. Also in trouble: task more: environment 'gird:S.G'" in refused.value.next_step
+    assert "Nothing was played. Other errors: task more: environment 'gird:S.G'" in refused.value.next_step
     later = {**grid, "transfer": [{"split": "new slots", "env": "textworld:nowhere.z8"}]}
     with pytest.raises(InputError, match=r"^task grid: .*nowhere"):
         Experiment.begin(tmp_path / "b", suite(tasks=[later])).run()
@@ -234,8 +234,8 @@ def test_a_typo_ends_it_at_once(tmp_path):
     assert not list(tmp_path.rglob("episodes.jsonl"))
 
 
-def test_what_opens_no_more_is_the_trouble_of_its_own_runs(tmp_path, monkeypatch):
-    """An environment that was played once is not a typo: the others go on."""
+def test_environment_that_no_longer_opens_fails_its_own_runs_only(tmp_path, monkeypatch):
+    """An environment that was played before is not checked before the first episode."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "vanishing_world.py").write_text("from seasoned.envs import Grid\nmake = lambda: Grid(['S.G'])\n")
     tasks = [
@@ -252,7 +252,7 @@ def test_what_opens_no_more_is_the_trouble_of_its_own_runs(tmp_path, monkeypatch
     assert grid.done
 
 
-def test_code_that_changed_between_two_parts_of_a_run_is_known(tmp_path, monkeypatch):
+def test_changed_code_of_an_environment_is_detected(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     code = tmp_path / "changing_world.py"
     code.write_text("from seasoned.envs import Grid\nmake = lambda: Grid(['S.G'])\n")
@@ -269,13 +269,13 @@ def test_code_that_changed_between_two_parts_of_a_run_is_known(tmp_path, monkeyp
     assert after[1].done and after[1].code > before[1].code
 
 
-def test_dollars_need_a_price(tmp_path):
+def test_budget_in_dollars_needs_a_price(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(model="openai:some-model"))
     with pytest.raises(InputError, match=r"budget of 2.*prices"):
         experiment.run(budget=ExperimentBudget(usd=2.0))
 
 
-def test_a_session_is_in_the_record_while_it_runs_and_the_first_command_stays(tmp_path):
+def test_session_is_recorded_at_its_start_and_the_first_command_is_kept(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
     seen = []
 
@@ -292,18 +292,18 @@ def test_a_session_is_in_the_record_while_it_runs_and_the_first_command_stays(tm
     assert [(s["command"], s["seconds"] >= 0) for s in record["sessions"]] == [("lab run", True), ("lab resume", True)]
 
 
-def test_what_is_left_counts_the_transfers(tmp_path, unbroken):
+def test_remaining_episodes_include_transfers(tmp_path, unbroken):
     experiment = Experiment.begin(tmp_path, suite())
     assert (
         load_results(tmp_path).left
-        == sum(planned_episodes(experiment.suite, cell) for cell in experiment.suite.runs())
+        == sum(planned_episodes(experiment.suite, run) for run in experiment.suite.runs())
         == 24
     )
-    told = []
+    lines = []
 
     def stop(line):
-        told.append(line)
-        if len(told) == 9:
+        lines.append(line)
+        if len(lines) == 9:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -313,7 +313,7 @@ def test_what_is_left_counts_the_transfers(tmp_path, unbroken):
     assert outcome(tmp_path) == unbroken
 
 
-def test_a_begin_that_was_killed_or_is_not_alone_does_no_harm(tmp_path):
+def test_killed_or_concurrent_begin_is_harmless(tmp_path):
     (tmp_path / "killed").mkdir()
     (tmp_path / "killed" / "lab.json.tmp").write_text('{"format": 1, "su')
     (tmp_path / "killed" / "lock").touch()
@@ -328,24 +328,22 @@ def test_a_begin_that_was_killed_or_is_not_alone_does_no_harm(tmp_path):
         assert set(map(str, pool.map(begin, range(8)))) == {str(suite())}
 
 
-def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_path):
+def test_memories_are_filled_with_equal_episodes_outside_the_scores(tmp_path):
     filling = suite(fill_episodes=4, tasks=[{"name": "grid", "env": GRID, "episodes": 2}])
-    cells = Experiment.begin(tmp_path / "whole", filling).run().runs
-    assert [len(cell.episodes) for cell in cells] == [2, 2, 2, 2]
+    runs = Experiment.begin(tmp_path / "whole", filling).run().runs
+    assert [len(run.episodes) for run in runs] == [2, 2, 2, 2]
     whole = outcome(tmp_path / "whole")
     filled = {name: stored[:4] for name, (_, stored, _, _) in whole.items()}
     assert all(len(stored) == 6 for _, stored, _, _ in whole.values())
     assert filled["grid/alone/0"] == filled["grid/default/0"] != filled["grid/alone/1"]
     bare = Experiment.begin(tmp_path / "bare", dataclasses.replace(filling, fill_episodes=0)).run()
     first = {
-        (name, str(cell.key)): cell.episodes[0]
-        for name, each in (("whole", cells), ("bare", bare.runs))
-        for cell in each
+        (name, str(run.key)): run.episodes[0] for name, each in (("whole", runs), ("bare", bare.runs)) for run in each
     }
     assert first["whole", "grid/alone/0"].score == first["bare", "grid/alone/0"].score
     assert first["whole", "grid/default/0"].memory_steps > 0 == first["bare", "grid/default/0"].memory_steps
     [flips], _ = audit_arms(load_results(tmp_path / "whole"), lambda arm: True)
-    decided = [episode.steps for cell in cells if cell.key.arm == "default" for episode in cell.episodes]
+    decided = [episode.steps for run in runs if run.key.arm == "default" for episode in run.episodes]
     assert flips.total.decisions == sum(decided), "what was drawn at random was nobody's decision"
 
     def breaks_off(*_):
@@ -358,7 +356,7 @@ def test_every_memory_is_filled_with_the_same_first_and_no_score_counts_it(tmp_p
     assert outcome(tmp_path / "broken") == whole
 
 
-def test_states_that_never_come_back_need_an_encoder_and_the_report_says_so(tmp_path, monkeypatch):
+def test_report_remarks_on_states_that_never_recur(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     tasks = [{"name": "desk", "env": "python:faulty_worlds:Desk", "episodes": 12}]
     arms = [{"name": "alone"}, {"name": "default", "kind": "jitrl"}]
@@ -366,7 +364,7 @@ def test_states_that_never_come_back_need_an_encoder_and_the_report_says_so(tmp_
     for name, changes in (("words", {}), ("masked", {"encoder": "masked"})):
         experiment = Experiment.begin(tmp_path / name, suite(tasks=tasks, arms=arms, seeds=1, **changes))
         bench = Workbench(experiment.folder, tmp_path / "answers.db")
-        assert all(bench.play(cell, lambda *_: None) for cell in experiment.suite.runs())
+        assert all(bench.play(run, lambda *_: None) for run in experiment.suite.runs())
         bench.close()
         home = tmp_path / name / "runs" / "desk" / "default" / "0"
         assert Memory.namespaces(home / "memory.db") == {"default": ENCODERS[name].identity}
@@ -374,18 +372,17 @@ def test_states_that_never_come_back_need_an_encoder_and_the_report_says_so(tmp_
         found[name] = analyze(load_results(tmp_path / name))
         assert found[name].unread == (), "its memory is audited with the encoder that made it"
         assert found[name].flips[0].total.decisions > 0
-    assert set(record["masked"]) - set(record["words"]) == {"encoder"}, "a run from before there was a choice goes on"
+    assert set(record["masked"]) - set(record["words"]) == {"encoder"}, "older runs can be resumed"
     (remark,) = found["words"].caveats_of("default").remarks
     command = f"seasoned memory doctor {tmp_path}/words/runs/desk/default/0/memory.db"
     assert remark.startswith("memory shifted 0 of ") and remark.endswith(f" decisions: see `{command}`")
     assert found["masked"].caveats_of("default").remarks == found["words"].caveats_of("alone").remarks == ()
-    monkeypatch.setattr("seasoned.lab.report.report.draw_pictures", lambda *_: {})
     written = write_report(load_results(tmp_path / "words"), tmp_path / "words", width=None)
     assert f"  {remark}\n" in f"{written.summary}\n"
     assert f"M{remark[1:]}." in written.html.read_text(encoding="utf-8")
 
 
-def test_a_filling_is_a_number_and_a_cascade_has_its_own(tmp_path):
+def test_fill_episodes_is_a_number_and_excludes_that_of_a_cascade(tmp_path):
     for value in (-1, 1.5, True, "4"):
         with pytest.raises(InputError, match="fill_episodes"):
             suite(fill_episodes=value)

@@ -1,4 +1,4 @@
-"""What an environment, a kill or a disk does to one run stays with that run."""
+"""Faults of environments, processes and disks: each affects its own run only."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from seasoned.lab.runner.workers import Job
 
 
 def faulty(how, marks, **settings):
-    """An environment that goes wrong, and where it keeps count."""
+    """Return the specification of a faulty environment, and its counter file."""
     marks.mkdir(parents=True, exist_ok=True)
     return "&".join(
         [f"python:faulty_worlds:Faulty?how={how}", f"marks={marks}", *(f"{k}={v}" for k, v in settings.items())]
@@ -39,7 +39,7 @@ def is_alive(pid):
 
 
 def deaf():
-    """As a shell starts its background jobs."""
+    """Ignore Ctrl-C, as a shell does for background jobs."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
@@ -53,15 +53,15 @@ def deaf():
         pytest.param(signal.SIGINT, True, deaf, 130, marks=pytest.mark.slow, id="deaf"),
     ],
 )
-def test_workers_end_with_their_experiment_and_resume_ends_as_if_nothing_had_been(
+def test_workers_end_with_their_experiment_and_resuming_gives_equal_results(
     request, tmp_path, number, whole_group, before, code
 ):
-    """Both workers hang in an episode when it happens: who is not interrupted stays for ever."""
+    """Both workers hang in an episode, so a worker that is not interrupted would never end."""
     marks, folder = tmp_path / "marks", tmp_path / "lab"
-    asked = suite(
+    planned = suite(
         tasks=[{"name": "a", "env": faulty("hang", marks, times=2, at=20), "episodes": 4}], arms=[{"name": "alone"}]
     )
-    Experiment.begin(folder, asked)
+    Experiment.begin(folder, planned)
     process = subprocess.Popen(
         [sys.executable, "-c", "from seasoned.cli import main; main()", "lab", "resume", folder, "--workers", "2"],
         stdout=subprocess.DEVNULL,
@@ -84,17 +84,17 @@ def test_workers_end_with_their_experiment_and_resume_ends_as_if_nothing_had_bee
     try:
         Experiment.find(folder).run()  # at once: it waits until the workers of the other have gone
         assert not any(map(is_alive, pids))
-        Experiment.begin(tmp_path / "unbroken", asked).run()
+        Experiment.begin(tmp_path / "unbroken", planned).run()
     finally:
         sys.path.remove(str(HERE))
     assert outcome(folder) == outcome(tmp_path / "unbroken")
-    for cell in asked.runs():
-        lines = (run_folder(folder, cell) / "episodes.jsonl").read_text().splitlines()
+    for run in planned.runs():
+        lines = (run_folder(folder, run) / "episodes.jsonl").read_text().splitlines()
         assert [json.loads(line)["episode"] for line in lines] == list(range(4))
 
 
 @pytest.mark.slow
-def test_a_worker_that_does_not_end_when_it_is_interrupted_is_killed(tmp_path, monkeypatch):
+def test_worker_that_ignores_the_interrupt_is_killed(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     with pytest.raises(KeyboardInterrupt), open_processes(1) as processes:
         future = processes.submit(faulty_worlds.stubborn, str(tmp_path / "mark"))
@@ -104,7 +104,7 @@ def test_a_worker_that_does_not_end_when_it_is_interrupted_is_killed(tmp_path, m
     assert isinstance(future.exception(10), BrokenProcessPool)
 
 
-def test_a_run_that_another_process_plays_is_waited_for(tmp_path):
+def test_run_locked_by_another_process_is_waited_for(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
     home = run_folder(tmp_path, experiment.suite.runs()[0])
     home.mkdir(parents=True)
@@ -123,7 +123,7 @@ def test_a_run_that_another_process_plays_is_waited_for(tmp_path):
     results = experiment.run(progress=lambda line: first.append(time.monotonic()))
     thread.join()
     assert first[0] >= ended[0]
-    assert all(cell.done for cell in results.runs)
+    assert all(run.done for run in results.runs)
 
 
 FAULTS = {
@@ -134,7 +134,7 @@ FAULTS = {
     "generator": "GeneratorExit",
     "long": "ValueError: " + "x" * (2000 - len("ValueError: ")),
     "surrogate": r"ValueError: no file \udcff" + "\x1b[2J",
-    "unspeakable": "Unspeakable: (it does not say what it is)",
+    "unspeakable": "Unspeakable: (the error has no readable message)",
     "timeout": "TimeoutError: of its own",
     "hang": "Faulty?how=hang: episode 2 has not ended: it has 0.5 seconds",
     "nan": "= nan: reward of python:faulty_worlds:Faulty?how=nan must be finite",
@@ -143,41 +143,41 @@ FAULTS = {
 }
 
 
-def test_whatever_an_environment_does_stops_its_own_run_only(tmp_path, monkeypatch):
+def test_faulty_environment_fails_its_own_run_only(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     tasks = [{"name": how, "env": faulty(how, tmp_path / how, at=14), "episodes": 3} for how in FAULTS]
     tasks.append({"name": "spoiled", "env": "python:faulty_worlds:Spoiled", "episodes": 1})
     tasks.append({"name": "close", "env": faulty("close", tmp_path / "close", at=99), "episodes": 1})
     tasks.append({"name": "good", "env": GRID, "episodes": 1})
-    asked = suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1, budget={"episode_seconds": 0.5})
-    experiment = Experiment.begin(tmp_path / "lab", asked)
-    results = {cell.key.task: cell for cell in experiment.run().runs}
+    planned = suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1, budget={"episode_seconds": 0.5})
+    experiment = Experiment.begin(tmp_path / "lab", planned)
+    results = {run.key.task: run for run in experiment.run().runs}
     assert results["good"].done
     assert results["close"].done, "all of it was played"
-    for how, said in FAULTS.items():
-        assert said in results[how].error, how
+    for how, message in FAULTS.items():
+        assert message in results[how].error, how
         assert len(results[how].episodes) == 2, how
         text = (results[how].folder / "error.json").read_text()
         assert len(text) < 50_000, how
         json.loads(text)["traceback"].encode()
     assert "= nan: score of " in results["spoiled"].error and "must be finite" in results["spoiled"].error
-    again = {cell.key.task: cell for cell in experiment.run().runs}
+    again = {run.key.task: run for run in experiment.run().runs}
     assert all(again[how].done and again[how].error is None for how in FAULTS)
 
 
-def test_what_keeps_its_thread_busy_ends_with_its_process(tmp_path, monkeypatch):
+def test_episode_that_blocks_its_thread_is_ended_with_its_process(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(HERE)
     tasks = [
         {"name": "busy", "env": faulty("spin", tmp_path / "marks", at=14), "episodes": 3},
         {"name": "good", "env": GRID, "episodes": 1},
     ]
-    asked = suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1, budget={"episode_seconds": 0.5})
-    experiment = Experiment.begin(tmp_path / "lab", asked)
+    planned = suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1, budget={"episode_seconds": 0.5})
+    experiment = Experiment.begin(tmp_path / "lab", planned)
     busy, good = experiment.run().runs
     assert good.done
     assert len(busy.episodes) == 2
     assert "an episode has not ended, and could not be interrupted: faulty_worlds.py, line" in busy.error
-    assert "in _fail: it has 0.5 seconds" in busy.error
+    assert "in _fail: an episode ends within 0.5 seconds" in busy.error
     assert "faulty_worlds.py" in json.loads((busy.folder / "error.json").read_text())["traceback"]
     busy, _ = experiment.run().runs
     assert busy.done and busy.error is None
@@ -191,29 +191,29 @@ DAMAGE = {
 }
 
 
-@pytest.mark.parametrize(("name", "content", "said"), [(name, *how) for name, how in DAMAGE.items()])
-def test_what_is_damaged_is_the_trouble_of_one_run(tmp_path, name, content, said):
+@pytest.mark.parametrize(("name", "content", "message"), [(name, *how) for name, how in DAMAGE.items()])
+def test_damaged_file_fails_one_run(tmp_path, name, content, message):
     experiment = Experiment.begin(
         tmp_path, suite(seeds=3, arms=[{"name": "alone"}], tasks=[{"name": "grid", "env": "grid:S.G", "episodes": 2}])
     )
     experiment.run()
-    _, broken, last = (run_folder(tmp_path, cell) for cell in experiment.suite.runs())
+    _, broken, last = (run_folder(tmp_path, run) for run in experiment.suite.runs())
     record = (
         broken / "episodes.jsonl"
     ).read_bytes()  # as a kill in the second run leaves it: one episode, and no third run
     (broken / "episodes.jsonl").write_bytes(record[: record.index(b"\n") + 1])
     shutil.rmtree(last)
     (broken / name).write_bytes(content)
-    cells = load_results(tmp_path).runs
-    assert [cell.done for cell in cells] == [True, False, False]
-    assert said is None or said in cells[1].error
-    cells = experiment.run().runs
-    mended = name == "error.json"  # the run goes on, and needs it no more
-    assert [cell.done for cell in cells] == [True, mended, True]
-    assert [cell.error is None for cell in cells] == [True, mended, True]
+    runs = load_results(tmp_path).runs
+    assert [run.done for run in runs] == [True, False, False]
+    assert message is None or message in runs[1].error
+    runs = experiment.run().runs
+    mended = name == "error.json"  # the run is resumed without this file
+    assert [run.done for run in runs] == [True, mended, True]
+    assert [run.error is None for run in runs] == [True, mended, True]
 
 
-def test_a_note_that_a_power_cut_emptied_is_not_known(tmp_path):
+def test_empty_error_file_is_reported(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
     before = experiment.run().runs[0]
     file = before.folder / "episodes.jsonl"
@@ -227,7 +227,7 @@ def test_a_note_that_a_power_cut_emptied_is_not_known(tmp_path):
         assert after.episodes[2].usage.cost_usd is None
 
 
-def test_records_of_an_earlier_version_are_read_and_of_a_later_one_refused(tmp_path):
+def test_older_records_are_read_and_newer_ones_refused(tmp_path):
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
     before = experiment.run().runs[0]
     file = before.folder / "episodes.jsonl"
@@ -248,12 +248,12 @@ def test_records_of_an_earlier_version_are_read_and_of_a_later_one_refused(tmp_p
     assert "score = nan" in spoiled.error
 
 
-def test_a_pool_that_broke_between_two_runs_loses_none(tmp_path):
-    """The one worker is gone before the run is handed to it."""
+def test_pool_that_breaks_between_runs_loses_none(tmp_path):
+    """The only worker ends before the run is submitted."""
     experiment = Experiment.begin(tmp_path, suite(seeds=1, arms=[{"name": "alone"}]))
-    cells = experiment.suite.runs()
+    runs = experiment.suite.runs()
     job = Job(str(tmp_path), str(tmp_path / "answers.db"))
-    schedule = Schedule(tmp_path, experiment.suite, job, lambda *told: None)
+    schedule = Schedule(tmp_path, experiment.suite, job, lambda *episode: None)
 
     class Local:
         def submit(self, function, *arguments):
@@ -262,12 +262,12 @@ def test_a_pool_that_broke_between_two_runs_loses_none(tmp_path):
     with open_processes(1) as processes:
         with pytest.raises(BrokenProcessPool):
             processes.submit(os._exit, 7).result(60)
-        left = list(cells)
+        left = list(runs)
         assert schedule._play_with(Local(), left, {}) is True
-    assert left == cells
+    assert left == runs
 
 
-def test_workers_find_a_folder_that_was_named_from_here(tmp_path, monkeypatch):
+def test_workers_resolve_a_relative_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(HERE)
     tasks = [
@@ -275,13 +275,13 @@ def test_workers_find_a_folder_that_was_named_from_here(tmp_path, monkeypatch):
         {"name": "b", "env": GRID, "episodes": 2},
     ]
     results = Experiment.begin(Path("lab"), suite(tasks=tasks, arms=[{"name": "alone"}], seeds=1)).run(workers=2)
-    assert [(cell.done, cell.error) for cell in results.runs] == [(True, None)] * 2
+    assert [(run.done, run.error) for run in results.runs] == [(True, None)] * 2
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("workers", [1, 2])
-def test_a_program_need_not_guard_what_it_does(tmp_path, workers):
-    """A worker does not begin by running the program that began it."""
+def test_main_program_needs_no_guard(tmp_path, workers):
+    """A worker does not import the main program."""
     Experiment.begin(tmp_path / "lab", suite())
     program = tmp_path / "program.py"
     program.write_text(
@@ -292,4 +292,4 @@ def test_a_program_need_not_guard_what_it_does(tmp_path, workers):
     )
     done = subprocess.run([sys.executable, program], capture_output=True, text=True, timeout=120, check=False)
     assert (done.returncode, done.stdout) == (0, "once\n"), done.stderr
-    assert all(cell.done for cell in load_results(tmp_path / "lab").runs)
+    assert all(run.done for run in load_results(tmp_path / "lab").runs)

@@ -1,4 +1,4 @@
-"""The same experiment on a Ray cluster, one of this machine; run by `make test-ray`."""
+"""Experiments on a local Ray cluster; run by `make test-ray`."""
 
 import os
 
@@ -30,7 +30,7 @@ def scores(folder):
     return {str(c.key): ([(e.score, e.steps) for e in c.episodes], c.done, c.error) for c in load_results(folder).runs}
 
 
-def test_a_missing_ray_prints_its_install_line(tmp_path):
+def test_missing_ray_prints_the_install_line(tmp_path):
     try:
         import ray  # noqa: F401
     except ImportError:
@@ -40,17 +40,17 @@ def test_a_missing_ray_prints_its_install_line(tmp_path):
         pytest.skip("Ray is installed")
 
 
-def test_ray_ends_as_one_process_does(tmp_path):
+def test_ray_gives_the_results_of_one_process(tmp_path):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     Experiment.begin(tmp_path / "one", suite()).run()
-    told = []
-    Experiment.begin(tmp_path / "ray", suite()).run(workers="ray", progress=told.append)
+    lines = []
+    Experiment.begin(tmp_path / "ray", suite()).run(workers="ray", progress=lines.append)
     assert scores(tmp_path / "ray") == scores(tmp_path / "one")
-    assert len(told) == 12
+    assert len(lines) == 12
     assert all(done and error is None for _, done, error in scores(tmp_path / "ray").values())
 
 
-def test_a_run_that_fails_there_stops_no_other(tmp_path, monkeypatch):
+def test_failed_run_on_ray_stops_no_other(tmp_path, monkeypatch):
     pytest.importorskip("ray", reason="the extra ray is not installed")
     (marks := tmp_path / "marks").mkdir()
     faulty = f"python:faulty_worlds:Faulty?how=die&marks={marks}&times=9&at=3"

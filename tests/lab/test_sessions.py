@@ -1,4 +1,4 @@
-"""How each session of an experiment ended: what Ctrl-C writes, and what is known of one that could write nothing."""
+"""The ends of sessions: an interruption is recorded, the end of a killed session is derived."""
 
 import json
 
@@ -20,7 +20,7 @@ def experiment(tmp_path):
 
 
 def begin_session(experiment, at, *told):
-    """What a process has written that is killed, or still at it."""
+    """Remove the end of the last session, as if its process was killed or is running."""
     before = load_results(experiment.folder)
     sessions = [*before.record["sessions"], {"at": at, "workers": 1}]
     write_lab_file(experiment.folder, experiment.suite, {**before.record, "sessions": sessions})
@@ -28,7 +28,7 @@ def begin_session(experiment, at, *told):
     (experiment.folder / "progress.jsonl").write_text("".join(lines))
 
 
-def test_an_interrupted_session_says_so_on_the_page(experiment):
+def test_interrupted_session_is_on_the_page(experiment):
     def interrupt(line):
         raise KeyboardInterrupt
 
@@ -38,11 +38,11 @@ def test_an_interrupted_session_says_so_on_the_page(experiment):
     assert session["stopped"] == INTERRUPTED
     assert session["seconds"] > 0
     page = render_page(analyze(load_results(experiment.folder), "none"), {})
-    assert "The last session did not come to its end: interrupted." in page
+    assert "The last session ended early: interrupted." in page
     assert "budget stopped" not in page
 
 
-def test_a_killed_session_ran_until_the_last_thing_that_it_wrote(experiment):
+def test_killed_session_counts_until_its_last_journal_entry(experiment):
     begin_session(experiment, 100.0, 101.0, 106.0)
     found = analyze(load_results(experiment.folder), "none")
     (session,) = found.record["sessions"]
@@ -56,13 +56,13 @@ def test_a_killed_session_ran_until_the_last_thing_that_it_wrote(experiment):
     assert [(s["stopped"], s["seconds"] == 6.0) for s in record["sessions"]] == [(KILLED, True), (None, False)]
 
 
-def test_a_killed_session_that_wrote_nothing_ran_for_an_unknown_time(experiment):
+def test_killed_session_without_an_entry_has_unknown_seconds(experiment):
     begin_session(experiment, 100.0)
     page = render_page(analyze(load_results(experiment.folder), "none"), {})
     assert f'<td class="unknown">unknown</td><td>{KILLED}</td>' in page
 
 
-def test_what_is_refused_begins_nothing_and_can_be_discarded(tmp_path):
+def test_refused_experiment_can_be_discarded(tmp_path):
     experiment = Experiment.begin(tmp_path / "made" / "lab", suite(seeds=1, model="lokal"))
     begun = []
     with pytest.raises(UnknownNameError, match="lokal"):
@@ -73,9 +73,9 @@ def test_what_is_refused_begins_nothing_and_can_be_discarded(tmp_path):
     assert [each.name for each in tmp_path.rglob("*")] == ["made", "mine"]
 
 
-def test_what_was_played_or_was_there_before_is_not_discarded(experiment):
+def test_played_or_older_folder_is_not_discarded(experiment):
     experiment.run()
     experiment.discard()
-    assert all(cell.done for cell in load_results(experiment.folder).runs)
+    assert all(run.done for run in load_results(experiment.folder).runs)
     Experiment.find(experiment.folder).discard()
     assert experiment.folder.exists()

@@ -1,4 +1,4 @@
-"""Processes that work for this one, and end with it: in good order, when it is interrupted, and when it is killed."""
+"""A pool of worker processes that end with their parent, also if it is interrupted or killed."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from typing import Any
 __all__ = ["Processes", "open_processes"]
 
 _METHOD = "forkserver" if sys.platform == "linux" else "spawn"
-"""A clean process to fork from is quick; where a fork is not safe with the system's own threads, each begins anew."""
+"""A fork server starts workers quickly; where forks are unsafe (threads of the system), workers are spawned."""
 _PRELOADED = ["seasoned.lab.runner.workers"]
 _GRACE_S = 1.0
 _INTERRUPTED_S = 5.0
 
 _at_work = threading.Lock()
-"""Held in a worker while it works."""
+"""Held in a worker while it executes a function."""
 
 
 class Processes:
-    """Runs functions in a pool of processes. Ctrl-C interrupts what a worker does, and not a worker that waits.
+    """A pool of processes. Ctrl-C interrupts a function in a worker, but not an idle worker.
 
     Args:
         pool: made by `open_processes`.
@@ -42,19 +42,19 @@ class Processes:
 
     @property
     def started(self) -> list[BaseProcess]:
-        """Every process that was started."""
+        """The processes started so far."""
         return list(self._ours.values())
 
     @property
     def exit_code(self) -> int | None:
-        """Of the one process, once it has ended; negative for a signal. None where there are several."""
+        """The exit code of the only process once it has ended, negative for a signal; None with several processes."""
         return self.started[0].exitcode if len(self._ours) == 1 else None
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Call a function in some worker.
+        """Call a function in a worker.
 
         Raises:
-            BrokenProcessPool: a worker died; the pool is of no use any more.
+            BrokenProcessPool: a worker died; the pool cannot be used any more.
         """
         with _without_program():
             future = self._pool.submit(_work, function, *arguments)
@@ -64,9 +64,9 @@ class Processes:
 
 @contextlib.contextmanager
 def open_processes(number: int) -> Iterator[Processes]:
-    """Open a pool. Left by an exception, the workers have a second to end what they do, and are interrupted then.
+    """Open a pool. On an exception, the workers get one second to finish, and are then interrupted.
 
-    A worker whose parent is gone interrupts itself, and ends after five seconds whatever it does.
+    A worker whose parent has ended interrupts itself, and exits after at most five seconds.
     """
     context = get_context(_METHOD)
     context.set_forkserver_preload(_PRELOADED)
@@ -82,7 +82,7 @@ def open_processes(number: int) -> Iterator[Processes]:
 
 
 def _end(processes: list[BaseProcess]) -> None:
-    """Wait for processes to end; interrupt, and kill in the end, those that do not. A second Ctrl-C kills at once."""
+    """Wait for processes to end, then interrupt, then kill them. A second Ctrl-C kills at once."""
     try:
         left = _wait(processes, _GRACE_S)
         for process in left:
@@ -98,7 +98,7 @@ def _end(processes: list[BaseProcess]) -> None:
 
 
 def _wait(processes: list[BaseProcess], seconds: float) -> list[BaseProcess]:
-    """Return those that have not ended in time."""
+    """Return the processes that have not ended in time."""
     until = time.monotonic() + seconds
     left = {process.sentinel: process for process in processes}
     while left and (ended := connection.wait(list(left), timeout=max(until - time.monotonic(), 0.0))):
@@ -109,9 +109,9 @@ def _wait(processes: list[BaseProcess], seconds: float) -> list[BaseProcess]:
 
 @contextlib.contextmanager
 def _without_program() -> Iterator[None]:
-    """A process that begins here does not begin by running the program that began it, guarded or not.
+    """Start processes that do not import the main program of this one, whether it has a main guard or not.
 
-    Nor does Ctrl-C interrupt it while it begins: what is blocked here is blocked there, until it is ready.
+    They inherit the blocked Ctrl-C, so that it does not interrupt their start.
     """
     program = sys.modules["__main__"]
     blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
@@ -127,7 +127,7 @@ def _begin_worker(environment: dict[str, str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     os.environ.clear()
-    os.environ.update(environment)  # what it was forked from may have begun before a variable was set
+    os.environ.update(environment)  # the fork server may be older than a variable
     threading.Thread(target=_end_with_parent, daemon=True).start()
 
 

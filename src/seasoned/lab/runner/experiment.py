@@ -1,4 +1,4 @@
-"""An experiment: a suite in a folder, played to its end by workers, whatever broke it off before."""
+"""An experiment: a suite in a folder, played by workers, and resumed after any interruption."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from seasoned.lab.results.run_results import (
 )
 from seasoned.lab.runner.file_lock import LOCK, hold_lock
 from seasoned.lab.runner.schedule import Schedule
-from seasoned.lab.runner.sessions import ERROR, INTERRUPTED, session_endings
+from seasoned.lab.runner.sessions import ERROR_PREFIX, INTERRUPTED, session_endings
 from seasoned.lab.runner.spending_limit import SpendingCounter
 from seasoned.lab.runner.workers import Job, clear_signals, request_stop
 from seasoned.lab.suites.suite import ExperimentBudget, RunKey, Suite, Task
@@ -35,17 +35,17 @@ __all__ = ["Experiment", "Progress"]
 _WAIT_S = 30.0
 
 Progress = Callable[[str], None]
-"""Told of each episode, in a line."""
+"""Called with a line about each episode."""
 
 
 @dataclass
 class Experiment:
-    """A suite and the folder that its runs are in.
+    """A suite and the folder of its runs.
 
     Args:
         folder: of the experiment; one process at a time runs it.
-        suite: what is asked.
-        made: the folders that `begin` has made for it, the experiment's first.
+        suite: the suite.
+        made: the folders that `begin` created, the experiment's first.
 
     Example:
         >>> from seasoned.lab.suites.suite_toml import load_suite
@@ -58,14 +58,14 @@ class Experiment:
 
     @staticmethod
     def begin(folder: Path, suite: Suite) -> Experiment:
-        """Make the experiment's folder, or find the same experiment there.
+        """Create the folder of an experiment, or open the same experiment there.
 
-        Another suite takes the place of one of which no episode was played.
+        If no episode was played yet, the suite replaces another one in the folder.
 
         Raises:
-            ConfigError: the folder holds another experiment, or is being run.
-            InputError: the folder cannot be made, or holds something else; an arm cannot be built, or leaves its
-                student no episode to play.
+            ConfigError: the folder has another experiment, or another process runs it.
+            InputError: the folder cannot be created, or has other files; an arm cannot be built, or leaves its student
+                no episode to play.
         """
         for arm in suite.arms:
             check_arm(arm)
@@ -77,20 +77,20 @@ class Experiment:
             raise InputError(f"{folder}: {error}", "an experiment is a folder", "Choose another folder.") from error
         if not (folder / LAB_FILE).exists():
             _check_empty(folder)
-            with hold_lock(folder / LOCK, f"{folder} is being begun", wait_s=_WAIT_S):
-                if not (folder / LAB_FILE).exists():  # else another process has begun it meanwhile
+            with hold_lock(folder / LOCK, f"{folder} is being created", wait_s=_WAIT_S):
+                if not (folder / LAB_FILE).exists():  # else another process has just created it
                     write_lab_file(folder, suite, {"began_at": time.time(), "sessions": [], **provenance()})
         known, record = read_lab_file(folder)
         if known.to_json() != suite.to_json():
-            if _nothing_was_played(folder):  # a misspelt suite can be corrected
+            if _nothing_was_played(folder):  # so that errors in a suite can be corrected
                 with hold_lock(folder / LOCK, f"{folder} is being run"):
                     shutil.rmtree(folder / "runs", ignore_errors=True)
                     write_lab_file(folder, suite, record)
                 return Experiment(folder, suite, made)
             raise ConfigError(
-                f"{folder} holds another experiment: {known.name} ({_difference(known, suite)})",
-                "a folder holds one experiment",
-                "Choose another folder, or go on with it: seasoned lab resume.",
+                f"{folder} has another experiment: {known.name} ({_difference(known, suite)})",
+                "a folder has one experiment",
+                "Choose another folder, or resume the other experiment: seasoned lab resume.",
             )
         return Experiment(folder, known, made)
 
@@ -99,7 +99,7 @@ class Experiment:
         """Return the experiment of a folder.
 
         Raises:
-            NotFoundError: there is none.
+            NotFoundError: the folder has no experiment.
         """
         return Experiment(folder, read_lab_file(folder)[0])
 
@@ -113,35 +113,35 @@ class Experiment:
         progress: Progress = lambda line: None,
         command: str | None = None,
     ) -> ExperimentResults:
-        """Play what is left, and return what was found.
+        """Play the remaining episodes, and return the results.
 
-        Every run whose record is whole is left alone. A run that fails does not stop the others; it is tried again
-        when the experiment is run again. Where the budget is spent, runs stop after the episode that they play.
+        Finished runs are not played again. A failed run does not stop the others; it is tried again when the experiment
+        is run again. When the budget is spent, runs stop after their current episode.
 
-        Before anything is played, every environment of a task of which nothing was played yet is opened and closed
-        once, and the model is made.
+        Before the first episode, every environment of the tasks without any episode is opened and closed once, and the
+        model is made.
 
         Args:
-            workers: how many processes play, or `ray` for a Ray cluster. An environment that ends the process that
-                it is in fails its own run.
-            budget: instead of the suite's; what earlier parts of the experiment spent counts, but for seconds.
-            cache: the file of the model's answers; one in the folder if None.
-            begins: called when nothing was refused, before the first episode.
-            progress: told of each episode.
-            command: what a person typed for it; the record keeps the first, and each session's own.
+            workers: number of processes, or `ray` for a Ray cluster. If an environment ends its process, its own run
+                fails.
+            budget: replaces the suite's; usage of earlier sessions counts, except for seconds.
+            cache: the file of the model's answers; None: a file in the folder.
+            begins: called after all checks, before the first episode.
+            progress: called with a line about each episode.
+            command: the command line; the record keeps the first one, and that of each session.
 
         Raises:
             ConfigError: another process runs it.
-            InputError: `workers` is neither a number nor `ray`; or a limit in dollars for a model without a price.
-            SeasonedError: what opening an environment or making the model raises; nothing was played.
+            InputError: `workers` is neither a number nor `ray`, or dollars are limited for a model without a price.
+            SeasonedError: an environment cannot be opened, or the model cannot be made; nothing was played.
         """
         _check_workers(workers)
         budget = self.suite.budget if budget is None else budget
         if budget.usd is not None and not _has_price(self.suite):
             raise InputError(
                 f"a budget of {budget.usd} dollars for {self.suite.model!r}",
-                "what it costs is known only with the model's prices",
-                "Give both prices a million tokens (model_settings in the suite), or limit tokens.",
+                "a limit in dollars needs the model's prices",
+                "Give both prices per million tokens (model_settings in the suite), or limit tokens.",
             )
         cache = self.folder / "answers.db" if cache is None else cache
         with hold_lock(self.folder / LOCK, f"{self.folder} is being run"):
@@ -155,13 +155,15 @@ class Experiment:
                 record.setdefault("command", command)
                 session["command"] = command
             record["sessions"] = [*session_endings(record.get("sessions", []), self.folder, begins=True), session]
-            write_lab_file(self.folder, self.suite, record)  # now, so that a kill leaves it
+            write_lab_file(
+                self.folder, self.suite, record
+            )  # before the first episode, so that a killed session is recorded
             clear_signals(self.folder)
 
-            def told(run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
+            def on_episode(run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
                 spending.add(usage)
                 if score is not None:
-                    progress(_line(run, score, steps))
+                    progress(_progress_line(run, score, steps))
                 if spending.limit:
                     request_stop(self.folder)
 
@@ -171,12 +173,14 @@ class Experiment:
                     begins()
                 else:
                     job = Job(str(self.folder.resolve()), str(cache.resolve()), budget, usage)
-                    Schedule(self.folder, self.suite, job, told, self._new(before), begins).play(workers, todo)
+                    Schedule(self.folder, self.suite, job, on_episode, self._new_tasks(before), begins).play(
+                        workers, todo
+                    )
             except KeyboardInterrupt:
                 stopped = INTERRUPTED
                 raise
             except SeasonedError as error:
-                stopped = f"{ERROR}{error.seen}"
+                stopped = f"{ERROR_PREFIX}{error.seen}"
                 raise
             finally:
                 session |= {"seconds": time.time() - session["at"], "stopped": stopped or spending.limit}
@@ -185,27 +189,27 @@ class Experiment:
         return load_results(self.folder)
 
     def discard(self) -> None:
-        """Take the folder away again if `begin` has made it, and no run has left anything in it."""
+        """Remove the folder if `begin` created it and no run has written a record."""
         if self.made and not any((self.folder / "runs").rglob("*.json*")):
             shutil.rmtree(self.folder, ignore_errors=True)
             for parent in self.made[1:]:
-                with contextlib.suppress(OSError):  # somebody else uses it by now
+                with contextlib.suppress(OSError):  # it is in use by now
                     parent.rmdir()
 
-    def _new(self, before: ExperimentResults) -> list[Task]:
-        """The tasks of which nothing was played; what opens no more since is the trouble of its own runs."""
-        old = {each.key.task for each in before.runs if _episodes(each)}
-        asked = {each.key.task for each in before.runs}
-        return [task for task in self.suite.tasks if task.name in asked - old]
+    def _new_tasks(self, before: ExperimentResults) -> list[Task]:
+        """Return the tasks without any episode; an environment that opened once may fail later in its own runs."""
+        played = {each.key.task for each in before.runs if _episodes(each)}
+        planned = {each.key.task for each in before.runs}
+        return [task for task in self.suite.tasks if task.name in planned - played]
 
 
 def _check_empty(folder: Path) -> None:
-    """What a process that was killed here has left behind is ours."""
+    """Refuse a folder with other files than those of a killed `begin`."""
     if any(each.name not in (LOCK, LAB_DRAFT) for each in folder.iterdir()):
         if (folder / LAB_FILE).exists():
-            return  # begun meanwhile
+            return  # created by another process in the meantime
         raise InputError(
-            f"{folder} is not empty, and holds no experiment",
+            f"{folder} is not empty, and has no experiment",
             "an experiment has a folder of its own",
             "Choose another folder.",
         )
@@ -215,7 +219,7 @@ def _episodes(run: Any) -> list[Any]:
     return [*run.episodes, *(episode for played in run.transfer.values() for episode in played)]
 
 
-def _line(run: RunKey, score: float, steps: int) -> str:
+def _progress_line(run: RunKey, score: float, steps: int) -> str:
     return f"{run.task}, {run.arm}, seed {run.seed}: {score:g} points in {steps} steps"
 
 
@@ -230,7 +234,7 @@ def _has_price(suite: Suite) -> bool:
 def _check_workers(workers: object) -> None:
     number = isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1
     if not number and workers != "ray":
-        raise InputError(f"workers = {workers!r}", "it is a number of processes, or 'ray'", "Try 2.")
+        raise InputError(f"workers = {workers!r}", "workers must be a number of processes, or 'ray'", "Try 2.")
 
 
 def _nothing_was_played(folder: Path) -> bool:

@@ -1,4 +1,4 @@
-"""One process at a time: locks that the system takes back when their holder dies."""
+"""File locks that the system releases when their holder dies."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from seasoned.errors import ConfigError, InputError
 __all__ = ["LOCK", "hold_lock", "is_locked"]
 
 LOCK = "lock"
-"""The file in a folder of an experiment by whose lock one process at a time runs it."""
+"""The name of the lock file in the folder of an experiment."""
 
 _POLL_S = 0.1
 
 
 @contextlib.contextmanager
 def hold_lock(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
-    """Hold the lock of a file, so that nobody else does: neither a process nor another holder in this one.
+    """Hold the exclusive lock of a file, against other processes and against other holders in this one.
 
     Args:
-        file: made if it is not there; it stays.
-        seen: what somebody else is doing, where the lock is not to be had.
-        wait_s: how long to wait for it, in seconds.
+        file: created if it does not exist, and not removed.
+        seen: the message if another holder has the lock.
+        wait_s: time to wait for the lock, in seconds.
 
     Raises:
-        ConfigError: somebody else holds it.
-        InputError: the file cannot be made or locked.
+        ConfigError: another holder has the lock.
+        InputError: the file cannot be created or locked.
 
     Example:
         >>> import tempfile
@@ -42,39 +42,39 @@ def hold_lock(file: Path, seen: str, *, wait_s: float = 0.0) -> Iterator[None]:
     """
     until = time.monotonic() + wait_s
     try:
-        opened = file.open("a")
+        stream = file.open("a")
     except OSError as error:
-        raise _unusable(file, error) from error
-    with opened:
+        raise _lock_error(file, error) from error
+    with stream:
         while True:
             try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 break
             except BlockingIOError:
                 if time.monotonic() >= until:
                     raise ConfigError(seen, "one process at a time does that", "Wait, or stop the other.") from None
                 time.sleep(_POLL_S)
             except OSError as error:
-                raise _unusable(file, error) from error
+                raise _lock_error(file, error) from error
         yield
 
 
 def is_locked(file: Path) -> bool:
-    """Whether somebody holds the lock of a file; nobody does where there is none.
+    """Return whether the lock of a file is held; False without a file.
 
     Example:
         >>> is_locked(Path("no such folder/lock"))
         False
     """
     try:
-        with file.open("rb") as opened:
-            fcntl.flock(opened, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        with file.open("rb") as stream:
+            fcntl.flock(stream, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
     except OSError:
-        return False  # it is not there, or cannot be locked by anybody
+        return False  # it does not exist, or cannot be locked
     return False
 
 
-def _unusable(file: Path, error: OSError) -> InputError:
+def _lock_error(file: Path, error: OSError) -> InputError:
     return InputError(f"{file}: {error}", "an experiment's folder can be written and locked", "Choose another folder.")

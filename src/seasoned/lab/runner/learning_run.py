@@ -1,4 +1,4 @@
-"""One learning run: its memory, its arm, its episodes, and what it is asked in the end."""
+"""A learning run: its memory, its arm, its learning episodes and its transfer episodes."""
 
 from __future__ import annotations
 
@@ -31,25 +31,24 @@ from seasoned.states.encoder_names import named_encoder
 __all__ = ["OnEpisode", "OutOfBudget", "Workbench", "write_error"]
 
 _LONGEST_LINE, _LONGEST_TRACEBACK = 2_000, 20_000
-_WAIT_S, _SETTLE_S = 20.0, 2.0
-_FILLING = 0  # what is drawn for filling; the transfers' begin at 1
+_WAIT_S, _CANCEL_S = 20.0, 2.0
+_FILLING = 0  # the seed stream of filling; those of the transfers begin at 1
 
 OnEpisode = Callable[[RunKey, EpisodeResult | None, Usage], None]
-"""Told of every episode that was played now and what it cost; raises `OutOfBudget` to stop after it. None for an
-episode that broke off."""
+"""Called with each new episode and its usage, or None for an aborted one; raises `OutOfBudget` to stop after it."""
 
 
 class OutOfBudget(Exception):  # noqa: N818 - a signal, not an error
-    """The experiment's budget is spent: the run stops after the episode that it has just recorded."""
+    """The signal that the budget is spent: the run stops after the episode that it has just recorded."""
 
 
 class Workbench:
-    """Plays the learning runs of one experiment in one process: the model is opened once.
+    """The player of the learning runs of one experiment in one process, with one model.
 
     Args:
-        folder: the experiment's.
+        folder: of the experiment.
         cache: the file of the model's answers.
-        episode_seconds: how long an episode may take; None: as long as it likes.
+        episode_seconds: time limit of an episode; None: no limit.
     """
 
     def __init__(self, folder: Path, cache: Path, episode_seconds: float | None = None) -> None:
@@ -70,10 +69,10 @@ class Workbench:
             self._loop.close()
 
     def open_model(self) -> PriorReader | Chooser:
-        """Return the model's reader, which is made once.
+        """Return the reader of the model, which is made once.
 
         Raises:
-            SeasonedError: what making it raises.
+            SeasonedError: the model cannot be made.
         """
         suite = self._suite
         if self._reader is None:
@@ -88,10 +87,10 @@ class Workbench:
         return self._reader
 
     def check_arms(self) -> None:
-        """Build every arm once with the model, over nothing.
+        """Build every arm once with the model, over an empty memory.
 
         Raises:
-            SeasonedError: what making the model or an arm raises.
+            SeasonedError: the model or an arm cannot be made.
         """
         reader = self.open_model()
         for arm in self._suite.arms:
@@ -100,14 +99,14 @@ class Workbench:
                 build_arm(arm, memory=memory, llm=_llm_of(reader), reader=reader, seed=0, tokens_per_episode=tokens)
 
     def play(self, run: RunKey, on_episode: OnEpisode) -> bool:
-        """Play what is left of a run; return whether it ended. What breaks it off is kept in its folder, not raised.
+        """Play the remaining episodes of a run, and return whether it ended. An error is written to its folder.
 
-        Nobody else plays it meanwhile. A worker that outlives its experiment for a moment is waited for; a run that
-        somebody else goes on playing is refused like one that fails.
+        The run is locked. If a worker of an interrupted experiment still holds the lock, this waits for some seconds;
+        after that the run fails.
 
         Raises:
-            OutOfBudget: `on_episode` did.
-            KeyboardInterrupt: Ctrl-C; the episode in flight is played again when the run goes on.
+            OutOfBudget: raised by `on_episode`.
+            KeyboardInterrupt: Ctrl-C; the current episode is played again when the run is resumed.
         """
         home = run_folder(self._folder, run)
         try:
@@ -117,32 +116,32 @@ class Workbench:
                 self._run(self._play(run, home, on_episode))
         except (OutOfBudget, KeyboardInterrupt):
             raise
-        except BaseException as error:  # an environment may raise anything: SystemExit, CancelledError
+        except BaseException as error:  # environments raise SystemExit and CancelledError, too
             write_error(home, error)
             return False
         return True
 
     def _run(self, playing: Coroutine[Any, Any, None]) -> None:
-        """Run it to its end. Where something beside it ended the loop, it does not go on beside the next run."""
+        """Run the coroutine; if the loop ends before it does, cancel it, so that it does not run on in the next run."""
         task: asyncio.Task[None] | None = None
 
-        async def watched() -> None:
+        async def play() -> None:
             nonlocal task
             task = asyncio.current_task()
             await playing
 
         try:
-            self._loop.run(watched())
+            self._loop.run(play())
         finally:
             if task is not None and not task.done():
                 task.cancel()
-                self._loop.run(_settle(task))
+                self._loop.run(_wait_for(task))
 
     async def _play(self, run: RunKey, home: Path, on_episode: OnEpisode) -> None:
         suite, task = self._suite, self._suite.task(run.task)
         reader = self.open_model()
         async with contextlib.AsyncExitStack() as stack:
-            watch = stack.enter_context(Watchdog(home, self._episode_seconds))
+            watchdog = stack.enter_context(Watchdog(home, self._episode_seconds))
             encoder = named_encoder(suite.encoder)
             memory = stack.enter_context(Memory.open(home / MEMORY_FILE, namespace="default", encoder=encoder))
             arm = build_arm(
@@ -154,17 +153,17 @@ class Workbench:
                 success=task.success,
                 tokens_per_episode=self._tokens_per_episode(run),
             )
-            if isinstance(arm.reader, CascadeArmReader):  # its teacher is its own; the student is the workbench's
+            if isinstance(arm.reader, CascadeArmReader):  # it owns its teacher; the student belongs to the workbench
                 stack.push_async_callback(arm.reader.aclose)
             environments: list[Environment] = []
             for spec in task.env:
                 environments.append(open_env(expand_variables(spec)))
-                stack.push_async_callback(self._close, environments[-1], watch)
+                stack.push_async_callback(self._close, environments[-1], watchdog)
             record = RunRecord(home, _settings(suite, task, run), code_hashes(map(expand_variables, task.env)))
             known = len(record.results)
 
             def next_environment(episode: int) -> Environment:
-                watch.begin()
+                watchdog.begin()
                 return environments[env_order(run.seed, episode, len(environments))]
 
             if suite.fill_episodes:
@@ -200,17 +199,17 @@ class Workbench:
                 progress=lambda episode, result: on_episode(run, result, result.usage) if episode >= known else None,
                 lost=lambda episode, usage: on_episode(run, None, usage),
             )
-            watch.end()
-            _write_faults(home, arm)
+            watchdog.end()
+            _write_unusable_answers(home, arm)
             for i, transfer in enumerate(task.transfer):
                 environment = open_env(expand_variables(transfer.env))
-                stack.push_async_callback(self._close, environment, watch)
+                stack.push_async_callback(self._close, environment, watchdog)
                 settings = _settings(suite, task, run) | {"transfer": transfer.env}
                 record = RunRecord(home / f"transfer-{i}", settings, code_hashes([expand_variables(transfer.env)]))
                 known = len(record.results)
 
                 def same_environment(episode: int, environment: Environment = environment) -> Environment:
-                    watch.begin()
+                    watchdog.begin()
                     return environment
 
                 await play_run(
@@ -229,11 +228,11 @@ class Workbench:
                     ),
                     lost=lambda episode, usage: on_episode(run, None, usage),
                 )
-                watch.end()
+                watchdog.end()
 
-    async def _close(self, environment: Environment, watch: Watchdog) -> None:
-        """Close an environment, which may hang as well as an episode may."""
-        watch.begin()
+    async def _close(self, environment: Environment, watchdog: Watchdog) -> None:
+        """Close an environment within the time limit of an episode."""
+        watchdog.begin()
         try:
             async with asyncio.timeout(self._episode_seconds) as timer:
                 await environment.aclose()
@@ -241,23 +240,23 @@ class Workbench:
             if not timer.expired():
                 raise
             raise EnvError(
-                f"{environment.name} has not closed",
-                f"it has {self._episode_seconds:g} seconds",
-                "Look what it waits for, or allow more episode_seconds.",
+                f"{environment.name} did not close",
+                f"an environment closes within {self._episode_seconds:g} seconds",
+                "Find out what it waits for, or allow more episode_seconds.",
             ) from error
 
     def _tokens_per_episode(self, run: RunKey) -> float | None:
-        """What the arm with whose budget this one plays took an episode, learning included, in the run beside it."""
+        """Return the mean tokens per episode, learning included, of the run of the arm in `budget_of`; None: no arm."""
         of = self._suite.arm(run.arm).budget_of
         if of is None:
             return None
-        beside = RunKey(run.task, of, run.seed)
-        results = read_results(run_folder(self._folder, beside))
-        if len(results) < self._suite.episodes(beside):
+        other = RunKey(run.task, of, run.seed)
+        results = read_results(run_folder(self._folder, other))
+        if len(results) < self._suite.episodes(other):
             raise ConfigError(
-                f"{beside} has {len(results)} of {self._suite.episodes(beside)} episodes",
-                f"{run.arm} may spend what {of} spent, so that run ends first",
-                "Mend that run and resume.",
+                f"{other} has {len(results)} of {self._suite.episodes(other)} episodes",
+                f"the budget of {run.arm} is the tokens of {of}, so that run must end first",
+                "Correct that run and resume.",
             )
         return float(np.mean([result.usage.tokens for result in results]))
 
@@ -268,7 +267,7 @@ def _llm_of(reader: PriorReader | Chooser) -> LLM | None:
 
 
 def _settings(suite: Suite, task: Task, run: RunKey) -> dict[str, Any]:
-    """What the scores of a run depend on."""
+    """Return the settings that the scores of a run depend on."""
     arm = suite.arm(run.arm)
     return {
         "task": task.name,
@@ -278,49 +277,51 @@ def _settings(suite: Suite, task: Task, run: RunKey) -> dict[str, Any]:
         "reader": suite.reader,
         "calibrate": suite.calibrate,
         "seed": run.seed,
-        **({} if suite.menu == "list" else {"menu": suite.menu}),  # a run from before there was a choice goes on
+        **(
+            {} if suite.menu == "list" else {"menu": suite.menu}
+        ),  # left out if default, so that older runs can be resumed
         **({} if suite.encoder == "words" else {"encoder": suite.encoder}),
         **({"fill_episodes": suite.fill_episodes} if suite.fill_episodes else {}),
     }
 
 
-def _write_faults(home: Path, arm: Arm) -> None:
-    """Keep what a baseline asked its model for and could not use: it taught nothing, and should be seen."""
+def _write_unusable_answers(home: Path, arm: Arm) -> None:
+    """Write the unusable answers of a baseline's model to `faults.json` for the report."""
     faults = [str(fault) for fault in getattr(getattr(arm.reader, "memory", None), "faults", ())]
     if faults:
         (home / "faults.json").write_text(json.dumps(faults, indent=2) + "\n")
 
 
-async def _settle(task: asyncio.Task[None]) -> None:
-    await asyncio.wait({task}, timeout=_SETTLE_S)
+async def _wait_for(task: asyncio.Task[None]) -> None:
+    await asyncio.wait({task}, timeout=_CANCEL_S)
 
 
 def write_error(home: Path, error: BaseException, detail: str | None = None) -> None:
-    """Keep what broke a run off, in a line and in full; neither longer than anybody reads.
+    """Write the error that aborted a run to its folder: a line, and a traceback; both are shortened if long.
 
     Args:
         home: the run's folder.
-        error: in a line.
-        detail: in full; the error's own traceback if None.
+        error: the error.
+        detail: the traceback; None: that of the error.
     """
     try:
-        said = str(error)
-    except Exception:  # an error of somebody else's, in somebody else's words
-        said = "(it does not say what it is)"
+        message = str(error)
+    except Exception:  # user-written errors can fail in __str__
+        message = "(the error has no readable message)"
     if not isinstance(error, SeasonedError):
-        said = f"{type(error).__name__}: {said}" if said else type(error).__name__
+        message = f"{type(error).__name__}: {message}" if message else type(error).__name__
     if detail is None:
         detail = "".join(traceback.format_exception(error))
     if len(detail) > _LONGEST_TRACEBACK:
         half = _LONGEST_TRACEBACK // 2
         detail = f"{detail[:half]}\n...\n{detail[-half:]}"
-    line = " ".join(said[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
+    line = " ".join(message[: 2 * _LONGEST_LINE].split())[:_LONGEST_LINE]
     home.mkdir(parents=True, exist_ok=True)
     draft = home / f"{ERROR_FILE}.tmp"
-    draft.write_text(json.dumps({"error": _text(line), "traceback": _text(detail)}) + "\n")
+    draft.write_text(json.dumps({"error": _encodable(line), "traceback": _encodable(detail)}) + "\n")
     draft.replace(home / ERROR_FILE)
 
 
-def _text(said: str) -> str:
-    """What every file and terminal can show: a name of a file may hold halves of characters."""
-    return said.encode(errors="backslashreplace").decode()
+def _encodable(text: str) -> str:
+    """Return the text with lone surrogates escaped, which file names may contain."""
+    return text.encode(errors="backslashreplace").decode()

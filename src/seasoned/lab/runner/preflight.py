@@ -1,4 +1,4 @@
-"""Before anything is played: whether each environment opens, and the model is one. A typo ends the command at once."""
+"""Checks before the first episode: every environment opens, and the model and the arms can be made."""
 
 from __future__ import annotations
 
@@ -23,68 +23,68 @@ _CLOSE_S = 1.0
 
 @runtime_checkable
 class _Installed(Protocol):
-    """An environment that needs more than what opening it shows, such as a browser."""
+    """An environment that needs installed software which opening does not check, such as a browser."""
 
     def check_installed(self) -> None:
-        """Raise what is missing."""
+        """Raise an error if something is missing."""
         ...
 
 
 def preflight(workers: Workers, job: Job, tasks: Sequence[Task]) -> None:
-    """Open every environment of some tasks once, and close it; make the model, and every arm with it.
+    """Open and close every environment of some tasks once; make the model, and every arm with it.
 
-    It happens in the workers: an environment that ends its process there does not end this one. No episode is begun,
-    no model is asked, no browser is started (whether there is one is looked up).
+    This runs in the workers, so an environment that ends its process does not end this one. No episode is begun, no
+    request is sent to a model, and no browser is started (only its installation is checked).
 
     Raises:
-        SeasonedError: what making the model raises, or opening an environment; the first with the task's name in
-            front, with how many others there are.
+        SeasonedError: the model cannot be made, or an environment cannot be opened; the first error, after the name of
+            its task, with a list of the others.
     """
     by_spec: dict[str, str] = {}
     for task in tasks:
         for spec in (*task.env, *(transfer.env for transfer in task.transfer)):
             by_spec.setdefault(spec, task.name)
-    asked: list[tuple[str, Future[Any]]] = []
-    troubles: list[SeasonedError] = []
+    checks: list[tuple[str, Future[Any]]] = []
+    errors: list[SeasonedError] = []
 
-    def ask(what: str, function: Callable[..., Any], *arguments: Any) -> None:
+    def submit(subject: str, function: Callable[..., Any], *arguments: Any) -> None:
         try:
-            asked.append((what, workers.submit(_trouble, function, *arguments)))
+            checks.append((subject, workers.submit(_error_of, function, *arguments)))
         except BrokenProcessPool:
-            return  # which of those before it broke the pool is said there
+            return  # the check that broke the pool reports it
 
-    ask("", _make_model, job)
+    submit("", _make_model, job)
     for spec, name in by_spec.items():
-        ask(f"task {name}: ", _open_and_close, spec)
-    for what, future in asked:
+        submit(f"task {name}: ", _open_and_close, spec)
+    for subject, future in checks:
         error = future.exception()
         if isinstance(error, BrokenProcessPool):
-            troubles.append(
+            errors.append(
                 EnvError(
-                    f"{what}its process ended",
-                    "a model and an environment open without ending the process that they are in",
-                    "Look at what it does where it is made.",
+                    f"{subject}its process ended",
+                    "a model and an environment open without ending their process",
+                    "Check the code that makes it.",
                 )
             )
-            break  # those behind it were not tried
+            break  # later checks were not executed
         if error is not None:
             raise error
-        if (trouble := future.result()) is not None:
-            troubles.append(type(trouble)(f"{what}{trouble.seen}", trouble.rule, trouble.next_step))
-    if troubles:
-        raise _together(troubles)
+        if (failure := future.result()) is not None:
+            errors.append(type(failure)(f"{subject}{failure.seen}", failure.rule, failure.next_step))
+    if errors:
+        raise _combined(errors)
 
 
-def _together(troubles: Sequence[SeasonedError]) -> SeasonedError:
-    first = troubles[0]
-    if len(troubles) == 1:
+def _combined(errors: Sequence[SeasonedError]) -> SeasonedError:
+    first = errors[0]
+    if len(errors) == 1:
         return first
-    others = "; ".join(each.seen for each in troubles[1:4]) + ("; ..." if len(troubles) > 4 else "")
-    return type(first)(first.seen, first.rule, f"{first.next_step} Nothing was played. Also in trouble: {others}.")
+    others = "; ".join(each.seen for each in errors[1:4]) + ("; ..." if len(errors) > 4 else "")
+    return type(first)(first.seen, first.rule, f"{first.next_step} Nothing was played. Other errors: {others}.")
 
 
-def _trouble(function: Callable[..., object], *arguments: Any) -> SeasonedError | None:
-    """What a call raises, as a value: an error that is raised comes back from a cluster as another kind of error."""
+def _error_of(function: Callable[..., object], *arguments: Any) -> SeasonedError | None:
+    """Return the error of a call as a value: a cluster changes the class of raised errors."""
     try:
         function(*arguments)
     except SeasonedError as error:
@@ -97,7 +97,7 @@ def _make_model(job: Job) -> None:
 
 
 async def _close(environment: Environment) -> None:
-    """What does not close in time is the trouble of its runs, which may be given less."""
+    """Close an environment; a timeout is ignored here, because its runs have a limit of their own."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(_CLOSE_S):
             await environment.aclose()
@@ -113,9 +113,9 @@ def _open_and_close(spec: str) -> None:
             asyncio.run(_close(environment))
     except SeasonedError:
         raise
-    except BaseException as error:  # an environment of somebody's own may raise anything
+    except BaseException as error:  # user-written environments may raise anything
         raise EnvError(
             f"environment {excerpt(spec)} ({type(error).__name__}: {excerpt(str(error), 200)})",
-            "every environment opens before anything is played",
-            "Mend it, or leave its task out.",
+            "every environment opens before the first episode",
+            "Correct it, or leave its task out.",
         ) from error

@@ -1,4 +1,4 @@
-"""Which run is played next, by which worker, and what becomes of a run whose worker died."""
+"""The schedule of an experiment's runs over workers, with recovery from workers that die."""
 
 from __future__ import annotations
 
@@ -33,33 +33,33 @@ _MOST_FRUITLESS = 3
 
 @dataclass
 class Schedule:
-    """Plays runs by workers.
+    """The schedule of the runs of an experiment.
 
     Args:
         folder, suite: of the experiment.
-        job: what every run is played under.
-        told: told of each episode.
-        new: the tasks to look at before anything is played.
-        begins: called when that is done.
+        job: the settings of all runs.
+        on_episode: called with each episode.
+        new_tasks: the tasks whose environments are checked before the first episode.
+        begins: called after this check.
     """
 
     folder: Path
     suite: Suite
     job: Job
-    told: EpisodeCallback
-    new: Sequence[Task] = ()
+    on_episode: EpisodeCallback
+    new_tasks: Sequence[Task] = ()
     begins: Callable[[], None] = lambda: None
     _offset: int = 0
-    _looked: bool = False
+    _checked: bool = False
 
     def play(self, kind: int | str, runs: list[RunKey]) -> None:
         """Play every run.
 
-        A process that ends takes the runs of its neighbours with it. Each of them is played again by itself, so that
-        the guilty one is known: what ends alone has failed.
+        If a process ends, the runs of all workers are lost. Each of them is then played again alone: a run whose
+        process ends again has failed.
 
         Raises:
-            SeasonedError: what `preflight` raises, before anything is played.
+            SeasonedError: raised by `preflight`, before the first episode.
         """
         left = list(runs)
         if not left:
@@ -70,8 +70,8 @@ class Schedule:
             suspects, ended = self._play_until_broken(kind, left)
             for run in suspects:
                 if kind != 1:
-                    guilty, ended = self._play_until_broken(1, [run])
-                    if not guilty:
+                    failed, ended = self._play_until_broken(1, [run])
+                    if not failed:
                         continue
                 self._fail(run, ended)
             fruitless = fruitless + 1 if len(left) == before else 0
@@ -79,39 +79,39 @@ class Schedule:
                 raise ConfigError(
                     f"the worker processes ended {fruitless} times before they played anything ({ended})",
                     "a worker imports seasoned and then plays",
-                    "Look whether the system ends processes, for want of memory perhaps.",
+                    "Check whether the system ends processes, for lack of memory for example.",
                 )
 
     def _fail(self, run: RunKey, ended: str) -> None:
         home = run_folder(self.folder, run)
-        busy = busy_place(home)
-        if busy is None:
+        place = busy_place(home)
+        if place is None:
             error = EnvError(
                 f"{run}: its process ended ({ended})",
-                "an environment or a model plays on, or raises",
-                "Look at the environment, at memory and disk; then resume.",
+                "an environment or a model returns or raises, and does not end the process",
+                "Check the environment, memory and disk; then resume.",
             )
             write_error(home, error)
         else:
             error = EnvError(
-                f"{run}: an episode has not ended, and could not be interrupted: {busy[0]}",
-                f"it has {self.job.budget.episode_seconds:g} seconds",
-                "Look what keeps it busy there, or allow more episode_seconds.",
+                f"{run}: an episode has not ended, and could not be interrupted: {place[0]}",
+                f"an episode ends within {self.job.budget.episode_seconds:g} seconds",
+                "Find out what keeps it busy there, or allow more episode_seconds.",
             )
-            write_error(home, error, busy[1])
+            write_error(home, error, place[1])
 
     def _play_until_broken(self, kind: int | str, left: list[RunKey]) -> tuple[list[RunKey], str]:
-        """Play runs, taking them out of `left`.
+        """Play runs and remove them from `left`, until none is left or a process ends.
 
         Returns:
-            those that were under way when a process ended, and how it ended.
+            the runs that were under way when a process ended, and the reason of its end.
         """
         under_way: dict[Future[str], RunKey] = {}
         with open_workers(kind) as workers:
             try:
-                if not self._looked:
-                    preflight(workers, self.job, self.new)
-                    self._looked = True
+                if not self._checked:
+                    preflight(workers, self.job, self.new_tasks)
+                    self._checked = True
                     self.begins()
                 broken = self._play_with(workers, left, under_way, kind if isinstance(kind, int) else None)
             except BaseException:  # Ctrl-C
@@ -119,19 +119,19 @@ class Schedule:
                 raise
         if not broken:
             return [], ""
-        known = started_runs(self.folder)
-        left[:0] = [run for run in under_way.values() if run not in known]
-        return [run for run in under_way.values() if run in known], workers.ended
+        started = started_runs(self.folder)
+        left[:0] = [run for run in under_way.values() if run not in started]
+        return [run for run in under_way.values() if run in started], workers.ended
 
     def _play_with(
         self, workers: Workers, left: list[RunKey], under_way: dict[Future[str], RunKey], most: int | None = None
     ) -> bool:
-        """Play runs, `most` at a time, until none is left, or a process ended; return whether one did."""
+        """Play at most `most` runs at a time, until none is left or a process ends; return whether one ended."""
         broken = False
         while (under_way or left) and not broken:
             for run in [run for run in left if self._may_begin(run, [*left, *under_way.values()])]:
                 if most is not None and len(under_way) >= most:
-                    break  # so that runs begin in the suite's order, whoever they wait for
+                    break  # so that runs begin in the suite's order
                 try:
                     future = workers.submit(play_learning_run, self.job, run)
                 except BrokenProcessPool:
@@ -140,13 +140,13 @@ class Schedule:
                 left.remove(run)
                 under_way[future] = run
             done, _ = wait(under_way, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-            self._offset = read_journal(self.folder, self._offset, self.told)
+            self._offset = read_journal(self.folder, self._offset, self.on_episode)
             for future in done:
                 error = future.exception()
                 if isinstance(error, BrokenProcessPool):
                     broken = True
                     continue
-                if isinstance(error, KeyboardInterrupt):  # a Ctrl-C that this process is deaf to, or hears later
+                if isinstance(error, KeyboardInterrupt):  # Ctrl-C that reached the worker before this process
                     raise error
                 run = under_way.pop(future)
                 if error is not None:
@@ -154,6 +154,6 @@ class Schedule:
         return broken
 
     def _may_begin(self, run: RunKey, waiting: list[RunKey]) -> bool:
-        """A run with another's budget begins when that run has ended."""
+        """Return whether a run may begin: with `budget_of`, the run of that arm must have ended."""
         of = self.suite.arm(run.arm).budget_of
         return of is None or RunKey(run.task, of, run.seed) not in waiting

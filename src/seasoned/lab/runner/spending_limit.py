@@ -1,4 +1,4 @@
-"""What an experiment has spent, and whether it may go on."""
+"""The usage of an experiment, compared with its budget."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ __all__ = ["SpendingCounter"]
 
 @dataclass
 class SpendingCounter:
-    """Adds up what episodes cost, against a budget.
+    """The sum of the usage of episodes, compared with a budget.
 
     Args:
         budget: the limits.
-        usage: what earlier parts of the experiment cost.
+        usage: of earlier sessions.
+        began: start of the session, by the monotonic clock.
 
     Example:
         >>> spending = SpendingCounter(ExperimentBudget(calls=2))
@@ -31,20 +32,20 @@ class SpendingCounter:
     began: float = field(default_factory=time.monotonic)
 
     def add(self, usage: Usage) -> None:
-        """Count one episode's cost."""
+        """Add the usage of one episode."""
         self.usage += usage
 
     @property
     def is_limited(self) -> bool:
-        """Whether anything that is asked of a model can reach a limit."""
+        """Whether model usage is limited."""
         return (self.budget.calls, self.budget.tokens, self.budget.usd) != (None, None, None)
 
     @property
     def limit(self) -> str | None:
-        """The limit that was reached, with what was spent; None while there is room.
+        """The limit that was reached, with the amount spent; None if no limit was reached.
 
-        A limit in dollars counts what is known. A model without a price costs nothing known, so `usd` with such a
-        model is refused before anything is played.
+        A limit in dollars counts known costs only. For a model without a price `usd` is refused before the first
+        episode.
         """
         spent = {
             "calls": self.usage.calls,

@@ -1,4 +1,4 @@
-"""An end to what keeps its thread busy: it hears no interruption, so its process ends with it."""
+"""A watchdog that ends the process of an episode that blocks its thread and cannot be interrupted."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from types import TracebackType
 
 __all__ = ["Watchdog", "busy_place"]
 
-FILE = "busy.txt"
+_FILE = "busy.txt"
 _MOST_GRACE_S, _LEAST_GRACE_S = 10.0, 2.0
 _PLACE = re.compile(r'^  File "(.*)", line (\d+) in (.*)$', re.MULTILINE)
 
 
 class Watchdog:
-    """Ends this process where a limit has passed, and as long again (2 seconds at least, 10 at most).
+    """A watchdog that ends this process after the limit and a grace period as long (at least 2, at most 10 seconds).
 
-    What waits is interrupted at the limit by whoever plays; this is for what does not wait. It needs no turn of the
-    interpreter, so that a library which never gives one back ends too. Where it was goes into a file of the folder.
+    The event loop interrupts an episode that waits at the limit; the watchdog ends one that blocks the thread. It works
+    without the interpreter lock, so it also ends native code. The traceback is written to a file in the folder.
 
     Args:
         home: the folder of the run.
-        limit_s: of an episode, in seconds; None: nothing is watched.
+        limit_s: of an episode, in seconds; None: no limit.
     """
 
     def __init__(self, home: Path, limit_s: float | None) -> None:
-        self._path = home / FILE
+        self._path = home / _FILE
         self._seconds = None if limit_s is None else limit_s + min(max(limit_s, _LEAST_GRACE_S), _MOST_GRACE_S)
         self._file = None if limit_s is None else self._path.open("w", encoding="utf-8")
 
@@ -42,20 +42,20 @@ class Watchdog:
             self._path.unlink(missing_ok=True)
 
     def begin(self) -> None:
-        """Watch from now on."""
+        """Start the timer."""
         if self._seconds is not None and self._file is not None:
             faulthandler.dump_traceback_later(self._seconds, exit=True, file=self._file)
 
     def end(self) -> None:
-        """Watch no more."""
+        """Stop the timer."""
         if self._file is not None:
             faulthandler.cancel_dump_traceback_later()
 
 
 def busy_place(home: Path) -> tuple[str, str] | None:
-    """Return where the process of a run was when a watch ended it, and its whole traceback; None if none did."""
+    """Return the place in the code where the watchdog ended a run, and the traceback; None if it did not."""
     try:
-        trace = (home / FILE).read_text(encoding="utf-8", errors="replace")
+        trace = (home / _FILE).read_text(encoding="utf-8", errors="replace")
     except FileNotFoundError:
         return None
     places = _PLACE.findall(trace.rpartition("Thread 0x")[2])  # the main thread is the last

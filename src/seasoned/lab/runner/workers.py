@@ -1,7 +1,7 @@
-"""Where learning runs are played: in local processes, or on a Ray cluster.
+"""Workers that play learning runs: local processes, or a Ray cluster.
 
-A worker tells of each episode by one line appended to a file of the experiment's folder, and stops when it finds the
-folder's `stop` file: all that workers and the experiment share is a folder, so it is the same for every kind of worker.
+A worker appends a line about each episode to the journal in the experiment's folder, and stops when the folder has a
+`stop` file. The folder is the only shared state, so this works for every kind of worker.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ __all__ = [
     "workbench_of",
 ]
 
-Outcome = str
-"""How a worker's run ended: `done`, `failed` (the reason is in its folder) or `stopped` (out of budget)."""
+RunStatus = str
+"""The end of a run in a worker: `done`, `failed` (the error is in its folder) or `stopped` (out of budget)."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """What every run of an experiment is played under.
+    """The settings of all runs of an experiment.
 
     Args:
-        folder: the experiment's.
+        folder: of the experiment.
         cache: the file of the model's answers.
-        budget: a worker stops after the episode that spends it; seconds are the experiment's own business.
-        spent: what earlier parts of the experiment cost.
+        budget: a worker stops after the episode that spends it; the experiment itself limits the seconds.
+        spent: usage of earlier sessions.
     """
 
     folder: str
@@ -61,42 +61,42 @@ class Job:
     spent: Usage = field(default_factory=Usage)
 
 
-_benches: dict[tuple[str, str, float | None], Workbench] = {}
+_workbenches: dict[tuple[str, str, float | None], Workbench] = {}
 
 
 class EpisodeCallback(Protocol):
-    """Told of an episode that some worker played; of one that broke off, only what it cost."""
+    """A function that is called with each episode of a worker; the score of an aborted episode is None."""
 
     def __call__(self, run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
-        """Take it in."""
+        """Handle one episode."""
         ...
 
 
 class Workers(Protocol):
-    """What does things at the same time, somewhere else."""
+    """An executor of functions in other processes."""
 
     @property
     def ended(self) -> str:
-        """How the one process ended that did, as far as that is known."""
+        """The reason why the process of a single worker ended, as far as it is known."""
         ...
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
-        """Call a function in some worker."""
+        """Call a function in a worker."""
         ...
 
 
 def workbench_of(job: Job) -> Workbench:
-    """Return this worker's bench for an experiment; its model stays open for the next run."""
+    """Return this worker's workbench for an experiment; its model stays open for the next run."""
     key = (job.folder, job.cache, job.budget.episode_seconds)
-    if key not in _benches:
-        _benches[key] = Workbench(Path(job.folder), Path(job.cache), job.budget.episode_seconds)
-    return _benches[key]
+    if key not in _workbenches:
+        _workbenches[key] = Workbench(Path(job.folder), Path(job.cache), job.budget.episode_seconds)
+    return _workbenches[key]
 
 
-def play_learning_run(job: Job, run: RunKey) -> Outcome:
+def play_learning_run(job: Job, run: RunKey) -> RunStatus:
     """Play one run in a worker."""
     home = Path(job.folder)
-    bench = workbench_of(job)
+    workbench = workbench_of(job)
     if _stop_file(home).exists():
         return "stopped"
     _append(home, {"begin": asdict(run), "pid": os.getpid()})
@@ -106,34 +106,34 @@ def play_learning_run(job: Job, run: RunKey) -> Outcome:
     def spend(run: RunKey, score: float | None, steps: int, usage: Usage) -> None:
         spending.add(usage)
 
-    def tell(run: RunKey, result: EpisodeResult | None, usage: Usage) -> None:
+    def on_episode(run: RunKey, result: EpisodeResult | None, usage: Usage) -> None:
         nonlocal offset
         score, steps = (None, 0) if result is None else (result.score, result.steps)
         _append(home, {"cell": asdict(run), "score": score, "steps": steps, "usage": asdict(usage)})
-        if spending.is_limited:  # by what every worker has spent, and not only this one
+        if spending.is_limited:  # by the usage of all workers
             offset = read_journal(home, offset, spend)
         if result is not None and (spending.limit or _stop_file(home).exists()):
             raise OutOfBudget
 
     try:
-        return "done" if bench.play(run, tell) else "failed"
+        return "done" if workbench.play(run, on_episode) else "failed"
     except OutOfBudget:
         return "stopped"
 
 
 def request_stop(folder: Path) -> None:
-    """Have every worker stop after the episode that it plays."""
+    """Make every worker stop after its current episode."""
     _stop_file(folder).touch()
 
 
 def clear_signals(folder: Path) -> None:
-    """Forget what workers of an earlier time told, and that they were stopped."""
+    """Remove the journal and the stop file of an earlier session."""
     _stop_file(folder).unlink(missing_ok=True)
     journal_file(folder).unlink(missing_ok=True)
 
 
-def read_journal(folder: Path, offset: int, told: EpisodeCallback) -> int:
-    """Pass on what workers told since `offset` bytes; return the new offset."""
+def read_journal(folder: Path, offset: int, on_episode: EpisodeCallback) -> int:
+    """Pass the journal's episodes from `offset` bytes on to a function, and return the new offset."""
     try:
         with journal_file(folder).open("rb") as file:
             file.seek(offset)
@@ -144,12 +144,12 @@ def read_journal(folder: Path, offset: int, told: EpisodeCallback) -> int:
         offset += len(line) + 1
         entry = json.loads(line)
         if "cell" in entry:
-            told(RunKey(**entry["cell"]), entry["score"], entry["steps"], Usage(**entry["usage"]))
+            on_episode(RunKey(**entry["cell"]), entry["score"], entry["steps"], Usage(**entry["usage"]))
     return offset
 
 
 def started_runs(folder: Path) -> set[RunKey]:
-    """Return the runs that some worker has begun."""
+    """Return the runs that a worker has started."""
     try:
         lines = journal_file(folder).read_bytes().split(b"\n")[:-1]
     except FileNotFoundError:
@@ -180,7 +180,7 @@ class _LocalWorkers:
     def ended(self) -> str:
         code = self._processes.exit_code
         if code is None:
-            return "how is not known"
+            return "the reason is unknown"
         if code >= 0:
             return f"exit code {code}"
         known = {int(each): each.name for each in signal.Signals}
@@ -192,7 +192,7 @@ class _LocalWorkers:
 
 @contextlib.contextmanager
 def _ray() -> Iterator[Workers]:
-    """A cluster that RAY_ADDRESS names, or one of this machine; its nodes share the experiment's folder."""
+    """Open the cluster at RAY_ADDRESS, or one on this machine; its nodes share the experiment's folder."""
     ray = load_extra("ray", "ray")
     ours = not ray.is_initialized()
     if ours:
@@ -205,14 +205,14 @@ def _ray() -> Iterator[Workers]:
 
 
 class _RayWorkers:
-    """A run whose process or node is gone is played once more by Ray itself."""
+    """Workers on Ray, which retries a run once if its process or node ends."""
 
     def __init__(self, ray: Any) -> None:
         self._ray = ray
 
     @property
     def ended(self) -> str:
-        return "Ray knows how"
+        return "see the logs of Ray"
 
     def submit(self, function: Callable[..., Any], /, *arguments: Any) -> Future[Any]:
         future: Future[Any] = self._ray.remote(max_retries=1)(function).remote(*arguments).future()
@@ -220,13 +220,13 @@ class _RayWorkers:
 
 
 def _append(folder: Path, entry: dict[str, Any]) -> None:
-    """One write of one line, which says when: lines of several processes do not mix."""
+    """Append a line with its time in a single write, so that lines of several processes do not mix."""
     with journal_file(folder).open("ab", buffering=0) as file:
         file.write(json.dumps({**entry, "at": time.time()}).encode() + b"\n")
 
 
 def journal_file(folder: Path) -> Path:
-    """Return the file in which workers tell of what they do, a JSON object a line."""
+    """Return the path of the workers' journal, with a JSON object per line."""
     return folder / "progress.jsonl"
 
 
