@@ -184,7 +184,7 @@ def test_episode_that_blocks_its_thread_is_ended_with_its_process(tmp_path, monk
 
 
 DAMAGE = {
-    "episodes.jsonl": (b'{"episode": 0}\n', "own record"),
+    "episodes.jsonl": (b'{"episode": 0}\n', "intact record"),
     "run.json": (b"{", None),
     "memory.db": (b"not a database, and longer than its header", "SQLite"),
     "error.json": (b"\x00", "error.json cannot be read"),

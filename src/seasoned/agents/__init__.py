@@ -1,4 +1,4 @@
-"""The episode loop and its record, and an agent that plans, reasons and acts."""
+"""Episode loops, runs and their records, cascades, and an agent that plans, reasons and acts."""
 
 from seasoned.agents.baselines.uniform_reader import UniformReader
 from seasoned.agents.cascade.decided_by import CascadePlay

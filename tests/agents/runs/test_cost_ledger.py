@@ -156,13 +156,13 @@ def test_a_runs_results_are_entered_by_number():
         "2": (1.0, None),
         "3": (1.0, None),
     }
-    assert found.costs("cascade").teacher_share.reason == "nobody counted in 2 of 4 episodes"
+    assert found.costs("cascade").teacher_share.reason == "not counted in 2 of 4 episodes"
 
 
 def test_the_report_names_every_arm_and_few_episodes_have_no_interval():
     text = ledger(n=5).report()
     assert [line.split()[0] for line in text.splitlines()[:4]] == ["arm", "teacher", "student", "cascade"]
-    assert "student, teacher's steps: nobody counted" in text
+    assert "student, teacher's steps: not counted" in text
     assert text.endswith("filling the memory: 1 USD")
     assert "[" not in text
     assert "[" in ledger().report()

@@ -11,13 +11,13 @@ import pytest
 
 from seasoned import JitRL, Memory
 from seasoned.agents import RunRecord, UniformReader, play_run, read_lost_usage, read_results
-from seasoned.agents.runs.run import LATE
 from seasoned.core import discounted_returns
 from seasoned.envs import ContextualBandit, Grid, SupportTriage
 from seasoned.errors import ConfigError, EnvError, InputError
 from seasoned.judges import Rule, RuleJudge
 from seasoned.policies import ModelAlone
 from seasoned.protocols import Usage
+from seasoned.types import LATE_REWARD
 
 ROWS = ["S..", "...", "..G"]
 START = "cell:0,0 open:east,south"
@@ -295,7 +295,7 @@ def test_what_an_episode_that_broke_off_has_cost_is_counted(tmp_path):
     assert record.usage.calls == steps + 4
     assert sum(result.usage.calls for result in read_results(tmp_path / "run")) == steps
     (tmp_path / "run" / "lost.jsonl").write_text("{}\n")
-    with pytest.raises(InputError, match="own record"):
+    with pytest.raises(InputError, match="intact record"):
         read_lost_usage(tmp_path / "run")
 
 
@@ -471,7 +471,7 @@ def test_a_late_reward_is_remembered_where_it_was_earned(tmp_path):
         }
         assert [returns[step] for step in range(6)] == pytest.approx(noisy)
         assert result.score == desk.true_score
-        assert {event.source for event in memory.events()} == {LATE}
+        assert {event.source for event in memory.events()} == {LATE_REWARD}
         assert sum(step.reward for step in episode.steps) == pytest.approx(sum(noisy))
         assert RunRecord(tmp_path / "run", {}).results[0] == result
 

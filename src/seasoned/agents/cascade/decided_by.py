@@ -1,4 +1,4 @@
-"""Who decided each step of an episode: counted, and noted beside the step in memory."""
+"""Attribution of steps to student and teacher: counts per episode, and notes in memory."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["CascadePlay", "decision_notes"]
 
 
 def decision_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any]]]:
-    """Return what there is to note about who decided a step: nothing, unless a `CascadeReader` was asked.
+    """Return the note about the model that decided a step; none, unless a `CascadeReader` read its prior.
 
     Example:
         >>> decision_notes("go east")
@@ -34,19 +34,18 @@ def decision_notes(decision: Decision | str) -> list[tuple[str, Mapping[str, Any
 
 @dataclass
 class CascadePlay:
-    """A `seasoned.agents.Play` for a `CascadeReader`: it counts who decided, and notes it beside each step.
+    """A `seasoned.agents.Play` for a `CascadeReader`: it counts the steps of student and teacher, and notes them.
 
-    What a step's note says is in memory with the step, in the same transaction, where the log keeps notes (a memory's
-    recorder does; `play_run(keep_aborted=False)` has a log of its own, and does not). So a teacher's answer is stored
-    as the step that was executed, with what it earned, and its own provenance: `memory.notes(kind="decided")`.
+    A memory stores the note with its step, in the same transaction. A teacher's answer is therefore stored as the
+    executed step, with its reward and its provenance: `memory.notes(kind="decided")`.
 
     Args:
         play: plays the episode.
-        steps: by episode played, its steps.
-        teacher_steps: by episode played, those that the teacher decided.
+        steps: number of steps of each played episode.
+        teacher_steps: number of steps of each played episode that the teacher decided.
 
     Raises:
-        InputError: when it plays: the reader is no `CascadeReader`.
+        InputError: when it plays, if the reader is not a `CascadeReader`.
     """
 
     play: Play = play_episode
@@ -56,19 +55,19 @@ class CascadePlay:
     async def __call__(
         self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
-        """Play, and return how the episode went; an episode that breaks off is not counted."""
+        """Play, and return the result of the episode; an episode that raises an error is not counted."""
         if not isinstance(reader, CascadeReader):
             raise InputError(
-                f"a reader of the kind {type(reader).__name__}", "a cascade says who decided", "Pass a CascadeReader."
+                f"reader = {type(reader).__name__}", "reader must be a CascadeReader", "Pass a CascadeReader."
             )
-        by: list[str] = []
+        deciders: list[str] = []
 
-        def about(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+        def attribution(decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
             notes = decision_notes(decision)
-            by.extend([body["by"] for _, body in notes] or ["unknown"])
+            deciders.extend([body["by"] for _, body in notes] or ["unknown"])
             return notes
 
-        result = await self.play(environment, policy, reader, AnnotatedLog(log, about), seed=seed)
-        self.steps.append(len(by))
-        self.teacher_steps.append(by.count("teacher"))
+        result = await self.play(environment, policy, reader, AnnotatedLog(log, attribution), seed=seed)
+        self.steps.append(len(deciders))
+        self.teacher_steps.append(deciders.count("teacher"))
         return result

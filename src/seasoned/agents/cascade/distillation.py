@@ -1,7 +1,7 @@
-"""A teacher fills the memory first: its episodes are what a student learns from, in its prompt or as evidence.
+"""Distillation: a teacher fills the memory, from which a student learns by its prompt or by evidence.
 
-After "In-Context Distillation with Self-Consistency Cascades", arXiv 2512.02543, where the teacher's successes alone
-are kept. Here all of its episodes are, with their rewards: failures count as much, as numbers.
+After "In-Context Distillation with Self-Consistency Cascades", arXiv 2512.02543, which stores the teacher's successes
+only. Here all of its episodes are stored with their rewards, as failures are evidence too.
 """
 
 from __future__ import annotations
@@ -13,21 +13,22 @@ from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.step_runner import EpisodeResult
 from seasoned.agents.runs.run import EpisodeMemory, play_run
 from seasoned.agents.runs.run_record import RunRecord
-from seasoned.checks import check_number
-from seasoned.errors import ConfigError, InputError, excerpt
+from seasoned.checks import check_number, check_whole
+from seasoned.errors import ConfigError
 from seasoned.protocols import Environment, Judge, ModelJudge, Usage
 
 __all__ = ["TEACHER", "DistillationBudget", "DistillationResult", "distill"]
 
 TEACHER = "teacher"
-"""The arm that a teacher's episodes are stored under."""
+"""Arm of a teacher's stored episodes."""
 
 
 @dataclass(frozen=True, slots=True)
 class DistillationBudget:
-    """What filling a memory may take, in all. None: as much as it likes.
+    """Total budget for filling a memory. None: no limit.
 
-    Answers from a cache count by what they took when they were asked: a budget means the same with a cache as without.
+    Answers from a cache count with the usage of their original call, so that a budget is the same with and without a
+    cache.
 
     Args:
         usd: in dollars, at least 0.
@@ -48,28 +49,27 @@ class DistillationBudget:
 
     def __post_init__(self) -> None:
         for name in ("usd", "tokens", "calls"):
-            value = getattr(self, name)
-            if value is not None and check_number(name, value) < 0:
-                raise InputError(f"{name} = {value}", "a budget is at least 0", "Leave it out for no limit.")
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 0.0, next_step="Leave it out for no limit.")
 
     @property
     def limits(self) -> dict[str, float]:
-        """What is limited, and to how much."""
+        """The limits that are set, by name."""
         named = {"usd": self.usd, "tokens": self.tokens, "calls": self.calls}
         return {name: limit for name, limit in named.items() if limit is not None}
 
     def of(self, usage: Usage) -> dict[str, float]:
-        """Return what a usage takes of each limit.
+        """Return the amount of a usage for each limit.
 
         Raises:
             ConfigError: dollars are limited, and the usage has no price.
         """
-        took: dict[str, float] = {"tokens": usage.tokens, "calls": usage.calls + usage.cached_calls}
+        amounts: dict[str, float] = {"tokens": usage.tokens, "calls": usage.calls + usage.cached_calls}
         if usage.cost_usd is not None and usage.cached_usd is not None:
-            took["usd"] = usage.cost_usd + usage.cached_usd
-        if "usd" in self.limits and "usd" not in took:
+            amounts["usd"] = usage.cost_usd + usage.cached_usd
+        if "usd" in self.limits and "usd" not in amounts:
             raise _unknown(f"a budget of {self.usd:g} USD, and a model without a price", "Give the model its prices.")
-        return {name: took[name] for name in self.limits}
+        return {name: amounts[name] for name in self.limits}
 
     def __str__(self) -> str:
         return ", ".join(f"{limit:g} {name}" for name, limit in self.limits.items()) or "no limit"
@@ -77,12 +77,12 @@ class DistillationBudget:
 
 @dataclass(frozen=True)
 class DistillationResult:
-    """What a teacher put into a memory.
+    """Result of filling a memory.
 
     Args:
-        results: how its episodes went, in order; also those that an earlier run had played.
-        usage: what they took; unknown prices stay unknown.
-        stopped: why there are fewer than were asked for; None: there are not.
+        results: of the teacher's episodes, in order, including those of an earlier run.
+        usage: of these episodes; unknown prices stay unknown.
+        stopped: reason why there are fewer episodes than requested; None otherwise.
     """
 
     results: tuple[EpisodeResult, ...]
@@ -90,7 +90,7 @@ class DistillationResult:
     stopped: str | None = None
 
 
-class _Enough(Exception):  # noqa: N818  (nobody sees it)
+class _BudgetReached(Exception):  # noqa: N818  (internal)
     pass
 
 
@@ -106,46 +106,45 @@ async def distill(
     budget: DistillationBudget | None = None,
     judges: tuple[Judge | ModelJudge, ...] = (),
 ) -> DistillationResult:
-    """Have the teacher play, and store what it did: arm `teacher`, its model's name, ids that do not change.
+    """Let the teacher play, and store its episodes under the arm `teacher`, with its model's name and stable ids.
 
-    What was played is not played again: episode e has the id `run_id-e`. Another episode is begun while what was spent,
-    and the dearest episode so far, fit into the budget; so it is kept, unless episodes get dearer than any before. The
-    first is always played, unless nothing may be spent at all.
+    Episode e has the id `run_id-e`; stored episodes are not played again. Another episode begins while the usage so far
+    plus that of the most expensive episode fits into the budget; the budget therefore holds, unless an episode is more
+    expensive than all before. The first episode is always played, unless a limit is 0.
 
     Args:
-        teacher: how it decides, and what with.
-        environment: what is played, or a function from an episode's number to what is played in it.
-        memory: where the episodes go.
-        episodes: how many in all, those of an earlier run included.
+        teacher: the arm that plays.
+        environment: the environment, or a function from an episode's number to its environment.
+        memory: stores the episodes.
+        episodes: number of episodes in all, including those of an earlier run.
         seed: of the run.
-        run_id: names the episodes; ignored with a record, which has an id of its own.
-        record: keeps what each episode took, so that a run that is resumed knows what it has spent.
-        budget: what may be spent; None: no limit.
-        judges: score each finished episode; what they ask counts.
+        run_id: prefix of the episodes' ids; ignored with a record, which has its own id.
+        record: stores the usage of each episode, so that a resumed run knows the usage so far.
+        budget: of the usage; None: no limit.
+        judges: score each finished episode; their usage counts.
 
     Raises:
-        InputError: `episodes` is no whole number, at least 1.
-        ConfigError: the budget is in something that is not known: dollars without prices, or what episodes of an
-            earlier run took, without a record. Nothing more is played.
-        SeasonedError: what `play_run` raises.
+        InputError: `episodes` is not a whole number, at least 1.
+        ConfigError: an amount of the budget is unknown: dollars without prices, or the usage of an earlier run's
+            episodes without a record. No further episode is played.
+        SeasonedError: raised by `play_run`.
     """
-    if isinstance(episodes, bool) or not isinstance(episodes, int) or episodes < 1:
-        raise InputError(f"episodes = {excerpt(episodes)}", "it is a whole number, at least 1", "Pass 1 or more.")
+    check_whole("episodes", episodes, 1)
     budget = budget or DistillationBudget()
     if any(limit <= 0 for limit in budget.limits.values()):
-        return DistillationResult((), Usage(), f"nothing may be spent: {budget}")
+        return DistillationResult((), Usage(), f"the budget is 0: {budget}")
     results: list[EpisodeResult] = []
-    total, dearest = dict.fromkeys(budget.limits, 0.0), dict.fromkeys(budget.limits, 0.0)
+    total, highest = dict.fromkeys(budget.limits, 0.0), dict.fromkeys(budget.limits, 0.0)
 
     def after(number: int, result: EpisodeResult) -> None:
         results.append(result)
-        if budget.limits and not result.seconds:  # an earlier run played it, and nobody wrote down what it took
+        if budget.limits and not result.seconds:  # of an earlier run without a record
             raise _unknown(f"a budget of {budget}, and episode {number} of an earlier run", "Keep a record: record=.")
-        for name, took in budget.of(result.usage).items():
-            total[name] += took
-            dearest[name] = max(dearest[name], took)
-        if number + 1 < episodes and any(total[name] + dearest[name] > limit for name, limit in budget.limits.items()):
-            raise _Enough
+        for name, amount in budget.of(result.usage).items():
+            total[name] += amount
+            highest[name] = max(highest[name], amount)
+        if number + 1 < episodes and any(total[name] + highest[name] > limit for name, limit in budget.limits.items()):
+            raise _BudgetReached
 
     stopped = None
     try:
@@ -164,7 +163,7 @@ async def distill(
             arm=TEACHER,
             progress=after,
         )
-    except _Enough:
+    except _BudgetReached:
         stopped = f"{len(results)} of {episodes} episodes: one more might exceed {budget}"
         if record is not None:
             record.finish()
@@ -172,4 +171,4 @@ async def distill(
 
 
 def _unknown(seen: str, next_step: str) -> ConfigError:
-    return ConfigError(seen, "what is not known is not nothing: a budget is kept in what is known", next_step)
+    return ConfigError(seen, "a budget needs known amounts, as an unknown amount is not 0", next_step)

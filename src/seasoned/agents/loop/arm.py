@@ -1,4 +1,4 @@
-"""An arm of a comparison: how it decides, how it plays an episode, and what it learns when one has ended."""
+"""Arm of a comparison: its policy, its reader, its way to play an episode, and its learning."""
 
 from __future__ import annotations
 
@@ -16,30 +16,29 @@ __all__ = ["Arm", "InformedReader", "Learn", "Play", "PromptMemory"]
 
 
 class Play(Protocol):
-    """Plays one episode and records it; `play_episode` is one."""
+    """Plays one episode and records it, as `play_episode` does."""
 
     def __call__(
         self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> Awaitable[EpisodeResult]:
-        """Return how the episode went; its executed steps are in `log`."""
+        """Return the result of the episode; its executed steps are in `log`."""
         ...
 
 
 Learn = Callable[[Episode], Awaitable[Usage]]
-"""Told of every finished episode, in order; returns what the model was asked for it. What an arm knows is a function of
-the episodes that it was told of (and the model's answers), so that a run that was broken off is made up by telling it
-again."""
+"""Called with every finished episode, in order; returns the usage of the model. An arm's knowledge is a function of
+these episodes (and of the model's answers), so that a resumed run restores it by the same calls."""
 
 
 class PromptMemory(Protocol):
-    """Knowledge that is read rather than weighed: it puts text before the state."""
+    """Knowledge as text before the state in a prompt."""
 
     def context(self, state: str, task: str) -> str:
-        """Return what precedes the state in the prompt; an empty text for nothing."""
+        """Return the text before the state; empty for none."""
         ...
 
     async def learn(self, episode: Episode) -> Usage:
-        """Take in a finished episode; return what the model was asked for it."""
+        """Learn from a finished episode; return the usage of the model."""
         ...
 
 
@@ -49,7 +48,7 @@ class InformedReader:
 
     Args:
         reader: reads the policy.
-        memory: says what precedes the state.
+        memory: returns the text before the state.
     """
 
     reader: PriorReader
@@ -68,13 +67,13 @@ class InformedReader:
 
 @dataclass(frozen=True)
 class Arm:
-    """One way to act and to learn, ready to be run.
+    """A way to act and to learn, for `play_run`.
 
     Args:
         policy: decides.
         reader: gives the model's own policy, with what the arm puts into the prompt.
-        play: plays one episode; more than one where the arm tries again.
-        learn: told of every finished episode; None where the memory that stores it is all that learns.
+        play: plays one episode, or several attempts at it.
+        learn: called with every finished episode; None if only the memory that stores it learns.
     """
 
     policy: Policy

@@ -1,7 +1,7 @@
-"""What each arm costs for what it achieves: dollars per success, who decided, and when filling a memory pays.
+"""Cost ledger of arms: dollars per success, share of the teacher's steps, and break-even of filling a memory.
 
-What was asked for is counted by what it takes, whether a cache answered or not. An unknown price is never 0: a sum that
-it is in is unknown, and says why.
+A cached answer counts with the usage of its original call. An unknown price is never 0: a sum that includes it is
+unknown, and states the reason.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_instance, check_number, check_one_of, check_text
 from seasoned.core.costs import BreakEven, break_even, break_even_interval, ratio_difference, ratio_interval
 from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval
 from seasoned.errors import InputError, NotFoundError, counted, excerpt
@@ -28,10 +28,10 @@ class LedgerEntry:
     """One episode of one arm.
 
     Args:
-        episode: which one; arms that played the same one are paired by it.
+        episode: its name; arms with episodes of the same name are paired.
         success: 1 or 0, or a share of the task, in [0, 1].
-        usage: what it took.
-        steps, teacher_steps: all steps, and those that the teacher decided; None: nobody counted.
+        usage: of the model.
+        steps, teacher_steps: number of all steps, and of those that the teacher decided; None: not counted.
 
     Raises:
         InputError: a value breaks its rule.
@@ -45,32 +45,30 @@ class LedgerEntry:
 
     def __post_init__(self) -> None:
         check_text("episode", self.episode)
-        if not 0.0 <= check_number("success", float(self.success)) <= 1.0:
-            raise InputError(f"success = {self.success}", "a success is in [0, 1]", "Divide a score by the best one.")
-        if not isinstance(self.usage, Usage):
-            raise InputError(f"usage = {excerpt(self.usage)}", "it is a Usage", "Pass the result's.")
+        check_number("success", float(self.success), 0.0, 1.0, next_step="Divide the score by the best score.")
+        check_instance("usage", self.usage, Usage, next_step="Pass the usage of the result.")
         if not 0 <= (self.teacher_steps or 0) <= self.steps:
             raise InputError(
-                f"{self.teacher_steps} of {self.steps} steps", "the teacher decides some of them", "Count again."
+                f"{self.teacher_steps} of {self.steps} steps", "teacher_steps must be in [0, steps]", "Count again."
             )
         object.__setattr__(self, "success", float(self.success))
 
     @property
     def usd(self) -> float | None:
-        """What it takes, with a cache or without; None: the price is not known."""
+        """Price in dollars, with or without a cache; None if it is unknown."""
         return _usd(self.usage)
 
 
 @dataclass(frozen=True, slots=True)
 class CostEstimate:
-    """A number that may be unknown.
+    """An estimate that may be unknown.
 
     Args:
-        value: None where nobody can say.
-        interval: from 10 episodes on.
-        reason: why there is no value, or no interval.
-        n: over how many episodes; None: it has no value.
-        unit: what it is counted in.
+        value: None if it is unknown.
+        interval: of at least 10 episodes.
+        reason: reason why there is no value, or no interval.
+        n: number of episodes; None without a value.
+        unit: of the value.
     """
 
     value: float | None
@@ -87,7 +85,7 @@ class CostEstimate:
         return value if self.n is None else f"{value} (n={self.n}, {level})"
 
     def short(self) -> str:
-        """Return the value and its interval without their unit, level and n, for a table that says them."""
+        """Return the value and its interval, without unit, level and n, for a table that has these in its heads."""
         if self.value is None:
             return "unknown"
         if self.interval is None:
@@ -97,14 +95,14 @@ class CostEstimate:
 
 @dataclass(frozen=True, slots=True)
 class ArmCosts:
-    """What one arm cost.
+    """Costs of one arm.
 
     Args:
         arm: its name.
-        episodes: how many it played.
+        episodes: number of played episodes.
         success: successes per episode.
         usd_per_episode, usd_per_success: in dollars.
-        teacher_share: of its steps, those that the teacher decided.
+        teacher_share: share of its steps that the teacher decided.
         usage: of all its episodes.
     """
 
@@ -119,13 +117,13 @@ class ArmCosts:
 
 @dataclass(frozen=True, slots=True)
 class Payoff:
-    """When filling the memory has paid.
+    """Break-even of filling the memory.
 
     Args:
-        point: after how many episodes; `point.episodes` is None for never.
-        low, high: its 95 % interval, in episodes; None: never, or there is no interval.
-        reason: why there is no answer, or no interval.
-        n: from how many pairs of episodes.
+        point: number of episodes until break-even; `point.episodes` is None for never.
+        low, high: its 95 % interval, in episodes; None for never, or if there is no interval.
+        reason: reason why there is no point, or no interval.
+        n: number of pairs of episodes.
     """
 
     point: BreakEven | None
@@ -139,13 +137,13 @@ class Payoff:
             return f"unknown ({self.reason})"
         if self.reason is not None:
             return f"{self.point}; no interval: {self.reason}"
-        given = "" if self.n is None else f" (n={self.n})"
-        return f"{self.point}; 95 % interval: {_episodes(self.low)} to {_episodes(self.high)}{given}"
+        size = "" if self.n is None else f" (n={self.n})"
+        return f"{self.point}; 95 % interval: {_episodes(self.low)} to {_episodes(self.high)}{size}"
 
 
 @dataclass
 class Ledger:
-    """Entries by arm, and what was spent to fill the memory beforehand.
+    """Entries by arm, and the usage of filling the memory beforehand.
 
     Example:
         >>> ledger = Ledger(filling=Usage(calls=9, cost_usd=1.0))
@@ -162,13 +160,13 @@ class Ledger:
     entries: dict[str, dict[str, LedgerEntry]] = field(default_factory=dict)
 
     def fill(self, usage: Usage) -> None:
-        """Add to what filling the memory took."""
+        """Add to the usage of filling the memory."""
         self.filling += usage
 
     def add(
         self, arm: str, episode: str, success: float, usage: Usage, *, steps: int = 0, teacher_steps: int | None = None
     ) -> None:
-        """Enter an episode.
+        """Add an episode.
 
         Raises:
             InputError: a value breaks its rule, or the arm has this episode already.
@@ -177,7 +175,7 @@ class Ledger:
         of_arm = self.entries.setdefault(check_text("arm", arm), {})
         if episode in of_arm:
             raise InputError(
-                f"episode {excerpt(episode)} of {arm!r}, again", "it is entered once", "Name it otherwise."
+                f"episode {excerpt(episode)} of {arm!r}, again", "an arm has each episode once", "Choose another name."
             )
         of_arm[episode] = entry
 
@@ -190,28 +188,30 @@ class Ledger:
         teacher_steps: Sequence[int] | None = None,
         first: int = 0,
     ) -> None:
-        """Enter a run's results, as episodes `first`, `first + 1` and so on.
+        """Add the results of a run, as episodes `first`, `first + 1` and so on.
 
         Args:
             arm: its name.
-            results: what `play_run` returned.
-            success_at: a score from this on is a success.
-            teacher_steps: by result, the steps that the teacher decided (`CascadePlay.teacher_steps`); None: nobody
-                counted.
+            results: of `play_run`.
+            success_at: lowest score of a success.
+            teacher_steps: for each result, the number of steps that the teacher decided (`CascadePlay.teacher_steps`);
+                None: not counted.
             first: the number of the first result.
 
         Raises:
-            InputError: as for `add`, or there are more or fewer `teacher_steps`; nothing is entered.
+            InputError: as for `add`, or the number of `teacher_steps` differs; nothing is added.
         """
         by_teacher = [None] * len(results) if teacher_steps is None else list(teacher_steps)
         if len(by_teacher) != len(results):
             raise InputError(
-                f"{len(by_teacher)} teacher_steps for {len(results)} results", "each result has one", "Align them."
+                f"{len(by_teacher)} teacher_steps for {len(results)} results",
+                "each result must have one",
+                "Align them.",
             )
         at = check_number("success_at", success_at)
         names = [str(number) for number in range(first, first + len(results))]
         if known := sorted(set(names) & set(self.entries.get(arm, {}))):
-            raise InputError(f"episode {known[0]!r} of {arm!r}, again", "it is entered once", "Pass first=.")
+            raise InputError(f"episode {known[0]!r} of {arm!r}, again", "an arm has each episode once", "Pass first=.")
         rows = [
             LedgerEntry(name, float(result.score >= at), result.usage, result.steps, taught)
             for name, result, taught in zip(names, results, by_teacher, strict=True)
@@ -219,15 +219,15 @@ class Ledger:
         self.entries.setdefault(check_text("arm", arm), {}).update({row.episode: row for row in rows})
 
     def costs(self, arm: str) -> ArmCosts:
-        """Return what an arm cost.
+        """Return the costs of an arm.
 
         Raises:
-            NotFoundError: no episode of it was entered.
+            NotFoundError: it has no episodes.
         """
         rows = list(self._of(arm).values())
-        usd, why = _prices(rows)
+        usd, reason = _prices(rows)
         ones, success = [1.0] * len(rows), [row.success for row in rows]
-        unknown = CostEstimate(None, reason=why)
+        unknown = CostEstimate(None, reason=reason)
         return ArmCosts(
             arm,
             len(rows),
@@ -239,10 +239,10 @@ class Ledger:
         )
 
     def difference(self, first: str, second: str) -> CostEstimate:
-        """Return dollars per success of one arm less another's, over the episodes that both played.
+        """Return dollars per success of one arm minus those of another, over the episodes that both played.
 
         Raises:
-            NotFoundError: no episode of an arm was entered.
+            NotFoundError: an arm has no episodes.
         """
         rows, others = self._paired(first, second)
         usd, why = _prices(rows)
@@ -261,27 +261,26 @@ class Ledger:
     def break_even(
         self, cascade: str = "cascade", teacher: str = "teacher", *, per: Literal["episode", "success"] = "episode"
     ) -> Payoff:
-        """Return after how many episodes filling the memory and the cascade cost less than the teacher alone.
+        """Return the number of episodes after which filling the memory and the cascade cost less than the teacher.
 
-        `filling + n * cascade < n * teacher`, by the mean cost of an episode. With `per="success"` the teacher's is
-        that of as many successes as the cascade has, so that saving by failing does not pay.
+        `filling + n * cascade < n * teacher`, with the mean costs of an episode. With `per="success"` the teacher's
+        cost is that of as many successes as the cascade has, so that failures save nothing.
 
         Args:
             cascade, teacher: arms.
-            per: what is bought.
+            per: unit of the comparison.
 
         Raises:
             InputError: another `per`.
-            NotFoundError: no episode of an arm was entered.
+            NotFoundError: an arm has no episodes.
         """
-        if per not in ("episode", "success"):
-            raise InputError(f"per = {excerpt(per)}", "it is 'episode' or 'success'", "Keep 'episode'.")
+        check_one_of("per", per, ("episode", "success"))
         rows, others = self._paired(cascade, teacher)
         filling = _usd(self.filling)
         usd, why = _prices(rows)
         alone, other_why = _prices(others)
         if filling is None or usd is None or alone is None:
-            return Payoff(None, reason=why or other_why or "what filling the memory took has no price")
+            return Payoff(None, reason=why or other_why or "the usage of filling the memory has no price")
         if not rows:
             return Payoff(None, reason=f"no episode that {cascade!r} and {teacher!r} both played")
         worth = 1.0
@@ -297,7 +296,7 @@ class Ledger:
         return Payoff(point, *break_even_interval(filling, alone, usd, successes=successes), n=n)
 
     def report(self) -> str:
-        """Return all arms as a table that a person can read; what is unknown says why below it."""
+        """Return all arms as a table, with the reasons for unknown values below it."""
         head = ("success", "USD per episode", "USD per success", "teacher's steps")
         lines, why = [f"{'arm':<12} {'n':>4}" + "".join(f"  {name:<28}" for name in head)], []
         for arm in self.entries:
@@ -315,7 +314,7 @@ class Ledger:
     def _of(self, arm: str) -> dict[str, LedgerEntry]:
         if not (found := self.entries.get(arm)):
             raise NotFoundError(
-                f"arm {excerpt(arm)}", "no episode of it was entered", f"Known: {sorted(self.entries)}."
+                f"arm {excerpt(arm)}", "the ledger has no episode of it", f"Known: {sorted(self.entries)}."
             )
         return found
 
@@ -350,7 +349,7 @@ def _ratio(numerators: Sequence[float], denominators: Sequence[float], unit: str
 def _teacher_share(rows: Sequence[LedgerEntry]) -> CostEstimate:
     taught = [float(row.teacher_steps) for row in rows if row.teacher_steps is not None]
     if len(taught) < len(rows):
-        return CostEstimate(None, reason=f"nobody counted in {len(rows) - len(taught)} of {len(rows)} episodes")
+        return CostEstimate(None, reason=f"not counted in {len(rows) - len(taught)} of {len(rows)} episodes")
     return _ratio(taught, [float(row.steps) for row in rows], "of the steps", "no steps entered")
 
 

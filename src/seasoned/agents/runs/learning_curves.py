@@ -1,4 +1,4 @@
-"""What learning runs show: scores by block of episodes, and paired differences, with intervals over seeds."""
+"""Learning curves: scores by block of episodes, and paired differences, with intervals over seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def block_means(scores: npt.ArrayLike, blocks: int = BLOCKS) -> npt.NDArray[np.f
 
     Args:
         scores: shape (seeds, episodes), in points.
-        blocks: how many; it divides the number of episodes.
+        blocks: number of blocks; it must divide the number of episodes.
 
     Returns:
         Shape (seeds, blocks).
@@ -35,7 +35,9 @@ def block_means(scores: npt.ArrayLike, blocks: int = BLOCKS) -> npt.NDArray[np.f
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or not table.shape[1] or table.shape[1] % blocks:
         raise InputError(
-            f"scores of shape {table.shape}", f"they are seeds x episodes, in {blocks} equal blocks", "Play as many."
+            f"scores of shape {table.shape}",
+            f"scores must be seeds x episodes, in {blocks} equal blocks",
+            f"Play a multiple of {blocks} episodes.",
         )
     means: npt.NDArray[np.float64] = table.reshape(len(table), blocks, -1).mean(axis=2)
     return means
@@ -43,7 +45,7 @@ def block_means(scores: npt.ArrayLike, blocks: int = BLOCKS) -> npt.NDArray[np.f
 
 @dataclass(frozen=True, slots=True)
 class CurveComparison:
-    """With memory against without, paired by seed, resampled by seed; in points.
+    """Comparison of learning curves with and without memory, paired and resampled by seed; in points.
 
     Args:
         with_blocks, without_blocks: an interval of the mean score per block.
@@ -69,7 +71,9 @@ def compare(with_memory: npt.ArrayLike, without: npt.ArrayLike) -> CurveComparis
     """
     ours, alone = block_means(with_memory), block_means(without)
     if ours.shape != alone.shape:
-        raise InputError(f"{ours.shape} and {alone.shape}", "paired arms play the same seeds", "Play the missing ones.")
+        raise InputError(
+            f"{ours.shape} and {alone.shape}", "paired arms must play the same seeds", "Play the missing ones."
+        )
     return CurveComparison(
         tuple(mean_interval(ours[:, block]) for block in range(BLOCKS)),
         tuple(mean_interval(alone[:, block]) for block in range(BLOCKS)),

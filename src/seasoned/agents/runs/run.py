@@ -1,4 +1,4 @@
-"""Many episodes: each is scored before it is written, committed when it ends, and skipped when a run is resumed."""
+"""Run of several episodes: play, store, judge and learn from each; a resumed run skips those it has played."""
 
 from __future__ import annotations
 
@@ -19,14 +19,13 @@ from seasoned.checks import check_number
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
 from seasoned.judges.judge_feedback import FeedbackMemory, add_judgement, judge_episode
 from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
-from seasoned.types import LATE_REWARD as LATE
-from seasoned.types import Episode
+from seasoned.types import LATE_REWARD, Episode
 
-__all__ = ["LATE", "EpisodeMemory", "play_run"]
+__all__ = ["EpisodeMemory", "play_run"]
 
 
 class EpisodeMemory(FeedbackMemory, Protocol):
-    """What a run asks of a memory; see `seasoned.Memory` for what each does."""
+    """The methods of a memory that a run uses; see `seasoned.Memory`."""
 
     def episode(
         self,
@@ -64,81 +63,81 @@ async def play_run(
     progress: Callable[[int, EpisodeResult], None] = lambda episode, result: None,
     lost: Callable[[int, Usage], None] = lambda episode, usage: None,
 ) -> list[EpisodeResult]:
-    """Play episodes one after the other, and return how each went.
+    """Play several episodes in order, and return their results.
 
-    Episode e has the id `run_id-e` and the seed `episode_seed(seed, e)`, so that a run that was broken off goes on
-    where it stopped: what the record, or the memory under this run's id, holds is not played again. What the record
-    holds must be in the memory, or the run would go on as if it had never learned from it. After Ctrl-C the episode in
-    flight is in memory, marked aborted.
+    Episode e has the id `run_id-e` and the seed `episode_seed(seed, e)`. An interrupted run therefore resumes where it
+    stopped: episodes in the record, or in the memory under this run's id, are not played again. Every episode of the
+    record must be in the memory, since the run has learned from it. After Ctrl-C the running episode is in memory,
+    marked aborted.
 
     Args:
-        environment: what is played, or a function from an episode's number to what is played in it.
+        environment: the environment, or a function from an episode's number to its environment.
         policy, reader: see `play_episode`.
-        memory: where finished episodes go; None to keep nothing.
-        episodes: how many in all, those of an earlier part of the run included.
+        memory: stores the finished episodes; None to store none.
+        episodes: number of episodes in all, including those of an earlier part of the run.
         seed: of the run.
-        run_id: names the episodes in memory where there is no record, which has an id of its own; None: a new one.
-        record: where results go; None to keep them only in the result.
-        judges: score each finished episode; their rewards become feedback events, and what asking a model for them
-            cost is part of the episode's usage. Where one fails, the run ends with its error. The episode stays stored,
-            unjudged by that judge, and is judged when the run goes on, or later by `seasoned memory judge`.
+        run_id: prefix of the episodes' ids, if there is no record, which has its own id; None: a new one.
+        record: stores the results; None to return them only.
+        judges: score each finished episode. Their rewards become feedback events, and their usage is part of the
+            episode's. The error of a judge ends the run; the episode stays stored, without that judgement, and is
+            judged when the run resumes, or later by `seasoned memory judge`.
         play: plays one episode.
-        learn: told of every finished episode, in order, those of an earlier part of the run included; what it asks of
-            a model is part of the episode's usage. It needs a memory, which holds what it is told.
+        learn: called with every finished episode, in order, including those of an earlier part of the run; its usage
+            is part of the episode's. It needs a memory, which stores the episodes.
         arm: stored with each episode.
-        keep_aborted: whether an episode that broke off is stored, marked aborted. Nothing retrieves it, but it counts
-            as an episode that has passed: without it a run that was broken off ends exactly as one that was not.
-        episode_seconds: how long an episode may take, with what is learned from it; None: as long as it likes. What
-            waits is interrupted; what keeps the thread busy cannot be.
+        keep_aborted: whether an interrupted episode is stored, marked aborted. It is never retrieved, but it counts for
+            the age of other episodes: without it, a resumed run ends exactly like an uninterrupted one.
+        episode_seconds: time limit of an episode, including its learning, in seconds; None: no limit. It interrupts
+            code that awaits, but no code that blocks the thread.
         progress: called after each episode.
-        lost: told what an episode that broke off while it was played had asked of the model; the record keeps it too.
-            A process that is killed tells nobody.
+        lost: called with the number and the model usage of an episode that raised an error while it was played; the
+            record stores this usage too. It is not called if the process is killed.
 
     Raises:
-        ConfigError: the memory lacks an episode that the record holds; nothing was played.
+        ConfigError: the memory lacks an episode of the record; nothing was played.
         EnvError: an episode took longer than `episode_seconds`.
-        InputError: a record, and a `run_id` beside it; `learn` without a memory; or a limit that is not above 0.
-        SeasonedError: what the environment, the reader, the memory or a judge raises.
+        InputError: both a record and a `run_id`; `learn` without a memory; or a limit that is not above 0.
+        SeasonedError: raised by the environment, the reader, the memory or a judge.
     """
     if learn is not None and memory is None:
-        raise InputError("learn without a memory", "what is learned is learned from stored episodes", "Pass a memory.")
+        raise InputError("learn without a memory", "learning needs stored episodes", "Pass a memory.")
     if record is not None and run_id is not None:
-        raise InputError(f"run_id = {run_id!r}, and a record", "a record's run has the record's id", "Leave it out.")
-    if episode_seconds is not None and check_number("episode_seconds", episode_seconds) <= 0:
-        raise InputError(f"episode_seconds = {episode_seconds!r}", "a limit is above 0", "Leave it out for no limit.")
+        raise InputError(f"run_id = {run_id!r}, and a record", "the record has the run's id", "Leave run_id out.")
+    if episode_seconds is not None:
+        check_number("episode_seconds", episode_seconds, above=0.0, next_step="Leave it out for no limit.")
     run_id = record.run_id if record else run_id or new_run_id()
     if record is not None:
         if memory is not None:
-            _check_remembered(memory, record)
+            _check_stored(memory, record)
         record.begin()
     run = _Run(policy, reader, memory, record, judges, play, learn, arm, run_id, keep_aborted, lost)
     results: list[EpisodeResult] = []
     for number in range(episodes):
-        here = environment(number) if callable(environment) else environment
-        async with _within(episode_seconds, number, here):
-            known = await run.known(number, here)
-            if known is None:
-                known = await run.play_one(number, here, episode_seed(seed, number))
-        results.append(known)
-        progress(number, known)
+        env = environment(number) if callable(environment) else environment
+        async with _time_limit(episode_seconds, number, env):
+            result = await run.earlier_result(number, env)
+            if result is None:
+                result = await run.play_one(number, env, episode_seed(seed, number))
+        results.append(result)
+        progress(number, result)
     if record is not None:
         record.finish()
     return results
 
 
 @contextlib.asynccontextmanager
-async def _within(seconds: float | None, number: int, environment: Environment) -> AsyncIterator[None]:
+async def _time_limit(seconds: float | None, number: int, environment: Environment) -> AsyncIterator[None]:
     """Limit an episode's time."""
     try:
         async with asyncio.timeout(seconds) as timer:
             yield
     except TimeoutError as error:
         if not timer.expired():
-            raise  # somebody else's
+            raise  # raised inside the episode
         raise EnvError(
             f"{environment.name}: episode {number} has not ended",
-            f"it has {seconds:g} seconds",
-            "Look what it waits for, or allow more episode_seconds.",
+            f"an episode has at most {seconds:g} seconds",
+            "Find out why it waits, or allow more episode_seconds.",
         ) from error
 
 
@@ -146,21 +145,21 @@ def _episode_id(run_id: str, number: int) -> str:
     return f"{run_id}-{number:05d}"
 
 
-def _check_remembered(memory: EpisodeMemory, record: RunRecord) -> None:
-    """What was played must have been learned from: a memory that was swapped or emptied is not this run's."""
+def _check_stored(memory: EpisodeMemory, record: RunRecord) -> None:
+    """Refuse a memory that lacks a recorded episode: it was replaced or emptied."""
     for number in sorted(record.results):
         episode_id = _episode_id(record.run_id, number)
         if _finished(memory, episode_id) is None:
             raise ConfigError(
                 f"episode {episode_id}, recorded in {record.folder}, is not in the memory",
-                "a run goes on with the memory that its recorded episodes are in",
-                "Bring that memory back, or choose another folder and begin anew.",
+                "a run resumes with the memory that stores its recorded episodes",
+                "Open that memory, or begin a new run in another folder.",
             )
 
 
 @dataclasses.dataclass(frozen=True)
 class _Run:
-    """What the episodes of one run have in common."""
+    """The arguments that all episodes of one run share."""
 
     policy: Policy
     reader: PriorReader | Chooser
@@ -174,8 +173,8 @@ class _Run:
     keep_aborted: bool
     lost: Callable[[int, Usage], None]
 
-    async def known(self, number: int, environment: Environment) -> EpisodeResult | None:
-        """The result of an episode that was played before; what learns is told of it again."""
+    async def earlier_result(self, number: int, environment: Environment) -> EpisodeResult | None:
+        """Return the result of an episode that was played before, and learn from it again; None if there is none."""
         recorded = self.record.results.get(number) if self.record else None
         episode = None if self.memory is None else _finished(self.memory, _episode_id(self.run_id, number))
         if recorded is not None:
@@ -184,9 +183,9 @@ class _Run:
             return recorded
         if episode is None:
             return None
-        # Committed just before the run was killed, and perhaps unjudged.
+        # The episode was committed just before the run was killed, perhaps without judgements.
         result = self.record.prepared(number) if self.record else None
-        if result is None:  # what playing it cost is not known
+        if result is None:  # its usage is unknown
             score = sum(step.reward for step in episode.steps)
             result = EpisodeResult(
                 score,
@@ -200,7 +199,7 @@ class _Run:
                 0.0,
                 Usage(cost_usd=None, cached_usd=None),
             )
-        if self.judges:  # what an attempt to judge it cost, that was broken off, is not known either
+        if self.judges:  # the usage of an interrupted judgement is unknown too
             result = dataclasses.replace(result, usage=result.usage + Usage(cost_usd=None))
         return await self._finish(number, result, cast(str, episode.id))
 
@@ -209,42 +208,42 @@ class _Run:
             result = await self._play(number, environment, StepLog(), seed)
             return await self._finish(number, result, None)
         attempt = _episode_id(self.run_id, number)
-        while _is_stored(self.memory, attempt):  # an aborted attempt keeps its id
+        while _is_stored(self.memory, attempt):  # an aborted attempt occupies its id
             attempt += "'"
         recorder = self.memory.episode(
             environment.task, id=attempt, model=self.reader.name, policy=self.policy.name, arm=self.arm
         )
-        draft = None if self.keep_aborted else StepLog()
-        if draft is not None:
-            result = await self._play(number, environment, draft, seed)
+        buffer = None if self.keep_aborted else StepLog()
+        if buffer is not None:
+            result = await self._play(number, environment, buffer, seed)
         with recorder as log:
-            if draft is None:
+            if buffer is None:
                 result = await self._play(number, environment, log, seed)
             else:
-                draft.copy_to(log)
+                buffer.copy_to(log)
             if self.record is not None:
                 self.record.prepare(number, result)
         return await self._finish(number, result, attempt)
 
     async def _play(self, number: int, environment: Environment, log: EpisodeLog, seed: int) -> EpisodeResult:
-        """Play; what an episode that breaks off has asked is counted, though nothing else is left of it."""
+        """Play one episode; the usage of an episode that raises an error is recorded as lost."""
         with measure_usage() as meter:
             try:
                 return await self.play(environment, self.policy, self.reader, log, seed=seed)
             except BaseException:
                 if meter.usage != Usage():
                     if self.record is not None:
-                        self.record.lose(number, meter.usage)
+                        self.record.add_lost(number, meter.usage)
                     self.lost(number, meter.usage)
                 raise
 
     async def _finish(self, number: int, result: EpisodeResult, episode_id: str | None) -> EpisodeResult:
-        """Judge, learn and record. Judging again supersedes what the same judges said before."""
+        """Judge, learn and record. A new judgement supersedes an earlier one of the same judge."""
         usage = result.usage
         if self.memory is not None and episode_id is not None:
             if result.late_rewards:
                 rewards = dict(result.late_rewards)
-                add_judgement(self.memory, episode_id, Judgement(LATE, rewards, dict.fromkeys(rewards, 1.0)))
+                add_judgement(self.memory, episode_id, Judgement(LATE_REWARD, rewards, dict.fromkeys(rewards, 1.0)))
             for judge in self.judges:
                 judgement = await judge_episode(judge, self.memory.get(episode_id))
                 add_judgement(self.memory, episode_id, judgement)
@@ -266,7 +265,7 @@ def _is_stored(memory: EpisodeMemory, episode_id: str) -> bool:
 
 
 def _finished(memory: EpisodeMemory, episode_id: str) -> Episode | None:
-    """The attempt at this episode that came to its end, if there is one."""
+    """Return the attempt at this episode that was not aborted, if there is one."""
     while _is_stored(memory, episode_id):
         episode = memory.get(episode_id)
         if episode.ending != "aborted":

@@ -1,4 +1,4 @@
-"""A run leaves a record: configuration, seeds, versions, git revision, and every score."""
+"""Record of a run: settings, seeds, versions, git revision, and the result of every episode."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _PACKAGES = ("seasoned", "numpy", "openai", "textworld", "xllamacpp")
 
 
 def provenance() -> dict[str, Any]:
-    """Return what a number depends on besides its settings: versions, machine, git revision where there is one."""
+    """Return the context of a result besides its settings: versions, machine, and git revision, if there is one."""
     versions = {}
     for package in _PACKAGES:
         try:
@@ -46,37 +46,37 @@ def provenance() -> dict[str, Any]:
 
 
 def _git_revision() -> str | None:
-    """The commit of the working copy this package runs from, `+` if it was changed; None outside one."""
-    here = Path(__file__)
+    """Return the commit of the working copy of this package, with `+` if it was changed; None outside one."""
+    file = Path(__file__)
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", str(here.parent), *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
-        return done.stdout.strip()
+        command = ["git", "-C", str(file.parent), *arguments]
+        process = subprocess.run(command, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603
+        return process.stdout.strip()
 
     try:
-        git("ls-files", "--error-unmatch", here.name)  # installed inside somebody else's repository, it is not ours
+        git("ls-files", "--error-unmatch", file.name)  # fails if the package is installed inside another repository
         return git("rev-parse", "HEAD") + ("+" if git("status", "--porcelain", "--untracked-files=no") else "")
     except (OSError, subprocess.SubprocessError):
         return None
 
 
 def new_run_id() -> str:
-    """Return an id that no other run has: 12 random hexadecimal digits."""
+    """Return a new id: 12 random hexadecimal digits."""
     return uuid.uuid4().hex[:12]
 
 
 class RunRecord:
-    """A folder with `run.json` (what was asked) and `episodes.jsonl` (what came out, a line an episode).
+    """A folder with `run.json` (settings) and `episodes.jsonl` (results, one line per episode).
 
-    Opening an existing folder resumes it; it must have been made with the same settings. `run_id` is drawn when the
-    record is made, and names the run's episodes in memory: two records never share one.
+    Opening an existing folder resumes its run, which must have the same settings. `run_id` is drawn when the record is
+    made; it is unique, and it is the prefix of the episodes' ids in memory.
 
     Args:
         folder: made if it does not exist.
-        settings: everything that the scores depend on.
-        code: what files hold that the scores depend on too, as a hash by name; kept for each part of the run, and not
-            compared: a run may go on after its code was mended.
+        settings: all settings that affect the scores.
+        code: hashes, by name, of code files that affect the scores. They are stored for each part of the run, and not
+            compared: a run may resume after a correction of its code.
 
     Raises:
         ConfigError: the folder holds a run with other settings.
@@ -91,7 +91,7 @@ class RunRecord:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise InputError(f"{folder}: {error}", "a run is recorded in a folder", "Choose another folder.") from error
+            raise InputError(f"{folder}: {error}", "a record needs a folder", "Choose another folder.") from error
         self._run_file = folder / "run.json"
         self._episodes_file = folder / _EPISODES
         self._prepared_file = folder / "prepared.json"
@@ -117,7 +117,7 @@ class RunRecord:
         if settings != json.loads(json.dumps(self.settings)):
             raise ConfigError(
                 f"{self.folder} holds another run: {settings}",
-                "a run is resumed with the settings that it began with",
+                "a run resumes with its own settings",
                 "Choose another folder, or the same settings.",
             )
         if cut_off:
@@ -128,28 +128,28 @@ class RunRecord:
         _replace(self._run_file, json.dumps(self._run, indent=2).encode())
 
     def begin(self) -> None:
-        """Note that the run goes on: when, and with which versions. A new record says so already."""
+        """Record the time and the versions of a resumed part of the run; a new record has them already."""
         if self._resumed:
             session = {"at": time.time(), **self._code, **provenance()}
-            first = {} if self.results else self._code  # nothing is left of what was played by other code
+            first = {} if self.results else self._code  # no result of other code is left
             self._write(sessions=[*self._run.get("sessions", []), session], **first)
         self._resumed = True
 
     def prepare(self, episode: int, result: EpisodeResult) -> None:
-        """Note how an episode went before it is committed to a memory: killed in between, the run still knows it.
+        """Store a result before its episode is committed to a memory, for the case that the process is killed between.
 
-        Not flushed to the disk, which would cost as much as the commit: a power cut in between loses what the episode
-        cost, not the episode.
+        The file is not flushed to the disk, which would take as long as the commit: a power cut in between loses the
+        usage of the episode, not the episode.
         """
-        draft = self._prepared_file.with_name(f"{self._prepared_file.name}.tmp")
-        draft.write_text(_line(episode, result))
-        draft.replace(self._prepared_file)
+        temporary = self._prepared_file.with_name(f"{self._prepared_file.name}.tmp")
+        temporary.write_text(_line(episode, result))
+        temporary.replace(self._prepared_file)
 
     def prepared(self, episode: int) -> EpisodeResult | None:
-        """Return what was noted of an episode, if it is the last that was noted.
+        """Return the prepared result, if it is of this episode.
 
-        None also where the note cannot be read: it is not flushed, so a power cut may leave it empty or torn, and then
-        what playing the episode cost is not known, which is all that it would have said.
+        It is None also if the file cannot be read: a power cut may leave it empty or torn, as it is not flushed. The
+        usage of the episode is then unknown.
         """
         try:
             number, result = _read_line(self._prepared_file.read_bytes())
@@ -166,8 +166,8 @@ class RunRecord:
             os.fsync(file.fileno())
         self.results[episode] = result
 
-    def lose(self, episode: int, usage: Usage) -> None:
-        """Note what an episode that broke off has cost; it is played again, and counted again then."""
+    def add_lost(self, episode: int, usage: Usage) -> None:
+        """Add the usage of an episode that raised an error; it is played again, and its new usage counts too."""
         with (self.folder / _LOST).open("a") as file:
             file.write(json.dumps({"episode": episode, "at": time.time(), "usage": dataclasses.asdict(usage)}) + "\n")
 
@@ -177,7 +177,7 @@ class RunRecord:
 
     @property
     def usage(self) -> Usage:
-        """What the model's calls cost, over all episodes, those that broke off included."""
+        """Usage of the model over all episodes, including those that raised an error."""
         return sum((result.usage for result in self.results.values()), read_lost_usage(self.folder))
 
     @property
@@ -193,7 +193,7 @@ def _run_id(value: object) -> str:
 
 
 def read_results(folder: Path) -> tuple[EpisodeResult, ...]:
-    """Return how a run's episodes went, in order, up to the first that is missing; nothing is changed.
+    """Return the results of a run, in order, up to the first missing one; the folder is not changed.
 
     Raises:
         InputError: the folder's record is damaged.
@@ -204,9 +204,9 @@ def read_results(folder: Path) -> tuple[EpisodeResult, ...]:
 
 
 def read_code(folder: Path) -> frozenset[tuple[str, str]]:
-    """Return by what code a run's episodes were played: names with their hashes; more than one of a name if it changed.
+    """Return the code of a run as (name, hash) pairs; several of one name if the code changed.
 
-    A record that cannot be read has none: reading its episodes says so.
+    The result is empty if the record cannot be read: `read_results` raises the error.
     """
     try:
         record = json.loads((folder / "run.json").read_text(encoding="utf-8"))
@@ -217,7 +217,7 @@ def read_code(folder: Path) -> frozenset[tuple[str, str]]:
 
 
 def read_lost_usage(folder: Path) -> Usage:
-    """Return what a run's episodes that broke off have cost; a killed process has noted nothing.
+    """Return the usage of a run's episodes that raised an error; that of a killed process is not known.
 
     Raises:
         InputError: the folder's record is damaged.
@@ -237,10 +237,10 @@ def read_lost_usage(folder: Path) -> Usage:
 
 
 def _read_episodes(folder: Path) -> tuple[dict[int, EpisodeResult], int]:
-    """The results by episode, and how many bytes of a line that a kill cut off: that episode is played again."""
+    """Return the results by episode, and the length in bytes of an incomplete last line, which is played again."""
     try:
-        *lines, rest = (folder / _EPISODES).read_bytes().split(b"\n")
-        return dict(_read_line(line) for line in lines), len(rest)
+        *lines, incomplete = (folder / _EPISODES).read_bytes().split(b"\n")
+        return dict(_read_line(line) for line in lines), len(incomplete)
     except FileNotFoundError:
         return {}, 0
     except _UNREADABLE as error:
@@ -263,14 +263,14 @@ def _read_line(line: bytes) -> tuple[int, EpisodeResult]:
 
 
 def _check_fields(kind: type, record: object, *more: str) -> None:
-    """What was added later has a default; what is not known comes from a version to come."""
+    """Refuse unknown fields, which a newer version wrote; fields that were added later have defaults."""
     if not isinstance(record, Mapping):
         raise TypeError(f"{excerpt(record)} is no table")
     known = {*more, *(field.name for field in dataclasses.fields(kind))}
     if unknown := sorted(set(record) - known):
         raise NewerStoreError(
             f"a run's record has {excerpt(unknown[0])}",
-            "this seasoned does not know it: a newer one wrote it",
+            "a newer seasoned wrote this field, which this one does not know",
             "Read it with the version that wrote it.",
         )
 
@@ -278,13 +278,13 @@ def _check_fields(kind: type, record: object, *more: str) -> None:
 def _damaged(folder: Path, error: Exception) -> InputError:
     return InputError(
         f"{folder}: {error}",
-        "a run's folder holds its own record",
-        "Choose another folder, or remove this one to play that run anew.",
+        "a run's folder must hold an intact record",
+        "Choose another folder, or remove this one to play that run again.",
     )
 
 
 def _replace(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically."""
     temporary = path.with_name(path.name + ".tmp")
     with temporary.open("wb") as file:
         file.write(content)
