@@ -219,18 +219,18 @@ def marker(process):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("variable", "value", "said"),
+    ("variable", "value", "message"),
     [
         ("PATH", "/nowhere", "playwright install chromium"),
         ("PLAYWRIGHT_CHROMIUM_EXECUTABLE_PATH", "/nowhere/chromium", "/nowhere/chromium"),
     ],
 )
-def test_missing_browser_error_has_the_install_command(variable, value, said, monkeypatch, tmp_path, left_behind):
+def test_missing_browser_error_has_the_install_command(variable, value, message, monkeypatch, tmp_path, left_behind):
     monkeypatch.setenv("PLAYWRIGHT_BROWSERS_PATH", str(tmp_path / "none"))
     monkeypatch.setenv(variable, value)
     with Sync(BrowserEnv("miniwob.click-test")) as env, pytest.raises(MissingExtraError) as caught:
         env.reset()
-    assert said in str(caught.value) and len(caught.value.args) == 3
+    assert message in str(caught.value) and len(caught.value.args) == 3
 
 
 # ------------------------------------------------------------------------------------------ without one
@@ -266,7 +266,7 @@ def test_miniwob_url_variable_is_used(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("task", "given", "variables", "error", "said"),
+    ("task", "given", "variables", "error", "message"),
     [
         ("miniwob.click-tset", {}, {}, InputError, "Did you mean 'miniwob.click-test'?"),
         ("miniwob", {}, {}, InputError, "no such task"),
@@ -287,12 +287,12 @@ def test_miniwob_url_variable_is_used(tmp_path, monkeypatch):
         ("openended", {}, {}, InputError, "start_url"),
     ],
 )
-def test_invalid_input_is_refused_before_a_browser_starts(task, given, variables, error, said, monkeypatch):
+def test_invalid_input_is_refused_before_a_browser_starts(task, given, variables, error, message, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     with pytest.raises(error) as caught:
         open_browser(task, given)
-    assert said in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
+    assert message in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
 
 
 def test_missing_miniwob_error_has_the_install_command(monkeypatch):

@@ -288,7 +288,7 @@ def test_free_action_resolves_to_an_element():
 
 
 @pytest.mark.parametrize(
-    ("action", "said"),
+    ("action", "message"),
     [
         ('click(button "Logout")', "none of this kind"),
         ("click('109')", "an element is described"),
@@ -299,10 +299,10 @@ def test_free_action_resolves_to_an_element():
         ('click(button "Login", "right")', "a free action is one of"),
     ],
 )
-def test_free_action_on_a_missing_element_is_refused(action, said):
+def test_free_action_on_a_missing_element_is_refused(action, message):
     with pytest.raises(EnvError) as caught:
         view(*LOGIN).free_call(action)
-    assert said in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
+    assert message in str(caught.value) and len(caught.value.args) == 3 and all(caught.value.args)
 
 
 def test_descriptions_equal_the_canonical_web_actions():

@@ -222,7 +222,7 @@ def test_task_continues_after_its_shell_was_killed(free):
 
 
 @pytest.mark.parametrize(
-    ("target", "given", "says"),
+    ("target", "given", "message"),
     [
         ("cuont", {}, "Did you mean 'count'"),
         ("count", {"level": "4"}, "at least 1 and at most 3"),
@@ -234,6 +234,6 @@ def test_task_continues_after_its_shell_was_killed(free):
         ("count", {"history": "11"}, "at least 0 and at most 10"),
     ],
 )
-def test_error_names_the_mistake_in_a_task(target, given, says):
-    with pytest.raises(InputError, match=says):
+def test_error_names_the_mistake_in_a_task(target, given, message):
+    with pytest.raises(InputError, match=message):
         open_files(target, given)

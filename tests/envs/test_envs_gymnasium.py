@@ -113,17 +113,17 @@ def test_neighbour_cells_in_the_state_match_the_transitions(spec, width, kind):
         names = env.reset().admissible
         describe = env._target._describe
         reached = {row[1] for actions in table(env).values() for rows in actions.values() for row in rows}
-        told = 0
+        n_checked = 0
         for state in sorted(reached):  # no one is ever on the cliff
             actions, text = table(env)[state], describe(state)
             assert f"row:{state // width + 1} column:{state % width + 1}" in text
             if not text.startswith("At "):
                 continue
-            told += 1
+            n_checked += 1
             for action, [(_, following, reward, ended)] in actions.items():
                 there = "edge" if following == state and reward > -2 else kind[float(reward), bool(ended)]
                 assert f"{names[action]}:{there}" in text.split()
-        assert told >= 10
+        assert n_checked >= 10
 
 
 def test_fall_from_the_cliff_costs_100_and_returns_to_the_start():
@@ -190,13 +190,13 @@ def test_situations_have_texts_below_the_similarity_threshold(spec):
 
 
 def test_view_option_selects_the_state_text():
-    told = {}
+    by_view = {}
     for view in ("position", "near", "map"):
         with Sync(opened(f"FrozenLake-v1?view={view}")) as env:
-            told[view] = (env.task, env.reset().state)
-    assert "goal is at" not in told["position"][0] and told["position"][1] == "You are at row:1 column:1"
-    assert told["near"][1] == "At row:1 column:1. north:edge east:ice south:ice west:edge"
-    assert "SFFF / FHFH / FFFH / HFFG" in told["map"][0] and told["map"][1] == "You are at row:1 column:1"
+            by_view[view] = (env.task, env.reset().state)
+    assert "goal is at" not in by_view["position"][0] and by_view["position"][1] == "You are at row:1 column:1"
+    assert by_view["near"][1] == "At row:1 column:1. north:edge east:ice south:ice west:edge"
+    assert "SFFF / FHFH / FFFH / HFFG" in by_view["map"][0] and by_view["map"][1] == "You are at row:1 column:1"
 
 
 def test_random_lake_is_determined_by_its_seed():
@@ -405,7 +405,7 @@ def recorded(memory, **given):
     return record_gymnasium(Counter(**given), memory, task="count", describe="count {}".format, actions=NAMES)
 
 
-def told(episode):
+def episode_summary(episode):
     return episode.ending, [(s.state, s.action, s.reward) for s in episode.steps], episode.final_state
 
 
@@ -416,7 +416,7 @@ def test_episode_is_recorded_with_states_actions_rewards_and_ending(memory):
         env.step(6)
     (episode,) = memory.episodes()
     steps = [("count 0", "up", 0.5), ("count 1", "up", 0.5), ("count 2", "up", 0.5)]
-    assert told(episode) == ("terminated", steps, "count 3")
+    assert episode_summary(episode) == ("terminated", steps, "count 3")
     assert episode.task == "count"
     memory.feedback(env.episode.id, reward=-1.0)
     env.close()
@@ -429,7 +429,7 @@ def test_truncated_episode_is_recorded_as_truncated(memory):
     env.step(6)
     assert memory.episodes() == []
     env.step(6)
-    assert told(memory.episodes()[0])[0] == "truncated"
+    assert episode_summary(memory.episodes()[0])[0] == "truncated"
 
 
 @pytest.mark.parametrize("leave", ["reset", "close", "with", "exception"])
@@ -446,7 +446,7 @@ def test_unfinished_episode_is_recorded_as_aborted(memory, leave):
     else:
         getattr(env, leave)()
     (episode,) = memory.episodes()
-    assert told(episode) == ("aborted", [("count 0", "up", 0.5)], "count 1")
+    assert episode_summary(episode) == ("aborted", [("count 0", "up", 0.5)], "count 1")
 
 
 def test_episode_without_steps_is_not_recorded(memory):

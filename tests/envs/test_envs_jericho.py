@@ -229,12 +229,12 @@ def test_walkthrough_earns_jerichos_score(jericho, file):
 def test_reading_and_trying_do_not_change_the_game(language, file):
     story = Story(file)
     before = story.memory()
-    told = story.situation()
-    assert (story.situation(), story.memory()) == (told, before)
+    situation = story.situation()
+    assert (story.situation(), story.memory()) == (situation, before)
     actions = story.valid_actions()
     assert actions and actions == tuple(sorted(actions)) == story.valid_actions()
-    assert (story.situation(), story.memory()) == (told, before)
-    assert "\n\n" not in told and not told.endswith(">")
+    assert (story.situation(), story.memory()) == (situation, before)
+    assert "\n\n" not in situation and not situation.endswith(">")
     story.close()
 
 
@@ -291,13 +291,13 @@ def test_episode_does_not_depend_on_process_or_cache(language, tmp_path):
     code = (
         "import hashlib, json, random, sys\n"
         "from seasoned.envs.jericho.jericho_env import JerichoEnv\nfrom seasoned.sync import Sync\n"
-        "rng, told = random.Random(1), []\n"
+        "rng, trace = random.Random(1), []\n"
         "with Sync(JerichoEnv(sys.argv[1], max_steps=12, cache=sys.argv[2])) as env:\n"
         "    seen = env.reset(seed=3)\n"
         "    while not (seen.terminated or seen.truncated):\n"
-        "        told.append([seen.state, seen.admissible, seen.score])\n"
+        "        trace.append([seen.state, seen.admissible, seen.score])\n"
         "        seen = env.step(rng.choice(seen.admissible))\n"
-        "print(json.dumps(told))"
+        "print(json.dumps(trace))"
     )
 
     def play(hash_seed, cache):

@@ -250,7 +250,7 @@ def test_invalid_commands_are_refused(shell, command):
 
 
 @pytest.mark.parametrize(
-    ("make", "says"),
+    ("make", "message"),
     [
         (lambda: ShellLimits(timeout_s=0.0), "above 0"),
         (lambda: ShellLimits(timeout_s=float("nan")), "finite"),
@@ -262,8 +262,8 @@ def test_invalid_commands_are_refused(shell, command):
         (lambda: Shell(env={"A": 1}), "texts"),
     ],
 )
-def test_invalid_settings_are_refused(make, says):
-    with pytest.raises(InputError, match=says) as caught:
+def test_invalid_settings_are_refused(make, message):
+    with pytest.raises(InputError, match=message) as caught:
         make()
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
 

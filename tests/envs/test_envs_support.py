@@ -305,7 +305,7 @@ def test_right_team_needs_a_shown_ticket():
 
 
 @pytest.mark.parametrize(
-    ("target", "given", "says"),
+    ("target", "given", "message"),
     [
         ("triag", {}, "Did you mean 'triage'"),
         ("triage", {"split": "news"}, "Did you mean 'new'"),
@@ -320,7 +320,7 @@ def test_right_team_needs_a_shown_ticket():
         ("triage", {"seed": "x"}, "whole number"),
     ],
 )
-def test_error_names_the_mistake_in_a_desk(target, given, says):
-    with pytest.raises(InputError, match=says) as caught:
+def test_error_names_the_mistake_in_a_desk(target, given, message):
+    with pytest.raises(InputError, match=message) as caught:
         open_support(target, given)
     assert all((caught.value.seen, caught.value.rule, caught.value.next_step))

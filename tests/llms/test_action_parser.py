@@ -15,7 +15,7 @@ GO = Tool("go", "Go somewhere.", {"type": "object", "properties": {"to": {"type"
 CALL = {"id": "call_1", "type": "function", "function": {"name": "go", "arguments": '{"to": "shop"}'}}
 
 
-def said(text, *calls):
+def completion(text, *calls):
     return Completion(text, "m", Usage(), None, (), tuple(ToolCall(*call) for call in calls))
 
 
@@ -38,21 +38,21 @@ def said(text, *calls):
     ],
 )
 def test_action_is_parsed(text, action):
-    assert read_action(said(text)) == action
+    assert read_action(completion(text)) == action
 
 
 @pytest.mark.parametrize("text", ["", "  \n ", "```\n\n```", "<think>\nAction: go south", "<think>go south</think>"])
 def test_blank_completion_is_refused(text):
     with pytest.raises(errors.ModelAnswerError) as raised:
-        read_action(said(text))
+        read_action(completion(text))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
 def test_tool_call_is_canonical_and_precedes_the_text():
     call = ("id", "go", '{"to": "shop", "by": ["bus", 2]}')
-    assert read_action(said("I go.", call)) == '{"arguments":{"by":["bus",2],"to":"shop"},"name":"go"}'
-    assert read_action(said("", call, call)) == read_action(said("", call))
-    assert read_action(said("", ("id", "look", ""))) == '{"arguments":{},"name":"look"}'
+    assert read_action(completion("I go.", call)) == '{"arguments":{"by":["bus",2],"to":"shop"},"name":"go"}'
+    assert read_action(completion("", call, call)) == read_action(completion("", call))
+    assert read_action(completion("", ("id", "look", ""))) == '{"arguments":{},"name":"look"}'
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_tool_call_is_canonical_and_precedes_the_text():
 )
 def test_unusable_tool_call_is_refused(calls):
     with pytest.raises(errors.ModelAnswerError) as raised:
-        read_action(said("go north", *calls))
+        read_action(completion("go north", *calls))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
 
 
@@ -119,14 +119,14 @@ def test_invalid_tools_are_refused(tools):
 
 
 def test_scripted_tool_calls_are_returned():
-    llm = ScriptedLLM([said("", ("1", "go", "{}"))])
+    llm = ScriptedLLM([completion("", ("1", "go", "{}"))])
     assert asyncio.run(llm.complete(ASK)).tool_calls[0].name == "go"
 
 
 @pytest.mark.parametrize("call", [("1", "go", {"to": "shop"}), ("1", 3, "{}"), (None, "go", "{}")])
 def test_malformed_tool_call_object_is_an_input_error(call):
     with pytest.raises(errors.InputError, match=r"json\.dumps") as raised:
-        read_action(said("", call))
+        read_action(completion("", call))
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
     with pytest.raises(errors.InputError):
-        asyncio.run(ScriptedLLM([said("", call)]).complete(ASK))
+        asyncio.run(ScriptedLLM([completion("", call)]).complete(ASK))

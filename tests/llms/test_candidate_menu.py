@@ -25,11 +25,11 @@ def test_menu_line_of_a_tool_call_parses_to_the_same_call(arguments, name):
 
 
 def test_printable_escapes_are_unescaped_and_others_stay():
-    said = 'É "\\u0041" \n  A\U00010400'
-    call = canonical_tool_call({"name": "say", "arguments": {"text": said}})
+    text = 'É "\\u0041" \n  A\U00010400'
+    call = canonical_tool_call({"name": "say", "arguments": {"text": text}})
     shown = menu_line(call)
     assert all(seen in shown for seen in ("É", "\\\\u0041", "A\U00010400", " \\u0020"))
-    assert parse_tool_call(shown).arguments["text"] == said
+    assert parse_tool_call(shown).arguments["text"] == text
 
 
 @pytest.mark.parametrize("action", ['echo "\\u0041"', '{"name": "\\u0041"}', "{broken \\u0041", "go north"])

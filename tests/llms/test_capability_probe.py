@@ -29,10 +29,10 @@ def endpoint(*, top=20, bias="before", temperatures=(0.0, 1.0), piece=" through"
     def script(n, body):
         if body["temperature"] not in temperatures:
             return 400, {}, {"error": {"message": "unsupported value: temperature"}}
-        asked = body.get("top_logprobs", 0)
-        if asked > top > 0:
+        n_logprobs = body.get("top_logprobs", 0)
+        if n_logprobs > top > 0:
             return 400, {}, {"error": {"message": "too many"}}
-        natural = {chr(65 + i): -0.001 - 7 * i for i in range(asked)} if top else None
+        natural = {chr(65 + i): -0.001 - 7 * i for i in range(n_logprobs)} if top else None
         if "logit_bias" not in body or bias == "ignored":
             return 200, {}, answer("A" * body["max_tokens"] if bias == "ignored" else "A", natural)
         if bias == "refused":
@@ -71,8 +71,8 @@ def test_probed_capabilities_match_the_endpoint(settings, found, calls):
 
 def test_ignored_bias_is_detected():
     def script(n, body):
-        asked = body.get("top_logprobs", 0)
-        return 200, {}, answer("Answer: B", {chr(65 + i): -1.0 - i for i in range(asked)} if asked else None)
+        n_logprobs = body.get("top_logprobs", 0)
+        return 200, {}, answer("Answer: B", {chr(65 + i): -1.0 - i for i in range(n_logprobs)} if n_logprobs else None)
 
     with ChatServer(script) as server:
         found = asyncio.run(OpenAILLM("m", base_url=server.url).capabilities())

@@ -40,10 +40,10 @@ def test_repeated_run_makes_no_call_and_no_model(tmp_path):
         await llm.aclose()
         return found
 
-    asked, cached = asyncio.run(first()), asyncio.run(second())
+    fresh, cached = asyncio.run(first()), asyncio.run(second())
     assert len(model.requests) == 2
-    assert cached.usage == Usage(cached_calls=1, cached_tokens=asked.usage.tokens, cached_usd=asked.usage.cost_usd)
-    assert (cached.text, cached.model, cached.top_logprobs) == (asked.text, asked.model, asked.top_logprobs)
+    assert cached.usage == Usage(cached_calls=1, cached_tokens=fresh.usage.tokens, cached_usd=fresh.usage.cost_usd)
+    assert (cached.text, cached.model, cached.top_logprobs) == (fresh.text, fresh.model, fresh.top_logprobs)
 
 
 def test_concurrent_equal_requests_are_sent_once(tmp_path):

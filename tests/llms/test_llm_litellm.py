@@ -34,8 +34,8 @@ def run(url, request=ASK, method="complete", **settings):
 
 
 def letters(n, body):
-    asked = body.get("top_logprobs", 0)
-    top = {chr(65 + i): -1.0 - i for i in range(asked)} if asked else None
+    n_logprobs = body.get("top_logprobs", 0)
+    top = {chr(65 + i): -1.0 - i for i in range(n_logprobs)} if n_logprobs else None
     return 200, {}, answer("xxx" if "logit_bias" in body else "A", top)
 
 

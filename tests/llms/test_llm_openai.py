@@ -105,10 +105,10 @@ def test_token_limit_field_follows_the_endpoint():
 @pytest.mark.parametrize(("limit", "expected"), [(20, 20), (5, 5), (1, 1), (0, 0)])
 def test_probed_capabilities_match_the_endpoint(limit, expected):
     def script(n, body):
-        asked = body.get("top_logprobs", 0)
-        if asked > limit:
+        n_logprobs = body.get("top_logprobs", 0)
+        if n_logprobs > limit:
             return 400, {}, {"error": {"message": "too many"}}
-        return 200, {}, answer("A", {chr(65 + i): -1.0 - i for i in range(asked)})
+        return 200, {}, answer("A", {chr(65 + i): -1.0 - i for i in range(n_logprobs)})
 
     with ChatServer(script) as server:
         found = run(server.url, method="capabilities")

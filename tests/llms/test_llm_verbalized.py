@@ -125,7 +125,7 @@ def test_fractions_are_detected_and_recorded(answer):
 @pytest.mark.parametrize(
     ("answer", "percent"),
     [
-        ('{"1": 1, "2": 0, "3": 1}', (1, 0, 1)),  # ones and zeros alone are percents, as asked
+        ('{"1": 1, "2": 0, "3": 1}', (1, 0, 1)),  # ones and zeros alone are percents
         ('{"1": 1.0, "2": 0, "3": 0}', (1, 0, 0)),
         ('{"1": "0.7%", "2": "0.2%", "3": "0.1%"}', (0.7, 0.2, 0.1)),
         ('{"1": 0.5, "2": 2, "3": 0}', (0.5, 2, 0)),

@@ -257,8 +257,8 @@ def test_menu_shows_tool_calls_without_escapes():
 
 def test_calls_that_differ_in_case_alone_are_never_confused():
     shown = '{"arguments":{"to":"Paris"},"name":"fly"}'
-    told = read(ScriptedLLM([shown]), [PARIS, LOWER], n=1, canonical=canonical_tool_call)
-    assert told.votes.counts == {PARIS: 1, LOWER: 0}
+    canonical_reading = read(ScriptedLLM([shown]), [PARIS, LOWER], n=1, canonical=canonical_tool_call)
+    assert canonical_reading.votes.counts == {PARIS: 1, LOWER: 0}
     assert read(ScriptedLLM([shown, PARIS]), [PARIS, LOWER], n=2, concurrency=1).votes.counts[PARIS] == 1
 
 

@@ -116,16 +116,16 @@ def test_cache_stores_one_draw_a_seed(tmp_path):
 )
 def test_kl_cap_holds_for_every_prior_and_without_logprobs(pairs, cap, top):
     weights = {f"action {i}": weight for i, (weight, _) in enumerate(pairs)}
-    asked = {f"action {i}": shift for i, (_, shift) in enumerate(pairs)}
+    requested = {f"action {i}": shift for i, (_, shift) in enumerate(pairs)}
     model = TruePolicy(weights, top=top)
-    choice = choose(model, list(weights), asked, seed=1, max_kl_nats=cap)
+    choice = choose(model, list(weights), requested, seed=1, max_kl_nats=cap)
     own = softmax(weights)
     drawn_from = softmax({name: weights[name] + choice.shifts[name] for name in weights})
     assert sum(p * math.log(p / own[name]) for name, p in drawn_from.items() if p > 0) <= cap + 1e-9
-    gaps = {name: (choice.shifts[name], asked[name]) for name in weights}
-    by = max(asked.values()) - min(asked.values())
+    gaps = {name: (choice.shifts[name], requested[name]) for name in weights}
+    by = max(requested.values()) - min(requested.values())
     if by**2 / 8 <= cap:
-        assert choice.shifts == asked
+        assert choice.shifts == requested
     else:  # shrunk alike, and no further than needed
         share = math.sqrt(8 * cap) / by
         assert all(got == pytest.approx(share * want) for got, want in gaps.values())

@@ -18,12 +18,12 @@ class Scorer:
     """Scores a text by its length, and counts its calls."""
 
     def __init__(self, name="m", fails=0):
-        self.name, self.asked, self.fails = name, 0, fails
+        self.name, self.calls, self.fails = name, 0, fails
 
     async def score(self, messages, texts):
-        self.asked += 1
+        self.calls += 1
         await asyncio.sleep(0)
-        if self.asked <= self.fails:
+        if self.calls <= self.fails:
             raise ModelUnavailableError("no answer", "it answers", "Ask again.")
         tokens = tuple((len(text), 7) for text in texts)
         logprobs = tuple((-0.1 * len(text), -1 / 3, -0.5) for text in texts)
@@ -41,7 +41,7 @@ def test_scores_are_read_back_exactly_at_no_cost(tmp_path):
     fresh, kept = ask(first), ask(first)
     again = Scorer(fails=1)
     reopened = ask(CachedScorer(again, tmp_path / "answers.db"))
-    assert again.asked == 0 and isinstance(first, TextScorer)
+    assert again.calls == 0 and isinstance(first, TextScorer)
     for scores in (kept, reopened):
         assert scores.usage == Usage(cached_calls=2, cached_tokens=94, cached_usd=0.2)
         assert {name: getattr(scores, name) for name in scores.__dataclass_fields__ if name != "usage"} == {
@@ -56,9 +56,9 @@ def test_other_models_questions_and_orders_are_scored(tmp_path):
     ask(cached, texts=("wait a while", "go"))
     ask(cached, (Message("user", "Which action is worst?"),))
     ask(cached, (Message("system", "Which action is best?"),))
-    assert model.asked == 4
+    assert model.calls == 4
     ask(CachedScorer(other := Scorer("m2"), tmp_path / "answers.db"))
-    assert other.asked == 1
+    assert other.calls == 1
 
 
 def test_concurrent_equal_requests_are_sent_once_and_failures_not_stored(tmp_path):
@@ -71,7 +71,7 @@ def test_concurrent_equal_requests_are_sent_once_and_failures_not_stored(tmp_pat
         return await asyncio.gather(cached.score(QUESTION, ("go",)), cached.score(QUESTION, ("go",)))
 
     one, other = asyncio.run(both())
-    assert model.asked == 2 and one.logprobs == other.logprobs
+    assert model.calls == 2 and one.logprobs == other.logprobs
 
 
 def test_file_is_shared_with_completions_and_used_by_the_exact_reader(tmp_path):

@@ -27,8 +27,10 @@ def memory():
         yield opened
 
 
-def inside(policy, model, names=tuple(WEIGHTS), **asked):
-    return asyncio.run(decide_on_server(policy, BiasChooser(model), STATE, list(names), **{"task": "leave", **asked}))
+def inside(policy, model, names=tuple(WEIGHTS), **arguments):
+    return asyncio.run(
+        decide_on_server(policy, BiasChooser(model), STATE, list(names), **{"task": "leave", **arguments})
+    )
 
 
 @pytest.mark.parametrize("baseline", ["neighbors", "base_policy"])

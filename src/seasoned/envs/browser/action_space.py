@@ -94,7 +94,7 @@ class PageView:
         self._goal = clean_text(goal, 2000)
         self._active = [item for item in items if item.bid]
         self._page = Page({item.bid: (item.role, item.name) for item in self._active})
-        self.actions = self._offers(max_actions, ends)
+        self.actions = self._candidate_actions(max_actions, ends)
 
     def state(self, max_chars: int = 2000) -> str:
         """Return the page in words: the goal unless a text contains it, then a line for each text and element.
@@ -132,18 +132,18 @@ class PageView:
             )
         return BrowserCall(call.name, tuple(_literal(action, arg) for arg in call.args))
 
-    def _offers(self, max_actions: int, ends: bool) -> dict[str, BrowserCall]:
+    def _candidate_actions(self, max_actions: int, ends: bool) -> dict[str, BrowserCall]:
         """Return the calls by action: clicks and choices, then texts, then keys; elements in the window come first."""
         ranked = sorted(self._active, key=lambda item: not item.visible)[: 4 * max_actions]
         fields = [item for item in ranked if _is_field(item)]
         texts = goal_texts(self._goal, self._short_texts())
-        clicks = [offer for item in ranked for offer in self._clicks(item)]
-        keys = [offer for item in ranked for offer in self._keys(item)]
-        fills = [offer for text in texts for item in fields for offer in self._fill(item, text)]
+        clicks = [pair for item in ranked for pair in self._clicks(item)]
+        keys = [pair for item in ranked for pair in self._keys(item)]
+        fills = [pair for text in texts for item in fields for pair in self._fill(item, text)]
         endings = list(_endings()) if ends else []
-        wanted = [*clicks, *fills, *keys]
+        selected = [*clicks, *fills, *keys]
         room = max_actions - len(endings)
-        if len(wanted) > room:  # each kind gets a share; scrolling shows other elements
+        if len(selected) > room:  # each kind gets a share; scrolling shows other elements
             endings = [
                 ("scroll(0, 300)", BrowserCall("scroll", (0, 300))),
                 ("scroll(0, -300)", BrowserCall("scroll", (0, -300))),
@@ -153,10 +153,10 @@ class PageView:
             least = room // 4
             few = fills[: max(least, room - len(clicks) - min(least, len(keys)))]
             some = keys[: max(least, room - len(clicks) - len(few))]
-            wanted = [*clicks[: room - len(few) - len(some)], *few, *some]
+            selected = [*clicks[: room - len(few) - len(some)], *few, *some]
         actions: dict[str, BrowserCall] = {}
         known: set[str] = set()
-        for text, call in [*wanted, *endings]:
+        for text, call in [*selected, *endings]:
             if (key := normalize_action(text)) not in known:
                 known.add(key)
                 actions[text] = call

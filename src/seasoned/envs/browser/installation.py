@@ -95,7 +95,9 @@ def find_chromium(own: str) -> str:
     """
     configured = os.environ.get(_VARIABLE, "")
     if configured and shutil.which(configured) is None:
-        raise MissingExtraError(f"{_VARIABLE} = {excerpt(configured)}", "it names a program", "Correct or unset it.")
+        raise MissingExtraError(
+            f"{_VARIABLE} = {excerpt(configured)}", f"{_VARIABLE} names a program", "Correct or unset it."
+        )
     candidates = (configured, own, *_PROGRAMS, _MAC)
     program = next((path for name in candidates if name and (path := shutil.which(name))), None)
     if program is None:
