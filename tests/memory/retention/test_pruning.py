@@ -1,4 +1,4 @@
-"""Pruning fits a budget, takes the least valuable first by the documented formula, and says beforehand what goes."""
+"""Pruning fits a budget, removes the least valuable episodes by the documented formula, and has a dry run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOKEN_BYTES = 4
 
 
 class Stored:
-    """Episodes as (when, episode, in quarantine), and what the documentation says about parting with them."""
+    """Episodes as (time, episode, in quarantine), and their pruning order by the documentation."""
 
     def __init__(self, rows):
         self.rows = {f"e{n}": (at, changed(episode, id=f"e{n}"), held) for n, (at, episode, held) in enumerate(rows)}
@@ -101,7 +101,7 @@ LIMITS = st.tuples(
 ).filter(lambda limits: limits != (None, None, None))
 
 
-def test_what_goes_is_what_the_formula_says(share):
+def test_pruned_episodes_follow_the_formula(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(ROWS, LIMITS)
     def check(rows, limits):
@@ -146,7 +146,7 @@ def test_what_goes_is_what_the_formula_says(share):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_the_whole_order_is_that_of_the_formula(seed):
+def test_pruning_order_follows_the_formula(seed):
     draw = random.Random(seed)
     places = [f"place {n}" for n in range(5)]
     rows = []
@@ -163,7 +163,7 @@ def test_the_whole_order_is_that_of_the_formula(seed):
         assert list(memory.prune(Budget(steps=0), dry_run=True).episodes) == expected
 
 
-def test_what_is_left_answers_as_if_the_rest_had_never_been(share):
+def test_pruned_store_answers_like_one_without_the_pruned_episodes(share):
     @settings(PROPERTY, max_examples=share(PROPERTY.max_examples))
     @given(ROWS, st.integers(0, 12))
     def check(rows, steps):
@@ -191,7 +191,7 @@ def seen(state, action, reward=1.0):
     return Step(state, action, reward)
 
 
-def test_the_last_step_that_knows_a_well_visited_states_action_outlives_the_redundant_ones():
+def test_last_step_of_an_action_at_a_well_visited_state_outlives_redundant_steps():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [seen("hub", "rare door")], "only"))  # the oldest of all
         memory.add_many(Episode("t", [seen("hub", "common door")], f"common {n}") for n in range(60))
@@ -204,13 +204,13 @@ def test_the_last_step_that_knows_a_well_visited_states_action_outlives_the_redu
         assert "only" in {episode.id for episode in memory.episodes()}
 
 
-def test_old_goes_before_new_where_all_else_is_equal():
+def test_older_of_equal_episodes_is_pruned_first():
     with Memory.open(":memory:") as memory:
         memory.add_many(Episode("t", [seen(f"page {n}", "look")], f"e{n}") for n in range(10))
         assert memory.prune(Budget(steps=6)).episodes == ("e0", "e1", "e2", "e3")
 
 
-def test_what_is_useless_goes_first_and_is_counted_by_reason():
+def test_aborted_and_quarantined_episodes_go_first_and_are_counted_by_reason():
     with Memory.open(":memory:") as memory:
         memory.add(Episode("t", [seen("page", "look")], "good"))
         memory.add(Episode("t", [seen("page two", "look")], "suspect"))
@@ -223,21 +223,21 @@ def test_what_is_useless_goes_first_and_is_counted_by_reason():
         memory.verify()
 
 
-def test_a_budget_that_holds_takes_nothing():
+def test_budget_above_the_size_prunes_nothing():
     with Memory.open(":memory:") as memory:
         memory.add_many(Episode("t", [seen("page", "look")], ending=e) for e in ("aborted", "terminated"))
         assert memory.prune(Budget(steps=2, bytes=10**9, age_s=1e9)).episodes == ()
         assert len(memory) == 2
 
 
-def test_nothing_is_pruned_unasked():
+def test_nothing_is_pruned_automatically():
     with Memory.open(":memory:") as memory:
         for n in range(300):
             memory.add(Episode("t", [seen("page", "look", n)]))
         assert len(memory) == 300
 
 
-def test_a_pruned_episode_may_come_back_and_another_handle_sees_both(tmp_path):
+def test_pruned_episode_can_be_added_again_and_other_handles_follow(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory, Memory.open(tmp_path / "agent.db") as other:
         old = Episode("t", [seen("page one", "Look")], "old")
         memory.add_many([old, Episode("t", [seen("page two", "look")], "new")])
@@ -250,7 +250,7 @@ def test_a_pruned_episode_may_come_back_and_another_handle_sees_both(tmp_path):
         memory.verify(), other.verify()
 
 
-def test_the_file_shrinks_when_it_is_compacted(tmp_path):
+def test_compaction_after_pruning_shrinks_the_file(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add_many(Episode("t", [seen(f"page {n} " + "word " * 400, "look")]) for n in range(300))
         memory.compact()
@@ -279,12 +279,12 @@ BAD_BUDGETS = [
 
 
 @pytest.mark.parametrize("limits", BAD_BUDGETS, ids=ascii)
-def test_a_budget_that_makes_no_sense_is_refused(limits):
+def test_bad_budget_is_refused(limits):
     with pytest.raises(InputError, match=r".+: .+\. .+"):
         Budget(**limits)
 
 
-def test_a_reader_may_ask_what_would_go_and_not_prune(tmp_path):
+def test_read_only_memory_allows_only_a_dry_run(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add(Episode("t", [seen("page", "look")], "e0"))
         with Memory.open(tmp_path / "agent.db", read_only=True) as reader:

@@ -1,4 +1,4 @@
-"""A fork on a server is a namespace beside the live one, and promoting it exchanges two names in one transaction."""
+"""Forks on a server are namespaces; a promotion renames two namespaces in one transaction."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def forked(fresh_url):  # noqa: F811
     return made
 
 
-def test_the_names_are_exchanged_and_what_was_learned_is_carried(forked, tmp_path):
+def test_promotion_renames_the_namespaces_and_carries_additions(forked, tmp_path):
     url, journal = forked.live, tmp_path / "promotions.jsonl"
     open_before = Memory.open(url, namespace="shop")
     open_before.add(episode("late", 0.5))
@@ -66,7 +66,7 @@ def test_the_names_are_exchanged_and_what_was_learned_is_carried(forked, tmp_pat
     assert set(Memory.namespaces(url)) == {"shop", back.retired}
 
 
-def test_the_command_rolls_back_what_the_journal_says_was_promoted(forked, tmp_path):
+def test_roll_back_command_takes_the_namespace_from_the_journal(forked, tmp_path):
     url, journal = forked.live, tmp_path / "promotions.jsonl"
     promote(forked, evaluate(forked, mean_return), journal=journal)
     assert len(Memory.namespaces(url)) == 2  # so that no single one could be meant
@@ -101,7 +101,7 @@ def named(url):
     return paths
 
 
-def test_an_erasure_names_every_namespace_that_is_a_copy(fresh_url, tmp_path):  # noqa: F811
+def test_erasure_names_every_namespace_that_is_a_copy(fresh_url, tmp_path):  # noqa: F811
     journal = tmp_path / "promotions.jsonl"
     with Memory.open(fresh_url, namespace="shop") as memory:
         memory.add(Episode("shop", [Step("cart", "pay")], id="hers", subject="her"))
@@ -137,10 +137,10 @@ class Plain:
         return frozenset(state.split())
 
 class Deadly(Plain):
-    said = False
+    added = False
     def features(self, state):
-        if state == "carried" and not self.said:
-            self.said = True
+        if state == "carried" and not self.added:
+            self.added = True
             with Memory.open(made.live, namespace="shop", encoder=Plain()) as memory:
                 memory.add(Episode("shop", [Step("too late", "pay")], id="too late"))
                 memory.search("x")
@@ -160,7 +160,7 @@ class Words:
 
 
 @pytest.mark.parametrize("next_call", ["promote", "roll_back", "after a change"])
-def test_what_a_killed_promotion_left_behind_is_carried_by_the_next_call(fresh_url, tmp_path, next_call):  # noqa: F811
+def test_next_call_carries_the_additions_after_a_killed_promotion(fresh_url, tmp_path, next_call):  # noqa: F811
     url, journal, encoder = fresh_url, tmp_path / "promotions.jsonl", Words()
 
     def now(namespace="shop"):
@@ -173,14 +173,14 @@ def test_what_a_killed_promotion_left_behind_is_carried_by_the_next_call(fresh_u
         memory.add(Episode("shop", [Step("carried", "pay")], id="carried"))
     with Memory.open(url, namespace=made.candidate_namespace, encoder=encoder) as memory:
         memory.add(episode("taught"))
-    told = json.dumps({name: getattr(made, name) for name in made.__dataclass_fields__})
-    done = subprocess.run([sys.executable, "-c", KILLED, told, str(journal)], check=False)
+    record = json.dumps({name: getattr(made, name) for name in made.__dataclass_fields__})
+    done = subprocess.run([sys.executable, "-c", KILLED, record, str(journal)], check=False)
     assert done.returncode == -signal.SIGKILL
     assert now() == ["good", "taught", "carried"]  # the names have changed
     if next_call == "after a change":
         with Memory.open(url, namespace="shop", encoder=encoder) as memory:
             memory.add(Episode("shop", [Step("other", "content")], id="too late"))
-        with pytest.raises(StoreError, match=r"while it was replaced.*mend 'shop'"):  # said once
+        with pytest.raises(StoreError, match=r"while it was replaced.*mend 'shop'"):  # raised once
             roll_back(url, namespace="shop", journal=journal, encoder=encoder)
         assert now() == ["good", "taught", "carried", "too late"]
         another = fork(url, namespace="shop", encoder=encoder)

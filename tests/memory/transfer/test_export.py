@@ -1,4 +1,4 @@
-"""An export is one moment's content, and holds nobody up."""
+"""An export is the content of one instant, and blocks nobody."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def memory(request, tmp_path):
         yield opened
 
 
-def test_an_export_is_what_the_memory_held_at_the_first_line(memory):
+def test_export_is_the_content_at_its_first_line(memory):
     before = list(memory.export())
     lines = memory.export()
     seen = [next(lines)]
@@ -38,7 +38,7 @@ def test_an_export_is_what_the_memory_held_at_the_first_line(memory):
     assert len(list(memory.export())) == len(before) + 4
 
 
-def test_other_threads_go_on_while_an_export_rests_and_may_close_it(memory):
+def test_paused_export_blocks_no_other_thread(memory):
     lines = memory.export()
     next(lines)
     found = []
@@ -55,7 +55,7 @@ def test_other_threads_go_on_while_an_export_rests_and_may_close_it(memory):
     assert found == [N, N + 1]
 
 
-def test_an_export_of_a_memory_that_is_closed_meanwhile_says_so(memory):
+def test_export_of_a_closed_memory_raises(memory):
     lines = memory.export()
     next(lines)
     memory.close()
@@ -64,7 +64,7 @@ def test_an_export_of_a_memory_that_is_closed_meanwhile_says_so(memory):
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
-def test_an_export_goes_on_after_a_fork(tmp_path):
+def test_export_continues_after_a_process_fork(tmp_path):
     with Memory.open(tmp_path / "agent.db") as memory:
         memory.add_many(Episode("t", [Step(f"page {n}", "go", 1.0)]) for n in range(N))
         expected = list(memory.export())

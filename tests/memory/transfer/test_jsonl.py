@@ -1,4 +1,4 @@
-"""Export and import: the same content in another store, or nothing at all."""
+"""Export and import: the same content in another store, or no change."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def filled():
     return memory
 
 
-def test_a_round_trip_keeps_the_hash_and_importing_twice_changes_nothing():
+def test_round_trip_keeps_the_hash_and_is_idempotent():
     with filled() as one, Memory.open(":memory:", gamma=0.5) as other:
         lines = list(one.export())
         assert other.import_lines(lines) == (3, 4)
@@ -69,10 +69,10 @@ def test_a_round_trip_keeps_the_hash_and_importing_twice_changes_nothing():
 
 @PROPERTY
 @given(st.lists(EPISODES, max_size=4), st.lists(st.tuples(st.integers(0, 9), st.floats(-1e50, 1e50)), max_size=4))
-def test_any_content_makes_the_round_trip(episodes, said):
+def test_round_trip_keeps_any_content(episodes, rewards):
     with Memory.open(":memory:") as one, Memory.open(":memory:") as other:
         ids = one.add_many(episodes)
-        for at, reward in said:
+        for at, reward in rewards:
             if ids:
                 one.feedback(ids[at % len(ids)], reward)
         lines = [json.dumps(json.loads(line)) for line in one.export()]  # another spelling of the same JSON
@@ -81,14 +81,14 @@ def test_any_content_makes_the_round_trip(episodes, said):
         assert other.episodes() == one.episodes()
 
 
-def test_a_line_is_one_line_of_json():
+def test_each_line_is_one_json_object():
     with filled() as memory:
         for line in memory.export():
             assert "\n" not in line
             assert isinstance(json.loads(line), dict)
 
 
-def test_whole_numbers_are_numbers():
+def test_whole_numbers_are_read_as_floats():
     episode = {"type": "episode", "id": "e9", "task": "t", "steps": [{"state": "s", "action": "a", "reward": 1}]}
     event = {
         "type": "feedback",
@@ -109,7 +109,7 @@ def test_whole_numbers_are_numbers():
         assert memory.import_lines(map(json.dumps, [episode, event, again])) == (0, 0)
 
 
-def test_blank_lines_and_an_absent_header_are_fine():
+def test_blank_lines_and_a_missing_header_are_accepted():
     with filled() as one, Memory.open(":memory:") as other:
         other.import_lines(["", "  \n", *list(one.export())[1:], "\n"])
         assert other.verify().hash == one.verify().hash
@@ -225,7 +225,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("line", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_line_is_named_and_nothing_is_written(line):
+def test_bad_line_is_named_and_nothing_is_written(line):
     with filled() as memory:
         counted = memory.stats()
         before = memory.verify()
@@ -241,7 +241,7 @@ def test_a_hostile_line_is_named_and_nothing_is_written(line):
         assert memory.stats() == counted
 
 
-def test_two_lines_that_disagree_are_refused():
+def test_contradicting_lines_are_refused():
     with filled() as memory:
         before = memory.verify()
         for second in (with_(EPISODE, task="other"), step(reward=2.0)):
@@ -254,10 +254,10 @@ def test_two_lines_that_disagree_are_refused():
         assert memory.import_lines([json.dumps(EPISODE)] * 2 + [json.dumps(EVENT)] * 2) == (1, 1)
 
 
-def test_an_event_that_comes_in_revoked_silences_nobody():
+def test_imported_revoked_event_supersedes_nothing():
     with filled() as memory:
         before = memory.search("x y", k=1)[0].experience.reward
-        revoked = with_(EVENT, revoked_at=2.0)  # of the same source, author and step as what was said here
+        revoked = with_(EVENT, revoked_at=2.0)  # of the same source, author and step as the stored event
         assert memory.import_lines([revoked]) == (0, 1)
         assert memory.search("x y", k=1)[0].experience.reward == before
         assert memory.import_lines([with_(EVENT, id="f2", reward=10.0)]) == (0, 1)
@@ -265,15 +265,15 @@ def test_an_event_that_comes_in_revoked_silences_nobody():
         memory.verify()
 
 
-def test_an_export_that_was_cut_off_is_refused_and_nothing_is_imported():
+def test_incomplete_export_is_refused_and_nothing_is_imported():
     with Memory.open(":memory:") as memory:
         ids = [memory.add(Episode("t", [Step(f"s{i}", "a", float(i))])) for i in range(3)]
         memory.feedback(ids[0], 1.0)
         lines = list(memory.export())
     with Memory.open(":memory:") as other:
-        for kept in range(1, len(lines)):
+        for n_lines in range(1, len(lines)):
             with pytest.raises(InputError, match="the header announces 3 episodes, 1 feedback"):
-                other.import_lines(lines[:kept])
+                other.import_lines(lines[:n_lines])
         with pytest.raises(InputError, match="one header, and it comes first"):
             other.import_lines([*lines[1:], lines[0]])
         assert len(other) == 0

