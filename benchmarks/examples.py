@@ -32,7 +32,7 @@ from seasoned.core import jaccard, mean_interval
 from seasoned.envs import FileTasks
 from seasoned.llms import LabelReader, ScriptedLLM
 from seasoned.policies.examples import Example, ExampleQuery
-from seasoned.policies.examples.rendering import fitted
+from seasoned.policies.examples.rendering import fit_to_budget
 from seasoned.protocols import Usage
 from seasoned.states import ALL_MASKS, TokenEncoder
 from seasoned.states.text_budget import estimated_tokens
@@ -101,7 +101,7 @@ class TopK:
                     same_goal=goal == query.goal,
                 )
             )
-        return fitted(found, SHOWN_TOKENS, SHOWN_CHARS, estimated_tokens)
+        return fit_to_budget(found, SHOWN_TOKENS, SHOWN_CHARS, estimated_tokens)
 
     def _nearest(self, asked: str, k: int) -> list[Neighbor]:
         """Find by the mean of both similarities, among all that is stored, as `Examples` weighs them."""

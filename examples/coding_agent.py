@@ -1,9 +1,8 @@
 """A coding agent learns which patches survive real tests, and which of those its reviewer will merge.
 
-Small functions have bugs, and issues about them recur in similar words. For each function the model knows four patches:
-one fails, one misses an edge case, one passes but the reviewer rejects it, and one is merged. A Python process under the
-limits of `Shell` runs the tests of each patch once. Their outcome is stored as feedback from "tests"; three issues later
-the reviewer comments on the patches that passed. The model is a script that prefers the wrong patches (HABITS).
+Issues about bugs in small functions recur in similar words. For each function the model knows four patches: one fails,
+one misses an edge case, one passes but is rejected in review, one is merged. Real tests run on each patch; a review
+follows three issues later. The model is a script that prefers the wrong patches (HABITS).
 
 Run: python examples/coding_agent.py [--seed 0] [--seeds 10] [--issues 60]
 """
@@ -20,7 +19,7 @@ from collections.abc import Callable
 import numpy as np
 
 from seasoned import Decision, Episode, JitRL, Memory, ModelAlone, Step
-from seasoned.core import mean_interval
+from seasoned.core import log_softmax, mean_interval
 from seasoned.envs import Shell
 from seasoned.llms import LabelReader, ScriptedLLM
 from seasoned.protocols import CompletionRequest
@@ -58,31 +57,32 @@ BUGS = {
     "number(text)": (
         "issue {a}: importer stops at line {b}, number cannot read a field with a comma or blanks around it",
         ("number('12') == 12", "number(' 7 ') == 7", "number('1,250') == 1250", "number('-3') == -3"),
-        ("return int(text) if text.isdigit() else 0", "return int(text.strip())")
-        + ("return eval(text.replace(',', '').strip())", "return int(text.replace(',', ''))"),
+        (
+            "return int(text) if text.isdigit() else 0",
+            "return int(text.strip())",
+            "return eval(text.replace(',', '').strip())",
+            "return int(text.replace(',', ''))",
+        ),
     ),
 }
 IDEAS = {patch: place for _, _, patches in BUGS.values() for place, patch in enumerate(patches)}
 CHECK = """
-import contextlib
-passed = 0
-for test in {tests!r}:
-    with contextlib.suppress(Exception):
-        passed += eval(test)
-print(passed)
+def passes(test):
+    try: return eval(test)
+    except Exception: return False
+print(sum(map(passes, {tests!r})))
 """
 
 
 def habitual_model(request: CompletionRequest) -> dict[str, float]:
     """Return a logprob for each letter of the menu; the first patches get the highest."""
     menu = re.findall(r"^([A-Z])\) (.+)$", request.messages[-1].content, re.MULTILINE)
-    logits = {letter: HABITS[IDEAS[patch]] for letter, patch in menu}
-    total = np.logaddexp.reduce(list(logits.values()))
-    return {letter: float(logit - total) for letter, logit in logits.items()}
+    logprobs = log_softmax([HABITS[IDEAS[patch]] for _, patch in menu])
+    return {letter: float(logprob) for (letter, _), logprob in zip(menu, logprobs, strict=True)}
 
 
 def run_tests(shell: Sync, function: str, patch: str) -> Outcome:
-    """Return how many of the function's tests a patch passes, in a Python process of its own."""
+    """Return the outcome of the function's tests on a patch, run in a Python process of their own."""
     tests = BUGS[function][1]
     (shell.directory / "check.py").write_text(f"def {function}:\n    {patch}\n{CHECK.format(tests=tests)}")
     result = shell.run(f"{shlex.quote(sys.executable)} -I -S check.py")
@@ -92,17 +92,16 @@ def run_tests(shell: Sync, function: str, patch: str) -> Outcome:
 def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm: str) -> tuple[list[bool], Decision]:
     """Work on `n_issues`; return which patches were merged, and a decision on one more median afterwards."""
     merged: list[bool] = []
-    reviews: list[tuple[int, str, Review]] = []  # (when, of which episode, what it says)
-    encoder = TokenEncoder(masks=ALL_MASKS)
-    with Memory.open(":memory:", encoder=encoder) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
+    reviews: list[tuple[int, str, Review]] = []  # (due at which issue, episode id, review)
+    masked = TokenEncoder(masks=ALL_MASKS)
+    with Memory.open(":memory:", encoder=masked) as memory, Sync(LabelReader(ScriptedLLM(habitual_model))) as model:
         policy = ModelAlone() if arm == "alone" else JitRL(memory)
         for number in range(n_issues):
             while reviews and reviews[0][0] <= number and arm == "review":
                 _, episode_id, review = reviews.pop(0)
                 memory.feedback(episode_id, review, source="review", author="maintainer")
             rng = np.random.default_rng([seed, number])
-            function = str(rng.choice(list(BUGS)))
-            words, _, patches = BUGS[function]
+            words, _, patches = BUGS[function := str(rng.choice(list(BUGS)))]
             state = words.format(a=rng.integers(100, 9999), b=rng.integers(2, 60))
             prior = model.read(state, TASK, patches).prior
             decision = policy.decide(state, prior, task=TASK, seed=1000 * seed + number)
@@ -113,11 +112,11 @@ def sprint(test: Callable[[str, str], Outcome], seed: int, n_issues: int, *, arm
                 continue
             episode_id = memory.add(Episode(TASK, [Step(state, decision.action)], f"issue-{number:03d}", arm=arm))
             memory.feedback(episode_id, outcome, source="tests")
-            if passes:  # nobody reviews a failing patch
+            if passes:
                 reviews.append((number + REVIEW_DELAY, episode_id, Review("approved" if fine else "changes_requested")))
-        words, _, patches = BUGS["median(values)"]
-        state = words.format(a=1234, b=8)
-        return merged, policy.decide(state, model.read(state, TASK, patches).prior, task=TASK, seed=seed)
+        state = BUGS["median(values)"][0].format(a=1234, b=8)
+        prior = model.read(state, TASK, BUGS["median(values)"][2]).prior
+        return merged, policy.decide(state, prior, task=TASK, seed=seed)
 
 
 def main() -> None:
@@ -139,8 +138,8 @@ def main() -> None:
     print("issues   alone   tests   review   review - alone, paired by run")
     for block in np.array_split(np.arange(options.issues), 4):
         alone, tests, review = (merged[arm][:, block].mean(axis=1) for arm in runs)
-        means = f"{alone.mean():>5.2f}   {tests.mean():>5.2f}   {review.mean():>6.2f}"
-        print(f"{f'{block[0] + 1}-{block[-1] + 1}':<8} {means}   {mean_interval(review - alone)}")
+        print(f"{f'{block[0] + 1}-{block[-1] + 1}':<8}", end=" ")
+        print(f"{alone.mean():>5.2f}   {tests.mean():>5.2f}   {review.mean():>6.2f}   {mean_interval(review - alone)}")
     print(f"\nreview - tests, all issues: {mean_interval((merged['review'] - merged['tests']).mean(axis=1))}")
     print(f"\nWhat the first run has learned about medians:\n\n{runs['review'][0][1].explain()}")
 
