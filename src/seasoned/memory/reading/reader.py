@@ -14,7 +14,7 @@ from seasoned.errors import EncoderMismatchError, IntegrityError
 from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_from_line, episode_record
-from seasoned.memory.values.corruption import damaged, decode, decode_columns, decoding
+from seasoned.memory.values.corruption import damaged, decode, decode_columns, decode_ints, decoding
 from seasoned.memory.values.encoder_mismatch import told_apart
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.ranking import LATEST_FIRST
@@ -95,10 +95,6 @@ class _Token(NamedTuple):
     text: str
 
 
-class _Number(NamedTuple):
-    number: int
-
-
 class _Mean(NamedTuple):
     mean: float
     n_cells: int
@@ -124,6 +120,9 @@ _JOINS = {
     "key_id": "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id ",
     "id": f"JOIN episode ON episode.namespace_id = step.namespace_id AND ordinal = step.visit >> {STEP_BITS} ",
 }
+_VISITS = "SELECT step.visit FROM step INDEXED BY step_by_set"
+_AT_SET = "WHERE step.namespace_id = ? AND set_id = ? AND live"
+_RECENT_VISITS = f"{_VISITS} {_AT_SET} {LATEST_FIRST} LIMIT ?"
 
 
 def _joined(parts: list[tuple[Ints, ...]]) -> tuple[Ints, Ints, Ints, Ints]:
@@ -170,10 +169,10 @@ class Reader:
         return decode(self._store.path, self._store.execute_in(sql, parameters, values), row_type)
 
     def _number(self, sql: str, *parameters: object) -> int:
-        rows = self._decoded(_Number, sql, *parameters)
-        if not rows:
+        numbers = decode_ints(self._store.path, "number", self._rows(sql, *parameters))
+        if not numbers:
             raise damaged(self._store.path, f"no namespace {self._ns}")
-        return rows[0].number
+        return numbers[0]
 
     # ------------------------------------------------------------------------------------------ rows for the index
 
@@ -245,17 +244,12 @@ class Reader:
     def recent_visits(self, set_id: int, limit: int, outside: Outside) -> list[int]:
         """Return the latest live visits to a distinct state, latest first."""
         # Without statistics SQLite prefers the primary key, and reads every step of the namespace.
-        join = _JOINS["id"] if outside else ""
-        rows = self._decoded(
-            _Number,
-            f"SELECT step.visit FROM step INDEXED BY step_by_set {join}"
-            f"WHERE step.namespace_id = ? AND set_id = ? AND live{outside.condition} {LATEST_FIRST} LIMIT ?",
-            self._ns,
-            set_id,
-            *outside.values,
-            limit,
-        )
-        return [row.number for row in rows]
+        if outside:
+            sql = f"{_VISITS} {_JOINS['id']}{_AT_SET}{outside.condition} {LATEST_FIRST} LIMIT ?"
+            rows = self._rows(sql, self._ns, set_id, *outside.values, limit)
+        else:
+            rows = self._rows(_RECENT_VISITS, self._ns, set_id, limit)
+        return decode_ints(self._store.path, "visit", rows)
 
     def latest_visits(self, set_ids: Sequence[int], outside: Outside) -> dict[int, int]:
         """Return the latest live visit outside of the excluded task to each distinct state that has one."""
@@ -302,8 +296,7 @@ class Reader:
     def experiences(self, view_id: int, visits: Sequence[int]) -> dict[int, tuple[Experience, int]]:
         """Return each visit's experience and the key of its action. Raises: IntegrityError: one is not stored."""
         found: dict[int, tuple[Experience, int]] = {}
-        rows = self._decoded_in(
-            _ExperienceRow,
+        rows = self._store.execute_in(
             "SELECT step.visit, state.text, action.text, reward + feedback, return_, episode.id, task, key_id "
             "FROM step "
             "JOIN state ON state.namespace_id = step.namespace_id AND state.id = state_id "
@@ -314,6 +307,7 @@ class Reader:
             (view_id, self._ns),
             visits,
         )
+        decode_columns(self._store.path, rows, _ExperienceRow)
         for visit, state, action, reward, return_, episode_id, task, key_id in rows:
             step = Experience(state, action, reward, return_, episode_id, visit & (MAX_STEPS - 1), task)
             found[visit] = (step, key_id)
@@ -385,8 +379,8 @@ class Reader:
     def view_id(self, gamma: float, decay: float) -> int | None:
         """Return the view with this discount and decay, if it exists."""
         sql = "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?"
-        rows = self._decoded(_Number, sql, self._ns, gamma, decay)
-        return rows[0].number if rows else None
+        numbers = decode_ints(self._store.path, "view", self._rows(sql, self._ns, gamma, decay))
+        return numbers[0] if numbers else None
 
     def last_ordinal(self) -> int:
         """Return the ordinal of the last derived episode."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 import math
 import types
 import typing
@@ -16,12 +17,13 @@ from typing import Any, TypeVar
 
 from seasoned.errors import InputError, IntegrityError, SeasonedError
 
-__all__ = ["damaged", "decode", "decode_columns", "decoding"]
+__all__ = ["damaged", "decode", "decode_columns", "decode_ints", "decoding"]
 
 _Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 # SQLite has no truth values, and an aggregate of real numbers may be a whole number there.
 _STORED_AS: dict[Any, set[type]] = {float: {float, int}, bool: {bool, int}}
+_INT = frozenset({int})
 
 
 def _stored_as(kind: Any) -> set[type]:
@@ -60,22 +62,33 @@ def decode(path: str, rows: Sequence[Any], row_type: type[_Row]) -> list[_Row]:
         >>> decode("agent.db", [(7, 1)], Visit)
         [Visit(visit=7, return_=1)]
     """
+    if not rows:
+        return []
     decode_columns(path, rows, row_type)
-    return list(map(row_type._make, rows))  # type: ignore[attr-defined]
+    return list(itertools.starmap(row_type, rows))
 
 
 def decode_columns(path: str, rows: Sequence[Any], row_type: Callable[..., Any]) -> tuple[tuple[Any, ...], ...]:
     """Return the columns of stored rows; empty ones if there is no row. Arguments and errors as for `decode`."""
     fields = _columns(row_type)
-    columns = tuple(zip(*rows, strict=True)) or ((),) * len(fields)
+    if not rows:
+        return ((),) * len(fields)
+    columns = tuple(zip(*rows, strict=True))
     for (name, stored, is_real), column in zip(fields, columns, strict=True):
-        found = set(map(type, column))
-        if not found <= stored:
-            kinds = ", ".join(sorted(kind.__name__ for kind in found - stored))
+        if not stored.issuperset(map(type, column)):
+            kinds = ", ".join(sorted({type(value).__name__ for value in column} - {kind.__name__ for kind in stored}))
             raise damaged(path, f"{name} is {kinds}")
-        if is_real and not all(map(math.isfinite, column if type(None) not in found else filter(None, column))):
+        if is_real and not all(map(math.isfinite, filter(None, column))):
             raise damaged(path, f"{name} is not finite")
     return columns
+
+
+def decode_ints(path: str, name: str, rows: Sequence[Any]) -> list[int]:
+    """Return the only column of stored rows, of whole numbers. Raises: IntegrityError, as `decode`."""
+    values = [row[0] for row in rows]
+    if not _INT.issuperset(map(type, values)):
+        raise damaged(path, f"{name} is no whole number")
+    return values
 
 
 def damaged(path: str, seen: str) -> IntegrityError:
