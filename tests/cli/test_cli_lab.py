@@ -138,7 +138,7 @@ def test_error_text_of_an_environment_is_escaped_and_a_hang_is_ended(tmp_path, m
     assert done.exit_code == 1
     assert not set(done.output) & set(map(chr, range(32))) - {"\n"}
     assert r"boo \x1b[2J\x1b]0;pwn\x07" in done.output
-    assert "episode 0 has not ended: it has 0.5 seconds" in " ".join(done.output.split())
+    assert "episode 0 has not ended: an episode has at most 0.5 seconds" in " ".join(done.output.split())
 
 
 def test_episodes_to_play_include_transfer_episodes(tmp_path):

@@ -136,7 +136,7 @@ FAULTS = {
     "surrogate": r"ValueError: no file \udcff" + "\x1b[2J",
     "unspeakable": "Unspeakable: (the error has no readable message)",
     "timeout": "TimeoutError: of its own",
-    "hang": "Faulty?how=hang: episode 2 has not ended: it has 0.5 seconds",
+    "hang": "Faulty?how=hang: episode 2 has not ended: an episode has at most 0.5 seconds",
     "nan": "= nan: reward of python:faulty_worlds:Faulty?how=nan must be finite",
     "infinite": "= inf: reward of python:faulty_worlds:Faulty?how=infinite must be finite",
     "text": "= '1': reward of python:faulty_worlds:Faulty?how=text must be a number",

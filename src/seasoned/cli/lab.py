@@ -54,14 +54,14 @@ def list_suites() -> None:
         screen.print(f"  {size}; {plural(episodes, 'episode')}, model {suite.model}")
 
 
-def _workers(ctx: click.Context, parameter: click.Parameter, given: str) -> int | str:
+def _workers(ctx: click.Context, parameter: click.Parameter, value: str) -> int | str:
     """Return a number of processes, or `ray`; a wrong value is refused before anything is printed or written."""
-    if given == "ray":
+    if value == "ray":
         load_extra("ray", "ray")
-        return given
-    if not given.isdecimal() or not 1 <= int(given) <= 1024:
-        raise InputError(f"--workers {given}", "it must be a number of processes, or ray", "Try 2.")
-    return int(given)
+        return value
+    if not value.isdecimal() or not 1 <= int(value) <= 1024:
+        raise InputError(f"--workers {value}", "it must be a number of processes, or ray", "Try 2.")
+    return int(value)
 
 
 _AUDIT = click.option(
@@ -77,7 +77,7 @@ _RUNNING = (
     click.option("--max-calls", type=click.IntRange(1), help="Stop after this many model calls."),
     click.option("--max-tokens", type=click.IntRange(1), help="Stop after this many tokens."),
     click.option("--max-usd", type=click.FloatRange(0, min_open=True), help="Stop after this many dollars."),
-    click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop this call after so many seconds."),
+    click.option("--max-seconds", type=click.FloatRange(0, min_open=True), help="Stop this call after this time."),
     click.option(
         "--max-episode-seconds", type=click.FloatRange(0, min_open=True), help="Fail a run with a longer episode."
     ),
@@ -268,10 +268,10 @@ def _narrow(
                     f"--{name} {unknown[0]}", "the suite has none of this name", suggest(unknown[0], known)
                 )
             data[name] = [known[part] for part in dict.fromkeys(wanted)]
-    kept = {task["name"] for task in data["tasks"]}
-    data["arms"] = [arm for arm in data["arms"] if not arm["tasks"] or kept & set(arm["tasks"])]
+    task_names = {task["name"] for task in data["tasks"]}
+    data["arms"] = [arm for arm in data["arms"] if not arm["tasks"] or task_names & set(arm["tasks"])]
     for arm in data["arms"]:
-        arm["tasks"] = [task for task in arm["tasks"] if task in kept]
+        arm["tasks"] = [task for task in arm["tasks"] if task in task_names]
     if episodes is not None:
         for task in data["tasks"]:
             task["episodes"] = episodes
