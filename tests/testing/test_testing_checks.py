@@ -1,4 +1,4 @@
-"""The checks pass what keeps its promises, and name the first promise that a broken one breaks."""
+"""The conformance checks pass sound objects, and name the first violation of faulty ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from seasoned.protocols import Capabilities, Completion, Observation, TokenLogpr
 from seasoned.testing import check_encoder, check_environment, check_judge, check_llm, check_policy
 from seasoned.types import Decision
 
-COUNT = itertools.count(1)  # what changes with every call
+COUNT = itertools.count(1)  # a different number at every call
 
 
 def raises_for(error, match, check, broken):
@@ -47,26 +47,26 @@ class Altered(Grid):
 
 
 def altered(**fields):
-    """An environment whose observations after the first step have these fields."""
+    """Return a factory of environments whose observations after the first step have these fields."""
     return lambda: Altered(lambda step, seen: dataclasses.replace(seen, **fields) if step else seen)
 
 
 class Lenient(Grid):
-    """Carries out any action, at any time."""
+    """An environment that executes any action at any time."""
 
     async def step(self, action):
         return await super().reset()
 
 
 class Careless(Grid):
-    """Refuses, but with the wrong error."""
+    """An environment that refuses with the wrong error."""
 
     async def step(self, action):
         raise KeyError(action)
 
 
 class Unseeded(ContextualBandit):
-    """Ignores the seed of reset."""
+    """An environment that ignores the seed of reset."""
 
     async def reset(self, *, seed=None):
         return await super().reset(seed=next(COUNT))
@@ -81,17 +81,21 @@ class Boundless(Grid):
 
 
 class Timeless(Grid):
-    """Goes on where the last episode was left."""
+    """An environment whose first observation depends on earlier steps."""
+
+    stepped = False
+
+    async def step(self, action):
+        self.stepped = True
+        return await super().step(action)
 
     async def reset(self, *, seed=None):
-        cell = self._cell
-        await super().reset(seed=seed)
-        self._cell = cell
-        return self._turns.begin(self._text(cell), self._open(cell))
+        first = await super().reset(seed=seed)
+        return dataclasses.replace(first, state=f"{first.state} later") if self.stepped else first
 
 
 class Choosy(Grid):
-    """Takes small seeds only."""
+    """An environment that accepts small seeds only."""
 
     async def reset(self, *, seed=None):
         if seed is not None and seed >= 2**31:
@@ -100,7 +104,7 @@ class Choosy(Grid):
 
 
 class Plain(Grid):
-    """Answers at once instead of being awaited."""
+    """An environment whose reset is not async."""
 
     def reset(self, *, seed=None):
         return Observation("a cell", ("east",))
@@ -111,7 +115,7 @@ class PlainEnd(Grid):
         return None
 
 
-def test_a_sound_environment_passes():
+def test_sound_environment_passes():
     assert check_environment(lambda: Altered(lambda step, seen: seen), episodes=3) is None
 
 
@@ -121,9 +125,9 @@ def test_a_sound_environment_passes():
         (altered(state=" "), "a state is not blank"),
         (altered(admissible=["east", "west"]), "a tuple"),
         (altered(admissible=("east", "EAST ")), "distinct"),
-        (altered(admissible=()), "something is admissible"),
+        (altered(admissible=()), "an action is admissible"),
         (altered(admissible=("",)), "not blank"),
-        (altered(terminated=True, truncated=True), "stay apart"),
+        (altered(terminated=True, truncated=True), "not terminated and truncated at once"),
         (altered(reward=math.nan), "finite"),
         (altered(score=0.7), "add up"),
         (altered(reward=5.0, score=5.0), "at most max_score"),
@@ -135,15 +139,15 @@ def test_a_sound_environment_passes():
         (lambda: PlainEnd(["S.G"]), "aclose is `async def`"),
         (lambda: Lenient(["S.G"]), "raises EnvError"),
         (lambda: Careless(["S.G"]), "raises EnvError"),
-        (lambda: Unseeded({c: {"a": 0.0, "b": 1.0} for c in "pqrs"}, noise="gaussian", rounds=9), "alike"),
+        (lambda: Unseeded({c: {"a": 0.0, "b": 1.0} for c in "pqrs"}, noise="gaussian", rounds=9), "equal observations"),
         (lambda: Nameless(["S.G"]), "a name is a text"),
         (lambda: Boundless(["S.G"]), "max_score is finite"),
-        (lambda: Timeless(["S.....G"], max_steps=6), "begins the same"),
+        (lambda: Timeless(["S.....G"], max_steps=6), "equal first observations"),
         (lambda: Choosy(["S.G"]), "every seed of 32 bits"),
         (object, "it has name"),
     ],
 )
-def test_a_broken_environment_is_named(make_env, rule):
+def test_faulty_environment_is_refused(make_env, rule):
     raises_for(EnvError, rule, lambda make: check_environment(make, episodes=3), make_env)
 
 
@@ -151,7 +155,7 @@ def test_a_broken_environment_is_named(make_env, rule):
 
 
 class Encoder:
-    """Sound, unless told otherwise."""
+    """A sound encoder, unless the arguments change that."""
 
     def __init__(self, features=lambda text: frozenset(text.lower().split()), identity="test/1"):
         self._features, self._identity = features, identity
@@ -164,7 +168,7 @@ class Encoder:
         return self._features(state)
 
 
-def test_a_sound_encoder_passes():
+def test_sound_encoder_passes():
     assert check_encoder(Encoder()) is None
 
 
@@ -181,7 +185,7 @@ def test_a_sound_encoder_passes():
         (Encoder(lambda text: frozenset({"same"})), "differ"),
     ],
 )
-def test_a_broken_encoder_is_named(broken, rule):
+def test_faulty_encoder_is_refused(broken, rule):
     raises_for(InputError, rule, check_encoder, broken)
 
 
@@ -189,7 +193,7 @@ def test_a_broken_encoder_is_named(broken, rule):
 
 
 class SoundPolicy:
-    """The candidates' own distribution; `fields` replaces parts of each decision."""
+    """A policy that returns the candidates' own distribution; `fields` replaces parts of each decision."""
 
     name = "sound"
 
@@ -243,7 +247,7 @@ def sharper(decision):
     return dict(zip(decision.probs, map(float, softmax(logits)), strict=True))
 
 
-def test_a_sound_policy_passes():
+def test_sound_policy_passes():
     assert check_policy(SoundPolicy()) is None
     kl = lambda d: kl_divergence(list(sharper(d).values()), list(d.base_probs.values()))
     assert check_policy(SoundPolicy(probs=sharper, kl_nats=kl, beta=1.0, mode="memory")) is None
@@ -263,13 +267,13 @@ def test_a_sound_policy_passes():
             SoundPolicy(
                 probs=uniform, kl_nats=lambda d: kl_divergence(list(uniform(d).values()), list(d.probs.values()))
             ),
-            "base stays",
+            "probs equals base_probs",
         ),
-        (SoundPolicy(action=lambda d: list(d.probs)[next(COUNT) % len(d.probs)]), "alike"),
+        (SoundPolicy(action=lambda d: list(d.probs)[next(COUNT) % len(d.probs)]), "equal decisions"),
         (SoundPolicy(careful=False), "refused"),
     ],
 )
-def test_a_broken_policy_is_named(broken, rule):
+def test_faulty_policy_is_refused(broken, rule):
     raises_for(InputError, rule, check_policy, broken)
 
 
@@ -277,7 +281,7 @@ def test_a_broken_policy_is_named(broken, rule):
 
 
 class Model:
-    """Answers at once; `fields` replaces parts of each answer."""
+    """A model with a fixed completion; `fields` replaces parts of it."""
 
     name = "model"
 
@@ -296,7 +300,7 @@ class Model:
         self.closed = True
 
 
-def test_a_sound_model_passes_and_is_closed():
+def test_sound_model_passes_and_is_closed():
     model = Model()
     assert check_llm(model) is None
     assert model.closed
@@ -310,19 +314,19 @@ def test_a_sound_model_passes_and_is_closed():
         (Model(can=lambda: Capabilities(False, 5)), "0 top logprobs"),
         (Model(can=lambda: Capabilities(True, next(COUNT))), "probed once"),
         (Model(text=b"green"), "a str"),
-        (Model(model=""), "which model"),
+        (Model(model=""), "names its model"),
         (Model(usage=Usage(calls=1, prompt_tokens=-1)), "negative"),
         (Model(usage=Usage()), "counts as a call"),
-        (Model(top_logprobs=((TokenLogprob("green", -0.1),) * 9,)), "no more than asked"),
+        (Model(top_logprobs=((TokenLogprob("green", -0.1),) * 9,)), "at most the requested number"),
         (Model(can=lambda: Capabilities(True, 5), top_logprobs=((),), text=None), "a str"),
     ],
 )
-def test_a_broken_model_is_named(broken, rule):
+def test_faulty_model_is_refused(broken, rule):
     raises_for(InputError, rule, check_llm, broken)
 
 
 @pytest.mark.parametrize(("logprobs", "rule"), [((0.4, -1.0), "at most 0"), ((-2.0, -0.1), "most likely comes first")])
-def test_wrong_top_logprobs_are_named(logprobs, rule):
+def test_wrong_top_logprobs_are_refused(logprobs, rule):
     class Wrong(Model):
         async def complete(self, request):
             top = tuple(TokenLogprob("x", lp) for lp in logprobs[: request.top_logprobs])
@@ -342,7 +346,7 @@ class Opinion:
         return self._score(episode)
 
 
-def test_a_sound_judge_passes():
+def test_sound_judge_passes():
     assert check_judge(Opinion(lambda episode: {len(episode.steps) - 1: 1.0})) is None
     assert check_judge(Opinion(lambda episode: {})) is None
 
@@ -355,8 +359,8 @@ def test_a_sound_judge_passes():
         (Opinion(lambda episode: {len(episode.steps): 1.0}), "step index"),
         (Opinion(lambda episode: {"0": 1.0}), "step index"),
         (Opinion(lambda episode: {0: math.nan}), "finite"),
-        (Opinion(lambda episode: {0: float(next(COUNT))}), "score alike"),
+        (Opinion(lambda episode: {0: float(next(COUNT))}), "equal scores"),
     ],
 )
-def test_a_broken_judge_is_named(broken, rule):
+def test_faulty_judge_is_refused(broken, rule):
     raises_for(InputError, rule, check_judge, broken)

@@ -1,7 +1,7 @@
-"""Conformance checks for the protocols, for whoever writes an environment, encoder, memory, policy, model or judge.
+"""Conformance checks of the protocols: environments, encoders, memories, policies, models, embedders and judges.
 
-Each takes a real object and raises at the first promise that it breaks, `EnvError` for environments and `InputError`
-for the rest; a pass returns None. They are not asserts: they hold under `python -O` too.
+Each check takes a real object and raises at its first violation, `EnvError` for environments and `InputError` for the
+rest; else it returns None. The checks are not asserts, so they also run under `python -O`.
 """
 
 from seasoned.testing.embedders import check_embedder

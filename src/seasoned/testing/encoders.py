@@ -1,4 +1,4 @@
-"""What every state encoder promises."""
+"""The conformance check of state encoders."""
 
 from __future__ import annotations
 
@@ -18,35 +18,35 @@ _TEXTS = (
 
 
 def check_encoder(encoder: StateEncoder) -> None:
-    """Check that features are non-empty text sets, the same at every call, and named by a stable identity.
+    """Check that features are sets of non-empty texts, equal at every call, and that the identity is stable.
 
     Raises:
-        InputError: the first promise that is broken.
+        InputError: the first violation.
     """
-    who = f"encoder {name_of(encoder)}"
-    require(isinstance(encoder, StateEncoder), who, "it has identity and features", "Add what is missing.")
+    subject = f"encoder {name_of(encoder)}"
+    require(isinstance(encoder, StateEncoder), subject, "it has identity and features", "Add the missing members.")
     identity = encoder.identity
     require(
         isinstance(identity, str) and identity.strip() != "",
-        f"{who}, identity = {excerpt(identity)}",
+        f"{subject}, identity = {excerpt(identity)}",
         "an identity is a text, not blank",
         "Name the encoder and every setting that changes a feature.",
     )
     for text in _TEXTS:
         features = encoder.features(text)
-        seen = f"{who}, features({excerpt(text, 30)}) = {excerpt(features)}"
+        seen = f"{subject}, features({excerpt(text, 30)}) = {excerpt(features)}"
         require(isinstance(features, frozenset), seen, "features are a frozenset", "Wrap them in frozenset(...).")
         require(
             all(isinstance(feature, str) and feature for feature in features),
             seen,
             "a feature is a text, not empty",
-            "Leave empty ones out.",
+            "Leave out empty ones.",
         )
         require(encoder.features(text) == features, seen, "equal texts have equal features", "Keep no state.")
     require(
         encoder.features(_TEXTS[0]) != encoder.features(_TEXTS[-1]),
-        who,
-        "states without a word in common differ in their features",
+        subject,
+        "states without a common word have different features",
         "Build features from the text.",
     )
-    require(encoder.identity == identity, who, "the identity does not change", "Compute it once.")
+    require(encoder.identity == identity, subject, "the identity does not change", "Compute it once.")

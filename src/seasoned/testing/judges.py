@@ -1,4 +1,4 @@
-"""What every judge promises."""
+"""The conformance check of judges."""
 
 from __future__ import annotations
 
@@ -22,67 +22,81 @@ _EPISODES = tuple(
 
 
 def check_judge(judge: Judge | ModelJudge) -> None:
-    """Check the scores of three episodes: known step indices, finite rewards, every time alike.
+    """Check the scores of three episodes: valid step indices, finite rewards, equal scores at every call.
 
-    A judge that asks a model is asked about two short episodes: its rewards have weights in (0, 1], and a usage that
-    counts a call. That it says the same again is not checked: few models do.
+    A judge with a model judges two short episodes: its rewards have weights in (0, 1], and its usage counts a call.
+    Equal judgements at every call are not checked, because few models give them.
 
     Raises:
-        InputError: the first promise that is broken.
-        ModelError: the model failed, or did not obey.
+        InputError: the first violation.
+        ModelError: the model failed, or its reply cannot be parsed.
     """
-    who = f"judge {name_of(judge)}"
+    subject = f"judge {name_of(judge)}"
     known = isinstance(judge, Judge | ModelJudge)
-    require(known, who, "it has source, and score or judge", "Add what is missing.")
+    require(known, subject, "it has source, and score or judge", "Add the missing members.")
     source = judge.source
     require(
         isinstance(source, str) and source.strip() != "",
-        f"{who}, source = {source!r}",
+        f"{subject}, source = {source!r}",
         "a source is a text",
         "Name it.",
     )
     if isinstance(judge, ModelJudge):
-        _check_model_judge(who, judge)
+        _check_model_judge(subject, judge)
         return
     for episode in _EPISODES:
         scores = judge.score(episode)
         for index, reward in scores.items():
-            _check_reward(who, index, reward, episode)
-        require(dict(judge.score(episode)) == dict(scores), who, "equal episodes score alike", "Keep no state.")
+            _check_reward(subject, index, reward, episode)
+        require(
+            dict(judge.score(episode)) == dict(scores), subject, "equal episodes have equal scores", "Keep no state."
+        )
 
 
-def _check_model_judge(who: str, judge: ModelJudge) -> None:
-    with Sync(judge) as asked:
+def _check_model_judge(subject: str, judge: ModelJudge) -> None:
+    with Sync(judge) as sync_judge:
         for episode in _EPISODES[:2]:
-            found = asked.judge(episode)
-            require(isinstance(found, Judgement), f"{who}: {excerpt(found)}", "judge returns a Judgement", "Build one.")
-            require(found.source == judge.source, f"{who}: source {found.source!r}", "it is the judge's", "Pass it on.")
-            for index, reward in found.rewards.items():
-                _check_reward(who, index, reward, episode)
+            judgement = sync_judge.judge(episode)
             require(
-                set(found.weights) == set(found.rewards),
-                f"{who}: weights of steps {sorted(found.weights)}, rewards of {sorted(found.rewards)}",
-                "rewards and weights are of the same steps",
+                isinstance(judgement, Judgement),
+                f"{subject}: {excerpt(judgement)}",
+                "judge returns a Judgement",
+                "Build one.",
+            )
+            require(
+                judgement.source == judge.source,
+                f"{subject}: source {judgement.source!r}",
+                "the source is that of the judge",
+                "Copy it.",
+            )
+            for index, reward in judgement.rewards.items():
+                _check_reward(subject, index, reward, episode)
+            require(
+                set(judgement.weights) == set(judgement.rewards),
+                f"{subject}: weights of steps {sorted(judgement.weights)}, rewards of {sorted(judgement.rewards)}",
+                "rewards and weights have the same steps",
                 "Give each reward a weight.",
             )
-            for index, weight in found.weights.items():
+            for index, weight in judgement.weights.items():
                 require(
                     0.0 < check_number("weight", weight) <= 1.0,
-                    f"{who}: weight {weight} of step {index}",
+                    f"{subject}: weight {weight} of step {index}",
                     "a weight is in (0, 1]",
-                    "Use 1 for a reward that counts in full.",
+                    "Use 1 for full weight.",
                 )
-            usage = found.usage
+            usage = judgement.usage
             counted = isinstance(usage, Usage) and usage.calls + usage.cached_calls >= 1
-            require(counted, f"{who}: {excerpt(usage)}", "a judgement counts the calls that it took", "Add them up.")
+            require(
+                counted, f"{subject}: {excerpt(usage)}", "the usage of a judgement counts its calls", "Add them up."
+            )
 
 
-def _check_reward(who: str, index: object, reward: object, episode: Episode) -> None:
+def _check_reward(subject: str, index: object, reward: object, episode: Episode) -> None:
     n_steps = len(episode.steps)
     require(
         isinstance(index, int) and not isinstance(index, bool) and 0 <= index < n_steps,
-        f"{who} scored step {index!r} of {n_steps}",
+        f"{subject} scored step {index!r} of {n_steps}",
         "rewards are keyed by step index, from 0",
         "Use enumerate(episode.steps).",
     )
-    check_number(f"reward of {who} for step {index}", reward)
+    check_number(f"reward of {subject} for step {index}", reward)

@@ -1,4 +1,4 @@
-"""`check_memory` passes the store that ships, and names the first promise that a broken one breaks."""
+"""`check_memory` passes `Memory`, and names the first violation of a faulty one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ COUNT = itertools.count()
 
 
 def opener(kind, folder, **options):
-    """Opens stores of this kind, in one file, by namespace."""
+    """Return a function that opens memories of this kind in one file, by namespace."""
     return lambda namespace: kind.open(folder / "agent.db", namespace=namespace, gamma=0.5, **options)
 
 
 class Unfiltered(Memory):
-    """Every handle reads one namespace."""
+    """A memory that ignores the namespace."""
 
     @classmethod
     def open(cls, path, *, namespace, **options):
@@ -29,7 +29,7 @@ class Unfiltered(Memory):
 
 
 class Volatile(Memory):
-    """Keeps nothing when it is closed, and shares nothing."""
+    """A memory that stores nothing on disk."""
 
     @classmethod
     def open(cls, path, *, namespace, **options):
@@ -42,7 +42,7 @@ class Renaming(Memory):
 
 
 class Forgiving(Memory):
-    """Keeps quiet where an id is taken."""
+    """A memory that ignores an id conflict."""
 
     def add(self, episode):
         try:
@@ -52,7 +52,7 @@ class Forgiving(Memory):
 
 
 class Endingless(Memory):
-    """Believes that every episode came to its end."""
+    """A memory that stores aborted episodes as terminated."""
 
     def add(self, episode):
         fields = {"ending": "terminated"} if episode.ending == "aborted" and episode.steps else {}
@@ -60,7 +60,7 @@ class Endingless(Memory):
 
 
 class Approximate(Memory):
-    """Misses the best neighbour."""
+    """A memory that misses the best neighbour."""
 
     def search(self, state, k=10, threshold=0.0, **options):
         return super().search(state, k + 1, threshold, **options)[1:]
@@ -72,18 +72,18 @@ class Undiscounted(Memory):
 
 
 class Guardless(Memory):
-    """Ignores the leave-one-task-out guard."""
+    """A memory that ignores the leave-one-task-out guard."""
 
     def search(self, state, k=10, threshold=0.0, *, exclude_task=None, **options):
         return super().search(state, k, threshold, **options)
 
 
 class Doubling(Memory):
-    """Counts every step twice."""
+    """A memory that counts every step twice."""
 
     def evidence(self, query):
-        found = super().evidence(query)
-        return dataclasses.replace(found, counts=2 * found.counts)
+        evidence = super().evidence(query)
+        return dataclasses.replace(evidence, counts=2 * evidence.counts)
 
 
 class Lenient(Memory):
@@ -92,21 +92,21 @@ class Lenient(Memory):
 
 
 class Piecewise(Memory):
-    """Adds one by one what should be added as a whole."""
+    """A memory that adds a batch one by one."""
 
     def add_many(self, episodes):
         return [super(Piecewise, self).add_many([episode])[0] for episode in episodes]
 
 
 class First(Memory):
-    """Puts a late reward on the first step."""
+    """A memory that puts a late reward on the first step."""
 
     def feedback(self, episode_id, reward, step=None, source="human", **options):
         return super().feedback(episode_id, reward, step or 0, source, **options)
 
 
 class Crowded(Memory):
-    """Nobody supersedes anybody."""
+    """A memory in which no feedback supersedes."""
 
     def feedback(self, episode_id, reward, step=None, source="human", **options):
         return super().feedback(episode_id, reward, step, f"{source}-{next(COUNT)}", **options)
@@ -119,21 +119,21 @@ class Stubborn(Memory):
 
 
 class Blind(Memory):
-    """Never hashes anything."""
+    """A memory with a constant hash."""
 
     def verify(self):
         return dataclasses.replace(super().verify(), hash="0")
 
 
 class Partial(Memory):
-    """Exports without the last line."""
+    """A memory that exports without the last line."""
 
     def export(self):
         return list(super().export())[:-1]
 
 
 @pytest.mark.parametrize("options", [{}, {"encoder": TokenEncoder(masks=[NUMBERS])}], ids=["plain", "masked"])
-def test_the_store_that_ships_passes_and_may_be_checked_again(tmp_path, options):
+def test_memory_passes_repeated_checks(tmp_path, options):
     for _ in range(2):
         assert check_memory(opener(Memory, tmp_path, **options)) is None
 
@@ -142,34 +142,34 @@ def test_the_store_that_ships_passes_and_may_be_checked_again(tmp_path, options)
     ("kind", "rule"),
     [
         (Unfiltered, "a new namespace is empty"),
-        (Volatile, "all handles see the same"),
-        (Renaming, "a caller's id is kept"),
+        (Volatile, "all handles have the same content"),
+        (Renaming, "add returns the given id"),
         (Forgiving, "one id names one content"),
-        (Endingless, "come back as given"),
+        (Endingless, "returned as given"),
         (Approximate, "most similar first"),
         (Undiscounted, "most similar first"),
         (Guardless, "most similar first"),
-        (Doubling, "adds up what search finds"),
+        (Doubling, "sums the results of search"),
         (Lenient, "it is refused: search with k = 0"),
-        (First, "lands on the last"),
+        (First, "is on the last step"),
         (Crowded, "supersedes"),
-        (Stubborn, "what is revoked counts no more"),
-        (Blind, "equal content, equal hash"),
+        (Stubborn, "revoked feedback does not count"),
+        (Blind, "equal content has equal hashes"),
         (Partial, "the header announces"),
     ],
 )
-def test_a_broken_store_is_named(tmp_path, kind, rule):
+def test_faulty_memory_is_refused(tmp_path, kind, rule):
     with pytest.raises(InputError, match=rule) as caught:
         check_memory(opener(kind, tmp_path))
     assert caught.value.seen and caught.value.rule and caught.value.next_step
 
 
-def test_a_store_that_adds_half_of_a_batch_is_named(tmp_path):
+def test_memory_that_adds_half_of_a_batch_is_refused(tmp_path):
     with pytest.raises(InputError, match="nothing is written"):
         check_memory(opener(Piecewise, tmp_path))
 
 
-def test_the_store_is_left_usable(tmp_path):
+def test_checked_store_is_left_usable(tmp_path):
     with Memory.open(tmp_path / "agent.db", namespace="shop") as memory:
         memory.add(Episode("t", [Step("page", "click", 1.0)], id="mine"))
         before = memory.verify().hash
