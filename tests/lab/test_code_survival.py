@@ -1,4 +1,4 @@
-"""Code that was written is found again, or is not."""
+"""Code survival of commits and patches, in real repositories."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import InputError, NotFoundError, SeasonedError
-from seasoned.lab.code_survival.survival import persistence
+from seasoned.lab.code_survival.survival import code_survival
 from seasoned.lab.code_survival.unified_diff import read_patch, same_line
 
 WRITTEN = (
@@ -19,7 +19,7 @@ WRITTEN = (
 
 
 class Repo:
-    """A real repository in a folder."""
+    """A git repository in a folder."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -55,93 +55,93 @@ def written(repo):
     return repo.commit_files({"disc.py": WRITTEN})
 
 
-def test_all_of_it_is_alive_at_once(repo, written):
-    found = persistence(repo.folder, written)
+def test_all_lines_survive_at_their_own_commit(repo, written):
+    found = code_survival(repo.folder, written)
     assert (found.added, found.alive, found.share) == (5, 5, 1.0)
     assert [(one.path, one.now) for one in found.files] == [("disc.py", "disc.py")]
 
 
-def test_changed_lines_are_lost_and_blanks_do_not_matter(repo, written):
+def test_changed_lines_are_lost_and_changed_blanks_are_not(repo, written):
     later = WRITTEN.replace("3.14159", "math.pi").replace("    return pi * r * r", "\treturn  pi*r*r")
     repo.commit_files({"disc.py": later})
-    assert persistence(repo.folder, written).alive == 4
+    assert code_survival(repo.folder, written).alive == 4
 
 
-def test_renames_are_followed_twice_and_a_deleted_file_is_dead(repo, written):
+def test_renames_are_followed_and_deleted_files_are_lost(repo, written):
     repo("mv", "disc.py", "shape.py")
     repo("commit", "-m", "moved")
     (repo.folder / "geo").mkdir()
     repo("mv", "shape.py", "geo/shape.py")
     repo("commit", "-m", "moved again")
-    found = persistence(repo.folder, written)
+    found = code_survival(repo.folder, written)
     assert (found.alive, found.files[0].now) == (5, "geo/shape.py")
     repo("rm", "geo/shape.py")
     repo("commit", "-m", "gone")
-    found = persistence(repo.folder, written)
+    found = code_survival(repo.folder, written)
     assert (found.share, found.files[0].now) == (0.0, None)
-    assert persistence(repo.folder, written, at="HEAD~1").share == 1.0
+    assert code_survival(repo.folder, written, at="HEAD~1").share == 1.0
 
 
-def test_what_somebody_else_wrote_again_is_theirs_to_blame_but_there_for_a_patch(repo, written):
+def test_rewritten_lines_are_lost_for_a_commit_and_alive_for_a_patch(repo, written):
     patch = repo("diff", f"{written}~1", written) + "\n"
     repo.commit_files({"disc.py": "nothing\n"})
-    assert persistence(repo.folder, written).alive == persistence(repo.folder, patch=patch).alive == 0
+    assert code_survival(repo.folder, written).alive == code_survival(repo.folder, patch=patch).alive == 0
     repo.commit_files({"disc.py": WRITTEN})
-    assert persistence(repo.folder, written).alive == 0
-    assert persistence(repo.folder, patch=patch).share == 1.0
+    assert code_survival(repo.folder, written).alive == 0
+    assert code_survival(repo.folder, patch=patch).share == 1.0
 
 
-def test_a_patch_is_looked_up_each_line_as_often_as_it_was_added(repo, written):
+def test_line_of_a_patch_counts_at_most_as_often_as_it_was_added(repo, written):
     patch = "--- /dev/null\n+++ b/disc.py\n@@ -0,0 +1,3 @@\n+def area( r ):\n+def area(r):\n+never\n"
-    assert (persistence(repo.folder, patch=patch).added, persistence(repo.folder, patch=patch).alive) == (3, 1)
+    assert (code_survival(repo.folder, patch=patch).added, code_survival(repo.folder, patch=patch).alive) == (3, 1)
     repo("mv", "disc.py", "shape.py")
     repo("commit", "-m", "moved")
-    assert persistence(repo.folder, patch=patch.encode()).files[0].now == "shape.py"
+    assert code_survival(repo.folder, patch=patch.encode()).files[0].now == "shape.py"
 
 
-def test_only_the_added_lines_of_an_old_file_count(repo, written):
+def test_only_added_lines_of_an_old_file_count(repo, written):
     grown = repo.commit_files({"disc.py": WRITTEN + "\n\ndef more():\n    return 1\n"})
-    assert persistence(repo.folder, grown).added == 2
+    assert code_survival(repo.folder, grown).added == 2
     repo.commit_files({"disc.py": "def more():\n    return 1\n"})
-    assert (persistence(repo.folder, grown).alive, persistence(repo.folder, written).alive) == (2, 0)
+    assert (code_survival(repo.folder, grown).alive, code_survival(repo.folder, written).alive) == (2, 0)
 
 
-def test_the_first_commit_counts_too(repo):
+def test_first_commit_is_counted(repo):
     first = repo.commit_files({"a.txt": "one\ntwo\n"})
-    assert persistence(repo.folder, first).share == 1.0
+    assert code_survival(repo.folder, first).share == 1.0
 
 
 HOSTILE = ["--output=x", "-p", "a b\tc.py", 'quo"te.py', "new\nline.py", "b/b.py", "*.py", ":(top)x", "ü/é.py"]
 
 
-def test_hostile_names_are_names(repo):
+def test_hostile_file_names_are_read(repo):
     repo.commit_files({"other.txt": "x\n"})
     written = repo.commit_files(dict.fromkeys(HOSTILE, "one\ntwo\n"))
     diff = ["git", "diff", f"{written}~1", written]
     patch = subprocess.run(diff, cwd=repo.folder, check=True, capture_output=True).stdout
     repo.commit_files(dict.fromkeys(HOSTILE, "one\n2\n"))
-    for found in (persistence(repo.folder, written), persistence(repo.folder, patch=patch)):
+    for found in (code_survival(repo.folder, written), code_survival(repo.folder, patch=patch)):
         assert {one.path: one.alive for one in found.files} == dict.fromkeys(HOSTILE, 1)
 
 
-def test_a_name_that_is_no_utf8_is_shown_and_counted(repo):
+def test_file_name_outside_utf8_is_counted(repo):
     repo.commit_files({"other.txt": "x\n"})
     (repo.folder / os.fsdecode(b"\xff.py")).write_bytes(b"caf\xe9\n")
     written = repo.commit_files({})
-    found = persistence(repo.folder, written)
+    found = code_survival(repo.folder, written)
     assert (found.files[0].path, found.share) == ("\\xff.py", 1.0)
 
 
-def test_binary_files_hold_no_lines(repo, written):
+def test_binary_files_are_not_counted(repo, written):
     both = repo.commit_files({"logo.png": b"\0\1\2" * 50, "note.txt": "a line\n"})
-    found = persistence(repo.folder, both)
+    found = code_survival(repo.folder, both)
     assert (found.added, found.binary) == (1, ("logo.png",))
     only = repo.commit_files({"other.png": b"\0\1\3" * 50})
     with pytest.raises(InputError, match=r"other\.png.*counts added lines.*Name another"):
-        persistence(repo.folder, only)
+        code_survival(repo.folder, only)
 
 
-def test_what_cannot_be_told_is_refused(repo, written, tmp_path_factory):
+def test_unusable_change_is_refused(repo, written, tmp_path_factory):
     repo("checkout", "--quiet", "-b", "side", f"{written}~1")
     aside = repo.commit_files({"aside.txt": "a\n"})
     repo("checkout", "--quiet", "main")
@@ -153,52 +153,52 @@ def test_what_cannot_be_told_is_refused(repo, written, tmp_path_factory):
         ({}, InputError, "a commit or a patch.*Give one"),
         ({"commit": written, "patch": "x"}, InputError, "a commit or a patch.*Give one"),
         ({"patch": "no patch at all"}, InputError, r"unified diff.*Pass `git diff`"),
-        ({"patch": "+++ b/x\n@@ -0,0 +1,3 @@\n+a\n"}, InputError, "as many lines as it announces"),
+        ({"patch": "+++ b/x\n@@ -0,0 +1,3 @@\n+a\n"}, InputError, "as many lines as its header states"),
         ({"patch": 7}, InputError, "text of a unified diff"),
     ]
     for arguments, error, message in cases:
         with pytest.raises(error, match=f"(?s){message}"):
-            persistence(repo.folder, **arguments)
+            code_survival(repo.folder, **arguments)
     repo("merge", "--no-ff", "--no-edit", "side")
     with pytest.raises(InputError, match="is a merge"):
-        persistence(repo.folder, "HEAD")
-    assert persistence(repo.folder, aside).share == 1.0  # through the merge
+        code_survival(repo.folder, "HEAD")
+    assert code_survival(repo.folder, aside).share == 1.0  # through the merge
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     for path, message in ((elsewhere / "no", "does not exist"), (elsewhere, "git repository")):
         with pytest.raises(NotFoundError, match=message):
-            persistence(path, written)
+            code_survival(path, written)
     shallow = elsewhere / "shallow"
     repo("clone", "--quiet", "--depth=1", repo.folder.as_uri(), str(shallow))
     with pytest.raises(InputError, match=r"shallow clone.*git fetch --unshallow"):
-        persistence(shallow, "HEAD")
+        code_survival(shallow, "HEAD")
 
 
-def test_the_repository_starts_no_program_of_its_own(repo, written):
+def test_settings_of_the_repository_start_no_program(repo, written):
     ran = repo.folder / "ran"
     for name in ("diff.x.textconv", "diff.external", "core.fsmonitor", "core.pager", "diff.x.command"):
         repo("config", name, f"touch {ran}; cat")
     (repo.folder / ".git" / "info" / "attributes").write_text("* diff=x\n")
-    assert persistence(repo.folder, written).share == 1.0
+    assert code_survival(repo.folder, written).share == 1.0
     assert not ran.exists()
 
 
-def test_it_becomes_feedback(repo, written):
+def test_survival_is_feedback(repo, written):
     repo.commit_files({"disc.py": WRITTEN.replace("3.14159", "3")})
-    score = persistence(repo.folder, written).feedback()
+    score = code_survival(repo.folder, written).feedback()
     assert (score.value, score.low, score.high) == (0.8, 0.0, 1.0)
     assert "4 of 5 lines" in score.comment
     with Memory.open(":memory:") as memory:
         memory.add(Episode("write area()", [Step("an empty file", "write disc.py")], id="e1"))
-        memory.feedback("e1", score, source="persistence")
+        memory.feedback("e1", score, source="code-survival")
         assert memory.search("an empty file")[0].experience.reward == pytest.approx(2 * 0.8 - 1)
 
 
-def test_same_line_is_blind_to_blanks_only():
+def test_same_line_ignores_blanks_only():
     assert same_line(b"a  b\t") == same_line(b" ab") != same_line(b"aB")
 
 
 @pytest.mark.parametrize("cut", range(0, 120, 7))
-def test_a_cut_patch_is_read_or_refused(cut):
+def test_cut_patch_is_read_or_refused(cut):
     patch = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -1,2 +1,3 @@\n a\n-b\n+++ not a header\n+-- nor this\n"
     patch += "@@ -9 +10 @@\n-c\n+d\n"
     try:
@@ -209,7 +209,7 @@ def test_a_cut_patch_is_read_or_refused(cut):
 
 
 @pytest.mark.parametrize("told_by", ["commit", "patch"])
-def test_the_history_is_read_once_however_many_files_there_are(tmp_path, monkeypatch, told_by):
+def test_history_is_read_once_for_any_number_of_files(tmp_path, monkeypatch, told_by):
     repo = Repo(tmp_path / "repo")
     written = repo.commit_files({f"{n}.py": f"x = {n}\n" for n in range(6)})
     patch = repo("show", written) + "\n"
@@ -221,6 +221,6 @@ def test_the_history_is_read_once_however_many_files_there_are(tmp_path, monkeyp
     (bin_ / "git").write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {shutil.which("git")} "$@"\n')
     (bin_ / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{bin_}{os.pathsep}{os.environ['PATH']}")
-    found = persistence(repo.folder, written) if told_by == "commit" else persistence(repo.folder, patch=patch)
+    found = code_survival(repo.folder, written) if told_by == "commit" else code_survival(repo.folder, patch=patch)
     assert [(one.now, one.alive) for one in found.files][:3] == [("zero.py", 1), ("one.py", 1), ("2.py", 1)]
     assert log.read_text().count(" log ") == 1

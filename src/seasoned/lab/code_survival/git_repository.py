@@ -1,4 +1,4 @@
-"""Asking git, without a shell and without trusting what a repository's names or settings say."""
+"""A git repository, read without a shell and without trust in its file names or settings."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from pathlib import Path
 
 from seasoned.errors import ConfigError, InputError, NotFoundError, excerpt
 
-__all__ = ["Repository"]
+__all__ = ["GitRepository"]
 
 _TIMEOUT_S = 120.0
-# A repository's own settings must not start programs, ask questions or fetch what is missing.
+# The settings of a repository must not start programs, prompt the user or fetch missing objects.
 _SETTINGS = (
     "-c",
     "core.fsmonitor=false",
@@ -28,69 +28,71 @@ _SETTINGS = (
 )
 
 
-class Repository:
+class GitRepository:
     """A git repository with its whole history.
 
     Args:
-        path: a folder in it, or a bare one.
-        timeout_s: for one question, in seconds.
+        path: a folder in it, or a bare repository.
+        timeout_s: for one git command, in seconds.
 
     Raises:
-        NotFoundError: there is no such folder, or it is in no repository.
+        NotFoundError: the folder does not exist, or is not in a repository.
         ConfigError: git is not installed.
-        InputError: it is a shallow clone, whose history is cut off.
+        InputError: it is a shallow clone.
     """
 
     def __init__(self, path: str | os.PathLike[str], *, timeout_s: float = _TIMEOUT_S) -> None:
         if not isinstance(path, str | os.PathLike) or "\0" in str(path):
-            raise InputError(f"repo = {excerpt(path)}", "a repository is named by its folder", "Pass its path.")
+            raise InputError(f"repo = {excerpt(path)}", "a repository is given by its folder", "Pass its path.")
         self.path = Path(path)
         self._timeout_s = timeout_s
         if not self.path.is_dir():
             raise NotFoundError(f"{excerpt(str(path))}", "this folder does not exist", "Check the path.")
-        found = self._run("rev-parse", "--git-dir", "--is-shallow-repository")
-        if found.returncode:
+        result = self._run("rev-parse", "--git-dir", "--is-shallow-repository")
+        if result.returncode:
             raise NotFoundError(
-                f"{excerpt(str(path))}: {_said(found)}", "it is in a git repository", "Clone it here, or name another."
+                f"{excerpt(str(path))}: {_message(result)}",
+                "the folder is in a git repository",
+                "Clone it here, or name another.",
             )
-        if found.stdout.split()[-1] == b"true":
+        if result.stdout.split()[-1] == b"true":
             raise InputError(
                 f"{excerpt(str(path))} is a shallow clone",
-                "who wrote a line is told by the whole history",
+                "the author of a line is known from the whole history only",
                 "Run: git fetch --unshallow",
             )
 
     def commit(self, revision: str) -> str:
-        """Return the full id of the commit that a revision names.
+        """Return the full id of the commit of a revision.
 
         Raises:
-            InputError: it is no text that could name one.
+            InputError: the text cannot be a revision.
             NotFoundError: no commit has this name.
         """
         if not isinstance(revision, str) or not revision or revision.startswith("-") or "\0" in revision:
             raise InputError(
                 f"revision = {excerpt(revision)}", "a revision is a name or an id, without a leading dash", "Name one."
             )
-        found = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        if found.returncode:
+        result = self._run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        if result.returncode:
             raise NotFoundError(
                 f"revision {excerpt(revision)}", f"no commit of {self.path} has this name", "See: git log --all"
             )
-        return found.stdout.decode("ascii").strip()
+        return result.stdout.decode("ascii").strip()
 
-    def ask(self, *arguments: str) -> bytes:
-        """Return what git prints.
+    def output(self, *arguments: str) -> bytes:
+        """Return the output of a git command.
 
         Raises:
-            InputError: git refuses.
+            InputError: the command fails.
         """
-        found = self._run(*arguments)
-        if found.returncode:
-            raise InputError(f"git {arguments[0]}: {_said(found)}", "git can answer this", "See `git fsck`.")
-        return found.stdout
+        result = self._run(*arguments)
+        if result.returncode:
+            raise InputError(f"git {arguments[0]}: {_message(result)}", "the git command succeeds", "See `git fsck`.")
+        return result.stdout
 
-    def holds(self, *arguments: str) -> bool:
-        """Whether git answers yes (exit code 0)."""
+    def succeeds(self, *arguments: str) -> bool:
+        """Return whether a git command has exit code 0."""
         return self._run(*arguments).returncode == 0
 
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
@@ -107,14 +109,14 @@ class Repository:
                 timeout=self._timeout_s,
             )
         except FileNotFoundError as error:
-            raise ConfigError("git is not installed", "a history is read by git", "Install git.") from error
+            raise ConfigError("git is not installed", "the history is read with git", "Install git.") from error
         except subprocess.TimeoutExpired as error:
             raise InputError(
                 f"git {arguments[0]} took longer than {self._timeout_s:g} s",
-                "one question is answered in that time",
-                "Give more time (timeout_s).",
+                "a git command ends within the time limit",
+                "Increase timeout_s.",
             ) from error
 
 
-def _said(found: subprocess.CompletedProcess[bytes]) -> str:
-    return excerpt(found.stderr.decode("utf-8", "replace").strip(), 200)
+def _message(result: subprocess.CompletedProcess[bytes]) -> str:
+    return excerpt(result.stderr.decode("utf-8", "replace").strip(), 200)

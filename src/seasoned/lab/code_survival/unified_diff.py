@@ -1,4 +1,4 @@
-"""A unified diff read: which lines it adds to which file. Names may hold anything, binary files hold no lines."""
+"""The reader of unified diffs: the lines that a patch adds to each file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ESCAPED = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f
 
 @dataclass(frozen=True, slots=True)
 class Addition:
-    """What a patch adds to one file: its lines that are not blank, in order. `binary`: git tells no lines."""
+    """The lines that a patch adds to one file, without blank ones, in order; none if the file is `binary`."""
 
     path: bytes
     lines: tuple[bytes, ...]
@@ -24,7 +24,7 @@ class Addition:
 
 
 def same_line(line: bytes) -> bytes:
-    r"""Return what two lines share that differ in blanks only, as `git blame -w` sees it: the line without any.
+    r"""Return the line without blanks: equal for lines that `git blame -w` considers equal.
 
     Example:
         >>> same_line(b"  if x :\t\r\n")
@@ -34,12 +34,12 @@ def same_line(line: bytes) -> bytes:
 
 
 def read_patch(patch: str | bytes) -> tuple[Addition, ...]:
-    r"""Return what a unified diff (`git diff`, `diff -u`) adds, file by file; deleted files add nothing.
+    r"""Return the additions of a unified diff (`git diff`, `diff -u`), file by file; deleted files have none.
 
-    Hunks are read by the numbers of lines that they announce, so that a line that looks like a header is none.
+    Hunks are read by the line counts of their headers, so a content line that looks like a header is not one.
 
     Raises:
-        InputError: it is no unified diff, or is cut off.
+        InputError: it is not a unified diff, or is cut off.
 
     Example:
         >>> read_patch("--- a/x.py\n+++ b/x.py\n@@ -1 +1,2 @@\n-a\n+b\n+c\n")
@@ -48,7 +48,7 @@ def read_patch(patch: str | bytes) -> tuple[Addition, ...]:
     if not isinstance(patch, str | bytes):
         raise InputError(f"patch = {excerpt(patch)}", "a patch is the text of a unified diff", "Pass `git diff`.")
     lines = (patch.encode("utf-8", "surrogateescape") if isinstance(patch, str) else patch).split(b"\n")
-    found: dict[bytes, list[bytes]] = {}
+    added_by_path: dict[bytes, list[bytes]] = {}
     binary: list[bytes] = []
     path: bytes | None = None
     named = hunks = False
@@ -59,11 +59,11 @@ def read_patch(patch: str | bytes) -> tuple[Addition, ...]:
         if line.startswith(b"diff --git "):
             path, hunks, named = None, False, True
         elif line.startswith(b"+++ "):
-            path, named = _name(line[4:], b"b/"), True
+            path, named = _path(line[4:], b"b/"), True
         elif (hunk := _HUNK.match(line)) and named:
             hunks = True
             left = [int(n) if n is not None else 1 for n in hunk.groups()]
-            at = _read_hunk(lines, at, left, found.setdefault(path, []) if path is not None else [])
+            at = _read_hunk(lines, at, left, added_by_path.setdefault(path, []) if path is not None else [])
         elif line.startswith((b"GIT binary patch", b"Binary files ")) and not hunks:
             binary.append(_binary_name(line, lines, at))
     if not named:
@@ -71,20 +71,20 @@ def read_patch(patch: str | bytes) -> tuple[Addition, ...]:
             f"patch = {excerpt(patch)}", "a patch is a unified diff, with `+++` before each file", "Pass `git diff`."
         )
     return (
-        *(Addition(name, tuple(added)) for name, added in found.items()),
+        *(Addition(name, tuple(added)) for name, added in added_by_path.items()),
         *(Addition(name, (), binary=True) for name in binary),
     )
 
 
 def _read_hunk(lines: list[bytes], at: int, left: list[int], added: list[bytes]) -> int:
-    """Read as many lines as the hunk announced; return where it ends."""
+    """Read the lines of a hunk by the counts of its header, and return the index after it."""
     while left[0] > 0 or left[1] > 0:
         line = lines[at] if at < len(lines) else b""
         kind = line[:1]
         if at >= len(lines) or kind not in (b"+", b"-", b" ", b"\\", b"", b"\r"):
             raise InputError(
                 f"line {at + 1} of the patch: {excerpt(line.decode('utf-8', 'replace'))}",
-                "a hunk has as many lines as it announces",
+                "a hunk has as many lines as its header states",
                 "The patch is cut off or damaged: make it again.",
             )
         at += 1
@@ -97,13 +97,13 @@ def _read_hunk(lines: list[bytes], at: int, left: list[int], added: list[bytes])
     return at
 
 
-def _name(shown: bytes, prefix: bytes) -> bytes | None:
-    """Return the file's name; None for /dev/null."""
-    if shown.startswith(b'"') and (end := shown.rfind(b'"')) > 0:
-        shown = _ESCAPE.sub(_unescaped, shown[1:end])
+def _path(text: bytes, prefix: bytes) -> bytes | None:
+    """Return the path of a file; None for /dev/null."""
+    if text.startswith(b'"') and (end := text.rfind(b'"')) > 0:
+        text = _ESCAPE.sub(_unescaped, text[1:end])
     else:
-        shown = shown.split(b"\t", 1)[0]
-    return None if shown == b"/dev/null" else shown.removeprefix(prefix)
+        text = text.split(b"\t", 1)[0]
+    return None if text == b"/dev/null" else text.removeprefix(prefix)
 
 
 def _unescaped(escape: re.Match[bytes]) -> bytes:
@@ -112,7 +112,7 @@ def _unescaped(escape: re.Match[bytes]) -> bytes:
 
 
 def _binary_name(line: bytes, lines: list[bytes], at: int) -> bytes:
-    """Return the name of a binary file, as far as the patch tells it: as shown, for a person."""
+    """Return the path of a binary file as it is in the patch, for display."""
     if line.startswith(b"Binary files "):
         return line.removeprefix(b"Binary files ").removesuffix(b" differ").rpartition(b" and ")[2].removeprefix(b"b/")
     header = next((one for one in reversed(lines[:at]) if one.startswith(b"diff --git ")), b"")
