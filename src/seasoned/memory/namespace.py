@@ -14,7 +14,7 @@ from seasoned.memory.pending.inbox import derive_pending
 from seasoned.memory.stores.atomic_file import StoreFile
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import open_store
-from seasoned.memory.values.encoder_mismatch import told_apart
+from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.writing.episode_writer import Writer
 from seasoned.protocols import StateEncoder
 from seasoned.sqlite_connection import store_errors
@@ -142,7 +142,7 @@ def enter_namespace(
             entry = find_entry(store, name)
     if entry.encoder != encoder.identity:
         if not reindex:
-            ours, theirs = told_apart(encoder.identity, entry.encoder)
+            ours, theirs = excerpts_at_difference(encoder.identity, entry.encoder)
             raise EncoderMismatchError(
                 f"encoder {ours}",
                 f"namespace {name!r} was encoded by {theirs}; features of two encoders are never mixed",

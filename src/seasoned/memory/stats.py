@@ -1,4 +1,4 @@
-"""What a namespace holds, counted."""
+"""Statistics of a namespace."""
 
 from __future__ import annotations
 
@@ -13,14 +13,20 @@ __all__ = ["MemoryStats", "gather_stats"]
 
 @dataclass(frozen=True, slots=True)
 class MemoryStats:
-    """What a namespace holds. `spread` is the robust spread of its mean returns at `gamma`, in reward units.
+    """Counts of a namespace.
 
-    `mean_episode_reward` is over `mean_over_episodes`: those that are evidence, so neither aborted, nor
-    quarantined, nor waiting.
-
-    `waiting`: how many of the episodes have arrived, but are not folded: `search` and `evidence` know them, and so does
-    `spread`; states, actions and the mean reward are counted without them. There are some only where this memory may
-    not write, or a writer holds the namespace.
+    Args:
+        path: of the store.
+        namespace: its name.
+        encoder: identity of its encoder.
+        gamma: its discount.
+        episodes, aborted, steps, tasks: numbers of them.
+        waiting: number of pending episodes: a read-only memory could not derive them, or a writer holds the namespace.
+            `search`, `evidence` and `spread` include them; states, actions and the mean reward do not.
+        states, distinct_states, actions, feedback: numbers of texts, feature sets, action texts and events.
+        mean_episode_reward: over `mean_over_episodes` episodes: those that are not aborted, quarantined or pending.
+        spread: robust spread of the mean returns at `gamma`, in reward units.
+        size_bytes: of the file; None for a server.
     """
 
     path: str
@@ -45,7 +51,7 @@ class MemoryStats:
 def gather_stats(
     store: Store, namespace_id: int, namespace: str, encoder: str, gamma: float, spread: float
 ) -> MemoryStats:
-    """Count what one namespace holds, inside the caller's snapshot."""
+    """Return the statistics of a namespace, inside the caller's snapshot."""
 
     def row(sql: str) -> Any:
         return store.execute(sql, (namespace_id,)).fetchone()

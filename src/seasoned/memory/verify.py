@@ -1,4 +1,4 @@
-"""The store proves itself: everything derived is derived again, everything raw is hashed again."""
+"""Verification of a namespace: derived data is derived again, raw data is hashed again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import COUNTERS, STEP_BITS
 from seasoned.memory.values.content_hash import text_digest
 from seasoned.memory.writing.evidence_views import histogram_bin, summed
-from seasoned.memory.writing.exclusions import Suspects, alternatives_in, feedback_condition
+from seasoned.memory.writing.exclusions import Exclusions, answers_in_body, feedback_condition
 from seasoned.memory.writing.note_records import check_feedback_note, note_digest, read_notes
 from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS, normalize_action
 
@@ -31,10 +31,10 @@ _TOLERANCE = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Verification:
-    """What was verified. `hash` covers the raw content of the namespace: equal content, equal hash, in any store.
+    """Result of a verification.
 
-    `waiting`: how many of the episodes have arrived, but are not folded; see `MemoryStats`. `notes`: revoked ones, and
-    those that keep feedback, included.
+    `hash` covers the raw content of the namespace: equal content has an equal hash in any store. `waiting` is the
+    number of pending episodes (see `MemoryStats`). `notes` counts revoked notes and the notes of feedback too.
     """
 
     namespace: str
@@ -95,8 +95,8 @@ def _verify(
     reader = Reader(store, namespace_id)
     running = hashlib.sha256(b"seasoned:namespace:v1\n")
     quarantines = list(reader.quarantines())
-    active = Suspects(store, namespace_id, [one.selection for _, one in quarantines if one.lifted_at is None])
-    silent = _silent_answers(rows, active)
+    active = Exclusions(store, namespace_id, [one.selection for _, one in quarantines if one.lifted_at is None])
+    answers = _excluded_answers(rows, active)
     n_episodes = n_steps = n_waiting = n_folded = last = 0
     live: dict[int, bool] = {}
     lengths = dict(rows("SELECT ordinal, steps FROM episode WHERE namespace_id = ?"))
@@ -113,20 +113,20 @@ def _verify(
             continue
         n_folded += len(episode.steps)
         provenance = {field: getattr(episode, field) for field in ("task", "model", "policy", "arm", "subject")}
-        suspect = active.covers_episode(str(episode.id), provenance, created_at)
-        suspect |= episode.arm == ALTERNATIVE and episode.id in silent
-        live[ordinal] = episode.ending != "aborted" and not suspect
+        excluded = active.covers_episode(str(episode.id), provenance, created_at)
+        excluded |= episode.arm == ALTERNATIVE and episode.id in answers
+        live[ordinal] = episode.ending != "aborted" and not excluded
         check(ordinal > last, f"episode {episode.id!r} has ordinal {ordinal} after {last}")
         last = ordinal
     check(not lengths, f"{len(lengths)} episodes have numbers that none can have")
     events = list(reader.events())
-    heard = [row[0] for row in rows("SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")]
-    check(len(heard) == len(events), f"{len(heard) - len(events)} feedback events refer to no episode")
+    live_events = [row[0] for row in rows("SELECT live FROM feedback WHERE namespace_id = ? ORDER BY seq")]
+    check(len(live_events) == len(events), f"{len(live_events) - len(events)} feedback events refer to no episode")
     broken_events = reader.broken_supersessions()
     check(not broken_events, f"feedback {broken_events[:1]} is superseded by an event that does not fit")
-    for (content, event), is_heard in zip(events, heard, strict=True):
+    for (content, event), is_live in zip(events, live_events, strict=True):
         counts = event.revoked_at is None and not active.covers_event(event.source, event.created_at)
-        check(is_heard == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
+        check(is_live == int(counts), f"feedback {event.id!r} counts where it should not, or does not where it should")
         check(event.digest() == content, f"feedback {event.id!r} differs from its hash")
         running.update(content + repr((event.revoked_at, event.superseded_by)).encode())
     for content, quarantine in quarantines:
@@ -151,19 +151,19 @@ def _verify(
 Rows = Callable[..., list[Any]]
 
 
-def _silent_answers(rows: Rows, active: Suspects) -> set[str]:
-    """Return the answers of feedback that does not stand, or whose source is in quarantine."""
+def _excluded_answers(rows: Rows, active: Exclusions) -> set[str]:
+    """Return the answers of feedback that is revoked, or whose source is in quarantine."""
     found: set[str] = set()
     for note_id, body, source, created_at, revoked_at in rows(
         f"SELECT id, body, source, created_at, revoked_at FROM note WHERE namespace_id = ? AND {feedback_condition()}"
     ):
         if revoked_at is not None or active.covers_event(source, created_at):
-            found.update(alternatives_in(note_id, body))
+            found.update(answers_in_body(note_id, body))
     return found
 
 
 def _check_notes(check: _Check, store: Store, namespace_id: int, steps_of: dict[str, int]) -> Iterator[bytes]:
-    """Yield what of each note enters the hash."""
+    """Yield the bytes of each note for the hash."""
     for content, note in read_notes(store, namespace_id):
         check(note_digest(note) == content, f"note {note.id!r} differs from its hash")
         there = note.episode_id in steps_of and (note.step is None or note.step < steps_of[note.episode_id])
@@ -231,7 +231,7 @@ def _check_texts(check: _Check, rows: Rows, features: Callable[[str], frozenset[
 
 
 def _check_references(check: _Check, rows: Rows) -> None:
-    """Nothing refers to what is not there, and nothing is there that nothing refers to."""
+    """Check that every reference has its row, and every row a reference."""
 
     def ids(sql: str) -> set[Any]:
         return {row[0] for row in rows(sql) if row[0] is not None}

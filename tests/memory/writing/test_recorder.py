@@ -56,7 +56,7 @@ def test_an_interrupt_after_the_commit_doubles_nothing():
                 raise KeyboardInterrupt
             return episode.id
 
-        recorder = EpisodeRecorder(add, "t", {})
+        recorder = EpisodeRecorder(add, "t", {}, lambda note: note)
         with pytest.raises(KeyboardInterrupt):
             play(recorder)
         assert calls == [recorder.id] * 2
@@ -70,7 +70,7 @@ def test_an_error_in_the_commit_is_not_tried_again():
         calls.append(episode)
         raise OSError("the disk is gone")
 
-    recorder = EpisodeRecorder(add, "t", {})
+    recorder = EpisodeRecorder(add, "t", {}, lambda note: note)
     with pytest.raises(OSError, match="gone"):
         play(recorder)
     assert len(calls) == 1

@@ -18,7 +18,7 @@ from seasoned.errors import InputError, excerpt
 from seasoned.memory import Memory
 from seasoned.memory.stores.registry import display_path, is_file
 from seasoned.memory.stores.sqlite_schema import SCHEMA_VERSION
-from seasoned.memory.values.encoder_mismatch import told_apart
+from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 
 __all__ = ["backup", "compact", "diff", "merge", "migrate", "restore"]
 
@@ -115,7 +115,7 @@ def _differences(name: str, found: Any) -> list[str | Table]:
     parts: list[str | Table] = []
     for setting, (in_a, in_b) in (("encoder", found.encoders), ("gamma", found.gammas)):
         if in_a != in_b:
-            text_a, text_b = told_apart(in_a, in_b) if setting == "encoder" else (in_a, in_b)
+            text_a, text_b = excerpts_at_difference(in_a, in_b) if setting == "encoder" else (in_a, in_b)
             parts.append(f"{name}: {setting} {text_a} in A, {text_b} in B")
     for kind in ("episodes", "feedback", "quarantines", "notes"):
         one = getattr(found, kind)

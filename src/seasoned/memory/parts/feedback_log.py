@@ -17,7 +17,7 @@ from seasoned.memory.session import Session
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.text_limits import check_size
 from seasoned.memory.writing.feedback_events import FeedbackWriter
-from seasoned.memory.writing.note_records import NoteWriter, read_notes, unsilenced
+from seasoned.memory.writing.note_records import NoteWriter, read_notes, without_excluded
 from seasoned.memory.writing.typed_feedback import AnswerContext, FeedbackRequest, TypedFeedbackWriter, read_feedback
 from seasoned.types import FEEDBACK_KINDS, JSON, Feedback, FeedbackRecord, Note, check_kind, check_step
 
@@ -177,20 +177,20 @@ class FeedbackLog:
             )
 
     def events(self, episode_id: str | None = None) -> list[Event]:
-        """Return feedback events in the order in which they were given, revoked ones included."""
+        """Return the feedback events in the order of storage, revoked ones included."""
         if episode_id is not None:
             check_text("episode id", episode_id)
         return [event for _, event in self._session.read(lambda: list(self._session.reader.events(episode_id)))]
 
     def revoke(self, event_id: str) -> None:
-        """Take back what was said: feedback that was given, a note, or an event; returns follow.
+        """Revoke feedback, a note or an event; returns are derived again.
 
-        Feedback goes with all its events, and the episodes that it made count no more: they stay stored, unfound. What
-        it superseded stays superseded. An event that was weighed since goes with all its weighings, by the id that
-        `feedback` returned or that of any. Doing it again changes nothing.
+        Feedback is revoked with all its events, and its answers stay stored but are not retrieved. Superseded feedback
+        stays superseded. An event is revoked with its reweighted successors, by the id of any of them. Again is a
+        no-op.
 
         Args:
-            event_id: of the feedback (`FeedbackRecord.id`), the note or the event.
+            event_id: the id that `feedback` or `note` returned, or that of an event.
 
         Raises:
             NotFoundError: nothing has this id.
@@ -203,7 +203,7 @@ class FeedbackLog:
             if note is None:
                 FeedbackWriter(self._store, self._ns).revoke(event_id, at=at)
             else:
-                self._typed_feedback_writer().take_back(note, at=at)
+                self._typed_feedback_writer().revoke(note, at=at)
 
         self._session.write(change)
 
@@ -220,18 +220,18 @@ class FeedbackLog:
         author: str | None = None,
         id: str | None = None,  # noqa: A002
     ) -> str:
-        """Keep what was said or thought about a stored episode, and return the note's id.
+        """Store a note on a stored episode or on one of its steps, and return the note's id.
 
-        It enters no return and no evidence. The same id and content again is a no-op. A recorder takes notes of an
-        episode that is being played: `EpisodeRecorder.note`.
+        A note has no effect on returns and evidence. The same id and content again is a no-op. For a running episode,
+        use `EpisodeRecorder.note`.
 
         Args:
             episode_id: as `add` returned it.
-            kind: `plan`, `reasoning`, `shown`, or a name of your own; `feedback` stores feedback.
+            kind: `plan`, `reasoning`, `shown`, or a name of your own; the kinds of feedback are for `feedback`.
             body: a JSON object.
-            step: which step, from 0; None for the whole episode.
-            source: who speaks.
-            author: which one of them.
+            step: index of the step; None for the whole episode.
+            source: `agent`, `human`, `judge`, ...
+            author: the person or program of that source.
             id: the caller's key; None: the memory makes one.
 
         Raises:
@@ -250,35 +250,37 @@ class FeedbackLog:
         note = self.callers_note(
             Note(uuid.uuid4().hex if id is None else id, episode_id, step, kind, body, source, author, time.time())
         )
-        self._session.write(lambda: NoteWriter(self._store, self._ns).add([note], anew=True))
+        self._session.write(lambda: NoteWriter(self._store, self._ns).add([note], ignore_time=True))
         return note.id
 
     def notes(self, *, kind: str | None = None, episode_id: str | None = None, quarantined: bool = False) -> list[Note]:
-        """Return the notes that stand, in the order in which they were said.
+        """Return the unrevoked notes, the oldest first.
 
         Args:
-            kind: only of this kind.
-            episode_id: only of this episode.
-            quarantined: whether those of episodes and sources in quarantine are among them.
+            kind: only notes of this kind.
+            episode_id: only notes on this episode.
+            quarantined: include the notes of quarantined episodes and sources.
         """
         if kind is not None:
             check_kind(kind)
         if episode_id is not None:
             check_text("episode id", episode_id)
 
-        def ask() -> list[Note]:
-            found = read_notes(self._store, self._ns, kind=kind, episode_id=episode_id, standing=True)
+        def query() -> list[Note]:
+            found = read_notes(self._store, self._ns, kind=kind, episode_id=episode_id, unrevoked=True)
             notes = [note for _, note in found]
-            return notes if quarantined else unsilenced(self._store, self._ns, notes)
+            return notes if quarantined else without_excluded(self._store, self._ns, notes)
 
-        return self._session.read(ask)
+        return self._session.read(query)
 
     def callers_note(self, note: Note) -> Note:
-        """Return a note of the caller's as it may be stored; refuse the names of feedback: that has given rewards."""
+        """Return a caller's note as it is stored.
+
+        Raises:
+            InputError: its kind is that of feedback, which is stored with its rewards.
+        """
         if note.kind in FEEDBACK_KINDS:
-            raise InputError(
-                f"kind = {note.kind!r}", "feedback is given, so that its rewards follow", "Call feedback()."
-            )
+            raise InputError(f"kind = {note.kind!r}", "feedback is stored with its rewards", "Call feedback().")
         return self._session.checked_note(note)
 
     def feedback_records(
@@ -288,12 +290,12 @@ class FeedbackLog:
         kinds: Collection[str] | None = None,
         id: str | None = None,  # noqa: A002
     ) -> list[FeedbackRecord]:
-        """Return typed feedback in the order in which it was given, revoked one included. The cost is that of these.
+        """Return the stored typed feedback, the oldest first, revoked feedback included.
 
         Args:
-            episode_id: only what was given of this episode.
-            kinds: only of these kinds (`choice`, `edit`, ...).
-            id: only what has this id, if anything has.
+            episode_id: only feedback on this episode.
+            kinds: only feedback of these kinds (`choice`, `edit`, ...).
+            id: only the feedback with this id; an empty list if there is none.
 
         Raises:
             InputError: no feedback is of such a kind.
@@ -309,8 +311,8 @@ class FeedbackLog:
         wanted = tuple(FEEDBACK_KINDS) if kinds is None else tuple(dict.fromkeys(kinds))
         ids = None if id is None else [id]
 
-        def ask() -> list[FeedbackRecord]:
-            # Notes of other kinds are many and large: they are not read to be left out.
+        def query() -> list[FeedbackRecord]:
+            # Notes of other kinds may be many and large, so each kind is read on its own.
             by_kind = [None] if episode_id is not None or ids is not None else wanted
             found = [
                 note
@@ -321,10 +323,10 @@ class FeedbackLog:
             found.sort(key=lambda note: (note.created_at, note.id))
             return read_feedback(self._store, self._ns, found)
 
-        return self._session.read(ask)
+        return self._session.read(query)
 
     def _executed(self, episode_id: str, step: int | None) -> list[str]:
-        """Return the action of a step, waiting to be derived or not, if it is there."""
+        """Return the action of a stored step, pending or derived, as a list of one; empty for no such step."""
         at = -1 if step is None else step
         every = [one.steps for _, _, _, one in self._session.reader.episodes(id_=episode_id)]
         return [steps[at].action for steps in every if at < len(steps) and steps]

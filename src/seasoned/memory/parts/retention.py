@@ -22,7 +22,7 @@ __all__ = ["Retention"]
 
 
 class Retention:
-    """Quarantines, prunes and erases the content of one namespace. Nothing of it ever runs unasked."""
+    """Quarantines, prunes and erases the content of one namespace; nothing of it runs by itself."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -32,14 +32,14 @@ class Retention:
     # ------------------------------------------------------------------------------------------ quarantine
 
     def quarantine(self, selection: Selection, reason: str) -> str:
-        """Set episodes or feedback aside, reversibly, and return the quarantine's id.
+        """Exclude episodes or feedback, reversibly, and return the quarantine's id.
 
-        What is selected stays stored, but is not found, and enters no return and no evidence. That holds for what comes
-        in later, too, until the quarantine is lifted.
+        Selected content stays stored, but is not retrieved, and has no effect on returns and evidence. The same holds
+        for content that is stored later, until the quarantine is lifted.
 
         Raises:
             InputError: the reason is blank.
-            NotFoundError: nothing that is stored is selected, nor can be later (an unknown episode).
+            NotFoundError: the selection names an unknown episode.
 
         Example:
             >>> from seasoned import Episode, Memory, Selection, Step
@@ -57,7 +57,7 @@ class Retention:
 
         def change() -> None:
             writer = QuarantineWriter(self._store, self._ns)
-            if selection.episode is not None and writer.covered(selection) == (0, 0):
+            if selection.episode is not None and writer.count_selected(selection) == (0, 0):
                 raise NotFoundError(
                     f"episode {excerpt(selection.episode)}", "it is not in this namespace", "See: memory.episodes()"
                 )
@@ -67,7 +67,7 @@ class Retention:
         return quarantine.id
 
     def release(self, quarantine_id: str) -> None:
-        """End a quarantine: what it held counts again, unless another one holds it. Lifting twice changes nothing.
+        """Lift a quarantine: its episodes and feedback count again, unless another one selects them; again is a no-op.
 
         Raises:
             NotFoundError: no such quarantine.
@@ -77,13 +77,13 @@ class Retention:
         self._session.write(lambda: QuarantineWriter(self._store, self._ns).release(quarantine_id, at=at))
 
     def quarantines(self) -> list[Quarantine]:
-        """Return all quarantines in the order in which they were imposed, lifted ones included."""
+        """Return all quarantines, the oldest first, lifted ones included."""
         return self._session.read(lambda: [quarantine for _, quarantine in self._session.reader.quarantines()])
 
     def excluded_ids(self) -> tuple[frozenset[str], frozenset[str]]:
-        """Return the ids of the episodes and of the feedback events that do not count now.
+        """Return the ids of the excluded episodes and of the excluded feedback events.
 
-        A quarantine holds them; or an episode is an answer whose feedback was taken back or superseded.
+        They are quarantined, or an episode is an answer of revoked or superseded feedback.
         """
 
         def ask() -> tuple[frozenset[str], frozenset[str]]:
@@ -100,19 +100,19 @@ class Retention:
         return self._session.read(ask)
 
     def selected(self, selection: Selection) -> tuple[int, int]:
-        """Return how many stored episodes and how many feedback events are selected."""
+        """Return the numbers of selected episodes and of selected feedback events."""
         selection = self._session.checked_selection(selection)
-        return self._session.read(lambda: QuarantineWriter(self._store, self._ns).covered(selection))
+        return self._session.read(lambda: QuarantineWriter(self._store, self._ns).count_selected(selection))
 
     # ------------------------------------------------------------------------------------------ pruning
 
     def prune(self, budget: Budget, *, dry_run: bool = False) -> Pruning:
-        """Take the least valuable episodes away until the namespace fits a budget; for good, unless it is a dry run.
+        """Remove the least valuable episodes for good until the namespace fits a budget.
 
-        `seasoned.memory.retention.pruning` gives the order. Space is given back when the store is compacted.
+        `seasoned.memory.retention.pruning` defines the order. `compact` gives the space back.
 
         Returns:
-            What went, or would go.
+            The pruned episodes, or those of a dry run.
         """
         now = time.time()
 
@@ -125,7 +125,7 @@ class Retention:
         def change() -> Pruning:
             planned = plan()
             if tried and not planned.ordinals:
-                return replace(tried[0], done=True)  # it was committed, and the answer lost
+                return replace(tried[0], done=True)  # it was committed, and its result lost
             tried.append(planned)
             EpisodeRemover(self._store, self._ns).remove(planned.ordinals)
             return replace(planned, done=True)
@@ -135,24 +135,24 @@ class Retention:
     # ------------------------------------------------------------------------------------------ erasure
 
     def erase(self, subject: str, *, dry_run: bool = False) -> Erasure:
-        """Erase a subject for good: the episodes about it, what it noted and gave as feedback, and their texts.
+        """Erase a subject for good: the episodes about it, its notes and feedback, and their texts.
 
-        The answers that it wrote or chose among go, too: they are episodes that its feedback has made; and so do the
-        answers that feedback on all these has made, for nobody could take them back. What other episodes share stays. A
-        quarantine goes with them if it names the subject, one of its episodes, or a task that nobody else had. Free
-        text that others wrote is not searched for the subject's name.
+        The answers of its feedback are erased too, and so are the answers of all feedback on these episodes, because
+        nobody could revoke them later. Texts that other episodes share are kept. A quarantine is erased if it names the
+        subject, one of its episodes, or a task that no other episode has. Free text of others is not searched for the
+        subject's name.
 
-        In an SQLite file what was erased is overwritten, also in the log and in free pages. On PostgreSQL old row
-        versions stay on the server's disk until it vacuums, and in its archived logs as long as those are kept.
+        In an SQLite file the erased bytes are overwritten, also in the log and in free pages. On PostgreSQL old row
+        versions stay on the server's disk until it vacuums, and in archived logs as long as these exist.
 
         Returns:
-            What was erased, or would be if it is a dry run, and which exports and backups may still hold it.
+            The erased content (or that of a dry run), and the exports and backups that may still hold it.
 
         Raises:
             NotFoundError: nothing is stored about this subject; nothing was changed.
-            StoreError: it was erased, but the file could not be written anew (a full disk, a reader that holds an old
-                snapshot): its bytes may still be in free pages or in the log. Call `compact` later; `copies` lists what
-                else may hold it.
+            StoreError: it was erased, but the file could not be rewritten (a full disk, a reader with an old snapshot):
+                its bytes may still be in free pages or in the log. Call `compact` later; `copies` lists the copies that
+                may hold it.
         """
         check_text("subject", subject)
         if dry_run:
@@ -168,7 +168,7 @@ class Retention:
             except NotFoundError:
                 if not tried:
                     raise
-                return replace(tried[0], done=True)  # it was committed, and the answer lost
+                return replace(tried[0], done=True)  # it was committed, and its result lost
             tried.append(planned)
             remover = EpisodeRemover(self._store, self._ns)
             remover.forget_author(subject)
@@ -188,7 +188,7 @@ class Retention:
         return erased
 
     def compact(self) -> None:
-        """Give free space back, and write the store anew without a trace of what was taken away.
+        """Give free space back, and rewrite the store without the bytes of removed content.
 
         Raises:
             StoreBusyError: another process is in the way; nothing was lost.

@@ -8,23 +8,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from seasoned.checks import check_number, check_reward, check_text
-from seasoned.errors import InputError, NotFoundError, excerpt
+from seasoned.errors import NotFoundError, excerpt
 from seasoned.memory.session import Session
 from seasoned.memory.values.derived_ids import original_event_id
 from seasoned.memory.values.events import Event
 from seasoned.memory.writing.feedback_events import FeedbackWriter
 
-__all__ = ["Source", "SourceWeights"]
+__all__ = ["SourceSummary", "SourceWeights"]
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
-    """What a source has said that still stands.
+class SourceSummary:
+    """Summary of one source's unrevoked events.
 
     Args:
-        events: how many of its events stand, those that a quarantine holds included.
-        total: what they add to the rewards, in reward units; quarantined ones add nothing.
-        factors: by which of them were weighed; (1.0,) where it was never weighed.
+        events: number of unrevoked events, quarantined ones included.
+        total: sum of `reward * weight`, in reward units, without quarantined events.
+        factors: the factors by which events were reweighted; (1.0,) without a reweighting.
     """
 
     events: int
@@ -33,7 +33,7 @@ class Source:
 
 
 class SourceWeights:
-    """Weighs the sources of one namespace's feedback."""
+    """Reweights the feedback of one namespace by source."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -41,28 +41,28 @@ class SourceWeights:
         self._ns = session.namespace_id
 
     def reweight_source(self, source: str, factor: float) -> int:
-        """Let all that a source has said count `factor` times as much as when it was said; returns are derived again.
+        """Multiply the original weights of a source's events by a factor; returns are derived again.
 
-        Every standing event of the source is superseded by one of the same reward, whose weight is the first one's
-        times `factor`. So it is recorded, and reversible: weighing by 1 brings back the weights that were given, such
-        as how far a judge's votes agreed. Factors replace each other, they do not multiply; the same one again changes
-        nothing. What the source says afterwards comes with the weight that it is given: weigh again.
+        Each unrevoked event of the source is superseded by an event with the same reward and time, and `factor` times
+        the original weight. So a reweighting is recorded, and reversible: factor 1 restores the original weights. A new
+        factor replaces the previous one, and the same factor again is a no-op. Later feedback of the source has the
+        weight that it is stored with: reweight again to include it.
 
-        It stays the same word: it was said when it was first said, also for a quarantine with a time window, and
-        `revoke` takes it back by the id that `feedback` returned. When it was weighed, its new id tells.
+        A reweighted event keeps its original time, also for a quarantine with a time window, and `revoke` accepts the
+        original id. The id of a reweighted event holds the time of the reweighting.
 
-        To silence a source, and whatever it says later, quarantine it: `quarantine(Selection(source=...), reason)`.
+        To exclude a source, later feedback included, quarantine it: `quarantine(Selection(source=...), reason)`.
 
         Args:
             source: as in `feedback`.
-            factor: >= 0; 0 leaves the events standing without a say.
+            factor: at least 0; 0 keeps the events without an effect.
 
         Returns:
-            How many events were weighed.
+            The number of reweighted events.
 
         Raises:
             InputError: the factor is negative or not finite, or makes a reward too large.
-            NotFoundError: the source has said nothing that stands.
+            NotFoundError: the source has no unrevoked event.
 
         Example:
             >>> from seasoned import Episode, Memory, Step
@@ -74,76 +74,71 @@ class SourceWeights:
             0.25
         """
         check_text("source", source)
-        if check_number("factor", factor) < 0:
-            raise InputError(f"factor = {factor}", "a factor must be at least 0", "0 leaves the source without a say.")
+        factor = check_number("factor", factor, at_least=0, next_step="0 takes the effect of the source away.")
         now_us = int(time.time() * 1e6)
         counts: list[int] = []
 
         def change() -> None:
             events = [event for _, event in self._session.reader.events()]
-            standing = [event for event in events if event.source == source and event.revoked_at is None]
-            if not standing:
+            unrevoked = [event for event in events if event.source == source and event.revoked_at is None]
+            if not unrevoked:
                 known = ", ".join(sorted({repr(e.source) for e in events if e.revoked_at is None})[:10])
                 raise NotFoundError(
-                    f"source {excerpt(source)}", "it has said nothing that stands", f"Known are: {known or 'none'}."
+                    f"source {excerpt(source)}", "it has no unrevoked feedback", f"Known are: {known or 'none'}."
                 )
-            words = _words(events)
+            versions = _versions(events)
             changed: list[Event] = []
-            for event in standing:
-                word = words[_word(event)]
-                weight = word[0].weight * factor
+            for event in unrevoked:
+                original, latest = versions[_key(event)][0], versions[_key(event)][-1]
+                weight = original.weight * factor
                 check_reward("reward * weight", event.reward * weight)
-                if weight != event.weight:  # each weighing has a time of its own, however coarse the clock
-                    changed.append(word[0].reweighted(weight, max(now_us, word[-1].reweighted_at_us + 1)))
+                if weight != event.weight:  # the times of reweightings differ, even with a coarse clock
+                    changed.append(original.reweighted(weight, max(now_us, latest.reweighted_at_us + 1)))
             FeedbackWriter(self._store, self._ns).add_many(changed)
             counts.append(len(changed))
 
         self._session.write(change)
-        return max(counts)  # of several attempts, one may have been committed though its answer was lost
+        return max(counts)  # an earlier attempt may have been committed, and its result lost
 
-    def sources(self) -> dict[str, Source]:
-        """Return what each source has said that still stands, by source."""
-        events, heard = self._session.read(
-            lambda: (
-                [event for _, event in self._session.reader.events()],
-                {
-                    row[0]
-                    for row in self._store.execute(
-                        "SELECT id FROM feedback WHERE namespace_id = ? AND live", (self._ns,)
-                    )
-                },
-            )
-        )
-        words = _words(events)
-        found: defaultdict[str, list[Event]] = defaultdict(list)
+    def sources(self) -> dict[str, SourceSummary]:
+        """Return a summary of the unrevoked feedback of each source."""
+        live_ids = "SELECT id FROM feedback WHERE namespace_id = ? AND live"
+
+        def query() -> tuple[list[Event], set[str]]:
+            live = {row[0] for row in self._store.execute(live_ids, (self._ns,))}
+            return [event for _, event in self._session.reader.events()], live
+
+        events, live = self._session.read(query)
+        versions = _versions(events)
+        by_source: defaultdict[str, list[Event]] = defaultdict(list)
         for event in events:
             if event.revoked_at is None:
-                found[event.source].append(event)
+                by_source[event.source].append(event)
         return {
-            source: Source(
-                len(said),
-                sum(event.reward * event.weight for event in said if event.id in heard),
-                tuple(sorted({_factor(event, words[_word(event)][0]) for event in said})),
+            source: SourceSummary(
+                len(of_source),
+                sum(event.reward * event.weight for event in of_source if event.id in live),
+                tuple(sorted({_factor(event, versions[_key(event)][0]) for event in of_source})),
             )
-            for source, said in sorted(found.items())
+            for source, of_source in sorted(by_source.items())
         }
 
 
-Word = tuple[str, str, int, str, str | None, float]
-"""What was said once, however it was weighed since."""
+Key = tuple[str, str, int, str, str | None, float]
+"""Identifies an original event and its reweighted successors."""
 
 
-def _word(event: Event) -> Word:
+def _key(event: Event) -> Key:
     return original_event_id(event.id), event.episode_id, event.step, event.source, event.author, event.reward
 
 
-def _words(events: Iterable[Event]) -> dict[Word, list[Event]]:
-    """Return the events of each word: first as it was given, then as it was weighed, in that order."""
-    found: defaultdict[Word, list[Event]] = defaultdict(list)
+def _versions(events: Iterable[Event]) -> dict[Key, list[Event]]:
+    """Return each original event, followed by its reweighted successors in order."""
+    versions: defaultdict[Key, list[Event]] = defaultdict(list)
     for event in sorted(events, key=lambda event: event.id):
-        found[_word(event)].append(event)
-    return found
+        versions[_key(event)].append(event)
+    return versions
 
 
-def _factor(event: Event, first: Event) -> float:
-    return event.weight / first.weight if first.weight else 1.0
+def _factor(event: Event, original: Event) -> float:
+    return event.weight / original.weight if original.weight else 1.0

@@ -22,7 +22,7 @@ class Transfer:
     def export(self) -> Iterator[str]:
         """Yield the namespace as JSON Lines: a header, episodes in commit order, feedback, quarantines, notes.
 
-        It is what the memory held at the first line; the memory may be used while the lines are read.
+        The lines are the content at the time of the first line; the memory may be used while they are read.
         """
         header = {
             "namespace": self._session.namespace,
@@ -32,10 +32,10 @@ class Transfer:
         return json_lines.export_lines(self._session.store, self._session.reader, header)
 
     def import_lines(self, lines: Iterable[str], *, dry_run: bool = False) -> tuple[int, int]:
-        """Store what `export` gave, all or nothing; what is stored already is left alone.
+        """Import the lines of an `export`, all or none; what is stored already is left unchanged.
 
         Returns:
-            How many episodes and feedback events were new, or would be: a dry run takes everything back.
+            The numbers of new episodes and of new feedback events; a dry run is rolled back.
 
         Raises:
             InputError: a line is wrong; the message names it, and nothing was imported.
@@ -59,4 +59,4 @@ class Transfer:
         timed = [(with_id(self._session.checked_episode(episode)), created_at) for episode, created_at in episodes]
         counts: list[int] = []
         self._session.write(lambda: counts.append(self._session.writer.add(timed)), dry_run=dry_run)
-        return max(counts)  # of several attempts, one may have been committed though its answer was lost
+        return max(counts)  # an earlier attempt may have been committed, and its result lost

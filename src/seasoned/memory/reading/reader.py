@@ -15,7 +15,7 @@ from seasoned.memory.stores.base import PendingEpisode, Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_from_line, episode_record
 from seasoned.memory.values.corruption import damaged, decode, decode_columns, decode_ints, decoding
-from seasoned.memory.values.encoder_mismatch import told_apart
+from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.ranking import LATEST_FIRST
 from seasoned.memory.values.selection import Quarantine, Selection
@@ -133,7 +133,7 @@ def _joined(parts: list[tuple[Ints, ...]]) -> tuple[Ints, Ints, Ints, Ints]:
 def check_same_encoder(stored: str, identity: str) -> None:
     """Raise EncoderMismatchError if a namespace has another encoder than ours."""
     if stored != identity:
-        ours, theirs = told_apart(identity, stored)
+        ours, theirs = excerpts_at_difference(identity, stored)
         raise EncoderMismatchError(
             f"encoder {ours}",
             f"the namespace is encoded by {theirs} now, and features of two encoders are never mixed",

@@ -14,7 +14,7 @@ from seasoned.canonical_json import canonical_json
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.writing.evidence_views import Deriver
-from seasoned.memory.writing.quarantine import settle_last_visits
+from seasoned.memory.writing.quarantine import update_last_visits
 
 __all__ = ["EpisodeRemover"]
 
@@ -90,7 +90,7 @@ class EpisodeRemover:
         self._store.execute_in(f"DELETE {noted}", (self._ns,), names)
         self._delete("episode", "ordinal", ordinals)
         for view in views:
-            self._derive.regather(view, touched.groups)
+            self._derive.resum(view, touched.groups)
         self._collect(touched)
         self._save()
 
@@ -124,7 +124,7 @@ class EpisodeRemover:
         self._delete("token", "id", tokens - self._tokens_of(None))
         self._delete("prior", "id", touched.priors - self._ids(in_steps.format("prior_id")))
         self._remove_actions(touched.actions - self._ids(in_steps.format("action_id")))
-        settle_last_visits(self._store, self._ns, sorted({set_id for set_id, _ in touched.groups} - sets))
+        update_last_visits(self._store, self._ns, sorted({set_id for set_id, _ in touched.groups} - sets))
 
     def _tokens_of(self, sets: set[int] | None) -> set[int]:
         """Return the tokens of these feature sets; None: of all."""

@@ -11,7 +11,7 @@ from seasoned.memory.retention.copies import Copy, read_copies
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.derived_ids import feedback_of_answer, feedback_of_event
-from seasoned.memory.writing.exclusions import answers_on
+from seasoned.memory.writing.exclusions import answers_by_episode
 from seasoned.types import ALTERNATIVE
 
 __all__ = ["Erasure", "plan_erasure"]
@@ -117,7 +117,7 @@ def _answers_by(store: Store, namespace_id: int, author: str, known: set[str], w
 
 def _answers_on(store: Store, namespace_id: int, ids: set[str], which: str) -> list[_Episode]:
     """Return the other episodes that feedback on these made, and feedback on those in turn."""
-    answers = answers_on(store, namespace_id) if ids else {}
+    answers = answers_by_episode(store, namespace_id) if ids else {}
     queue, others = list(ids), set[str]()
     while queue:
         new = set(answers.get(queue.pop(), ())) - ids - others

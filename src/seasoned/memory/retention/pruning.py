@@ -11,7 +11,7 @@ from seasoned.checks import check_number, check_whole
 from seasoned.errors import InputError
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
-from seasoned.memory.writing.exclusions import answers_on
+from seasoned.memory.writing.exclusions import answers_by_episode
 
 __all__ = ["Budget", "Pruning", "plan_pruning"]
 
@@ -171,7 +171,7 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
     ).fetchall():
         if id_ in ordinal_of:
             held[ordinal_of[id_]].bytes += int(n_bytes)
-    for id_, made in answers_on(store, namespace_id).items():
+    for id_, made in answers_by_episode(store, namespace_id).items():
         if id_ in ordinal_of:
             held[ordinal_of[id_]].answers += (ordinal_of[answer] for answer in made if answer in ordinal_of)
     return held

@@ -89,9 +89,9 @@ def import_records(
                     quarantines.impose(checks.checked_quarantine(item))
                 elif isinstance(item, Note):
                     note = checks.checked_note(item)
-                    if typed_feedback.take_in(note):
+                    if typed_feedback.import_note(note):
                         new_notes.append(note)
-    typed_feedback.settle(new_notes)
+    typed_feedback.exclude_answers(new_notes)
     for event_id in Reader(store, namespace_id).broken_supersessions():
         with line_errors(line_of.get(event_id, last), event_id):
             raise ValueError("an event is superseded by a later one of its source, author and step")

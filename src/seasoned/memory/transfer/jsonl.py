@@ -20,7 +20,7 @@ from seasoned.memory.values.content_hash import episode_from_record, episode_rec
 from seasoned.memory.values.corruption import decoding
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine, Selection
-from seasoned.memory.writing.note_records import check_feedback_note, note_record, noted_ids, read_notes
+from seasoned.memory.writing.note_records import check_feedback_note, note_ids, note_record, read_notes
 from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_kind
 
 __all__ = ["FORMAT", "MAX_LINE_BYTES", "Record", "export_lines", "line_errors", "parse_lines"]
@@ -79,7 +79,7 @@ def export_lines(store: Store, reader: Reader, header: dict[str, Any]) -> Iterat
             events = [event for _, event in reader.events()]
             quarantines = [quarantine for _, quarantine in reader.quarantines()]
             n_records = {"episodes": reader.count("episode"), "feedback": len(events)}
-            note_ends = noted_ids(store, reader.namespace_id)
+            note_ends = note_ids(store, reader.namespace_id)
             return _FirstRead(
                 reader.epoch(),
                 reader.last_ordinal(),

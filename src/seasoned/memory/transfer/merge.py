@@ -27,7 +27,7 @@ from seasoned.memory.stores.registry import display_path, is_file, open_store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.transfer.feedback_merge import reconcile
 from seasoned.memory.transfer.manifest import Manifest, StoredNote, read_manifest
-from seasoned.memory.values.encoder_mismatch import told_apart
+from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.episode_writer import Writer
@@ -221,7 +221,7 @@ def encoder_of(identity: str, given: StateEncoder | None) -> StateEncoder:
 def _check_settings(name: str, path: str, entry: NamespaceEntry, other_path: str, other: NamespaceEntry) -> None:
     where = f"namespace {name!r} of {path}"
     if entry.encoder != other.encoder:
-        ours, theirs = told_apart(entry.encoder, other.encoder)
+        ours, theirs = excerpts_at_difference(entry.encoder, other.encoder)
         raise EncoderMismatchError(
             f"{where} was encoded by {ours}",
             f"in {other_path} it was encoded by {theirs}; features of two encoders are never mixed",
@@ -397,10 +397,10 @@ class NamespaceMerger:
         for first in range(0, len(missing), _BATCH):
             page = missing[first : first + _BATCH]
             self._notes.add([note for _, note in read_notes(source, source_id, ids=page)])
-        giver = TypedFeedbackWriter(self._target, self._ns, self._writer)
+        typed_feedback = TypedFeedbackWriter(self._target, self._ns, self._writer)
         moved = [*missing, *(id_ for _, _, id_ in ended)]
-        giver.settle(note for _, note in read_notes(self._target, self._ns, ids=moved))
-        return len(missing), len(ended) + giver.settle_rivals()
+        typed_feedback.exclude_answers(note for _, note in read_notes(self._target, self._ns, ids=moved))
+        return len(missing), len(ended) + typed_feedback.supersede_rivals()
 
     def _put_in_order(self, event_ids: Sequence[str]) -> None:
         rows = self._target.execute(

@@ -1,4 +1,4 @@
-"""One text per content: what hashes are taken of, and what is exported."""
+"""Canonical records of episodes, and hashes of canonical records."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ def digest(tag: str, record: object) -> bytes:
 
 
 def line_digest(tag: str, line: str) -> bytes:
-    """Return the digest of a record that is in its canonical form already."""
+    """Return the digest of a record that is canonical JSON already."""
     return hashlib.sha256(f"seasoned:{tag}:v1\n{line}".encode()).digest()
 
 
 def text_digest(data: str | bytes) -> bytes:
-    """Return a 16-byte key by which a text is found again."""
+    """Return a 16-byte key of a text, for lookups."""
     return hashlib.blake2b(data.encode() if isinstance(data, str) else data, digest_size=16).digest()
 
 
@@ -49,21 +49,25 @@ def episode_record(episode: Episode) -> Record:
 
 
 def episode_from_record(record: Record) -> Episode:
-    """Return the episode that `episode_record` gave as data. InputError where a value breaks a rule."""
+    """Return the episode of a record from `episode_record`.
+
+    Raises:
+        InputError: a value breaks a rule.
+    """
     fields = {name: value for name, value in record.items() if name != "steps"}
     return Episode(steps=[Step(**step) for step in record["steps"]], **fields)
 
 
 def episode_from_line(path: str, episode_id: str, line: str, content: bytes) -> Episode:
-    """Return the episode whose record is this line, in its canonical form.
+    """Return the episode whose record is this line of canonical JSON.
 
     Raises:
-        IntegrityError: it differs from its hash: it is not handed on as if it were what was stored.
+        IntegrityError: the line differs from its hash.
     """
     if line_digest("episode", line) != content:
         raise IntegrityError(
             f"{path}: episode {episode_id!r} differs from its hash",
-            "what is read must be what was stored",
+            "stored episodes do not change",
             "Run `seasoned memory verify`, and restore a backup.",
         )
     return episode_from_record(json.loads(line))

@@ -1,4 +1,4 @@
-"""Two encoders' identities, as a message shows them: an identity of patterns is thousands of characters long."""
+"""Excerpts of two encoder identities for a message; an identity may be thousands of characters long."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import itertools
 
 from seasoned.errors import excerpt
 
-__all__ = ["told_apart"]
+__all__ = ["excerpts_at_difference"]
 
 _BEFORE_CHARS = 24
 
 
-def told_apart(one: str, other: str) -> tuple[str, str]:
-    """Return both from shortly before where they part, cut to what a message holds.
+def excerpts_at_difference(one: str, other: str) -> tuple[str, str]:
+    """Return an excerpt of each, from shortly before their first difference.
 
     Example:
-        >>> told_apart("tokens/v1", "tokens/v2")
+        >>> excerpts_at_difference("tokens/v1", "tokens/v2")
         ("'tokens/v1'", "'tokens/v2'")
-        >>> told_apart("x" * 5000 + "a" + "z" * 5000, "x" * 5000 + "b")[1]
+        >>> excerpts_at_difference("x" * 5000 + "a" + "z" * 5000, "x" * 5000 + "b")[1]
         "'...xxxxxxxxxxxxxxxxxxxxxxxxb'"
     """
     alike = itertools.takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False))

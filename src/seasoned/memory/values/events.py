@@ -1,4 +1,4 @@
-"""Feedback as an event: appended, superseded, revoked, never edited."""
+"""Feedback events: appended, superseded or revoked, and never edited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,18 @@ __all__ = ["Event"]
 class Event:
     """A feedback event: `reward * weight` is added to its step's reward until it is revoked.
 
-    `kind`: of the typed feedback that it comes from (see `Memory.feedback`); None for a bare reward.
+    Args:
+        id: names it in its namespace.
+        episode_id: the episode.
+        step: index of the step.
+        reward: in reward units.
+        weight: factor of the reward.
+        source: `human`, `judge`, `tests`, ...
+        author: the person or program of that source.
+        created_at: seconds since 1970.
+        revoked_at: when it was revoked or superseded; None for an unrevoked event.
+        superseded_by: the id of the event that superseded it.
+        kind: the kind of the typed feedback that it comes from (see `Memory.feedback`); None for a bare reward.
     """
 
     id: str
@@ -31,12 +42,12 @@ class Event:
     kind: str | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return what was said, without what later happened to it."""
+        """Return the event as plain data, without its revocation."""
         names = ("id", "episode_id", "step", "reward", "weight", "source", "author", "created_at")
         return {name: getattr(self, name) for name in names} | ({} if self.kind is None else {"kind": self.kind})
 
     def digest(self) -> bytes:
-        """Return the hash of what was said."""
+        """Return the hash of `record`."""
         return digest("feedback", self.record())
 
     @property

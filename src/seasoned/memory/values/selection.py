@@ -1,4 +1,4 @@
-"""Which episodes or events are meant: by id, by provenance, by time of storage."""
+"""Selections of episodes and events by id, provenance and time of storage; and quarantines."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _OF_EPISODES = ("episode", "task", "model", "policy", "arm", "subject")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection:
-    """What a quarantine sets aside: everything that all of the given values fit.
+    """The episodes or events of a quarantine: those that match all of the given values.
 
-    With `source`: feedback of that source, and the answers that it has made. With `episode`, `task`, `model`, `policy`,
+    With `source`: feedback of that source, and its answers. With `episode`, `task`, `model`, `policy`,
     `arm` or `subject`: episodes. With a time window alone: both.
 
     Args:
         episode: an episode's id.
-        source: who gave feedback (`human`, `judge`, ...).
+        source: of feedback (`human`, `judge`, ...).
         task, model, policy, arm, subject: as recorded with the episode.
         since: stored at this time or later, in seconds since 1970.
         until: stored before this time, likewise.
@@ -71,11 +71,11 @@ class Selection:
 
     @classmethod
     def from_text(cls, text: str) -> Selection:
-        """Return the selection that `text` gave."""
+        """Return the selection of a stored text."""
         return _parsed(text)
 
     def text(self) -> str:
-        """Return the selection as it is stored: canonical JSON."""
+        """Return the selection as canonical JSON, its stored form."""
         return canonical_json(self.record())
 
     def record(self) -> dict[str, Any]:
@@ -83,23 +83,23 @@ class Selection:
         return {name: value for name in _FIELDS if (value := getattr(self, name)) is not None}
 
     def _of_episodes(self) -> dict[str, str]:
-        given = self.record()
-        return {name: given[name] for name in _OF_EPISODES if name in given}
+        record = self.record()
+        return {name: record[name] for name in _OF_EPISODES if name in record}
 
     def _in_window(self, at: float) -> bool:
         return (self.since is None or at >= self.since) and (self.until is None or at < self.until)
 
     def covers_episode(self, episode_id: str, provenance: dict[str, Any], created_at: float) -> bool:
-        """Whether it selects an episode with this id and these values, stored at that time."""
+        """Return whether it selects an episode with this id and provenance, stored at that time."""
         if self.episode is not None and self.episode != episode_id:
-            return False  # asked of every quarantine for every episode that comes in: the cheapest question first
+            return False  # tested for every quarantine and every new episode: the cheapest test comes first
         if self.source is not None or not self._in_window(created_at):
             return False
         known = {**provenance, "episode": episode_id}
         return all(known.get(name) == value for name, value in self._of_episodes().items())
 
     def covers_event(self, source: str, created_at: float) -> bool:
-        """Whether it selects feedback of this source, given at that time."""
+        """Return whether it selects feedback of this source and time."""
         if self._of_episodes() or not self._in_window(created_at):
             return False
         return self.source is None or self.source == source
@@ -131,13 +131,13 @@ _FIELDS = tuple(field.name for field in fields(Selection))
 
 @lru_cache(1 << 16)
 def _parsed(text: str) -> Selection:
-    """Return a selection: frozen, so that one object serves all who read the same text."""
+    """Return the selection of a text; it is frozen, so one object can be shared."""
     return Selection(**json.loads(text))
 
 
 @dataclass(frozen=True, slots=True)
 class Quarantine:
-    """What was set aside, why and when; `lifted_at` says when that ended."""
+    """A quarantine: its selection, reason and time; `lifted_at` is None while it is active."""
 
     id: str
     selection: Selection
@@ -146,7 +146,7 @@ class Quarantine:
     lifted_at: float | None = None
 
     def record(self) -> dict[str, Any]:
-        """Return what was decided, without what later happened to it."""
+        """Return the quarantine as plain data, without the time of its lifting."""
         return {
             "id": self.id,
             "selection": self.selection.record(),
@@ -155,5 +155,5 @@ class Quarantine:
         }
 
     def digest(self) -> bytes:
-        """Return the hash of what was decided."""
+        """Return the hash of `record`."""
         return digest("quarantine", self.record())

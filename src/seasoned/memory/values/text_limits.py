@@ -1,10 +1,9 @@
-"""How large a text may be."""
+"""Size limits of texts, in bytes of UTF-8."""
 
 from __future__ import annotations
 
-import numpy as np
-
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_whole
+from seasoned.errors import InputError
 from seasoned.types import Episode
 
 __all__ = ["check_max_text_bytes", "check_size", "check_sizes"]
@@ -21,7 +20,7 @@ def check_size(name: str, text: str, max_bytes: int) -> None:
         raise InputError(
             f"a {name} of {n_bytes} bytes",
             f"a {name} has at most {max_bytes} bytes",
-            "Keep what tells states apart, or open the memory with a larger max_text_bytes.",
+            "Shorten it, or open the memory with a larger max_text_bytes.",
         )
 
 
@@ -31,13 +30,7 @@ def check_max_text_bytes(n_bytes: object) -> int:
     Raises:
         InputError: it is not a whole number from 1.
     """
-    if isinstance(n_bytes, bool) or not isinstance(n_bytes, int | np.integer) or n_bytes < 1:
-        raise InputError(
-            f"max_text_bytes = {excerpt(n_bytes)}",
-            "a size limit is a whole number of bytes, at least 1",
-            "2**20 is usual.",
-        )
-    return int(n_bytes)
+    return check_whole("max_text_bytes", n_bytes, at_least=1, next_step="2**20 is usual.")
 
 
 def check_sizes(episode: Episode, max_bytes: int) -> None:

@@ -1,4 +1,4 @@
-"""How episodes enter a namespace, and how it is encoded anew; inside a transaction of the caller."""
+"""Writer of episodes and views, and reindexing, inside a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import MAX_STEPS, STEP_BITS
 from seasoned.memory.values.content_hash import digest, episode_record
 from seasoned.memory.writing.evidence_views import Deriver, Evidences, Moves, PlacedSteps, View
-from seasoned.memory.writing.exclusions import PROVENANCE, Suspects, active_selections
+from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.memory.writing.interning import Interner, StateKeys
 from seasoned.protocols import StateEncoder
 from seasoned.types import Episode
 
-__all__ = ["Timed", "Writer", "active_selections", "with_id"]
+__all__ = ["Timed", "Writer", "with_id"]
 
 Timed = tuple[Episode, float | None]
-"""An episode and when it was stored; None for now."""
+"""An episode and the time at which it was stored, in seconds since 1970; None for now."""
 
 New = tuple[Episode, float, bytes]
 """An episode that is not stored, its time and its hash."""
 
 
-_LOOKED_UP = 1000
+_LOOKUP_BATCH = 1000
 _BATCH = 250
 
 
 def with_id(episode: Episode) -> Episode:
-    """Return the episode, named: what has an id may be written twice without harm."""
+    """Return the episode with an id, so that a second write of it is a no-op."""
     if episode.id is not None:
         return episode
     return Episode(
@@ -51,7 +51,7 @@ def with_id(episode: Episode) -> Episode:
 
 
 def _states(new: Sequence[New]) -> list[str]:
-    """Return the states episode by episode: how they are numbered does not depend on what is written together."""
+    """Return the states in the order of the episodes: their numbers do not depend on the batches."""
     states: list[str] = []
     for episode, _, _ in new:
         states += (step.state for step in episode.steps)
@@ -71,37 +71,37 @@ class Writer:
         self._derive = Deriver(store, namespace_id)
 
     def add(self, episodes: Sequence[Timed]) -> int:
-        """Store named episodes with everything derived from them, and return how many were not stored already."""
-        parts = range(0, len(episodes), _LOOKED_UP)
+        """Store episodes that have ids, with all derived data, and return how many were not stored already."""
+        parts = range(0, len(episodes), _LOOKUP_BATCH)
         moved: Moves = defaultdict(Counter)
-        n_new = sum(self._add(episodes[start : start + _LOOKED_UP], moved) for start in parts)
+        n_new = sum(self._add(episodes[start : start + _LOOKUP_BATCH], moved) for start in parts)
         self._derive.count(moved)
         return n_new
 
     def _add(self, episodes: Sequence[Timed], moved: Moves) -> int:
         texts = self._texts
-        counters, views = texts.ask(), self._derive.ask_views()
-        # No answer was fetched yet: PostgreSQL may still be writing what came before.
+        counters, views = texts.query_counters(), self._derive.query_views()
+        # No result was fetched yet: PostgreSQL may still be writing the statements before.
         contents = [(str(episode.id), digest("episode", episode_record(episode))) for episode, _ in episodes]
         new = self._unknown(episodes, contents)
         if not new:
             return 0
         texts.load(counters)
         every_view = views.fetchall()
-        suspects = Suspects(self._store, self._ns, None if texts.counters["quarantines"] else ())
-        foreseen = texts.foresee(_states(new))
+        exclusions = Exclusions(self._store, self._ns, None if texts.counters["quarantines"] else ())
+        prefetched = texts.prefetch_states(_states(new))
         for start in range(0, len(new), _BATCH):
-            placed, known = self._write(new[start : start + _BATCH], foreseen, suspects, every_view)
+            placed, known = self._write(new[start : start + _BATCH], prefetched, exclusions, every_view)
             self._derive.add(placed, known, moved)
         return len(new)
 
     def _write(
-        self, new: Sequence[New], foreseen: StateKeys, suspects: Suspects, views: Sequence[View]
+        self, new: Sequence[New], prefetched: StateKeys, exclusions: Exclusions, views: Sequence[View]
     ) -> tuple[list[PlacedSteps], Evidences]:
-        """Store episodes, and return where they are, with the evidence that is known there."""
+        """Insert episodes; return their placed steps, and the stored evidence at their states."""
         texts = self._texts
         steps = [step for episode, _, _ in new for step in episode.steps]
-        states = texts.states(_states(new), foreseen)
+        states = texts.states(_states(new), prefetched)
         actions = texts.actions(step.action for step in steps)
         prior_of = {id(step): canonical_json(dict(step.prior)) for step in steps if step.prior is not None}
         priors = texts.priors(prior_of.values())
@@ -109,7 +109,7 @@ class Writer:
         step_rows: list[tuple[Any, ...]] = []
         placed: list[PlacedSteps] = []
         last_visits: dict[int, int] = {}
-        silent = suspects.silent_among((str(episode.id), episode.arm) for episode, _, _ in new)
+        excluded = exclusions.excluded_answers_among((str(episode.id), episode.arm) for episode, _, _ in new)
         for episode, created_at, content in new:
             ordinal = texts.next("episodes")
             final = None if episode.final_state is None else states[episode.final_state][0]
@@ -131,8 +131,8 @@ class Writer:
                 )
             )
             provenance = {name: getattr(episode, name) for name in PROVENANCE}
-            aside = episode.id in silent or suspects.covers_episode(str(episode.id), provenance, created_at)
-            live = episode.ending != "aborted" and not aside
+            is_excluded = episode.id in excluded or exclusions.covers_episode(str(episode.id), provenance, created_at)
+            live = episode.ending != "aborted" and not is_excluded
             groups = []
             for index, step in enumerate(episode.steps):
                 visit = ordinal << STEP_BITS | index
@@ -153,10 +153,10 @@ class Writer:
         return placed, known
 
     def _unknown(self, episodes: Sequence[Timed], contents: Sequence[tuple[str, bytes]]) -> list[New]:
-        """Return those that are not stored, each with its time and its hash.
+        """Return the episodes that are not stored, each with its time and its hash.
 
         Raises:
-            EpisodeConflictError: an id is stored, or given twice, with different contents.
+            EpisodeConflictError: an id is stored or occurs twice with different contents.
         """
         known: dict[str, bytes] = dict(
             self._store.execute_in(
@@ -182,7 +182,7 @@ class Writer:
     # ------------------------------------------------------------------------------------------ views
 
     def ensure_view(self, gamma: float, decay: float) -> int:
-        """Return the id of the view with this discount and decay; gather it from all episodes if it is new."""
+        """Return the id of the view with this discount and decay; a new view is derived from all episodes."""
         row = self._store.execute(
             "SELECT id FROM view WHERE namespace_id = ? AND gamma = ? AND decay = ?", (self._ns, gamma, decay)
         ).fetchone()
@@ -196,7 +196,7 @@ class Writer:
         return view_id
 
     def reindex(self) -> None:
-        """Encode every state again with this writer's encoder, and gather every view again."""
+        """Encode every state again with this writer's encoder, and derive every view again."""
         views = self._derive.views()
         for table in ("value", "evidence", "distribution", "view"):
             self._store.execute(f"DELETE FROM {table} WHERE namespace_id = ?", (self._ns,))

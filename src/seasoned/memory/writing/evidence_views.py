@@ -1,6 +1,6 @@
-"""What follows from the steps: returns, evidence and its distribution, for each view (a discount and a decay).
+"""Views: returns, evidence and its distribution, derived from the steps for each discount and decay.
 
-Every function runs inside one transaction of the caller.
+Every function runs inside a transaction of the caller.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ PlacedSteps = tuple[int, list[Group], list[float]]
 """An episode's ordinal, the group of each of its steps, and the reward of each."""
 
 Sums = tuple[int, float, float, float, int]
-"""A row of evidence: count, weight, total, squares, and the ordinal as of which they are weighted."""
+"""A row of evidence: count, weight, total, squares, and the episode ordinal to which decay is computed."""
 
 Evidences = dict[View, dict[Group, Sums]]
 """Rows of evidence, by view."""
 
 Moves = defaultdict[int, Counter[float]]
-"""By view, by how much each count in the distribution of means changes."""
+"""By view id, the change of each count in the distribution of mean returns."""
 
 _EVIDENCE_BY_SET = TableKey("evidence", ("namespace_id", "view_id"), "set_id")
 _BATCH = 20_000
@@ -41,12 +41,12 @@ _ASKED = 64
 
 
 def histogram_bin(mean: float) -> float:
-    """Return the value under which a mean return is counted: rounded to three significant digits (0.5 % at most)."""
+    """Return the bin of a mean return: the mean rounded to three significant digits (an error of at most 0.5 %)."""
     return float(f"{mean:.2e}")
 
 
 class Deriver:
-    """Keeps the views of one namespace true."""
+    """Derives the views of one namespace."""
 
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
@@ -54,29 +54,29 @@ class Deriver:
 
     def views(self) -> list[View]:
         """Return every view."""
-        return self.ask_views().fetchall()
+        return self.query_views().fetchall()
 
-    def ask_views(self) -> Cursor:
-        """Ask for every view; the answer is fetched when it is needed."""
+    def query_views(self) -> Cursor:
+        """Start the query for every view, so that its result can be fetched later."""
         return self._store.execute("SELECT id, gamma, decay FROM view WHERE namespace_id = ? ORDER BY id", (self._ns,))
 
     def known(self, views: Sequence[View], episodes: Sequence[PlacedSteps], *, new_sets: Collection[int]) -> Evidences:
-        """Return the evidence at the states of these episodes, by view; there is none yet at the `new_sets`."""
+        """Return the stored evidence at the states of these episodes, by view; the `new_sets` have none."""
         set_ids = {set_id for _, placed, _ in episodes for set_id, _ in placed if set_id not in new_sets}
         return {view: self._evidence(view[0], set_ids) for view in views}
 
     def add(self, episodes: Sequence[PlacedSteps], known: Evidences, moved: Moves) -> None:
-        """Add the returns of new live episodes to the views; it adds to `moved` what to `count` at the end."""
+        """Add the returns of new live episodes to the views, and the changes for `count` to `moved`."""
         for view, evidence in known.items():
             moved[view[0]].update(self._gather(view, episodes, evidence))
 
     def count(self, moved: Moves) -> None:
-        """Bring the distributions up to the evidence."""
+        """Apply the changes to the distributions."""
         for view_id, changes in moved.items():
             self._count(view_id, changes)
 
     def fill(self, view: View) -> None:
-        """Gather a new view from all live episodes."""
+        """Derive a new view from all live episodes."""
         rows = self._store.execute(
             "SELECT visit, reward + feedback, set_id, key_id FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -118,8 +118,8 @@ class Deriver:
         self._store.insert("value", values)
         return self._put(view_id, known, sums)
 
-    def regather(self, view: View, groups: Collection[Group]) -> None:
-        """Sum some groups anew; adding a difference would leave the rounding of a huge reward behind."""
+    def resum(self, view: View, groups: Collection[Group]) -> None:
+        """Sum some groups again from their steps; a difference would keep the rounding error of a huge reward."""
         view_id, _, decay = view
         actions: defaultdict[int, list[int]] = defaultdict(list)
         for set_id, key_id in groups:
@@ -152,7 +152,7 @@ class Deriver:
         return {(row[0], row[1]): tuple(row[2:]) for row in rows}
 
     def _put(self, view_id: int, known: dict[Group, Sums], sums: dict[Group, Sums]) -> Counter[float]:
-        """Write rows of evidence, and return by how much each count in the distribution of means changes."""
+        """Write rows of evidence, and return the changes of the counts in the distribution of mean returns."""
         moved: Counter[float] = Counter()
         for group, new in sums.items():
             if group in known:
@@ -179,9 +179,9 @@ class Deriver:
         )
 
     def rederive(self, ordinals: Iterable[int]) -> None:
-        """Sum the feedback of these episodes' steps anew, then their returns and all evidence that they enter.
+        """Sum the feedback of these episodes' steps again, then their returns, then the evidence of these.
 
-        A step that is not live has no return; the caller says which are, in `step.live`.
+        A step that is not `live` has no return; the caller has set `step.live`.
         """
         views = self.views()
         every = list(ordinals)
@@ -189,29 +189,31 @@ class Deriver:
         for start in range(0, len(every), _ASKED):
             self._rederive(every[start : start + _ASKED], views, changed)
         for view, groups in changed.items():
-            self.regather(view, groups)
+            self.resum(view, groups)
 
     def _rederive(self, ordinals: Sequence[int], views: Sequence[View], changed: defaultdict[View, set[Group]]) -> None:
         bounds = [(ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in ordinals]
-        asked = [self._ask_derived(views, *ends) for ends in bounds]  # a server answers them all in one go
-        for steps, events, *values in [[one.fetchall() for one in of_one] for of_one in asked]:
-            given: defaultdict[int, list[float]] = defaultdict(list)
+        queries = [
+            self._query_derived(views, *ends) for ends in bounds
+        ]  # a server answers all of them in one round trip
+        for steps, events, *values in [[one.fetchall() for one in of_one] for of_one in queries]:
+            amounts: defaultdict[int, list[float]] = defaultdict(list)
             for visit, reward, weight in events:
-                given[visit].append(reward * weight)
-            said = [math.fsum(given[row[0]]) for row in steps]
+                amounts[visit].append(reward * weight)
+            feedback = [math.fsum(amounts[row[0]]) for row in steps]
             self._store.update(
                 "step",
                 ("feedback",),
                 ("namespace_id", "visit"),
-                [(new, self._ns, row[0]) for new, row in zip(said, steps, strict=True) if new != row[5]],
+                [(new, self._ns, row[0]) for new, row in zip(feedback, steps, strict=True) if new != row[5]],
             )
-            rewards = [row[1] + new for row, new in zip(steps, said, strict=True)]
+            rewards = [row[1] + new for row, new in zip(steps, feedback, strict=True)]
             live = bool(steps and steps[0][4])
             for view, old in zip(views, values, strict=True):
                 changed[view] |= self._revalue(view, steps, rewards if live else [], dict(old))
 
-    def _ask_derived(self, views: Sequence[View], first: int, last: int) -> list[Cursor]:
-        """Ask for the steps of an episode, the feedback on them that counts, and their returns in each view."""
+    def _query_derived(self, views: Sequence[View], first: int, last: int) -> list[Cursor]:
+        """Start the queries for an episode's steps, their live feedback, and their returns in each view."""
         steps = self._store.execute(
             "SELECT visit, reward, set_id, key_id, live, feedback FROM step "
             "JOIN action ON action.namespace_id = step.namespace_id AND action.id = action_id "
@@ -232,7 +234,7 @@ class Deriver:
         return [steps, events, *values]
 
     def _revalue(self, view: View, steps: list[Any], rewards: list[float], old: dict[int, float]) -> set[Group]:
-        """Write one episode's returns, none if there are no rewards; return the groups where one changed."""
+        """Write one episode's returns (none without rewards), and return the groups whose returns changed."""
         view_id, gamma, _ = view
         visits = [row[0] for row in steps]
         new = dict(zip(visits, discounted_returns(rewards, gamma).tolist(), strict=True)) if rewards else {}
@@ -249,7 +251,7 @@ class Deriver:
 
 
 def summed(rows: Iterable[tuple[int, float]], decay: float) -> Sums:
-    """Return count, weight, total, squares and ordinal of (visit, return) rows, as of the last one's episode."""
+    """Return the evidence of (visit, return) rows, with decay computed to the last row's episode."""
     rows = list(rows)
     last = rows[-1][0] >> STEP_BITS
     weights = [decay ** (last - (visit >> STEP_BITS)) for visit, _ in rows]

@@ -1,4 +1,4 @@
-"""What does not count: what is in quarantine now, and the answers whose feedback does not stand."""
+"""Exclusions: quarantined episodes and events, and the answers of revoked, superseded or quarantined feedback."""
 
 from __future__ import annotations
 
@@ -12,10 +12,17 @@ from seasoned.memory.values.derived_ids import feedback_of_answer, may_be_answer
 from seasoned.memory.values.selection import Selection
 from seasoned.types import ALTERNATIVE, FEEDBACK_KINDS
 
-__all__ = ["PROVENANCE", "Suspects", "active_selections", "alternatives_in", "answers_on", "feedback_condition"]
+__all__ = [
+    "PROVENANCE",
+    "Exclusions",
+    "active_selections",
+    "answers_by_episode",
+    "answers_in_body",
+    "feedback_condition",
+]
 
 PROVENANCE = ("task", "model", "policy", "arm", "subject")
-"""What a selection can name of an episode beside its id."""
+"""The fields of an episode that a selection can name, besides its id."""
 
 _NOTE_BY_ID = TableKey("note", ("namespace_id",), "id")
 _OF_AN_EPISODE = '{"episode":'
@@ -27,7 +34,7 @@ def feedback_condition() -> str:
 
 
 def active_selections(store: Store, namespace_id: int, *, of_events: bool = False) -> list[Selection]:
-    """Return what is in quarantine now; with `of_events` without selections that name an episode, however many."""
+    """Return the selections of the active quarantines; with `of_events`, only those that name no episode."""
     which = f" AND substr(selection, 1, {len(_OF_AN_EPISODE)}) <> '{_OF_AN_EPISODE}'" if of_events else ""
     rows = store.execute(
         f"SELECT selection FROM quarantine WHERE namespace_id = ? AND lifted_at IS NULL{which}", (namespace_id,)
@@ -35,32 +42,32 @@ def active_selections(store: Store, namespace_id: int, *, of_events: bool = Fals
     return [Selection.from_text(text) for (text,) in rows.fetchall()]
 
 
-def alternatives_in(note_id: str, body: str) -> list[str]:
-    """Return the episodes that feedback made, by the body of its note as it is stored."""
+def answers_in_body(note_id: str, body: str) -> list[str]:
+    """Return the episode ids of the answers of feedback, from the stored body of its note."""
     made = json.loads(body).get("alternatives")
     return [id_ for id_ in made if isinstance(id_, str) and feedback_of_answer(id_) == note_id] if made else []
 
 
-def answers_on(store: Store, namespace_id: int) -> dict[str, list[str]]:
-    """Return, by the episode that feedback is about, the episodes which that feedback has made, taken back or not."""
+def answers_by_episode(store: Store, namespace_id: int) -> dict[str, list[str]]:
+    """Return by episode id the answers of all feedback on that episode, revoked feedback included."""
     rows = store.execute(
         f"SELECT episode_id, id, body FROM note WHERE namespace_id = ? AND {feedback_condition()}", (namespace_id,)
     ).fetchall()
     made: defaultdict[str, list[str]] = defaultdict(list)
     for episode_id, note_id, body in rows:
-        made[episode_id] += (id_ for id_ in alternatives_in(note_id, body) if id_ != episode_id)
+        made[episode_id] += (id_ for id_ in answers_in_body(note_id, body) if id_ != episode_id)
     return made
 
 
-class Suspects:
-    """What does not count in one namespace, as of now.
+class Exclusions:
+    """The exclusions of one namespace, as of now.
 
-    An episode is looked for among the selections that name it, and those that name none: an id is found, not scanned.
+    An episode is compared with the selections that name its id, and with those that name no id.
 
     Args:
         store: inside a transaction or a snapshot of it.
         namespace_id: which namespace.
-        selections: what is in quarantine, if that is known; None: it is read.
+        selections: those of the active quarantines; None: they are read.
     """
 
     def __init__(self, store: Store, namespace_id: int, selections: Iterable[Selection] | None = None) -> None:
@@ -74,23 +81,23 @@ class Suspects:
 
     @property
     def of_episodes(self) -> bool:
-        """Whether any selection can be of an episode."""
+        """Whether any selection is of episodes."""
         return bool(self._named or self._of_episodes)
 
     def covers_episode(self, episode_id: str, provenance: dict[str, Any], created_at: float) -> bool:
-        """Whether an episode is in quarantine."""
+        """Return whether an episode is in quarantine."""
         near = [*self._named.get(episode_id, ()), *self._of_episodes]
         return any(one.covers_episode(episode_id, provenance, created_at) for one in near)
 
     def covers_event(self, source: str, created_at: float) -> bool:
-        """Whether feedback of this source, given at that time, is in quarantine."""
+        """Return whether feedback of this source and time is in quarantine."""
         return any(one.covers_event(source, created_at) for one in self._others)
 
-    def silent(self, answers: Collection[str]) -> set[str]:
-        """Return which of these episodes of the arm `alternative` do not count, since their feedback does not stand.
+    def excluded_answers(self, answers: Collection[str]) -> set[str]:
+        """Return which of these answers (episodes of the arm `alternative`) are excluded with their feedback.
 
-        It was taken back or superseded, or its source is in quarantine. An answer belongs to the feedback that its id
-        begins with and that lists it; one whose note is not there counts by itself.
+        The feedback is revoked or superseded, or its source is in quarantine. An answer belongs to the feedback whose
+        id begins its own and whose note lists it; an answer without such a note is not excluded.
         """
         asked = {id_ for id_ in answers if may_be_answer(id_)}
         if not asked:
@@ -104,9 +111,9 @@ class Suspects:
         found: set[str] = set()
         for note_id, kind, body, source, created_at, revoked_at in rows:
             if kind in FEEDBACK_KINDS and (revoked_at is not None or self.covers_event(source, created_at)):
-                found.update(asked.intersection(alternatives_in(note_id, body)))
+                found.update(asked.intersection(answers_in_body(note_id, body)))
         return found
 
-    def silent_among(self, episodes: Iterable[tuple[str, str | None]]) -> set[str]:
-        """Return the same of (id, arm) of any episodes."""
-        return self.silent([id_ for id_, arm in episodes if arm == ALTERNATIVE])
+    def excluded_answers_among(self, episodes: Iterable[tuple[str, str | None]]) -> set[str]:
+        """Return the same, given (id, arm) of any episodes."""
+        return self.excluded_answers([id_ for id_, arm in episodes if arm == ALTERNATIVE])

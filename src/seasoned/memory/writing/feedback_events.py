@@ -1,4 +1,4 @@
-"""How feedback enters a namespace. Every function runs inside one transaction of the caller."""
+"""Writer of feedback events, inside a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["FeedbackWriter"]
 
 
 class FeedbackWriter:
-    """Appends and revokes feedback events of one namespace; returns and evidence follow."""
+    """Appends and revokes the feedback events of one namespace, and derives returns and evidence again."""
 
     def __init__(self, store: Store, namespace_id: int) -> None:
         self._store = store
@@ -27,7 +27,7 @@ class FeedbackWriter:
         self._derive = Deriver(store, namespace_id)
 
     def add(self, event: Event) -> bool:
-        """Append an event; the same source, author, kind and step supersedes what it said before.
+        """Append an event; it supersedes an earlier event of the same source, author, kind and step.
 
         Returns:
             Whether it was new.
@@ -35,48 +35,46 @@ class FeedbackWriter:
         return self.add_many([event]) == 1
 
     def add_many(self, events: Sequence[Event]) -> int:
-        """Append events in their order, deriving what follows once; return how many were new."""
+        """Append events in their order, derive once at the end, and return how many were new."""
         visits = self._append(events)
         self._derive.rederive(sorted({visit >> STEP_BITS for visit in visits}))
         return len(visits)
 
     def _append(self, events: Sequence[Event]) -> list[int]:
-        """Write the events that are not stored, and return their visits."""
+        """Insert the events that are not stored, and return their visits."""
         new = self._unknown(events)
         if not new:
             return []
-        suspects = active_selections(self._store, self._ns, of_events=True)
+        selections = active_selections(self._store, self._ns, of_events=True)
         self._store.execute("UPDATE namespace SET events = events + ? WHERE id = ?", (len(new), self._ns))
         last = self._row("SELECT events FROM namespace WHERE id = ?")[0]
         rows: list[tuple[Any, ...]] = []
-        about: set[tuple[Any, ...]] = set()
+        targets: set[tuple[Any, ...]] = set()
         for seq, (event, visit) in enumerate(new, last - len(new) + 1):
             target = visit, event.source, event.author, event.kind
-            if target in about:  # one of them supersedes the other
+            if target in targets:  # the later event supersedes the earlier one
                 self._store.insert("feedback", rows)
-                rows, about = [], set()
-            about.add(target)
-            rows.append(self._settled(event, visit, seq, suspects))
+                rows, targets = [], set()
+            targets.add(target)
+            rows.append(self._new_row(event, visit, seq, selections))
         self._store.insert("feedback", rows)
         return [visit for _, visit in new]
 
-    def _settled(self, event: Event, visit: int, seq: int, suspects: Sequence[Selection]) -> tuple[Any, ...]:
-        """Return a new event as it is written, and let what it supersedes end."""
-        if (
-            event.revoked_at is None and original_event_id(event.id) != event.id
-        ):  # what was revoked is not weighed into a say
-            ended = self._word(
+    def _new_row(self, event: Event, visit: int, seq: int, selections: Sequence[Selection]) -> tuple[Any, ...]:
+        """Return a new event as a row, and supersede the earlier event of its source, author and kind on the step."""
+        if event.revoked_at is None and original_event_id(event.id) != event.id:
+            revoked = self._versions(
                 event.id, visit, event.source, event.author, "revoked_at IS NOT NULL AND superseded_by IS NULL"
             )
-            event = replace(event, revoked_at=min((at for _, at in ended), default=None))
-        if event.revoked_at is None:  # an event that comes in revoked has no say, and silences nobody
+            event = replace(event, revoked_at=min((at for _, at in revoked), default=None))
+        if event.revoked_at is None:  # an event that is imported revoked supersedes no other
             same, who = _who(event.author, event.kind)
             self._store.execute(
                 "UPDATE feedback INDEXED BY feedback_by_visit SET revoked_at = ?, superseded_by = ?, live = ? "
                 f"WHERE namespace_id = ? AND visit = ? AND source = ? AND {same} AND revoked_at IS NULL",
                 (event.created_at, event.id, False, self._ns, visit, event.source, *who),
             )
-        live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in suspects)
+        live = event.revoked_at is None and not any(s.covers_event(event.source, event.created_at) for s in selections)
         return (
             self._ns,
             seq,
@@ -95,7 +93,12 @@ class FeedbackWriter:
         )
 
     def _unknown(self, events: Sequence[Event]) -> list[tuple[Event, int]]:
-        """Return those that are not stored, each with its visit; refuse what cannot be stored."""
+        """Return the events that are not stored, each with its visit.
+
+        Raises:
+            NotFoundError: an episode or a step is not there.
+            EpisodeConflictError: an id is stored with other content.
+        """
         episodes = {
             id_: (ordinal, steps)
             for id_, ordinal, steps in self._store.execute_in(
@@ -128,39 +131,37 @@ class FeedbackWriter:
         return new
 
     def revoke(self, event_id: str, *, at: float) -> None:
-        """Take an event out of its step's reward, however it was weighed since; revoking twice changes nothing.
+        """Revoke an event and its reweighted successors; again is a no-op.
 
         Raises:
             NotFoundError: there is no such event.
         """
         if not self.revoke_all([event_id], at=at):
-            raise NotFoundError(
-                f"event {excerpt(event_id)}", "only feedback that was given can be revoked", "List the events."
-            )
+            raise NotFoundError(f"event {excerpt(event_id)}", "no event has this id", "List them: memory.events().")
 
     def revoke_all(self, event_ids: Sequence[str], *, at: float) -> int:
-        """Revoke these events, deriving what follows once; return how many there are."""
+        """Revoke these events, derive once at the end, and return how many of the ids are stored."""
         rows = self._store.execute_in(
             "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_id "
             "WHERE namespace_id = ? AND id IN {values}",
             (self._ns,),
             event_ids,
         )
-        words = {(original_event_id(id_), *said) for id_, *said in rows}
-        near = self._store.execute_in(
+        originals = {(original_event_id(id_), *source) for id_, *source in rows}
+        candidates = self._store.execute_in(
             "SELECT id, visit, source, author FROM feedback INDEXED BY feedback_by_visit "
             "WHERE namespace_id = ? AND revoked_at IS NULL AND visit IN {values}",
             (self._ns,),
             sorted({visit for _, visit, _, _ in rows}),
         )
-        standing = [row for row in near if (original_event_id(row[0]), *row[1:]) in words]
+        unrevoked = [row for row in candidates if (original_event_id(row[0]), *row[1:]) in originals]
         self._store.update(
             "feedback",
             ("revoked_at", "live"),
             ("namespace_id", "id"),
-            [(at, False, self._ns, row[0]) for row in standing],
+            [(at, False, self._ns, row[0]) for row in unrevoked],
         )
-        self._derive.rederive(sorted({row[1] >> STEP_BITS for row in standing}))
+        self._derive.rederive(sorted({row[1] >> STEP_BITS for row in unrevoked}))
         return len(rows)
 
     def last_step(self, episode_id: str) -> int:
@@ -177,7 +178,7 @@ class FeedbackWriter:
         if row[0] < 0:
             if self._store.pending is not None:
                 self._store.pending.rescan(self._ns)
-            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
+            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it was added just now", "Try again.")
         if not row[1]:
             raise NotFoundError(
                 f"episode {excerpt(episode_id)} has no steps", "feedback lands on a step", "Choose another episode."
@@ -192,11 +193,13 @@ class FeedbackWriter:
             )
         return ordinal << STEP_BITS | step
 
-    def _word(self, event_id: str, visit: int, source: str, author: str | None, which: str) -> list[tuple[str, float]]:
-        """Return (id, revoked_at) of an event, however it was weighed, `which` holds of."""
+    def _versions(
+        self, event_id: str, visit: int, source: str, author: str | None, condition: str
+    ) -> list[tuple[str, float]]:
+        """Return (id, revoked_at) of an event and its reweighted successors that meet an SQL condition."""
         rows = self._store.execute(
             "SELECT id, revoked_at FROM feedback INDEXED BY feedback_by_visit "
-            f"WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? AND {which}",
+            f"WHERE namespace_id = ? AND visit = ? AND source = ? AND coalesce(author, '') = ? AND {condition}",
             (self._ns, visit, source, author or ""),
         ).fetchall()
         return [(id_, at) for id_, at in rows if original_event_id(id_) == original_event_id(event_id)]

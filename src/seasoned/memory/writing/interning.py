@@ -1,4 +1,4 @@
-"""Texts become numbers: each state, feature, action and prior of a namespace is stored once."""
+"""Interning of texts: each state, feature, action and prior of a namespace is stored once, under a number."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ __all__ = ["Interner", "StateKeys"]
 
 Row = tuple[Any, ...]
 StateKeys = tuple[dict[str, bytes], dict[bytes, tuple[int, int]]]
-"""The digest of each state that is looked up, and by digest the ids of a state and of its feature set."""
+"""The digest of each looked up state, and by digest the ids of a state and of its feature set."""
 
-_Kept = TypeVar("_Kept", bound="dict[Any, Any]")
+_Cache = TypeVar("_Cache", bound="dict[Any, Any]")
 
 _ACTION_BY_KEY = TableKey("action", ("namespace_id",), "key_digest")
-_MAX_KEPT = 50_000
-_MAX_KEPT_TOKENS = 500_000
+_MAX_CACHED = 50_000
+_MAX_CACHED_TOKENS = 500_000
 
 
 class _Numbers(dict[str, int]):
-    """Numbers of features. What is asked for and has none gets a negative one: -1 is the first of the `strange`."""
+    """Numbers of features. A feature without a number gets a negative one: -1 is the first of `unknown`."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.strange: dict[str, int] = {}
+        self.unknown: dict[str, int] = {}
 
     def __missing__(self, feature: str) -> int:
-        return self.strange.setdefault(feature, ~len(self.strange))
+        return self.unknown.setdefault(feature, ~len(self.unknown))
 
 
 def _packed(numbers: list[int]) -> bytes:
-    """Numbers as little-endian words of 32 bits, as they are stored."""
+    """Return numbers as little-endian words of 32 bits, their stored form."""
     words = array("I", numbers)
     if sys.byteorder == "big":
         words.byteswap()
@@ -49,9 +49,9 @@ def _packed(numbers: list[int]) -> bytes:
 
 
 class Interner:
-    """Numbers what one namespace holds, upwards from 1. Every method runs inside one transaction of the caller.
+    """Numbers the texts of one namespace, from 1, inside a transaction of the caller.
 
-    `load` first; then ask for the numbers of texts, any number at once; `save` writes what was new, and the counters.
+    Call `load` first, then any of the lookups; `save` inserts the new texts and updates the counters.
     """
 
     def __init__(self, store: Store, namespace_id: int, encoder: StateEncoder) -> None:
@@ -62,20 +62,24 @@ class Interner:
         self.counters: dict[str, int] = {}
         self.new_sets: set[int] = set()
 
-    def ask(self) -> Cursor:
-        """Ask how far each kind is numbered; `load` takes the answer. What is asked together is answered together."""
+    def query_counters(self) -> Cursor:
+        """Start the query for the counters; `load` takes its result. A server answers queries together."""
         return self._store.execute(f"SELECT encoder, {', '.join(COUNTERS)} FROM namespace WHERE id = ?", (self._ns,))
 
     def load(self, answer: Cursor | None = None) -> None:
-        """Read how far each kind is numbered. EncoderMismatchError if the namespace was encoded anew meanwhile."""
-        encoder, *counts = (answer or self.ask()).fetchone()
+        """Read the counters.
+
+        Raises:
+            EncoderMismatchError: the namespace was reindexed with another encoder meanwhile.
+        """
+        encoder, *counts = (answer or self.query_counters()).fetchone()
         check_same_encoder(encoder, self._encoder.identity)
         self.counters = dict(zip(COUNTERS, counts, strict=True))
-        self._new.clear()  # a transaction that failed may have left some
+        self._new.clear()  # a failed transaction may have left rows
         self.new_sets.clear()
 
     def save(self, last_visits: dict[int, int] | None = None) -> None:
-        """Write what is new, how far each kind is numbered, and the latest visits to feature sets."""
+        """Insert the new rows, and update the counters and the latest visits of feature sets."""
         visits = dict(last_visits or {})
         sets = [(ns, set_id, tokens, key, visits.pop(set_id, None)) for ns, set_id, tokens, key in self._new["sets"]]
         if visits:
@@ -92,18 +96,18 @@ class Interner:
         self._store.update("namespace", COUNTERS, ("id",), [(*(self.counters[name] for name in COUNTERS), self._ns)])
 
     def next(self, counter: str) -> int:
-        """Return the next number of a kind."""
+        """Return the next number of a counter."""
         self.counters[counter] += 1
         return self.counters[counter]
 
-    def foresee(self, texts: Iterable[str]) -> StateKeys:
-        """Look up many states at once, for `states` to number some of them at a time without waiting."""
+    def prefetch_states(self, texts: Iterable[str]) -> StateKeys:
+        """Look up many states at once, so that `states` can number them batch by batch without queries."""
         keys = {text: text_digest(text) for text in dict.fromkeys(texts)}
         return keys, self._known("state", "id, set_id", keys.values())
 
-    def states(self, texts: Iterable[str], foreseen: StateKeys) -> dict[str, tuple[int, int]]:
+    def states(self, texts: Iterable[str], prefetched: StateKeys) -> dict[str, tuple[int, int]]:
         """Return the ids of each state and of its feature set."""
-        keys, known = foreseen
+        keys, known = prefetched
         texts = list(dict.fromkeys(texts))
         new = [text for text in texts if keys[text] not in known]
         for text, set_id in zip(new, self.feature_sets(new), strict=True):
@@ -125,22 +129,22 @@ class Interner:
         return [found[key][0] for key in keys]
 
     def _members(self, texts: list[str]) -> list[bytes]:
-        """Return the numbers of each state's features, upwards, packed."""
-        numbers = self._kept("token", _Numbers, _MAX_KEPT_TOKENS)
-        numbers.strange.clear()
+        """Return the numbers of each state's features, ascending and packed."""
+        numbers = self._cache("token", _Numbers, _MAX_CACHED_TOKENS)
+        numbers.unknown.clear()
         members = [sorted(map(numbers.__getitem__, self._encoder.features(text))) for text in texts]
-        if numbers.strange:
-            self._number_tokens(numbers, sorted(numbers.strange))
-            final = [numbers[feature] for feature in numbers.strange]
+        if numbers.unknown:
+            self._number_tokens(numbers, sorted(numbers.unknown))
+            final = [numbers[feature] for feature in numbers.unknown]
             for one in members:
-                n_strange = bisect_left(one, 0)
-                if n_strange:
-                    one[:n_strange] = [final[~number] for number in one[:n_strange]]
+                n_unknown = bisect_left(one, 0)
+                if n_unknown:
+                    one[:n_unknown] = [final[~number] for number in one[:n_unknown]]
                     one.sort()
         return [_packed(one) for one in members]
 
     def _number_tokens(self, numbers: dict[str, int], features: list[str]) -> None:
-        """Add the numbers of other features, given in an order that does not depend on Python's hash seed."""
+        """Number these features; their order must not depend on Python's hash seed."""
         keys = {text_digest(feature): feature for feature in features}
         numbers.update((keys[key], id_) for key, (id_,) in self._found("token", "id", list(keys)).items())
         for key, feature in keys.items():
@@ -149,7 +153,7 @@ class Interner:
                 self._new["token"].append((self._ns, numbers[feature], feature, key))
 
     def actions(self, texts: Iterable[str]) -> dict[str, tuple[int, int]]:
-        """Return the ids of each action and of its first spelling."""
+        """Return the ids of each action and of its key: the first action with the same normalised text."""
         digests = {text_digest(text): text for text in dict.fromkeys(texts)}
         known = self._known("action", "id, key_id", digests)
         new = {digest: text_digest(normalize_action(text)) for digest, text in digests.items() if digest not in known}
@@ -169,7 +173,7 @@ class Interner:
         return {text: known[digest] for digest, text in digests.items()}
 
     def priors(self, texts: Iterable[str]) -> dict[str, int]:
-        """Return the id of each prior, given in its canonical form."""
+        """Return the id of each prior, in canonical JSON."""
         keys = {text_digest(text): text for text in dict.fromkeys(texts)}
         known = self._known("prior", "id", keys)
         for key, text in keys.items():
@@ -179,10 +183,10 @@ class Interner:
         return {text: known[key][0] for key, text in keys.items()}
 
     def _known(self, table: str, columns: str, keys: Iterable[bytes]) -> dict[bytes, Any]:
-        """Return what is known of a table's rows, by digest: of all rows that have one of these digests, and others."""
-        kept: dict[bytes, Any] = self._kept(table, dict, _MAX_KEPT)
-        kept.update(self._found(table, columns, [key for key in keys if key not in kept]))
-        return kept
+        """Return the cached rows of a table by digest, with every stored row of these digests."""
+        cached: dict[bytes, Any] = self._cache(table, dict, _MAX_CACHED)
+        cached.update(self._found(table, columns, [key for key in keys if key not in cached]))
+        return cached
 
     def _found(self, table: str, columns: str, keys: list[bytes]) -> dict[bytes, Any]:
         """Return the columns of the rows of a table that have one of these digests, by digest."""
@@ -190,10 +194,10 @@ class Interner:
         rows = self._store.lookup(key, f"digest, {columns}", (self._ns,), keys)
         return {digest: tuple(ids) for digest, *ids in rows}
 
-    def _kept(self, table: str, kind: type[_Kept], limit: int) -> _Kept:
-        """Return what the store keeps of a table; beyond the limit all of it is forgotten."""
+    def _cache(self, table: str, kind: type[_Cache], limit: int) -> _Cache:
+        """Return the store's cache of a table; a cache beyond the limit is emptied."""
         interned = self._store.interned.setdefault(self._ns, {})
-        kept = interned.get(table)
-        if not isinstance(kept, kind) or len(kept) > limit:
-            kept = interned[table] = kind()
-        return kept
+        cached = interned.get(table)
+        if not isinstance(cached, kind) or len(cached) > limit:
+            cached = interned[table] = kind()
+        return cached

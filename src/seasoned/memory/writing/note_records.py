@@ -1,4 +1,4 @@
-"""How notes enter a namespace, and how they are read. Every function runs inside a transaction or a snapshot."""
+"""Reading and writing of notes, inside a transaction or a snapshot of the caller."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.values.content_hash import digest
 from seasoned.memory.values.derived_ids import may_be_answer
 from seasoned.memory.values.text_limits import check_size
-from seasoned.memory.writing.exclusions import PROVENANCE, Suspects
+from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions
 from seasoned.types import FEEDBACK_KINDS, Note, check_body, feedback_from_record, feedback_record
 
 __all__ = [
@@ -24,11 +24,11 @@ __all__ = [
     "check_place",
     "checked_note",
     "note_digest",
+    "note_ids",
     "note_record",
     "note_row",
-    "noted_ids",
     "read_notes",
-    "unsilenced",
+    "without_excluded",
 ]
 
 NAMING = frozenset(
@@ -52,24 +52,24 @@ NAMING = frozenset(
         "verdict",
     }
 )
-"""The keys of a note's body whose values are no texts of people's: ids, digests, names, and words of a fixed set."""
+"""The keys of a note's body under which nothing is redacted: ids, digests, names, and words of a fixed set."""
 
 _COLUMNS = "digest, id, episode_id, step, kind, body, source, author, created_at, revoked_at"
 
 
 def note_record(note: Note) -> dict[str, Any]:
-    """Return what was said, without what later happened to it."""
+    """Return a note as plain data, without its revocation."""
     names = ("id", "episode_id", "step", "kind", "body", "source", "author", "created_at")
     return {name: getattr(note, name) for name in names}
 
 
 def note_digest(note: Note) -> bytes:
-    """Return the hash of what was said."""
+    """Return the hash of a note, without its revocation."""
     return digest("note", note_record(note))
 
 
 def note_row(namespace_id: int, note: Note) -> tuple[Any, ...]:
-    """Return a note as it is written, in the column order of `schema.COLUMNS`."""
+    """Return a note as a row, in the column order of `schema.COLUMNS`."""
     return (
         namespace_id,
         note.id,
@@ -130,13 +130,13 @@ def read_notes(
     ids: Sequence[str] | None = None,
     kind: str | None = None,
     episode_id: str | None = None,
-    standing: bool = False,
+    unrevoked: bool = False,
 ) -> Iterator[tuple[bytes, Note]]:
-    """Yield (digest, note) in the order in which they were said: all, or those that fit, and that nobody took back."""
-    asked = {"kind = ?": kind, "episode_id = ?": episode_id}
-    given = {sql: value for sql, value in asked.items() if value is not None}
-    which, values = " AND ".join(["namespace_id = ?", *given]), (namespace_id, *given.values())
-    which += " AND revoked_at IS NULL" if standing else ""
+    """Yield (digest, note), the oldest first, of all notes that match every given condition."""
+    conditions = {"kind = ?": kind, "episode_id = ?": episode_id}
+    conditions = {sql: value for sql, value in conditions.items() if value is not None}
+    which, values = " AND ".join(["namespace_id = ?", *conditions]), (namespace_id, *conditions.values())
+    which += " AND revoked_at IS NULL" if unrevoked else ""
     if ids is None:
         # Without statistics SQLite prefers the kind, and reads all of that kind.
         near = "" if episode_id is None else " INDEXED BY note_by_episode"
@@ -150,8 +150,8 @@ def read_notes(
         yield bytes(content), Note(id_, of_episode, step, kind_, json.loads(body), *rest)
 
 
-def noted_ids(store: Store, namespace_id: int) -> list[tuple[str, float | None]]:
-    """Return (id, revoked_at) of all notes, in their order."""
+def note_ids(store: Store, namespace_id: int) -> list[tuple[str, float | None]]:
+    """Return (id, revoked_at) of all notes, the oldest first."""
     return store.execute(
         "SELECT id, revoked_at FROM note WHERE namespace_id = ? ORDER BY created_at, id", (namespace_id,)
     ).fetchall()
@@ -161,40 +161,40 @@ def check_feedback_note(note: Note) -> None:
     """Refuse a note of feedback that differs from the form that `Memory.feedback` writes.
 
     Raises:
-        InputError: as said.
+        InputError: it differs.
     """
     feedback = feedback_from_record(note.kind, note.body)
     made, weight = note.body.get("alternatives"), note.body.get("weight")
     if not isinstance(made, list) or not all(isinstance(id_, str) and id_ for id_ in made):
-        raise InputError(f"alternatives = {excerpt(made)}", "feedback lists the episodes that it made", "Use [].")
+        raise InputError(f"alternatives = {excerpt(made)}", "feedback lists the ids of its answers", "Use [].")
     body = {**feedback_record(feedback), "weight": check_reward("weight", weight), "alternatives": made}
     if canonical_json(body) != canonical_json(note.body):
         raise InputError(
-            f"note {excerpt(note.id)} says {excerpt(dict(note.body))}",
-            "a note of feedback holds that, its weight and the episodes that it made, in one form",
+            f"note {excerpt(note.id)} with the body {excerpt(dict(note.body))}",
+            "a note of feedback holds the feedback, its weight and the ids of its answers, in one form",
             "Export it again.",
         )
 
 
-def unsilenced(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Note]:
-    """Return the notes that are not set aside: by their source, their episode, or the feedback that made the latter."""
-    suspects = Suspects(store, namespace_id)
-    asked = {note.episode_id for note in notes}
-    if not suspects.of_episodes:
-        asked = {id_ for id_ in asked if may_be_answer(id_)}
+def without_excluded(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[Note]:
+    """Return the notes whose source and whose episode are not excluded."""
+    exclusions = Exclusions(store, namespace_id)
+    episode_ids = {note.episode_id for note in notes}
+    if not exclusions.of_episodes:
+        episode_ids = {id_ for id_ in episode_ids if may_be_answer(id_)}
     rows = store.execute_in(
         f"SELECT id, created_at, {', '.join(PROVENANCE)} FROM episode INDEXED BY episode_by_id "
         "WHERE namespace_id = ? AND id IN {values}",
         (namespace_id,),
-        sorted(asked),
+        sorted(episode_ids),
     )
     found = [(row[0], row[1], dict(zip(PROVENANCE, row[2:], strict=True))) for row in rows]
-    aside = suspects.silent_among((id_, fields["arm"]) for id_, _, fields in found)
-    aside |= {id_ for id_, created_at, fields in found if suspects.covers_episode(id_, fields, created_at)}
+    excluded = exclusions.excluded_answers_among((id_, fields["arm"]) for id_, _, fields in found)
+    excluded |= {id_ for id_, created_at, fields in found if exclusions.covers_episode(id_, fields, created_at)}
     return [
         note
         for note in notes
-        if note.episode_id not in aside and not suspects.covers_event(note.source, note.created_at)
+        if note.episode_id not in excluded and not exclusions.covers_event(note.source, note.created_at)
     ]
 
 
@@ -206,9 +206,9 @@ class NoteWriter:
         self._ns = namespace_id
 
     def add_recorded(self, notes: Sequence[Note]) -> None:
-        """Append what was noted while one episode was played; it may come again at another time.
+        """Append the notes of one recorder; the same notes with other times are a no-op.
 
-        Where an id is taken by a note on another episode, another one is made of it and of what is said.
+        A note whose id belongs to another episode's note gets another id, made of its own and of its content.
 
         Raises:
             EpisodeConflictError: this episode was recorded with other notes.
@@ -218,14 +218,14 @@ class NoteWriter:
             for _, note in read_notes(self._store, self._ns, ids=[note.id for note in notes])
             if note.episode_id != notes[0].episode_id
         }
-        self.add([_renamed(note) if note.id in taken else note for note in notes], anew=True)
+        self.add([_renamed(note) if note.id in taken else note for note in notes], ignore_time=True)
 
-    def add(self, notes: Sequence[Note], *, anew: bool = False) -> list[Note]:
+    def add(self, notes: Sequence[Note], *, ignore_time: bool = False) -> list[Note]:
         """Append notes, and return those that were not stored already.
 
         Args:
-            notes: as they were `checked_note`.
-            anew: whether one of a known id may come at another time; it is then left as it was said first.
+            notes: as `checked_note` returned them.
+            ignore_time: a note with a known id and the same content at another time is left unchanged.
 
         Raises:
             NotFoundError: the episode or the step is not there.
@@ -238,7 +238,9 @@ class NoteWriter:
             if before is None:
                 self._store.check_key("note id", note.id)
                 new[note.id] = note
-            elif note_digest(before) != note_digest(replace(note, created_at=before.created_at) if anew else note):
+            elif note_digest(before) != note_digest(
+                replace(note, created_at=before.created_at) if ignore_time else note
+            ):
                 raise EpisodeConflictError(
                     f"note {excerpt(note.id)} is stored with other content",
                     "one id names one note",
@@ -251,7 +253,7 @@ class NoteWriter:
         return list(new.values())
 
     def _check_places(self, notes: Sequence[Note]) -> int:
-        """Return how many are on episodes that have their numbers; the others are counted with those."""
+        """Check the episodes and steps; return how many notes are on derived episodes: the others are counted later."""
         rows = self._store.execute_in(
             "SELECT id, steps, ordinal FROM episode INDEXED BY episode_by_id WHERE namespace_id = ? AND id IN {values}",
             (self._ns,),
@@ -263,11 +265,11 @@ class NoteWriter:
         return sum(note.episode_id in numbered for note in notes)
 
     def find(self, note_id: str) -> Note | None:
-        """Return the note with this id, if there is one."""
+        """Return the note with this id, or None."""
         return next((note for _, note in read_notes(self._store, self._ns, ids=[note_id])), None)
 
     def revoke(self, note_id: str, *, at: float) -> None:
-        """Take a note back, unless it was."""
+        """Revoke a note; again is a no-op."""
         self._store.execute(
             "UPDATE note SET revoked_at = ? WHERE namespace_id = ? AND id = ? AND revoked_at IS NULL",
             (at, self._ns, note_id),
@@ -275,15 +277,15 @@ class NoteWriter:
 
 
 def _renamed(note: Note) -> Note:
-    """Return a note under an id that follows from its own and from what it says, whenever that was."""
+    """Return a note with an id that is made of its own id and its content without the time."""
     return replace(note, id=f"{note.id}~{note_digest(replace(note, created_at=0.0)).hex()[:32]}")
 
 
 def check_place(episode_id: str, step: int | None, n_steps: int | None) -> None:
-    """Refuse what no stored episode or step is.
+    """Check that an episode and its step are stored; `n_steps` is None for an unknown episode.
 
     Raises:
-        NotFoundError: as said.
+        NotFoundError: they are not.
     """
     if n_steps is None:
         raise NotFoundError(

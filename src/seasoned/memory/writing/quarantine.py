@@ -1,4 +1,4 @@
-"""Setting episodes and feedback aside, and taking them back. Every function runs inside a transaction of the caller."""
+"""Writer of quarantines, inside a transaction of the caller."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.evidence_views import Deriver
-from seasoned.memory.writing.exclusions import PROVENANCE, Suspects, alternatives_in, feedback_condition
+from seasoned.memory.writing.exclusions import PROVENANCE, Exclusions, answers_in_body, feedback_condition
 from seasoned.types import ALTERNATIVE
 
-__all__ = ["QuarantineWriter", "settle_last_visits"]
+__all__ = ["QuarantineWriter", "update_last_visits"]
 
 _ASKED = 64
 _EPISODES = f"SELECT ordinal, id, ending, created_at, {', '.join(PROVENANCE)} FROM episode"
 
 
-def settle_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
-    """Find the latest live visit to each of these feature sets again; indexes elsewhere will be loaded anew."""
+def update_last_visits(store: Store, namespace_id: int, set_ids: Sequence[int]) -> None:
+    """Update the latest live visit of these feature sets, and make every index load again."""
     store.execute_in(
         "UPDATE feature_set SET last_visit = (SELECT max(visit) FROM step INDEXED BY step_by_set WHERE live "
         "AND step.namespace_id = feature_set.namespace_id AND step.set_id = feature_set.id) "
@@ -40,7 +40,7 @@ class QuarantineWriter:
         self._derive = Deriver(store, namespace_id)
 
     def impose(self, quarantine: Quarantine) -> bool:
-        """Set aside what is selected, and whatever comes in later that is; say whether it was new."""
+        """Store a quarantine, exclude the selected episodes and events, and return whether it was new."""
         known = self._row("SELECT digest FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine.id)
         if known:
             if known[0] != quarantine.digest():
@@ -68,11 +68,11 @@ class QuarantineWriter:
             ],
         )
         if quarantine.lifted_at is None:
-            self._settle(quarantine.selection)
+            self._update(quarantine.selection)
         return True
 
     def release(self, quarantine_id: str, *, at: float) -> None:
-        """Take back what was set aside, unless another quarantine holds it; lifting twice changes nothing."""
+        """Lift a quarantine: its episodes and events count again, unless another one selects them; again is a no-op."""
         row = self._row("SELECT selection, lifted_at FROM quarantine WHERE namespace_id = ? AND id = ?", quarantine_id)
         if not row:
             raise NotFoundError(
@@ -84,19 +84,19 @@ class QuarantineWriter:
             self._store.execute(
                 "UPDATE quarantine SET lifted_at = ? WHERE namespace_id = ? AND id = ?", (at, self._ns, quarantine_id)
             )
-            self._settle(Selection.from_text(row[0]))
+            self._update(Selection.from_text(row[0]))
 
-    def covered(self, selection: Selection) -> tuple[int, int]:
-        """Return how many episodes and how many feedback events are selected, with the answers of that feedback."""
+    def count_selected(self, selection: Selection) -> tuple[int, int]:
+        """Return the numbers of selected episodes, answers of selected feedback included, and of selected events."""
         return len(self._episodes(selection)), len(self._events(selection))
 
-    def settle_answers(self, ids: Iterable[str]) -> None:
-        """Decide again which of the answers that feedback has made count, after something became of that feedback."""
+    def update_answers(self, ids: Iterable[str]) -> None:
+        """Decide again which of these answers are excluded, after their feedback was revoked or quarantined."""
         if rows := self._answers(ids):
-            self._derive.rederive(sorted(self._settle_episodes(rows, Suspects(self._store, self._ns))))
+            self._derive.rederive(sorted(self._update_episodes(rows, Exclusions(self._store, self._ns))))
 
     def _episodes(self, selection: Selection) -> list[Any]:
-        """Return what is selected, and the answers of the feedback that is."""
+        """Return the selected episodes, and the answers of the selected feedback."""
         condition, values = selection.episode_condition()
         rows = self._rows(f"{_EPISODES} WHERE namespace_id = ? AND ordinal >= 0 AND {condition}", *values)
         condition, values = selection.event_condition()
@@ -105,7 +105,7 @@ class QuarantineWriter:
             f"WHERE namespace_id = ? AND revoked_at IS NULL AND {feedback_condition()} AND {condition}",
             *values,
         )
-        made = self._answers(id_ for note in notes for id_ in alternatives_in(*note))
+        made = self._answers(id_ for note in notes for id_ in answers_in_body(*note))
         return list({row[0]: row for row in (*rows, *made)}.values())
 
     def _answers(self, ids: Iterable[str]) -> list[Any]:
@@ -124,31 +124,33 @@ class QuarantineWriter:
             *values,
         )
 
-    def _settle(self, selection: Selection) -> None:
-        """Decide again which of the selected episodes and events count, and let everything follow."""
-        active = Suspects(self._store, self._ns)
-        moved = self._settle_episodes(self._episodes(selection), active)
-        heard: list[tuple[bool, int, int]] = []
+    def _update(self, selection: Selection) -> None:
+        """Decide again which of the selected episodes and events are excluded, and derive what changed."""
+        active = Exclusions(self._store, self._ns)
+        moved = self._update_episodes(self._episodes(selection), active)
+        changed: list[tuple[bool, int, int]] = []
         for seq, visit, source, created_at, now in self._events(selection):
             counts = not active.covers_event(source, created_at)
             if counts != bool(now):
-                heard.append((counts, self._ns, seq))
+                changed.append((counts, self._ns, seq))
                 moved.add(visit >> STEP_BITS)
-        self._store.update("feedback", ("live",), ("namespace_id", "seq"), heard)
+        self._store.update("feedback", ("live",), ("namespace_id", "seq"), changed)
         self._derive.rederive(sorted(moved))
 
-    def _settle_episodes(self, rows: Sequence[Any], active: Suspects) -> set[int]:
-        """Decide again which of these episodes count; return those of which it changed."""
-        silent = active.silent_among((row[1], dict(zip(PROVENANCE, row[4:], strict=True))["arm"]) for row in rows)
+    def _update_episodes(self, rows: Sequence[Any], active: Exclusions) -> set[int]:
+        """Decide again which of these episodes are excluded; return the ordinals of those that changed."""
+        excluded = active.excluded_answers_among(
+            (row[1], dict(zip(PROVENANCE, row[4:], strict=True))["arm"]) for row in rows
+        )
         live: dict[int, bool] = {}
         for ordinal, episode_id, ending, created_at, *fields in rows:
             provenance = dict(zip(PROVENANCE, fields, strict=True))
-            aside = episode_id in silent or active.covers_episode(episode_id, provenance, created_at)
-            live[ordinal] = ending != "aborted" and not aside
+            is_excluded = episode_id in excluded or active.covers_episode(episode_id, provenance, created_at)
+            live[ordinal] = ending != "aborted" and not is_excluded
         return self._set_live(live)
 
     def _set_live(self, live: dict[int, bool]) -> set[int]:
-        """Mark the steps of episodes; return the episodes that changed."""
+        """Set `live` of the steps of episodes; return the ordinals of the episodes that changed."""
         moved: set[int] = set()
         sets: set[int] = set()
         bounds = {ordinal: (ordinal << STEP_BITS, (ordinal + 1 << STEP_BITS) - 1) for ordinal in live}
@@ -158,7 +160,7 @@ class QuarantineWriter:
             asked = [
                 (ordinal, self._store.execute(f"SELECT set_id, live FROM step {which}", (self._ns, *bounds[ordinal])))
                 for ordinal in every[start : start + _ASKED]
-            ]  # a server answers them all in one go
+            ]  # a server answers all of them in one round trip
             for ordinal, found in [(ordinal, answer.fetchall()) for ordinal, answer in asked]:
                 if found and bool(found[0][1]) != live[ordinal]:
                     self._store.execute(
@@ -167,7 +169,7 @@ class QuarantineWriter:
                     moved.add(ordinal)
                     sets.update(row[0] for row in found)
         if moved:
-            settle_last_visits(self._store, self._ns, sorted(sets))
+            update_last_visits(self._store, self._ns, sorted(sets))
         return moved
 
     def _row(self, sql: str, *parameters: object) -> Any:

@@ -1,4 +1,4 @@
-"""Records an episode as it is played, and commits it when it ends."""
+"""Recorder of a running episode, which commits it when it ends."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from seasoned.types import JSON, Decision, Ending, Episode, Note, Step
 
 __all__ = ["EpisodeRecorder"]
 
-_APART_S = 1e-6  # notes are in the order of their times, and a clock may be coarse
+_MIN_GAP_S = 1e-6  # notes are ordered by their times, and a clock may be coarse
 
 
 class EpisodeRecorder:
-    """A running episode. Nothing of it is in memory before it ends; leaving the context commits it, whole.
+    """A running episode. Leaving the context commits it, whole; before that, memory holds nothing of it.
 
-    An exception (or Ctrl-C) commits what was played as `aborted` and goes on its way. Ctrl-C inside the commit of an
-    episode that had ended lets the commit finish, with the episode's own ending. `id` is known after the commit. Where
-    the store fails (a full disk, say), nothing is lost: mend it, and call `commit` again.
+    An exception (or Ctrl-C) commits the recorded steps as an `aborted` episode, and is raised. Ctrl-C during the commit
+    of an ended episode lets the commit finish, with the episode's own ending. `id` is known after the commit. If the
+    store fails (a full disk, for example), the recorder still has everything: call `commit` again later.
 
     Example:
         >>> from seasoned import Memory
@@ -39,7 +39,7 @@ class EpisodeRecorder:
         add: Callable[[Episode, Sequence[Note]], str],
         task: str,
         fields: Mapping[str, str | None],
-        checked: Callable[[Note], Note] = lambda note: note,
+        checked: Callable[[Note], Note],
     ) -> None:
         self._add = add
         self._checked = checked
@@ -93,15 +93,15 @@ class EpisodeRecorder:
         source: str = "agent",
         author: str | None = None,
     ) -> None:
-        """Keep what was said or thought meanwhile; it is committed with the episode, in one transaction.
+        """Add a note; it is committed with the episode, in one transaction.
 
-        A note on a step that is then never taken (the episode broke off) is one about the whole. Its id is the
-        episode's, and its number: `ID/0`, `ID/1`, ...; one that another episode's note has is lengthened.
+        A note on a next step that is never recorded (the episode broke off) becomes a note on the whole episode. The
+        ids are `ID/0`, `ID/1`, ... with the episode's id; an id that another episode's note has is lengthened.
 
         Args:
-            kind: see `Memory.note`, also for `source` and `author`.
+            kind, source, author: see `Memory.note`.
             body: a JSON object.
-            step: one that was recorded, or the next to be (`len(recorder)`); None for the whole episode.
+            step: index of a recorded step, or of the next one (`len(recorder)`); None for the whole episode.
 
         Raises:
             InputError: a value breaks a rule, or the episode is over.
@@ -116,11 +116,13 @@ class EpisodeRecorder:
             0
         """
         self._check_running("note")
-        at = max(time.time(), self._notes[-1].created_at + _APART_S) if self._notes else time.time()
+        at = max(time.time(), self._notes[-1].created_at + _MIN_GAP_S) if self._notes else time.time()
         note = self._checked(Note(self._commit_id, self._commit_id, step, kind, body, source, author, at))
         if note.step is not None and note.step > len(self._steps):
             raise InputError(
-                f"step = {step}", f"{len(self._steps)} steps were recorded so far", "Note it when it is its turn."
+                f"step = {step}",
+                f"{len(self._steps)} steps were recorded so far",
+                "Add the note after the steps before it.",
             )
         self._notes.append(note)
 
@@ -135,7 +137,7 @@ class EpisodeRecorder:
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """What was recorded so far."""
+        """The recorded steps."""
         return tuple(self._steps)
 
     def __enter__(self) -> Self:
@@ -156,16 +158,16 @@ class EpisodeRecorder:
             self.commit()
         except Exception:
             raise
-        except BaseException:  # Ctrl-C inside the commit: either it went through, and this is a no-op, or it did not
+        except BaseException:  # Ctrl-C during the commit: if it was committed, this is a no-op
             self.commit()
             raise
 
     def commit(self) -> str:
-        """Store what was recorded, and return the episode's id. Leaving the context does it; again is a no-op.
+        """Store the episode, and return its id. Leaving the context calls it; a second call is a no-op.
 
         Raises:
             InputError: nothing was recorded.
-            StoreError: the store failed; nothing was written, and what was recorded is still here.
+            StoreError: the store failed; nothing was written, and the recorder still has everything.
         """
         self._done = True
         self._commit_id = self.id or self._commit_id
@@ -182,7 +184,7 @@ class EpisodeRecorder:
 
 
 def _own_prior(decision: Decision) -> Mapping[str, float] | None:
-    """The model's own logprobs, without what memory added to the candidates."""
+    """Return the model's own logprobs, without the candidates that memory added."""
     if decision.prior is not None:
         return decision.prior
     own = {action: logprob for action, logprob in decision.logprobs.items() if action not in decision.memory_only}

@@ -1,8 +1,8 @@
-"""How typed feedback enters a namespace, and how it is taken back. Runs inside a transaction of the caller.
+"""Writer of typed feedback: stores and revokes it, inside a transaction of the caller.
 
-It is one note, which says what was said; reward events `ID.0`, `ID.1`, ... of its kind; and an episode `ID-0`, `ID-1`,
-... of one step and the arm `alternative` for each answer that was not executed. Those count while the feedback stands:
-where it is taken back or superseded, or its source is in quarantine, they stay stored, but are not found (`suspects`).
+Feedback is stored as one note; reward events `ID.0`, `ID.1`, ... of its kind; and, for each answer that was not
+executed, an episode `ID-0`, `ID-1`, ... of one step and the arm `alternative`. The episodes of revoked, superseded or
+quarantined feedback stay stored and are excluded from retrieval (`exclusions`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ Rewards = Callable[[str | None], AnswerRewards]
 
 @dataclass(frozen=True, slots=True)
 class AnswerContext:
-    """A moment at which answers are given: a task, a state, what was executed (None: nothing) and about whom."""
+    """The moment that answers belong to: task, state, executed action (None: no action was executed) and subject."""
 
     task: str
     state: str
@@ -56,7 +56,7 @@ class AnswerContext:
 
 @dataclass(frozen=True, slots=True)
 class FeedbackRequest:
-    """Feedback on its way into a memory, checked and redacted; `moment` where it is about no stored episode."""
+    """Checked and redacted feedback, before it is stored; `moment` is set for feedback on no stored episode."""
 
     id: str
     feedback: Feedback
@@ -73,7 +73,7 @@ class FeedbackRequest:
             raise InputError(
                 f"weight = {self.weight}",
                 "a weight must be finite and greater than 0",
-                "Say the opposite instead, such as Thumbs(up=False); or say nothing.",
+                "Pass the opposite feedback instead, such as Thumbs(up=False).",
             )
 
 
@@ -90,7 +90,7 @@ def checked_feedback(feedback: Feedback, redact: Callable[[str], str] | None, ma
 
 
 def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
-    """Return the feedback that a note keeps."""
+    """Return the stored feedback of a note."""
     return FeedbackRecord(
         note.id,
         tuple(rewards),
@@ -107,12 +107,12 @@ def record_of(note: Note, rewards: Iterable[StepReward]) -> FeedbackRecord:
 
 
 def _event_ids(note: Note) -> list[str]:
-    """Return the ids that its events may have."""
+    """Return the ids that the events of a feedback note may have."""
     return [event_id(note.id, n) for n in range(len(note.body["alternatives"]) + 1)]  # type: ignore[arg-type]
 
 
 def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> list[FeedbackRecord]:
-    """Return the feedback that these notes keep, with the rewards that it gave, revoked or not."""
+    """Return the stored feedback of these notes, with its rewards, revoked or not."""
     note_of = {id_: note.id for note in notes for id_ in _event_ids(note)}
     found: dict[str, list[tuple[int, StepReward]]] = {note.id: [] for note in notes}
     for id_, episode_id, visit, reward in store.execute_in(
@@ -128,7 +128,7 @@ def read_feedback(store: Store, namespace_id: int, notes: Sequence[Note]) -> lis
 
 
 class TypedFeedbackWriter:
-    """Gives feedback to one namespace, and takes it back."""
+    """Stores and revokes the typed feedback of one namespace."""
 
     def __init__(self, store: Store, namespace_id: int, writer: Writer) -> None:
         self._store = store
@@ -138,7 +138,7 @@ class TypedFeedbackWriter:
         self._feedback = FeedbackWriter(store, namespace_id)
 
     def moment(self, episode_id: str, step: int | None) -> tuple[AnswerContext, int]:
-        """Return a stored moment, and the index of its step: the last, if none is named.
+        """Return the moment of a stored step, and the index of the step: the last, if `step` is None.
 
         Raises:
             NotFoundError: the episode or the step is not there.
@@ -151,7 +151,7 @@ class TypedFeedbackWriter:
         if ordinal < 0:
             if self._store.pending is not None:
                 self._store.pending.rescan(self._ns)
-            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it arrived just now", "Try again.")
+            raise StoreBusyError(f"episode {excerpt(episode_id)}", "it was added just now", "Try again.")
         at = n_steps - 1 if step is None else step
         state, action = self._row(
             "SELECT state.text, action.text FROM step "
@@ -163,7 +163,7 @@ class TypedFeedbackWriter:
         return AnswerContext(task, state, action, subject), at
 
     def add(self, request: FeedbackRequest, rewards_of: Rewards) -> FeedbackRecord:
-        """Store feedback, with all that follows from it; what was stored under its id already is left alone.
+        """Store feedback with its events and its answers; feedback that is stored under its id is left unchanged.
 
         Raises:
             NotFoundError: the episode or the step is not there.
@@ -178,7 +178,7 @@ class TypedFeedbackWriter:
             (request.moment, 0) if request.episode_id is None else self.moment(request.episode_id, request.step)
         )
         if moment is None:
-            raise InputError("no episode, no state", "feedback is about something", "Name the episode.")
+            raise InputError("no episode, no state", "feedback is on an episode or a state", "Pass episode_id.")
         own, others = rewards_of(moment.action)
         if request.episode_id is None and (own is not None or not others):
             raise InputError(
@@ -212,21 +212,21 @@ class TypedFeedbackWriter:
             ]
         )
         for rival in rivals:
-            self.take_back(rival, at=note.created_at)
-        self.settle([note])
+            self.revoke(rival, at=note.created_at)
+        self.exclude_answers([note])
         return record_of(note, rewards)
 
-    def settle_rivals(self) -> int:
-        """Let feedback be superseded by later feedback on its target, where both stand; return how much was."""
+    def supersede_rivals(self) -> int:
+        """Supersede unrevoked feedback by later feedback of the same kind and author on its target; return how many."""
         steps = dict(self._rows("SELECT id, steps FROM episode WHERE namespace_id = ?"))
-        standing: defaultdict[tuple[object, ...], list[Note]] = defaultdict(list)
+        unrevoked: defaultdict[tuple[object, ...], list[Note]] = defaultdict(list)
         for kind in FEEDBACK_KINDS:
-            for _, note in read_notes(self._store, self._ns, kind=kind, standing=True):
+            for _, note in read_notes(self._store, self._ns, kind=kind, unrevoked=True):
                 at = steps[note.episode_id] - 1 if note.step is None else note.step
-                standing[kind, note.episode_id, at, note.source, note.author].append(note)
-        superseded = [(note, rivals[-1]) for rivals in standing.values() for note in rivals[:-1]]
+                unrevoked[kind, note.episode_id, at, note.source, note.author].append(note)
+        superseded = [(note, rivals[-1]) for rivals in unrevoked.values() for note in rivals[:-1]]
         for note, by in superseded:
-            self.take_back(note, at=by.created_at)
+            self.revoke(note, at=by.created_at)
         return len(superseded)
 
     def _note(self, request: FeedbackRequest, episode_id: str, made: Sequence[str]) -> Note:
@@ -243,14 +243,14 @@ class TypedFeedbackWriter:
         )
 
     def _check_same(self, known: Note, request: FeedbackRequest) -> None:
-        """Refuse another content under a known id; the same may come at another time."""
+        """Refuse other content under a known id; the time may differ."""
         alternatives = known.body.get("alternatives")
         made = alternatives if isinstance(alternatives, list) else []
         episode_id = request.episode_id or ""
         if request.moment is not None and known.episode_id in made:
-            told, _ = self.moment(known.episode_id, 0)
-            episode_id = known.episode_id if replace(told, action=None) == request.moment else ""
-        elif episode_id in made:  # then it brought its moment with it
+            stored, _ = self.moment(known.episode_id, 0)
+            episode_id = known.episode_id if replace(stored, action=None) == request.moment else ""
+        elif episode_id in made:  # the stored feedback is on no episode
             episode_id = ""
         same = episode_id == known.episode_id and note_digest(
             replace(self._note(request, episode_id, made), created_at=known.created_at)
@@ -258,14 +258,14 @@ class TypedFeedbackWriter:
         if not same:
             raise EpisodeConflictError(
                 f"feedback {excerpt(request.id)} is stored with other content",
-                "one id names one say",
+                "one id names one feedback",
                 "Leave the id to the memory.",
             )
 
-    def take_in(self, note: Note) -> bool:
-        """Store a note that was said elsewhere, and say whether it was new; what follows from feedback comes by itself.
+    def import_note(self, note: Note) -> bool:
+        """Store a note of another memory, and return whether it was new; events and answers are imported on their own.
 
-        If it is feedback, and stands, it supersedes what stood there.
+        Unrevoked feedback supersedes earlier feedback, as in `add`.
 
         Raises:
             NotFoundError: the episode or the step is not there.
@@ -274,18 +274,20 @@ class TypedFeedbackWriter:
         rivals = self._rivals(note) if note.kind in FEEDBACK_KINDS and note.revoked_at is None else []
         new = bool(self._notes.add([note]))
         for rival in rivals if new else []:
-            self.take_back(rival, at=note.created_at)
+            self.revoke(rival, at=note.created_at)
         return new
 
     def _rivals(self, note: Note) -> list[Note]:
-        """Return what the same source and author said of the same target, in the same kind, and still stands."""
+        """Return the unrevoked feedback of the same kind, source and author on the same step."""
         last = self._row("SELECT steps - 1 FROM episode WHERE namespace_id = ? AND id = ?", note.episode_id)
-        if last is None:  # one that this feedback makes
+        if last is None:  # the feedback is on one of its own answers
             return []
         at = last[0] if note.step is None else note.step
         return [
             other
-            for _, other in read_notes(self._store, self._ns, kind=note.kind, episode_id=note.episode_id, standing=True)
+            for _, other in read_notes(
+                self._store, self._ns, kind=note.kind, episode_id=note.episode_id, unrevoked=True
+            )
             if (other.source, other.author) == (note.source, note.author)
             and at == (last[0] if other.step is None else other.step)
         ]
@@ -309,30 +311,29 @@ class TypedFeedbackWriter:
         if self._writer.add([(episode, request.at) for episode in episodes]) < len(episodes):
             raise EpisodeConflictError(
                 f"an episode {excerpt(ids[0])} or the like is stored already",
-                "the answers that feedback gives are episodes of their own",
+                "each answer of feedback is an episode with an id of its own",
                 "Leave the id to the memory.",
             )
 
-    def settle(self, notes: Iterable[Note]) -> None:
-        """Let the answers of feedback that came in count, unless it does not stand, or its source is in quarantine.
-
-        What was said earlier of them is as it was; so it is asked only of what may not stand.
-        """
-        suspects = active_selections(self._store, self._ns, of_events=True)
-        QuarantineWriter(self._store, self._ns).settle_answers(
+    def exclude_answers(self, notes: Iterable[Note]) -> None:
+        """Exclude the answers of new feedback that is revoked, or whose source is in quarantine."""
+        selections = active_selections(self._store, self._ns, of_events=True)
+        QuarantineWriter(self._store, self._ns).update_answers(
             str(id_)
             for note in notes
             if note.kind in FEEDBACK_KINDS
-            and (note.revoked_at is not None or any(one.covers_event(note.source, note.created_at) for one in suspects))
+            and (
+                note.revoked_at is not None or any(one.covers_event(note.source, note.created_at) for one in selections)
+            )
             for id_ in note.body["alternatives"]  # type: ignore[union-attr]
         )
 
-    def take_back(self, note: Note, *, at: float) -> None:
-        """Take a note back, with all that followed from it where it is feedback; doing it again changes nothing.
+    def revoke(self, note: Note, *, at: float) -> None:
+        """Revoke a stored note, with the events and answers of feedback; again is a no-op.
 
         Args:
-            note: as it is stored.
-            at: when.
+            note: the stored note.
+            at: the time, in seconds since 1970.
         """
         if note.revoked_at is not None:
             return
@@ -340,7 +341,7 @@ class TypedFeedbackWriter:
         if note.kind not in FEEDBACK_KINDS:
             return
         self._feedback.revoke_all(_event_ids(note), at=at)
-        QuarantineWriter(self._store, self._ns).settle_answers(note.body["alternatives"])  # type: ignore[arg-type]
+        QuarantineWriter(self._store, self._ns).update_answers(note.body["alternatives"])  # type: ignore[arg-type]
 
     def _rows(self, sql: str, *parameters: object) -> list[Any]:
         return self._store.execute(sql, (self._ns, *parameters)).fetchall()
