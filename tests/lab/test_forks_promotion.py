@@ -14,7 +14,7 @@ import pytest
 
 from seasoned import Budget, Episode, Memory, Selection, Step
 from seasoned.errors import InputError, NotFoundError, SeasonedError, StoreBusyError, StoreError
-from seasoned.lab.forks.fork import ForkComparison, evaluate, fork, promote, roll_back
+from seasoned.lab.forks.fork import ForkComparison, evaluate_fork, fork, promote, roll_back
 from seasoned.lab.forks.promotion_journal import PromotionJournal
 from seasoned.lab.forks.snapshots import contains, snapshot_of
 from seasoned.memory.maintenance.backup import backup
@@ -56,7 +56,7 @@ def test_promotion_carries_additions_and_keeps_the_replaced_memory(live, better)
     with Memory.open(live) as memory:
         memory.add(episode("late", 0.5))
         memory.feedback("late", 0.5, source="human")
-    done = promote(better, evaluate(better, mean_return))
+    done = promote(better, evaluate_fork(better, mean_return))
     assert (done.carried, done.forced) == (1, None)
     assert ids(live) == ["good", "bad", "taught", "late"]
     assert ids(done.retired) == ["good", "bad", "late"]
@@ -67,7 +67,7 @@ def test_promotion_carries_additions_and_keeps_the_replaced_memory(live, better)
 
 
 def test_roll_back_carries_additions_and_happens_once(live, better):
-    promoted = promote(better, evaluate(better, mean_return))
+    promoted = promote(better, evaluate_fork(better, mean_return))
     with Memory.open(live) as memory:
         memory.add(episode("after"))
     back = roll_back(live)
@@ -81,7 +81,7 @@ def test_roll_back_carries_additions_and_happens_once(live, better):
 def test_refused_roll_back_advises_to_erase_before_restoring(live, better):
     with Memory.open(live) as memory:
         memory.add(Episode("shop", [Step("cart", "pay", 1.0)], id="of c1", subject="c1"))
-    retired = promote(better, evaluate(better, mean_return)).retired
+    retired = promote(better, evaluate_fork(better, mean_return)).retired
     with Memory.open(live) as memory:
         memory.erase("c1")
     assert "of c1" in ids(retired)
@@ -95,7 +95,7 @@ def test_refused_roll_back_advises_to_erase_before_restoring(live, better):
 
 
 def test_temporary_files_are_not_recorded_as_copies(live, better):
-    promote(better, evaluate(better, mean_return))
+    promote(better, evaluate_fork(better, mean_return))
     roll_back(live)
     promote(better, None, force="a test")
     with Memory.open(live) as memory:
@@ -126,7 +126,7 @@ def test_evaluation_scores_writable_copies_of_both_memories(live, better):
         seen.append(len(memory))
         return [0.0, 1.0] if len(seen) == 1 else [1.0, 3.0]
 
-    found = evaluate(better, score)
+    found = evaluate_fork(better, score)
     assert seen == [3, 4]
     assert (found.live, found.candidate, found.interval.mean) == ((0.0, 1.0), (1.0, 3.0), 1.5)
     assert ids(live) == ["good", "bad"]
@@ -134,11 +134,11 @@ def test_evaluation_scores_writable_copies_of_both_memories(live, better):
 
 
 def test_promotion_needs_an_interval_above_zero_or_a_recorded_reason(live, better):
-    same = evaluate(better, lambda memory: [1.0, 2.0, 4.0])
+    same = evaluate_fork(better, lambda memory: [1.0, 2.0, 4.0])
     assert same.interval.low <= 0.0
     for comparison, message in (
         (same, "interval lies above zero.*force"),
-        (None, "must be shown to be better.*evaluate"),
+        (None, "must be shown to be better.*evaluate_fork"),
     ):
         with pytest.raises(InputError, match=message):
             promote(better, comparison)
@@ -151,7 +151,7 @@ def test_promotion_needs_an_interval_above_zero_or_a_recorded_reason(live, bette
 
 
 def test_candidate_changed_since_its_evaluation_is_refused(live, better):
-    found = evaluate(better, mean_return)
+    found = evaluate_fork(better, mean_return)
     with Memory.open(better.candidate) as memory:
         memory.add(episode("sneaked in"))
     with pytest.raises(InputError, match="changed since it was evaluated"):
@@ -285,9 +285,9 @@ def test_bad_input(live, tmp_path):
         fork(live, tmp_path / "fork.db")
     counts = iter([[1.0, 2.0], [1.0]])
     with pytest.raises(InputError, match=r"2 and 1 scores.*same tasks"):
-        evaluate(made, lambda memory: next(counts))
+        evaluate_fork(made, lambda memory: next(counts))
     with pytest.raises(InputError, match="finite"):
-        evaluate(made, lambda memory: [float("nan"), 1.0])
+        evaluate_fork(made, lambda memory: [float("nan"), 1.0])
     with pytest.raises(NotFoundError):
         roll_back(live)
 

@@ -10,9 +10,9 @@ from seasoned.checks import check_number, check_one_of, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.types import Choice, Edit, Feedback, OwnAnswer
 
-__all__ = ["MAX_CANDIDATES", "AnswerCandidate", "QuestionAnswer", "QuestionAnswerKind"]
+__all__ = ["MAX_QUESTION_CANDIDATES", "AnswerCandidate", "QuestionAnswer", "QuestionAnswerKind"]
 
-MAX_CANDIDATES = 9
+MAX_QUESTION_CANDIDATES = 9
 """At most nine, since each has a digit key on the page."""
 
 QuestionAnswerKind = Literal["choice", "edit", "own_answer"]

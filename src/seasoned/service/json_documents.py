@@ -14,7 +14,7 @@ from seasoned.types import Episode, Step
 __all__ = ["check_json_fields", "dataclass_from_json", "episode_from_json", "episode_to_json", "parse_json_body"]
 
 MAX_DEPTH = 32
-MAX_STEPS = 10_000
+MAX_POSTED_STEPS = 10_000
 Built = TypeVar("Built")
 
 
@@ -143,7 +143,7 @@ def episode_from_json(value: Mapping[str, Any]) -> Episode:
         >>> episode_from_json({"task": "shop", "steps": [{"state": "cart", "action": "pay"}]}).ending
         'terminated'
     """
-    steps = check_json_array("steps", value.get("steps", []), MAX_STEPS)
+    steps = check_json_array("steps", value.get("steps", []), MAX_POSTED_STEPS)
     built = [dataclass_from_json(Step, f"steps[{index}]", step) for index, step in enumerate(steps)]
     return dataclass_from_json(Episode, "episode", {**value, "steps": built})
 

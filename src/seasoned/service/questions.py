@@ -14,7 +14,7 @@ from seasoned.checks import check_text, check_whole
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
-from seasoned.service.answer_form import MAX_CANDIDATES, AnswerCandidate, QuestionAnswer
+from seasoned.service.answer_form import MAX_QUESTION_CANDIDATES, AnswerCandidate, QuestionAnswer
 from seasoned.service.feedback_json import read_record
 from seasoned.types import (
     QUESTION,
@@ -75,9 +75,11 @@ class Question:
         for index, candidate in enumerate(candidates):
             if not isinstance(candidate, AnswerCandidate):
                 raise InputError(f"candidates[{index}] = {excerpt(candidate)}", "it is a AnswerCandidate", "Build one.")
-        if len(candidates) > MAX_CANDIDATES:
+        if len(candidates) > MAX_QUESTION_CANDIDATES:
             raise InputError(
-                f"{len(candidates)} candidates", f"people choose among at most {MAX_CANDIDATES}", "Leave some out."
+                f"{len(candidates)} candidates",
+                f"people choose among at most {MAX_QUESTION_CANDIDATES}",
+                "Leave some out.",
             )
         Choice(tuple(candidate.text for candidate in candidates), 0)  # two or more, and distinct
         if len({candidate.logprob is None for candidate in candidates}) > 1:

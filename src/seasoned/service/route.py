@@ -8,7 +8,7 @@ from typing import Any
 
 from seasoned.memory import Memory
 from seasoned.service.memory_pool import MemoryPool
-from seasoned.service.schemas import PROBLEM, PROBLEMS
+from seasoned.service.schemas import ERROR_DESCRIPTIONS, PROBLEM_SCHEMA
 
 __all__ = ["Route", "ServiceRequest"]
 
@@ -58,6 +58,6 @@ class Route:
         """Return the error responses, for OpenAPI."""
         if not self.path.startswith("/v1/"):
             return {}
-        statuses = set(PROBLEMS) if self.body is not None else set(PROBLEMS) - {409, 413, 415}
-        content = {"application/json": {"schema": PROBLEM}}
-        return {status: {"description": PROBLEMS[status], "content": content} for status in sorted(statuses)}
+        statuses = set(ERROR_DESCRIPTIONS) if self.body is not None else set(ERROR_DESCRIPTIONS) - {409, 413, 415}
+        content = {"application/json": {"schema": PROBLEM_SCHEMA}}
+        return {status: {"description": ERROR_DESCRIPTIONS[status], "content": content} for status in sorted(statuses)}

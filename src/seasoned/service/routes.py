@@ -19,7 +19,7 @@ from seasoned.service.json_documents import (
 from seasoned.service.policy_view import answer_key, policy_to_json
 from seasoned.service.questions import Question, Questions
 from seasoned.service.route import Route, ServiceRequest
-from seasoned.service.schemas import ANSWER, EPISODE, QUESTION, SEARCH, feedback_schema
+from seasoned.service.schemas import ANSWER_SCHEMA, EPISODE_SCHEMA, QUESTION_SCHEMA, SEARCH_SCHEMA, feedback_schema
 
 __all__ = ["ROUTES"]
 
@@ -57,7 +57,7 @@ def get_episode(request: ServiceRequest) -> Any:
 
 def search(request: ServiceRequest) -> Any:
     """Return the stored steps at similar states."""
-    query = check_json_fields("search", request.body, SEARCH["properties"], ["state"])
+    query = check_json_fields("search", request.body, SEARCH_SCHEMA["properties"], ["state"])
     k = query.get("k", 10)
     if isinstance(k, int) and k > MAX_NEIGHBORS:
         raise InputError(f"k = {k}", f"at most {MAX_NEIGHBORS} are returned at once", "Ask for fewer.")
@@ -101,7 +101,7 @@ def revoke_feedback(request: ServiceRequest) -> Any:
 
 def ask_question(request: ServiceRequest) -> Any:
     """Add a question to the queue."""
-    body = check_json_fields("question", request.body, QUESTION["properties"], QUESTION["required"])
+    body = check_json_fields("question", request.body, QUESTION_SCHEMA["properties"], QUESTION_SCHEMA["required"])
     listed = check_json_array("candidates", body["candidates"], MAX_LISTED)
     candidates = [dataclass_from_json(AnswerCandidate, f"candidates[{i}]", one) for i, one in enumerate(listed)]
     question = dataclass_from_json(Question, "question", {**body, "candidates": candidates})
@@ -135,7 +135,7 @@ def get_question(request: ServiceRequest) -> Any:
 
 def answer_question(request: ServiceRequest) -> Any:
     """Store an answer, and return its effect on the policy."""
-    body = check_json_fields("answer", request.body, ANSWER["properties"], ANSWER["required"])
+    body = check_json_fields("answer", request.body, ANSWER_SCHEMA["properties"], ANSWER_SCHEMA["required"])
     answer = dataclass_from_json(QuestionAnswer, "answer", dict(body))
     effect = Questions(request.memory).answer(request.path["id"], answer)
     return {
@@ -155,15 +155,13 @@ ROUTES = (
     Route("GET", "/healthz", health, "Whether the service runs; needs no token.", query=()),
     Route("GET", "/v1/namespaces", namespaces, "The namespaces that are served.", query=()),
     Route("GET", "/v1/stats", stats, "Counts of a namespace's content."),
-    Route(
-        "POST", "/v1/episodes", add_episode, "Store an episode; with an id, a repetition changes nothing.", EPISODE, 201
-    ),
+    Route("POST", "/v1/episodes", add_episode, "Store an episode; idempotent with an id.", EPISODE_SCHEMA, 201),
     Route("GET", "/v1/episodes/{id:path}", get_episode, "An episode, as it was posted."),
-    Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH),
+    Route("POST", "/v1/search", search, "Stored steps at states like this one.", SEARCH_SCHEMA),
     Route("POST", "/v1/feedback", add_feedback, "Store typed feedback.", feedback_schema, 201),
     Route("GET", "/v1/feedback", list_feedback, "Typed feedback, the oldest first.", query=("namespace", "episode")),
-    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; a repetition changes nothing."),
-    Route("POST", "/v1/questions", ask_question, "Ask people; the same question is stored once.", QUESTION, 201),
+    Route("DELETE", "/v1/feedback/{id:path}", revoke_feedback, "Revoke feedback; idempotent."),
+    Route("POST", "/v1/questions", ask_question, "Ask people; the same question is stored once.", QUESTION_SCHEMA, 201),
     Route(
         "GET",
         "/v1/questions",
@@ -173,12 +171,7 @@ ROUTES = (
     ),
     Route("GET", "/v1/positions", question_positions, "Choices by position in the displayed list."),
     Route(
-        "POST",
-        "/v1/questions/{id:path}/answers",
-        answer_question,
-        "Answer; returns the effect on the policy.",
-        ANSWER,
-        201,
+        "POST", "/v1/questions/{id:path}/answers", answer_question, "Answer; returns the effect.", ANSWER_SCHEMA, 201
     ),
     Route("GET", "/v1/questions/{id:path}", get_question, "A question, its answers, and the policy now."),
 )

@@ -6,7 +6,16 @@ from typing import Any
 
 from seasoned.types import FEEDBACK_KINDS
 
-__all__ = ["ANSWER", "EPISODE", "FEEDBACK_TARGET", "PROBLEM", "PROBLEMS", "QUESTION", "SEARCH", "feedback_schema"]
+__all__ = [
+    "ANSWER_SCHEMA",
+    "EPISODE_SCHEMA",
+    "ERROR_DESCRIPTIONS",
+    "FEEDBACK_TARGET",
+    "PROBLEM_SCHEMA",
+    "QUESTION_SCHEMA",
+    "SEARCH_SCHEMA",
+    "feedback_schema",
+]
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1}
 _NUMBER: dict[str, Any] = {"type": "number"}
@@ -17,7 +26,7 @@ def _object(required: list[str], **properties: dict[str, Any]) -> dict[str, Any]
     return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
 
 
-EPISODE = _object(
+EPISODE_SCHEMA = _object(
     ["task", "steps"],
     id={**_TEXT, "description": "Yours; posting the same again is a no-op, other content under it is a 409."},
     task=_TEXT,
@@ -40,7 +49,7 @@ EPISODE = _object(
     subject=_TEXT,
 )
 
-SEARCH = _object(
+SEARCH_SCHEMA = _object(
     ["state"],
     state=_TEXT,
     k={"type": "integer", "minimum": 1, "maximum": 1000, "default": 10},
@@ -75,7 +84,7 @@ def feedback_schema() -> dict[str, Any]:
     return _object(["kind"], **properties, comment=_TEXT, **FEEDBACK_TARGET)
 
 
-QUESTION = _object(
+QUESTION_SCHEMA = _object(
     ["candidates"],
     id={**_TEXT, "description": "Yours. Default: made of the content, so that the same question is asked once."},
     task={**_TEXT, "description": "With episode_id, it is that of the episode."},
@@ -97,7 +106,7 @@ QUESTION = _object(
     subject={**_TEXT, "description": "The person concerned: erased with this person."},
 )
 
-ANSWER = _object(
+ANSWER_SCHEMA = _object(
     ["kind", "author"],
     kind={"enum": ["choice", "edit", "own_answer"]},
     author=_TEXT,
@@ -107,7 +116,7 @@ ANSWER = _object(
     comment=_TEXT,
 )
 
-PROBLEM = _object(
+PROBLEM_SCHEMA = _object(
     ["error", "seen", "rule", "next"],
     error={"type": "string", "description": "The kind: one of the reference of errors, or HTTP's own."},
     seen={"type": "string", "description": "The value that was seen."},
@@ -115,7 +124,7 @@ PROBLEM = _object(
     next={"type": "string", "description": "The next step."},
 )
 
-PROBLEMS = {
+ERROR_DESCRIPTIONS = {
     400: "The request breaks a rule; nothing was written.",
     401: "No token, or a wrong one.",
     403: "Another site's page sent it, or the memory is read-only.",

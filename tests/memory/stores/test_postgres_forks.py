@@ -15,7 +15,7 @@ from postgres_server import PASSWORD, fresh_url, postgres, server  # noqa: F401
 from seasoned import Episode, Memory, Selection, Step
 from seasoned.cli.memory.forks import roll_back as rolls_back
 from seasoned.errors import InputError, StoreError
-from seasoned.lab.forks.fork import evaluate, fork, promote, roll_back
+from seasoned.lab.forks.fork import evaluate_fork, fork, promote, roll_back
 from seasoned.memory.maintenance.backup import backup
 from seasoned.memory.stores.registry import display_path
 
@@ -51,7 +51,7 @@ def test_promotion_renames_the_namespaces_and_carries_additions(forked, tmp_path
     url, journal = forked.live, tmp_path / "promotions.jsonl"
     open_before = Memory.open(url, namespace="shop")
     open_before.add(episode("late", 0.5))
-    done = promote(forked, evaluate(forked, mean_return), journal=journal)
+    done = promote(forked, evaluate_fork(forked, mean_return), journal=journal)
     assert done.carried == 1
     assert ids(url) == ["good", "bad", "late"]
     with Memory.open(url, namespace="shop") as memory:
@@ -68,7 +68,7 @@ def test_promotion_renames_the_namespaces_and_carries_additions(forked, tmp_path
 
 def test_roll_back_command_takes_the_namespace_from_the_journal(forked, tmp_path):
     url, journal = forked.live, tmp_path / "promotions.jsonl"
-    promote(forked, evaluate(forked, mean_return), journal=journal)
+    promote(forked, evaluate_fork(forked, mean_return), journal=journal)
     assert len(Memory.namespaces(url)) == 2  # so that no single one could be meant
     done = CliRunner().invoke(rolls_back, [url, "--journal", str(journal)], catch_exceptions=False)
     assert done.exit_code == 0, done.output

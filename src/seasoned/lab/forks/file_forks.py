@@ -16,10 +16,10 @@ from seasoned.memory.retention.copies import Copy, record_copy_in_file
 from seasoned.memory.stores.atomic_file import whole_file
 from seasoned.protocols import StateEncoder
 
-__all__ = ["copy", "replace"]
+__all__ = ["fork_file", "promote_file"]
 
 
-def copy(
+def fork_file(
     live: str | os.PathLike[str], candidate: str | os.PathLike[str], encoder: StateEncoder | None
 ) -> dict[str, Snapshot]:
     """Copy a file as of one instant, and return the copy's snapshots by namespace."""
@@ -27,7 +27,7 @@ def copy(
     return _snapshots(candidate, encoder)
 
 
-def replace(handover: Handover) -> tuple[str, int]:
+def promote_file(handover: Handover) -> tuple[str, int]:
     """Replace the live file's content by the candidate's, with the live file's additions since the fork.
 
     Returns:

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 from seasoned.checks import check_number, check_text
 from seasoned.core import Interval, mean_interval
 from seasoned.errors import InputError, excerpt
-from seasoned.lab.forks import file_forks, namespace_forks
+from seasoned.lab.forks.file_forks import fork_file, promote_file
 from seasoned.lab.forks.handover import Handover, encoder_identity, open_fork
+from seasoned.lab.forks.namespace_forks import carry_late, fork_namespace, promote_namespace
 from seasoned.lab.forks.promotion_journal import PromotionJournal
 from seasoned.lab.forks.snapshots import Snapshot, contains, exported_lines, snapshot_of
 from seasoned.memory import Memory
@@ -28,7 +29,7 @@ from seasoned.memory.stores.atomic_file import check_path
 from seasoned.memory.stores.registry import is_file
 from seasoned.protocols import StateEncoder
 
-__all__ = ["Fork", "ForkComparison", "Promotion", "compare_scores", "evaluate", "fork", "promote", "roll_back"]
+__all__ = ["Fork", "ForkComparison", "Promotion", "compare_scores", "evaluate_fork", "fork", "promote", "roll_back"]
 
 ScoreFunction = Callable[[Memory], Sequence[float]]
 """Returns one score per task for a memory."""
@@ -115,16 +116,16 @@ def fork(
             raise InputError(f"candidate = {excerpt(str(candidate))}", "a server keeps its forks", "Leave it out.")
         name = f"{namespace}~fork-{uuid.uuid4().hex[:8]}"
         with open_fork(str(live), namespace, encoder) as memory:
-            base = namespace_forks.copy(memory, str(live), name)
+            base = fork_namespace(memory, str(live), name)
         return Fork(str(live), str(live), namespace, name, {namespace: base})
     if candidate is None or not is_file(candidate):
         raise InputError(f"candidate = {candidate!r}", "a file is forked into a file", "Name one.")
     encoder_identity(live, namespace)  # raises before a file is made
-    bases = file_forks.copy(live, candidate, encoder)
+    bases = fork_file(live, candidate, encoder)
     return Fork(os.path.realpath(live), os.path.realpath(candidate), namespace, namespace, bases)
 
 
-def evaluate(
+def evaluate_fork(
     fork: Fork, score: ScoreFunction, *, level: float = 0.95, encoder: StateEncoder | None = None
 ) -> ForkComparison:
     """Score both memories, and return an interval for the fork's improvement.
@@ -149,7 +150,7 @@ def evaluate(
         >>> def score(memory):  # four tasks; here, the mean return at one state
         ...     returns = [near.experience.return_ for near in memory.search("cart")]
         ...     return [sum(returns) / len(returns)] * 4
-        >>> better = evaluate(made, score)
+        >>> better = evaluate_fork(made, score)
         >>> better.interval.mean, promote(made, better).carried
         (1.0, 0)
         >>> with Memory.open(live) as memory:
@@ -188,7 +189,7 @@ def compare_scores(
         encoder: for a namespace whose encoder is not built in.
 
     Raises:
-        InputError: as for `evaluate`.
+        InputError: as for `evaluate_fork`.
     """
     if content is not None:
         check_text("content", content)
@@ -229,7 +230,7 @@ def promote(
 
     Args:
         fork: from `fork`.
-        comparison: from `evaluate`; None only with `force`.
+        comparison: from `evaluate_fork`; None only with `force`.
         force: the reason for a promotion without an interval above zero; recorded.
         journal: the file that records promotions; None: next to the live file. Required for a server.
         encoder: for namespaces whose encoder is not built in.
@@ -310,7 +311,7 @@ def _replace(
         _end_of(journal, fork.live, id_),
         encoder,
     )
-    return namespace_forks.replace(handover) if not is_file(fork.live) else file_forks.replace(handover)
+    return promote_namespace(handover) if not is_file(fork.live) else promote_file(handover)
 
 
 def _end_of(journal: PromotionJournal, live: str, id_: str) -> Callable[[], None]:
@@ -325,7 +326,7 @@ def _finish_pending(live: str, journal: PromotionJournal, encoder: StateEncoder 
         if retired in Memory.namespaces(live):  # else the names were not changed
             former, before = entry["candidate_namespace"], entry["before"][name]
             end = _end_of(journal, live, entry["id"])
-            namespace_forks.carry_late(live, name, retired, former, before, end, encoder)
+            carry_late(live, name, retired, former, before, end, encoder)
 
 
 def _check_evidence(
@@ -334,7 +335,7 @@ def _check_evidence(
     if comparison is None:
         if force is None:
             raise InputError(
-                "no comparison", "a fork must be shown to be better", "Call evaluate(), or force with a reason."
+                "no comparison", "a fork must be shown to be better", "Call evaluate_fork(), or force with a reason."
             )
         return
     if not comparison.interval.low > 0.0 and force is None:

@@ -14,10 +14,10 @@ from seasoned.memory.retention.copies import Copy
 from seasoned.memory.stores.registry import display_path
 from seasoned.protocols import StateEncoder
 
-__all__ = ["carry_late", "copy", "replace"]
+__all__ = ["carry_late", "fork_namespace", "promote_namespace"]
 
 
-def copy(memory: Memory, url: str, name: str) -> Snapshot:
+def fork_namespace(memory: Memory, url: str, name: str) -> Snapshot:
     """Copy a memory into a new namespace of its database, and return the copy's snapshot.
 
     The memory records the copy before the copy exists, so that an erasure misses none.
@@ -30,7 +30,7 @@ def copy(memory: Memory, url: str, name: str) -> Snapshot:
     return base
 
 
-def replace(handover: Handover) -> tuple[str, int]:
+def promote_namespace(handover: Handover) -> tuple[str, int]:
     """Rename the live namespace, give the candidate its name, and carry the live namespace's additions since the fork.
 
     Episodes that arrive during the promotion are in the replaced namespace. `carry_late` carries them after the names

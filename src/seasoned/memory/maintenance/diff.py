@@ -14,7 +14,7 @@ from seasoned.memory.namespace import NamespaceEntry, find_entry, list_entries
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import open_store
-from seasoned.memory.transfer.manifest import StoredEpisode, read_manifest
+from seasoned.memory.transfer.manifest import EpisodeDigest, read_manifest
 from seasoned.memory.values.content_hash import episode_record
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
@@ -22,8 +22,8 @@ from seasoned.memory.writing.note_records import note_record, read_notes
 
 __all__ = ["ChangedRecord", "KindDifference", "MemoryDifference", "StoreDifference", "diff", "diff_stores"]
 
-Answer = TypeVar("Answer")
-Record = dict[str, Any]
+_T = TypeVar("_T")
+_Record = dict[str, Any]
 _ABSENT = "(absent)"
 _LAST = ("created_at", "revoked_at", "superseded_by", "lifted_at", "hash")  # compared after the content
 
@@ -137,11 +137,11 @@ def diff_stores(
         return _in_snapshots(first, second, lambda: _compare_stores(first, second, namespace, other))
 
 
-def _in_snapshots(a: Store, b: Store, compare: Callable[[], Answer]) -> Answer:
+def _in_snapshots(a: Store, b: Store, compare: Callable[[], _T]) -> _T:
     """Run a comparison in a snapshot of each store."""
     first, second = sorted((a, b), key=id)  # one lock order for all threads, against deadlocks
 
-    def attempt() -> Answer:
+    def attempt() -> _T:
         with first.snapshot(), second.snapshot():
             return compare()
 
@@ -172,18 +172,18 @@ def _compare(store_a: Store, of_a: NamespaceEntry, store_b: Store, of_b: Namespa
     a, b = read_manifest(store_a, of_a.id), read_manifest(store_b, of_b.id)
     readers = Reader(store_a, of_a.id), Reader(store_b, of_b.id)
 
-    def episodes(id_: str) -> tuple[Record, Record]:
+    def episodes(id_: str) -> tuple[_Record, _Record]:
         in_a, in_b = a.episodes[id_], b.episodes[id_]
         same_text = in_a.digest == in_b.digest
         return _episode(readers[0], id_, in_a, same_text), _episode(readers[1], id_, in_b, same_text)
 
-    def events(id_: str) -> tuple[Record, Record]:
+    def events(id_: str) -> tuple[_Record, _Record]:
         return _event(*a.events[id_]), _event(*b.events[id_])
 
-    def quarantines(id_: str) -> tuple[Record, Record]:
+    def quarantines(id_: str) -> tuple[_Record, _Record]:
         return _quarantine(*a.quarantines[id_]), _quarantine(*b.quarantines[id_])
 
-    def notes(id_: str) -> tuple[Record, Record]:
+    def notes(id_: str) -> tuple[_Record, _Record]:
         return _note(store_a, of_a.id, id_), _note(store_b, of_b.id, id_)
 
     prints_a, prints_b = a.fingerprints(), b.fingerprints()
@@ -197,27 +197,27 @@ def _compare(store_a: Store, of_a: NamespaceEntry, store_b: Store, of_b: Namespa
     )
 
 
-def _episode(reader: Reader, id_: str, stored: StoredEpisode, same_text: bool) -> Record:
+def _episode(reader: Reader, id_: str, stored: EpisodeDigest, same_text: bool) -> _Record:
     text = {} if same_text else next(episode_record(episode) for _, _, _, episode in reader.episodes(id_=id_))
     return {**text, "created_at": stored.created_at, "hash": stored.digest.hex()}
 
 
-def _event(content: bytes, event: Event) -> Record:
+def _event(content: bytes, event: Event) -> _Record:
     later = {"revoked_at": event.revoked_at, "superseded_by": event.superseded_by}
     return {**event.record(), **later, "hash": content.hex()}
 
 
-def _quarantine(content: bytes, quarantine: Quarantine) -> Record:
+def _quarantine(content: bytes, quarantine: Quarantine) -> _Record:
     return {**quarantine.record(), "lifted_at": quarantine.lifted_at, "hash": content.hex()}
 
 
-def _note(store: Store, namespace_id: int, id_: str) -> Record:
+def _note(store: Store, namespace_id: int, id_: str) -> _Record:
     [(content, note)] = read_notes(store, namespace_id, ids=[id_])
     return {**note_record(note), "revoked_at": note.revoked_at, "hash": content.hex()}
 
 
 def _kind(
-    a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str], tuple[Record, Record]]
+    a: Mapping[str, bytes], b: Mapping[str, bytes], records: Callable[[str], tuple[_Record, _Record]]
 ) -> KindDifference:
     shared = [id_ for id_ in a if id_ in b]
     return KindDifference(
@@ -228,7 +228,7 @@ def _kind(
     )
 
 
-def _change(id_: str, a: Record, b: Record) -> ChangedRecord:
+def _change(id_: str, a: _Record, b: _Record) -> ChangedRecord:
     field, in_a, in_b = next(_differences(a, b, ""))
     return ChangedRecord(id_, field, in_a, in_b)
 

@@ -74,7 +74,7 @@ class Pruning:
 
 
 @dataclass(slots=True)
-class _Held:
+class _Episode:
     """An episode that may be pruned."""
 
     id: str
@@ -99,7 +99,7 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
 
     The answers from feedback on an episode are removed with it: without their feedback nobody could revoke them.
     """
-    held = _load(store, namespace_id)
+    episodes = _load(store, namespace_id)
     sizes = dict(
         store.execute(
             "SELECT state.id, octet_length(text) + octet_length(tokens) FROM state JOIN feature_set "
@@ -108,21 +108,21 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
             (namespace_id,),
         ).fetchall()
     )
-    used = Counter(state for one in held.values() for state in one.states)
-    steps = steps_before = sum(len(one.groups) for one in held.values())
-    n_bytes = bytes_before = sum(sizes[state] for state in used) + sum(one.bytes for one in held.values())
-    gone: dict[int, None] = {}
+    used = Counter(state for one in episodes.values() for state in one.states)
+    steps = steps_before = sum(len(one.groups) for one in episodes.values())
+    n_bytes = bytes_before = sum(sizes[state] for state in used) + sum(one.bytes for one in episodes.values())
+    pruned: dict[int, None] = {}
     reasons: Counter[str] = Counter()
-    for first, reason in _order(held, budget, now):
+    for first, reason in _order(episodes, budget, now):
         over = (budget.steps is not None and steps > budget.steps) or (
             budget.bytes is not None and n_bytes > budget.bytes
         )
         if not over and reason != "age":
             break
-        together = [] if first in gone else [first]
+        together = [] if first in pruned else [first]
         for ordinal in together:  # grows in the loop
-            one = held[ordinal]
-            gone[ordinal] = None
+            one = episodes[ordinal]
+            pruned[ordinal] = None
             reasons[reason] += 1
             steps -= len(one.groups)
             n_bytes -= one.bytes
@@ -130,22 +130,24 @@ def plan_pruning(store: Store, namespace_id: int, budget: Budget, *, now: float)
                 used[state] -= 1
                 if not used[state]:
                     n_bytes -= sizes[state]
-            together += (answer for answer in one.answers if answer not in gone and answer not in together)
+            together += (answer for answer in one.answers if answer not in pruned and answer not in together)
     return Pruning(
-        tuple(held[ordinal].id for ordinal in gone),
+        tuple(episodes[ordinal].id for ordinal in pruned),
         steps_before - steps,
         bytes_before - n_bytes,
         dict(reasons),
         steps_before,
         bytes_before,
         done=False,
-        ordinals=tuple(gone),
+        ordinals=tuple(pruned),
     )
 
 
-def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
-    held = {
-        ordinal: _Held(id_, created_at, "aborted" if ending == "aborted" else "value", states=[final] if final else [])
+def _load(store: Store, namespace_id: int) -> dict[int, _Episode]:
+    episodes = {
+        ordinal: _Episode(
+            id_, created_at, "aborted" if ending == "aborted" else "value", states=[final] if final else []
+        )
         for ordinal, id_, created_at, ending, final in store.execute(
             "SELECT ordinal, id, created_at, ending, final_state_id FROM episode WHERE namespace_id = ? "
             "AND ordinal >= 0 ORDER BY ordinal",
@@ -158,28 +160,28 @@ def _load(store: Store, namespace_id: int) -> dict[int, _Held]:
         "WHERE step.namespace_id = ? ORDER BY visit",
         (namespace_id,),
     ).fetchall():
-        one = held[visit >> STEP_BITS]
+        one = episodes[visit >> STEP_BITS]
         one.groups.append((set_id, key_id))
         one.bytes += STEP_BYTES
         one.states.append(state_id)
         if not live and one.kind == "value":
             one.kind = "quarantined"
-    ordinal_of = {one.id: ordinal for ordinal, one in held.items()}
+    ordinal_of = {one.id: ordinal for ordinal, one in episodes.items()}
     for id_, n_bytes in store.execute(
         "SELECT episode_id, sum(octet_length(body)) FROM note WHERE namespace_id = ? GROUP BY episode_id",
         (namespace_id,),
     ).fetchall():
         if id_ in ordinal_of:
-            held[ordinal_of[id_]].bytes += int(n_bytes)
+            episodes[ordinal_of[id_]].bytes += int(n_bytes)
     for id_, made in answers_by_episode(store, namespace_id).items():
         if id_ in ordinal_of:
-            held[ordinal_of[id_]].answers += (ordinal_of[answer] for answer in made if answer in ordinal_of)
-    return held
+            episodes[ordinal_of[id_]].answers += (ordinal_of[answer] for answer in made if answer in ordinal_of)
+    return episodes
 
 
-def _order(held: dict[int, _Held], budget: Budget, now: float) -> Iterator[tuple[int, str]]:
+def _order(episodes: dict[int, _Episode], budget: Budget, now: float) -> Iterator[tuple[int, str]]:
     """Yield (ordinal, reason) of the episodes in their order of removal."""
-    left = dict(held)
+    left = dict(episodes)
     if budget.age_s is not None:
         for ordinal in [o for o, one in left.items() if now - one.created_at > budget.age_s]:
             del left[ordinal]
@@ -191,20 +193,20 @@ def _order(held: dict[int, _Held], budget: Budget, now: float) -> Iterator[tuple
     yield from _least_valuable(left)
 
 
-def _least_valuable(held: dict[int, _Held]) -> Iterator[tuple[int, str]]:
-    demand = Counter(set_id for one in held.values() for set_id, _ in one.groups)
-    known = Counter(group for one in held.values() for group in one.groups)
-    age = {ordinal: len(held) - 1 - rank for rank, ordinal in enumerate(sorted(held))}
-    n_episodes = len(held)
+def _least_valuable(episodes: dict[int, _Episode]) -> Iterator[tuple[int, str]]:
+    demand = Counter(set_id for one in episodes.values() for set_id, _ in one.groups)
+    known = Counter(group for one in episodes.values() for group in one.groups)
+    age = {ordinal: len(episodes) - 1 - rank for rank, ordinal in enumerate(sorted(episodes))}
+    n_episodes = len(episodes)
 
     def worth(ordinal: int) -> float:
-        groups = held[ordinal].groups
+        groups = episodes[ordinal].groups
         value = sum(
             demand[group[0]] / ((known[group] - 1 + _SHRINKAGE) * (known[group] + _SHRINKAGE)) for group in groups
         )
         return float(value / max(len(groups), 1) * 0.5 ** (2 * age[ordinal] / n_episodes))
 
-    queue = [(worth(ordinal), ordinal) for ordinal in held]
+    queue = [(worth(ordinal), ordinal) for ordinal in episodes]
     heapq.heapify(queue)
     while queue:
         _, ordinal = heapq.heappop(queue)
@@ -213,6 +215,6 @@ def _least_valuable(held: dict[int, _Held]) -> Iterator[tuple[int, str]]:
         if queue and (now_worth, ordinal) > queue[0]:
             heapq.heappush(queue, (now_worth, ordinal))
             continue
-        for group in held[ordinal].groups:
+        for group in episodes[ordinal].groups:
             known[group] -= 1
         yield ordinal, "value"

@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar
 from seasoned.errors import EpisodeConflictError, StoreError
 from seasoned.memory.reading.reader import Reader
 from seasoned.memory.stores.base import Store
-from seasoned.memory.transfer.jsonl import Record, line_errors
+from seasoned.memory.transfer.jsonl import ExportRecord, line_errors
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
 from seasoned.memory.writing.episode_writer import Timed, Writer, with_id
@@ -20,7 +20,7 @@ from seasoned.types import Episode, Note
 
 __all__ = ["SingleUse", "import_records"]
 
-NumberedRecord = tuple[int, Record]
+NumberedRecord = tuple[int, ExportRecord]
 
 _BATCH = 1000
 _T = TypeVar("_T")

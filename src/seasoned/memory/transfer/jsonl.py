@@ -23,13 +23,13 @@ from seasoned.memory.values.selection import Quarantine, Selection
 from seasoned.memory.writing.note_records import check_feedback_note, note_ids, note_record, read_notes
 from seasoned.types import FEEDBACK_KINDS, Episode, Note, check_kind
 
-__all__ = ["FORMAT", "MAX_LINE_BYTES", "Record", "export_lines", "line_errors", "parse_lines"]
+__all__ = ["FORMAT", "MAX_RECORD_CHARS", "ExportRecord", "export_lines", "line_errors", "parse_lines"]
 
-Record = tuple[Episode, float | None] | Event | Quarantine | Note
+ExportRecord = tuple[Episode, float | None] | Event | Quarantine | Note
 """Content of a line: an episode with its time of storage, a feedback event, a quarantine, or a note."""
 
 FORMAT = "seasoned.memory/1"
-MAX_LINE_BYTES = 256 * 1024 * 1024
+MAX_RECORD_CHARS = 256 * 1024 * 1024
 _PAGE = 32
 _EPISODE_FIELDS = {"id", "task", "steps", "final_state", "ending", "model", "policy", "arm", "subject"}
 _STEP_FIELDS = {"state", "action", "reward", "prior", "propensity"}
@@ -151,7 +151,7 @@ def line_errors(number: int, line: object) -> Iterator[None]:
         ) from error
 
 
-def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Record]]:
+def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, ExportRecord]]:
     """Yield the checked record of each line, with the line's number. The header is optional.
 
     Raises:
@@ -181,7 +181,7 @@ def parse_lines(lines: Iterable[str]) -> Iterator[tuple[int, Record]]:
         )
 
 
-def _count_name(item: Record) -> str:
+def _count_name(item: ExportRecord) -> str:
     """Return the header's key for the count of such records."""
     if isinstance(item, Event):
         return "feedback"
@@ -190,13 +190,13 @@ def _count_name(item: Record) -> str:
     return "quarantines" if isinstance(item, Quarantine) else "episodes"
 
 
-def _parse(line: str) -> Record | dict[str, Any] | None:
+def _parse(line: str) -> ExportRecord | dict[str, Any] | None:
     if not isinstance(line, str):
         raise TypeError("a line is a str")
     if not line.strip():
         return None
-    if len(line) > MAX_LINE_BYTES:
-        raise ValueError(f"a line has at most {MAX_LINE_BYTES} characters")
+    if len(line) > MAX_RECORD_CHARS:
+        raise ValueError(f"a line has at most {MAX_RECORD_CHARS} characters")
     record = json.loads(line, parse_constant=_refuse_constant)
     if not isinstance(record, dict):
         raise TypeError("a line is a JSON object")

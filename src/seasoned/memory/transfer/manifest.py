@@ -11,10 +11,10 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
 
-__all__ = ["Manifest", "StoredEpisode", "StoredNote", "read_manifest"]
+__all__ = ["EpisodeDigest", "Manifest", "NoteDigest", "read_manifest"]
 
 
-class StoredEpisode(NamedTuple):
+class EpisodeDigest(NamedTuple):
     """A stored episode without its texts; a pending episode has a negative ordinal."""
 
     ordinal: int
@@ -22,7 +22,7 @@ class StoredEpisode(NamedTuple):
     digest: bytes
 
 
-class StoredNote(NamedTuple):
+class NoteDigest(NamedTuple):
     """A note without its text."""
 
     digest: bytes
@@ -33,10 +33,10 @@ class StoredNote(NamedTuple):
 class Manifest:
     """The raw content of one namespace: each kind of record by id, in the stored order."""
 
-    episodes: dict[str, StoredEpisode]
+    episodes: dict[str, EpisodeDigest]
     events: dict[str, tuple[bytes, Event]]
     quarantines: dict[str, tuple[bytes, Quarantine]]
-    notes: dict[str, StoredNote]
+    notes: dict[str, NoteDigest]
 
     def fingerprints(self) -> tuple[dict[str, bytes], dict[str, bytes], dict[str, bytes], dict[str, bytes]]:
         """Return a fingerprint of each episode, event, quarantine and note; equal content has equal fingerprints."""
@@ -70,8 +70,8 @@ def read_manifest(store: Store, namespace_id: int) -> Manifest:
         "SELECT id, digest, revoked_at FROM note WHERE namespace_id = ? ORDER BY created_at, id", (namespace_id,)
     ).fetchall()
     return Manifest(
-        {id_: StoredEpisode(ordinal, created_at, bytes(digest)) for id_, ordinal, created_at, digest in rows},
+        {id_: EpisodeDigest(ordinal, created_at, bytes(digest)) for id_, ordinal, created_at, digest in rows},
         {event.id: (bytes(digest), event) for digest, event in reader.events()},
         {quarantine.id: (bytes(digest), quarantine) for digest, quarantine in reader.quarantines()},
-        {id_: StoredNote(bytes(digest), revoked_at) for id_, digest, revoked_at in notes},
+        {id_: NoteDigest(bytes(digest), revoked_at) for id_, digest, revoked_at in notes},
     )

@@ -26,7 +26,7 @@ from seasoned.memory.stores.base import Store
 from seasoned.memory.stores.registry import display_path, is_file, open_store
 from seasoned.memory.stores.sqlite_schema import STEP_BITS
 from seasoned.memory.transfer.feedback_merge import reconcile
-from seasoned.memory.transfer.manifest import Manifest, StoredNote, read_manifest
+from seasoned.memory.transfer.manifest import Manifest, NoteDigest, read_manifest
 from seasoned.memory.values.encoder_mismatch import excerpts_at_difference
 from seasoned.memory.values.events import Event
 from seasoned.memory.values.selection import Quarantine
@@ -379,7 +379,7 @@ class NamespaceMerger:
         return n_new, len(changed)
 
     def _add_notes(
-        self, source: Store, source_id: int, ours: Mapping[str, StoredNote], theirs: Mapping[str, StoredNote]
+        self, source: Store, source_id: int, ours: Mapping[str, NoteDigest], theirs: Mapping[str, NoteDigest]
     ) -> tuple[int, int]:
         """Return the numbers of new and of ended notes; a note ends at the earlier time of both stores.
 
