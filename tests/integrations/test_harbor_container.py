@@ -189,7 +189,7 @@ def test_an_episode_from_the_instruction_to_done():
     assert [one.state for one in seen] == ["Make a.txt.", "out\nerr\n(exit code 2)", "The task is finished."]
     assert [one.terminated for one in seen] == [False, False, True]
     assert all(one.admissible is None and one.reward == 0.0 for one in seen)
-    with pytest.raises(EnvError, match=r"an episode is running.*Call reset"):
+    with pytest.raises(EnvError, match=r"needs a running episode.*Call reset"):
         asyncio.run(environment.step("ls"))
 
 

@@ -182,7 +182,7 @@ def test_an_agent_in_test_mode_never_looks_at_the_grader_and_writes_to_no_memory
     with Memory.open(memory_path) as memory:
         found = import_job(memory, folder)
         assert (found.read, list(found.refused)) == (0, [folder.name])
-        assert "not learned from" in found.refused[folder.name]
+        assert "must not learn from" in found.refused[folder.name]
 
 
 def test_the_double_would_have_shown_it(run, memory_path):
@@ -277,7 +277,7 @@ def test_a_trial_whose_mode_nobody_named_is_a_test(run, memory_path, path, optio
     assert result.exception_info is None, result.exception_info
     assert "mode" not in result.config.agent.kwargs and result.agent_result.metadata["mode"] == "test"
     with Memory.open(memory_path) as memory:
-        assert "not learned from" in import_job(memory, folder).refused[folder.name]
+        assert "must not learn from" in import_job(memory, folder).refused[folder.name]
         assert [episode.id for episode in memory.episodes()] == ["old"]
 
 

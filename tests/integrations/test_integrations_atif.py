@@ -106,7 +106,7 @@ def test_every_minor_version_is_read_and_no_other():
         assert one(changed(schema_version=f"ATIF-v1.{minor}", new_field={"x": 1})).episode.id == "t-1"
     for version in ("ATIF-v2.0", "v1.7", 1.7, None, "ATIF-v1.", ["ATIF-v1.7"]):
         [refusal] = read(changed(schema_version=version))
-        assert "it is ATIF-v1.x" in refusal.reason
+        assert "the version must be ATIF-v1.x" in refusal.reason
 
 
 def test_rewards_and_endings_are_in_extra():
@@ -166,23 +166,23 @@ def with_step(**step):
 
 
 REFUSED = [
-    (changed(steps=[]), "a trajectory has a step"),
-    (changed(steps=None), "a trajectory has a step"),
-    (changed(steps={}), "steps is a list"),
-    (changed(steps=[7]), "a step is a JSON object"),
-    (changed(steps=TRAJECTORY["steps"][:2]), "an episode has one step"),
-    (changed(agent=None), "agent is a JSON object"),
+    (changed(steps=[]), "a trajectory needs at least one step"),
+    (changed(steps=None), "a trajectory needs at least one step"),
+    (changed(steps={}), "steps must be a list"),
+    (changed(steps=[7]), "a step must be a JSON object"),
+    (changed(steps=TRAJECTORY["steps"][:2]), "an episode needs at least one step"),
+    (changed(agent=None), "agent must be a JSON object"),
     (changed(agent={"name": 7}), "agent name must be a str"),
-    (changed(extra=[1]), "extra is a JSON object"),
+    (changed(extra=[1]), "extra must be a JSON object"),
     (changed(extra={"reward": "1"}), "reward must be a number"),
-    (with_step(source="robot", message="x"), "a step is of system, user or agent"),
-    (with_step(source=None, message="x"), "a step is of system, user or agent"),
-    (with_step(source="agent", message=""), "a step says, does or observes"),
-    (with_step(source="user", message=""), "a step says or observes"),
-    (with_step(source="agent", message=7), "is a list"),
-    (with_step(source="agent", message=[{"type": "smell"}]), "this kind of part is unknown"),
+    (with_step(source="robot", message="x"), "the source must be system, user or agent"),
+    (with_step(source=None, message="x"), "the source must be system, user or agent"),
+    (with_step(source="agent", message=""), "a step needs a message, a call or an observation"),
+    (with_step(source="user", message=""), "a step needs a message or an observation"),
+    (with_step(source="agent", message=7), "must be a list"),
+    (with_step(source="agent", message=[{"type": "smell"}]), "this type of part is unknown"),
     (with_step(source="agent", message="", tool_calls=[{"function_name": ""}]), "tool name must not be empty"),
-    (with_step(source="agent", message="x", observation=[]), "observation is a JSON object"),
+    (with_step(source="agent", message="x", observation=[]), "observation must be a JSON object"),
     (with_step(source="agent", message="x", timestamp="soon"), None),
     (changed(steps=[*TRAJECTORY["steps"][:3], {**TRAJECTORY["steps"][3], "timestamp": "soon"}]), "a time in ISO 8601"),
 ]

@@ -67,9 +67,9 @@ HOSTILE = [
     ("NaN", b'{"a": NaN}', "NaN is not JSON"),
     ("Infinity", b'{"a": [-Infinity]}', "Infinity is not JSON"),
     ("a huge integer", b'{"a": ' + b"9" * 5000 + b"}", "4300 digits"),
-    ("a key twice", b'{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' is there twice"),
-    ("no object", b'"messages"', "is a JSON object"),
-    ("a number", b"7", "is a JSON object"),
+    ("a key twice", b'{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' occurs twice"),
+    ("no object", b'"messages"', "must be a JSON object"),
+    ("a number", b"7", "must be a JSON object"),
     ("nothing known in it", b"{}", "an object with []"),
 ]
 
@@ -186,9 +186,9 @@ def test_a_document_over_many_lines_is_bounded_as_well():
 
 @pytest.mark.parametrize("limit", [0, -1, True, 1.5, "1", None])
 def test_limits_are_checked_before_anything_is_read(limit):
-    with pytest.raises(InputError, match="a limit is a positive number of bytes"):
+    with pytest.raises(InputError, match="must be a whole number, at least 1"):
         bounded_lines(io.BytesIO(b"x"), limit)
-    with pytest.raises(InputError, match="a limit is a positive number of bytes"):
+    with pytest.raises(InputError, match="must be a whole number, at least 1"):
         read_episodes("openai", [], max_document_bytes=limit)
 
 

@@ -385,13 +385,16 @@ def broken(**attributes):
 SPANS_REFUSED = [
     (broken(**{"gen_ai.operation.name": "teleport"}), "this operation is unknown"),
     (chat(3, [], [ANSWER], events=[("gen_ai.aura", {})]), "this event is unknown"),
-    ({**broken(), "startTimeUnixNano": None}, "when it started"),
+    ({**broken(), "startTimeUnixNano": None}, "needs a start time"),
     ({**broken(), "startTimeUnixNano": "soon"}, "a time in ISO 8601"),
     ({**broken(), "spanId": None}, "its own id"),
     ({**broken(), "attributes": [{"key": "gen_ai.x", "value": {"colourValue": 1}}]}, "this kind is unknown"),
-    ({**broken(), "attributes": [{"key": "gen_ai.x", "value": {"intValue": 1, "boolValue": True}}]}, "it has one kind"),
-    ({**broken(), "attributes": [*broken()["attributes"], *broken()["attributes"]]}, "there once"),
-    ({**broken(), "attributes": "x"}, "attributes is a list"),
+    (
+        {**broken(), "attributes": [{"key": "gen_ai.x", "value": {"intValue": 1, "boolValue": True}}]},
+        "it must have one kind",
+    ),
+    ({**broken(), "attributes": [*broken()["attributes"], *broken()["attributes"]]}, "occur once"),
+    ({**broken(), "attributes": "x"}, "attributes must be a list"),
 ]
 
 
@@ -408,14 +411,14 @@ def test_a_refused_span_refuses_its_conversation_and_no_other(bad, said):
 CONVERSATIONS_REFUSED = [
     ([span(1, {"gen_ai.operation.name": "chat"})], "Record message content"),
     ([chat(1, HELLO, [CALL]), span(2, {"gen_ai.operation.name": "chat"})], "Record message content"),
-    ([chat(1, HELLO, [ANSWER, ANSWER])], "the one that was acted on is known"),
-    ([chat(1, HELLO, [text("user", "x")])], "of role assistant"),
+    ([chat(1, HELLO, [ANSWER, ANSWER])], "the one that was used"),
+    ([chat(1, HELLO, [text("user", "x")])], "the role of the model's answer must be assistant"),
     ([chat(1, HELLO, [text("bot", "x")])], "role 'bot'"),
-    ([chat(1, HELLO, [text("assistant", "")])], "a turn says or does something"),
-    ([chat(1, [{"role": "user", "parts": [{"type": "hologram"}]}], [ANSWER])], "this kind of part is unknown"),
-    ([chat(1, [], [ANSWER])], "an episode has one step"),
+    ([chat(1, HELLO, [text("assistant", "")])], "a turn needs a text or a call"),
+    ([chat(1, [{"role": "user", "parts": [{"type": "hologram"}]}], [ANSWER])], "this type of part is unknown"),
+    ([chat(1, [], [ANSWER])], "an episode needs at least one step"),
     ([broken(**{"gen_ai.input.messages": "{"})], "not JSON"),
-    ([broken(**{"gen_ai.input.messages": "7"})], "is a list"),
+    ([broken(**{"gen_ai.input.messages": "7"})], "must be a list"),
     ([broken(**{"gen_ai.input.messages": json.dumps([text("user", "\0")])})], "NUL"),
     ([agent(events=[evaluation("good")]), *CONVERSATION[1:]], "score must be a number"),
 ]
@@ -435,7 +438,7 @@ def test_what_is_refused_and_why(spans, said):
         ({"resourceMetrics": []}, "telemetry has resourceSpans"),
         ({"messages": []}, "or a trace id"),
         (7, "a JSON object"),
-        ({"resourceSpans": 7}, "resourceSpans is a list"),
+        ({"resourceSpans": 7}, "resourceSpans must be a list"),
         ({"resourceSpans": [{"scopeSpans": [7]}]}, "a JSON object"),
     ],
 )
@@ -455,12 +458,12 @@ def test_memory_is_bounded_and_what_comes_too_late_is_refused():
     lines = [json.dumps(value).encode() for value in [*values, values[0]]]
     whole = list(read_otel(documents(lines)))
     assert [found.episode.id for found in whole] == [f"conv-{number}" for number in range(20)]
-    *bounded, late = read_otel(documents(lines), max_held_bytes=3000)
+    *bounded, late = read_otel(documents(lines), max_buffer_bytes=3000)
     # The last conversations were still open when the late span came.
     accepted = [found for found in [*bounded, late] if isinstance(found, ReadEpisode)]
     assert accepted == whole
     [refusal] = [found for found in [*bounded, late] if isinstance(found, Refusal)]
-    assert (refusal.line, "conversation 'conv-0' was over" in refusal.reason) == (41, True)
+    assert (refusal.line, "conversation 'conv-0' was closed" in refusal.reason) == (41, True)
 
 
 def test_bad_arguments_are_refused_before_anything_is_read():
@@ -470,7 +473,7 @@ def test_bad_arguments_are_refused_before_anything_is_read():
     with pytest.raises(InputError, match="'atif' has no evaluations"):
         read_episodes("atif", [], evaluation="x")
     for limit in (0, -1, True, 1.5, None):
-        with pytest.raises(InputError, match="positive number of bytes"):
-            read_otel([], max_held_bytes=limit)
-        with pytest.raises(InputError, match="positive number of bytes"):
+        with pytest.raises(InputError, match="must be a whole number, at least 1"):
+            read_otel([], max_buffer_bytes=limit)
+        with pytest.raises(InputError, match="must be a whole number, at least 1"):
             read_episodes("otel", [], max_document_bytes=limit)

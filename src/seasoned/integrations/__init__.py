@@ -1,4 +1,4 @@
-"""What people already have, read as episodes: trajectories, telemetry, transcripts."""
+"""Importers of foreign files as episodes: trajectories, telemetry, transcripts."""
 
 from seasoned.integrations.formats import FORMATS, read_episodes
 from seasoned.integrations.json_input import FileLine, ReadEpisode, ReadResult, Refusal, bounded_lines

@@ -1,4 +1,4 @@
-"""ATIF, the Agent Trajectory Interchange Format of Harbor: one JSON document for each trajectory."""
+"""Importer of ATIF, the Agent Trajectory Interchange Format of Harbor: one JSON document per trajectory."""
 
 from __future__ import annotations
 
@@ -26,34 +26,34 @@ from seasoned.integrations.openai_chat import content_id, ending_of
 __all__ = ["read_atif", "trajectories"]
 
 _VERSION = re.compile(r"ATIF-v1\.\d{1,4}")
-_MEND = "Mend or remove it."
+_CORRECT = "Correct or remove it."
 
 
 def read_atif(document: Document) -> Iterator[ReadEpisode]:
-    """Yield the episode of a trajectory. Those of sub-agents embedded in it are documents of their own: `trajectories`.
+    """Yield the episode of a trajectory; `trajectories` yields the embedded trajectories of sub-agents.
 
     Source: Harbor's RFC 0001, versions 1.x. Later minor versions only add fields, so unknown fields are allowed.
 
     | field | becomes |
     |---|---|
     | `steps` of source agent | steps: `tool_calls` as `name({"arg":value})`, else the `message` |
-    | `steps` of source user or system, `observation.results` | what came in, see `conversation.episode_of` |
+    | `steps` of source user or system, `observation.results` | incoming messages, see `conversation.episode_of` |
     | `reasoning_content`, `metrics`, `notes`, a message beside a tool call | nothing |
-    | an agent step without call and message, but with a thought or an observation | no step; what it observed came in |
-    | `is_copied_context` | context, no step: the trajectory that it was copied from holds it |
+    | an agent step without call and message, but with a thought or an observation | no step, a message |
+    | `is_copied_context` | context, no step: the original trajectory records it |
     | `trajectory_id`, else `session_id`, else a hash of the content | the episode's id |
     | `agent.model_name`, else the first `model_name` of a step | model |
     | `agent.name` | policy |
-    | the last `timestamp` | when it was |
+    | the last `timestamp` | time of the episode |
     | `extra.reward` or `extra.score` of a step | the reward of the step's last action |
     | `extra.reward` or `extra.score` of the document, else of `final_metrics` | the last step's reward |
     | `extra.task`, `extra.subject` | task, subject |
-    | `extra.ending`; `extra.truncated`: true; `extra.error` | the ending, terminated if none is there |
+    | `extra.ending`; `extra.truncated`: true; `extra.error` | the ending, else terminated |
 
-    The format has no field for a reward of its own: harnesses put theirs into `extra`, or beside the file.
+    The format has no reward field: harnesses put rewards into `extra`, or into another file.
 
     Raises:
-        InputError: it is no ATIF 1.x document, or a step has an unknown source.
+        InputError: it is not an ATIF 1.x document, or a step has an unknown source.
 
     Example:
         >>> steps = [
@@ -71,11 +71,15 @@ def read_atif(document: Document) -> Iterator[ReadEpisode]:
     trajectory = record("a trajectory", document.value)
     version = trajectory.get("schema_version")
     if not isinstance(version, str) or not _VERSION.fullmatch(version):
-        raise InputError(f"schema_version = {describe_value(version)}", "it is ATIF-v1.x", "See which format this is.")
+        raise InputError(
+            f"schema_version = {describe_value(version)}",
+            "the version must be ATIF-v1.x",
+            "Check the format of the file.",
+        )
     agent = record("agent", trajectory.get("agent"))
     steps = [record("a step", step) for step in optional_list("steps", trajectory.get("steps"))]
     if not steps:
-        raise InputError("steps = []", "a trajectory has a step", "Leave it out.")
+        raise InputError("steps = []", "a trajectory needs at least one step", "Leave it out.")
     calls: dict[str, str] = {}
     items = [item for step in steps for item in _items(step, calls)]
     extra = optional_record("extra", trajectory.get("extra"))
@@ -103,19 +107,19 @@ def read_atif(document: Document) -> Iterator[ReadEpisode]:
 
 
 def trajectories(document: Document) -> Iterator[Document]:
-    """Yield a document and those embedded in it as `subagent_trajectories`, at any depth, each by itself.
+    """Yield a document and the documents in its `subagent_trajectories`, at any depth.
 
     Example:
         >>> inner = {"trajectory_id": "t2"}
         >>> len(list(trajectories(Document(1, {"trajectory_id": "t1", "subagent_trajectories": [inner]}))))
         2
     """
-    waiting = [document.value]
-    while waiting:
-        value = waiting.pop()
+    pending = [document.value]
+    while pending:
+        value = pending.pop()
         yield Document(document.line, value)
         if isinstance(value, dict) and isinstance(embedded := value.get("subagent_trajectories"), list):
-            waiting.extend(reversed(embedded))
+            pending.extend(reversed(embedded))
 
 
 def _reward(extra: dict[str, Any]) -> float | None:
@@ -126,7 +130,7 @@ def _reward(extra: dict[str, Any]) -> float | None:
 def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
     source = step.get("source")
     if source not in ("system", "user", "agent"):
-        raise InputError(f"source {describe_value(source)}", "a step is of system, user or agent", _MEND)
+        raise InputError(f"source {describe_value(source)}", "the source must be system, user or agent", _CORRECT)
     message = content_text(f"the message of {source}", step.get("message"))
     results = optional_list("results", optional_record("observation", step.get("observation")).get("results"))
     if source == "agent":
@@ -134,13 +138,15 @@ def _items(step: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage
         if not actions and message.strip():
             actions = (message,)
         if not actions and not results and not optional_text("reasoning_content", step.get("reasoning_content")):
-            raise InputError("an empty step of the agent", "a step says, does or observes something", "Remove it.")
+            raise InputError(
+                "an empty step of the agent", "a step needs a message, a call or an observation", "Remove it."
+            )
         reward = _reward(optional_record("extra", step.get("extra")))
         yield AgentTurn(actions, reward, recorded=step.get("is_copied_context") is not True)
     elif message.strip():
         yield InputMessage(str(source), message)
     elif not results:
-        raise InputError(f"an empty step of {source}", "a step says or observes something", "Remove it.")
+        raise InputError(f"an empty step of {source}", "a step needs a message or an observation", "Remove it.")
     for result in results:
         fields = record("a result", result)
         name = calls.get(str(fields.get("source_call_id")))

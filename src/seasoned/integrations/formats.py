@@ -1,4 +1,4 @@
-"""The formats by name, and the one way to read them."""
+"""Registry of foreign formats, and the reader of all of them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FORMATS = Registry(
         "otel": "seasoned.integrations.otel:read_otel",
     },
 )
-"""Foreign formats: a name, and what turns JSON values into episodes and refusals."""
+"""Foreign formats by name; each is a function from JSON values to episodes and refusals."""
 
 
 def read_episodes(
@@ -39,16 +39,16 @@ def read_episodes(
     evaluation: str | None = None,
     max_document_bytes: int = MAX_LINE_BYTES,
 ) -> Iterator[ReadResult]:
-    """Yield the episodes of a foreign file, and a refusal with its line and reason for whatever cannot be one.
+    """Yield the episodes of a foreign file, and a refusal with line and reason for each value that is no episode.
 
-    Nothing that is in the file raises: it is refused, and reading goes on. Reading twice gives the same episode ids.
-    A value may stand on one line, or be printed over several.
+    The content of the file never raises an error: a bad value is refused, and reading continues. Reading a file again
+    gives the same episode ids. A value may be on one line, or on several.
 
     Args:
         format: `atif`, `openai` or `otel`.
-        lines: the file's lines as bytes; `bounded_lines(file)` keeps a line of a gigabyte out of memory.
-        evaluation: of `otel` only, the evaluation whose score is the reward, where there are several.
-        max_document_bytes: the longest JSON value that is read.
+        lines: the file's lines as bytes; `bounded_lines(file)` limits their length in memory.
+        evaluation: for `otel` only, the evaluation whose score is the reward, if there are several.
+        max_document_bytes: limit of a JSON value.
 
     Raises:
         UnknownNameError: no format has this name.
@@ -71,9 +71,9 @@ def read_episodes(
 
 
 def read_atif_documents(values: Iterable[Document | Refusal]) -> Iterator[ReadResult]:
-    """Yield the episodes of ATIF documents, those of embedded sub-agents included; see `atif.read_atif`."""
-    apart = (each for value in values for each in ([value] if isinstance(value, Refusal) else trajectories(value)))
-    return _each(read_atif, apart)
+    """Yield the episodes of ATIF documents, including those of embedded sub-agents; see `atif.read_atif`."""
+    split = (each for value in values for each in ([value] if isinstance(value, Refusal) else trajectories(value)))
+    return _each(read_atif, split)
 
 
 def read_chat_documents(values: Iterable[Document | Refusal]) -> Iterator[ReadResult]:

@@ -1,4 +1,4 @@
-"""What a GenAI span says was said: messages in its attributes, and as events in the earlier forms."""
+"""Messages of a GenAI span: in its attributes, or as events in earlier forms."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ MESSAGE_EVENTS = {
     "gen_ai.content.prompt": None,
     "gen_ai.content.completion": None,
 }
-"""Events up to 1.36, with the role that each is of; None where the message says it."""
+"""Events up to 1.36 with their roles; None if the message has the role."""
 _OUTPUT = {"gen_ai.choice", "gen_ai.content.completion"}
 DETAILS_EVENT = "gen_ai.client.inference.operation.details"
 _ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "function": "tool"}
-_MEND = "Mend or remove it."
+_CORRECT = "Correct or remove it."
 
 
 def has_output(span: Telemetry) -> bool:
-    """Return whether a span says what was answered."""
+    """Return whether a span contains an answer."""
     events = {event["name"] for event in span["events"]}
     details = any("gen_ai.output.messages" in e["attributes"] for e in span["events"] if e["name"] == DETAILS_EVENT)
     return "gen_ai.output.messages" in span["attributes"] or details or bool(events & _OUTPUT)
 
 
 def span_messages(span: Telemetry, calls: dict[str, str]) -> tuple[list[InputMessage | AgentTurn], list[AgentTurn]]:
-    """Return what a call of the model was told, and what it answered.
+    """Return the input and the output of a model call.
 
-    Tool calls are remembered in `calls`, id to name, so that an answer to one can say whose it is.
+    Tool calls are added to `calls`, id to name, so that a tool's response can be attributed.
 
     Raises:
-        InputError: a message is not in one of the known forms.
+        InputError: a message has none of the known forms.
     """
     attributes = dict(span["attributes"])
     for event in span["events"]:
@@ -67,17 +67,17 @@ def span_messages(span: Telemetry, calls: dict[str, str]) -> tuple[list[InputMes
         if event["name"] in MESSAGE_EVENTS:
             (after if event["name"] in _OUTPUT else before).extend(_event_items(event, calls))
     if any(isinstance(item, InputMessage) for item in after):
-        raise InputError("an answer of another role", "the model's answer is of role assistant", _MEND)
+        raise InputError("an answer of another role", "the role of the model's answer must be assistant", _CORRECT)
     return before, [item for item in after if isinstance(item, AgentTurn)]
 
 
 def parsed(value: object) -> Any:
-    """Return a value that may come as JSON text; None where it is empty."""
+    """Return a value that may be JSON text; None if it is empty."""
     return parse_strict_json(value) if isinstance(value, str) and value.strip() else value or None
 
 
 def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
-    """A message with `parts`, as the conventions have it since 1.37; without, one of an earlier form."""
+    """Yield a message with `parts`, as in the conventions since 1.37, or one of an earlier form."""
     fields = record("a message", message)
     role = fields.get("role")
     role = _ROLES.get(role.lower(), role.lower()) if isinstance(role, str) else role
@@ -85,8 +85,8 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | 
         yield from message_items({**fields, "role": role}, calls)
         return
     if role not in ("system", "developer", "user", "assistant", "tool"):
-        raise InputError(f"role {describe_value(role)}", "this role is unknown", _MEND)
-    said: list[object] = []
+        raise InputError(f"role {describe_value(role)}", "this role is unknown", _CORRECT)
+    contents: list[object] = []
     actions: list[str] = []
     thought = False
     for part in (record("a part", part) for part in optional_list("parts", fields["parts"])):
@@ -99,20 +99,20 @@ def _message(message: object, calls: dict[str, str]) -> Iterator[InputMessage | 
             answer = part["response"] if "response" in part else part.get("result")
             yield InputMessage(f"tool {name}" if name else "tool", result_text("a tool's response", answer))
         elif kind in ("reasoning", "thinking", "server_tool_call", "server_tool_call_response"):
-            thought = True  # the provider's own work on the way to its answer
+            thought = True  # internal work of the provider
         else:
-            said.append(part)
-    text = content_text(f"a message of {role}", said)
+            contents.append(part)
+    text = content_text(f"a message of {role}", contents)
     if role == "assistant":
         if not actions and not text.strip() and not thought:
-            raise InputError("an empty message of 'assistant'", "a turn says or does something", "Remove it.")
+            raise InputError("an empty message of 'assistant'", "a turn needs a text or a call", "Remove it.")
         yield AgentTurn(tuple(actions) or ((text,) if text.strip() else ()))
-    elif said:
+    elif contents:
         yield InputMessage(str(role), text)
 
 
 def _event_items(event: dict[str, Any], calls: dict[str, str]) -> Iterator[InputMessage | AgentTurn]:
-    """A message as an event, as the conventions had it up to 1.36: in attributes, in JSON, or in a log's body."""
+    """Yield a message from an event of the conventions up to 1.36: in attributes, in JSON, or in a log's body."""
     attributes = event["attributes"]
     whole = attributes.get("gen_ai.event.content")
     for name in ("gen_ai.prompt", "gen_ai.completion"):

@@ -1,4 +1,4 @@
-"""OpenTelemetry GenAI spans of one conversation, in time order, as one episode."""
+"""Conversion of the OpenTelemetry GenAI spans of one conversation to an episode."""
 
 from __future__ import annotations
 
@@ -48,19 +48,19 @@ _KINDS: dict[str, SpanKind] = {
     "delete_memory_store": "other",
 }
 _EVALUATION = "gen_ai.evaluation.result"
-_PASSED_OVER = {"gen_ai.client.operation.exception", "gen_ai.execute_tool.exception"}
-_MEND = "Mend or remove it."
+_IGNORED_EVENTS = {"gen_ai.client.operation.exception", "gen_ai.execute_tool.exception"}
+_CORRECT = "Correct or remove it."
 
 
 def kind_of(span: Telemetry) -> SpanKind:
-    """Return what a span is, from `gen_ai.operation.name`, else from what it carries.
+    """Return the kind of a span, from `gen_ai.operation.name`, else from its attributes and events.
 
     Raises:
         InputError: the operation, or one of its events, is unknown.
     """
     for event in span["events"]:
-        if event["name"] not in MESSAGE_EVENTS and event["name"] not in {DETAILS_EVENT, _EVALUATION} | _PASSED_OVER:
-            raise InputError(f"the event {describe_value(event['name'])}", "this event is unknown", _MEND)
+        if event["name"] not in MESSAGE_EVENTS and event["name"] not in {DETAILS_EVENT, _EVALUATION} | _IGNORED_EVENTS:
+            raise InputError(f"the event {describe_value(event['name'])}", "this event is unknown", _CORRECT)
     attributes = span["attributes"]
     operation = attributes.get("gen_ai.operation.name")
     if span["log"]:
@@ -71,51 +71,51 @@ def kind_of(span: Telemetry) -> SpanKind:
         content = {"gen_ai.input.messages", "gen_ai.output.messages"} & attributes.keys()
         return "inference" if content or any(e["name"] in MESSAGE_EVENTS for e in span["events"]) else "other"
     if not isinstance(operation, str) or operation not in _KINDS:
-        raise InputError(f"the operation {describe_value(operation)}", "this operation is unknown", _MEND)
+        raise InputError(f"the operation {describe_value(operation)}", "this operation is unknown", _CORRECT)
     return _KINDS[operation]
 
 
 def conversation_episode(key: str, spans: Sequence[Telemetry], line: int, evaluation: str | None = None) -> ReadEpisode:
-    """Return the episode of the spans and log records of one conversation; see `otel.read_otel` for what becomes what.
+    """Return the episode of the spans and log records of one conversation; `otel.read_otel` has the mapping.
 
     Raises:
-        InputError: what was said was not recorded, a span has an unknown kind of message, or several evaluations
-            compete and none was chosen.
+        InputError: the messages were not recorded, a span has an unknown kind of message, or there are several
+            evaluations and none was chosen.
     """
     by_id = _with_logs(spans)
-    found = sorted(by_id.values(), key=lambda s: (s["start_s"], s["end_s"], s["span"]))
+    ordered = sorted(by_id.values(), key=lambda s: (s["start_s"], s["end_s"], s["span"]))
     scores, total = _scores(spans, by_id, evaluation)
-    kinds = {span["span"]: kind_of(span) for span in found}
-    asked = [span for span in found if kinds[span["span"]] == "inference"]
-    if not any(has_output(span) for span in asked):
-        asked = [span for span in found if kinds[span["span"]] == "agent" and has_output(span)]
-    tools = [span for span in found if kinds[span["span"]] == "tool"]
+    kinds = {span["span"]: kind_of(span) for span in ordered}
+    turns = [span for span in ordered if kinds[span["span"]] == "inference"]
+    if not any(has_output(span) for span in turns):
+        turns = [span for span in ordered if kinds[span["span"]] == "agent" and has_output(span)]
+    tools = [span for span in ordered if kinds[span["span"]] == "tool"]
     calls: dict[str, str] = {}
-    if asked:
-        items = list(_from_inference(found, asked, tools, calls, scores))
+    if turns:
+        items = list(_from_inference(ordered, turns, tools, calls, scores))
     else:
-        items = list(_from_tools(found, tools, scores))
-    in_turns = {span["span"] for span in asked} | ({span["span"] for span in tools} if not asked else set())
+        items = list(_from_tools(ordered, tools, scores))
+    in_turns = {span["span"] for span in turns or tools}
     leftover = [value for span, value in scores.items() if span not in in_turns]
     if (leftover and total is not None) or len(leftover) > 1:
-        raise InputError("several scores for the whole conversation", "an episode has one reward", _MEND)
-    models = [span["attributes"].get(f"gen_ai.{side}.model") for span in found for side in ("response", "request")]
+        raise InputError("several scores for the whole conversation", "an episode can have one reward", _CORRECT)
+    models = [span["attributes"].get(f"gen_ai.{side}.model") for span in ordered for side in ("response", "request")]
     episode, rewarded = episode_of(
         items,
-        task=_task(found, calls),
+        task=_task(ordered, calls),
         id=key,
         reward=leftover[0] if leftover else total,
-        ending=_ending(found, asked, by_id),
+        ending=_ending(ordered, turns, by_id),
         model=next((text for model in models if (text := optional_text("model", model))), None),
         policy=next(
-            (t for s in found if (t := optional_text("agent", s["attributes"].get("gen_ai.agent.name")))), None
+            (t for s in ordered if (t := optional_text("agent", s["attributes"].get("gen_ai.agent.name")))), None
         ),
     )
     return ReadEpisode(episode, line, max(span["end_s"] for span in spans) or None, rewarded)
 
 
 def _with_logs(spans: Sequence[Telemetry]) -> dict[str, Telemetry]:
-    """The spans by id, with what log records tell of them; messages stand in for a span that is not there."""
+    """Return the spans by id, with the events of their log records; messages replace a missing span."""
     by_id = {span["span"]: span for span in spans if not span["log"]}
     for log in (span for span in spans if span["log"] and span["span"] is not None):
         if log["span"] in by_id:
@@ -126,18 +126,18 @@ def _with_logs(spans: Sequence[Telemetry]) -> dict[str, Telemetry]:
 
 
 def _from_inference(
-    found: Sequence[Telemetry],
-    asked: Sequence[Telemetry],
+    ordered: Sequence[Telemetry],
+    inference: Sequence[Telemetry],
     tools: Sequence[Telemetry],
     calls: dict[str, str],
     scores: dict[str, float],
 ) -> Iterator[InputMessage | AgentTurn]:
-    """Each call of the model is a turn; its own input says what came in, and tool spans where it does not."""
-    turns, results = {span["span"] for span in asked}, {span["span"] for span in tools}
-    answered: list[InputMessage] = []
-    for span in found:
+    """Yield each call of the model as a turn; its input, or else the tool spans before it, are the messages."""
+    turns, results = {span["span"] for span in inference}, {span["span"] for span in tools}
+    tool_results: list[InputMessage] = []
+    for span in ordered:
         if span["span"] in results:
-            answered.extend(_tool_result(span))
+            tool_results.extend(_tool_result(span))
         elif span["span"] in turns:
             before, after = span_messages(span, calls)
             if not after:
@@ -145,19 +145,21 @@ def _from_inference(
                     continue
                 raise InputError(
                     f"the span {span['span']} without its output",
-                    "every call of the model says what it answered",
+                    "every call of the model needs a recorded answer",
                     "Record message content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.",
                 )
             if len(after) > 1:
                 raise InputError(
-                    f"{len(after)} answers in the span {span['span']}", "the one that was acted on is known", _MEND
+                    f"{len(after)} answers in the span {span['span']}",
+                    "a call must have one answer, the one that was used",
+                    _CORRECT,
                 )
             last = max((i for i, item in enumerate(before) if isinstance(item, AgentTurn)), default=-1)
             trailing = before[last + 1 :]
-            yield from trailing if any(not _instructs(item) for item in trailing) else [*trailing, *answered]
-            answered = []
+            yield from trailing if any(not _instructs(item) for item in trailing) else [*trailing, *tool_results]
+            tool_results = []
             yield AgentTurn(after[0].actions, scores.get(span["span"]))
-    yield from answered
+    yield from tool_results
 
 
 def _instructs(item: InputMessage | AgentTurn) -> bool:
@@ -165,16 +167,16 @@ def _instructs(item: InputMessage | AgentTurn) -> bool:
 
 
 def _from_tools(
-    found: Sequence[Telemetry], tools: Sequence[Telemetry], scores: dict[str, float]
+    ordered: Sequence[Telemetry], tools: Sequence[Telemetry], scores: dict[str, float]
 ) -> Iterator[InputMessage | AgentTurn]:
-    """Where no message was recorded of the model's calls: each tool call is a turn."""
+    """Yield each tool call as a turn, for model calls without recorded messages."""
     if not any("gen_ai.tool.call.arguments" in span["attributes"] for span in tools):
         raise InputError(
-            f"{len(found)} spans without messages",
-            "a conversation's spans say what was said or called",
+            f"{len(ordered)} spans without messages",
+            "a conversation's spans need recorded messages or calls",
             "Record message content: OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.",
         )
-    for span in found:
+    for span in ordered:
         before, _ = span_messages(span, {})
         if before:
             yield from (item for item in before if isinstance(item, InputMessage))
@@ -196,20 +198,20 @@ def _tool_result(span: Telemetry) -> Iterator[InputMessage]:
 def _scores(
     spans: Iterable[Telemetry], by_id: dict[str, Telemetry], evaluation: str | None
 ) -> tuple[dict[str, float], float | None]:
-    """The score of each span, and of the whole; later ones of one target supersede earlier ones."""
+    """Return the score of each span, and of the whole conversation; later scores supersede earlier ones."""
     events = [
         (event["time_s"] or 0.0, span["span"], event["attributes"])
         for span in spans
         for event in (span["events"] if span["log"] or span["span"] in by_id else ())
         if event["name"] == _EVALUATION and event["attributes"].get("gen_ai.evaluation.score.value") is not None
     ]
-    events = _once(events)
+    events = _distinct(events)
     names = {str(attributes.get("gen_ai.evaluation.name")) for _, _, attributes in events}
     if evaluation is None and len(names) > 1:
         raise InputError(
             f"evaluations {', '.join(sorted(names))[:80]}",
-            "one of them is the reward",
-            "Say which: evaluation= of read_episodes, --evaluation on the command line.",
+            "only one evaluation can be the reward",
+            "Name it: evaluation= of read_episodes, --evaluation on the command line.",
         )
     scores: dict[str, float] = {}
     total = None
@@ -223,26 +225,26 @@ def _scores(
     return scores, total
 
 
-def _once(events: list[tuple[float, str, dict[str, Any]]]) -> list[tuple[float, str, dict[str, Any]]]:
-    """A log's event was given to its span as well."""
+def _distinct(events: list[tuple[float, str, dict[str, Any]]]) -> list[tuple[float, str, dict[str, Any]]]:
+    """Return each event once: an event of a log record is also one of its span."""
     return list({canonical_json(event): event for event in events}.values())
 
 
-def _task(found: Sequence[Telemetry], calls: dict[str, str]) -> str | None:
-    """The first thing that the user said in any span: the first call may start in the middle of a conversation."""
-    for span in found:
+def _task(ordered: Sequence[Telemetry], calls: dict[str, str]) -> str | None:
+    """Return the first user message of any span: the first call may be in the middle of a conversation."""
+    for span in ordered:
         for item in span_messages(span, dict(calls))[0]:
             if isinstance(item, InputMessage) and item.speaker == "user" and item.text.strip():
                 return item.text.strip()[:MAX_TASK_CHARS].rstrip()
     return None
 
 
-def _ending(found: Sequence[Telemetry], asked: Sequence[Telemetry], by_id: dict[str, Telemetry]) -> Ending:
-    roots = [span for span in found if span["parent"] not in by_id and kind_of(span) == "agent"]
-    if any(span["error"] for span in [*roots, *asked[-1:]]):
+def _ending(ordered: Sequence[Telemetry], turns: Sequence[Telemetry], by_id: dict[str, Telemetry]) -> Ending:
+    roots = [span for span in ordered if span["parent"] not in by_id and kind_of(span) == "agent"]
+    if any(span["error"] for span in [*roots, *turns[-1:]]):
         return "aborted"
     reasons: list[object] = []
-    for span in asked[-1:]:
+    for span in turns[-1:]:
         reasons += optional_list("finish_reasons", span["attributes"].get("gen_ai.response.finish_reasons"))
         for message in optional_list("messages", parsed(span["attributes"].get("gen_ai.output.messages"))):
             reasons.append(record("a message", message).get("finish_reason"))

@@ -1,4 +1,4 @@
-"""Foreign files, read with suspicion: bounded lines, strict JSON, and a reason for whatever is refused."""
+"""Reader of untrusted files: bounded lines, strict JSON, and refusals with reasons."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, NamedTuple
 
+from seasoned.checks import check_whole
 from seasoned.errors import InputError, SeasonedError
 from seasoned.types import Episode
 
@@ -33,7 +34,7 @@ _ESCAPED_NUL = re.compile(r"(?<!\\)(?:\\\\)*+\\u0000")
 
 
 class FileLine(NamedTuple):
-    """A line as it stands in the file, with its number from 1."""
+    """A raw line of a file, with its number from 1."""
 
     number: int
     data: bytes
@@ -41,7 +42,7 @@ class FileLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """What was not taken, and why. `line` is where it begins, from 1.
+    """A refused value, with the reason and the number of its first line, from 1.
 
     Example:
         >>> str(Refusal(3, "not JSON"))
@@ -60,10 +61,10 @@ class ReadEpisode:
     """An episode that was read.
 
     Args:
-        episode: what was experienced.
-        line: where it begins, from 1.
-        created_at: when it ended, in Unix seconds, where the source says so.
-        rewarded: whether the source gave a reward. Where it did not, every reward is 0.
+        episode: the episode.
+        line: number of its first line, from 1.
+        created_at: time of its end, in Unix seconds; None if the source has none.
+        rewarded: whether the source has a reward. If not, every reward is 0.
     """
 
     episode: Episode
@@ -73,18 +74,18 @@ class ReadEpisode:
 
 
 ReadResult = ReadEpisode | Refusal
-"""What came of one document or conversation of a foreign file."""
+"""Result of reading one document or conversation of a foreign file."""
 
 
 class Document(NamedTuple):
-    """One JSON value, and the line where it begins."""
+    """One JSON value, and the number of its first line."""
 
     line: int
     value: object
 
 
 def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Iterator[FileLine | Refusal]:
-    r"""Yield each line of a file with its number; a longer one is refused, and never held whole.
+    r"""Yield each line of a file with its number; a line beyond the limit is refused, and never loaded as a whole.
 
     Raises:
         InputError: the limit is not a positive integer.
@@ -94,7 +95,7 @@ def bounded_lines(file: BinaryIO, max_line_bytes: int = MAX_LINE_BYTES) -> Itera
         >>> [line.number for line in bounded_lines(io.BytesIO(b"one\ntwo\n"), max_line_bytes=3)]
         [1, 2]
     """
-    _check_limit("max_line_bytes", max_line_bytes)
+    check_whole("max_line_bytes", max_line_bytes, 1)
     return _lines(file, max_line_bytes)
 
 
@@ -102,27 +103,22 @@ def _lines(file: BinaryIO, max_line_bytes: int) -> Iterator[FileLine | Refusal]:
     number = 0
     while data := file.readline(max_line_bytes + 1):
         number += 1
-        whole = data.removesuffix(b"\n")
-        if len(whole) <= max_line_bytes:
-            yield FileLine(number, whole)
+        line = data.removesuffix(b"\n")
+        if len(line) <= max_line_bytes:
+            yield FileLine(number, line)
             continue
-        del data, whole
+        del data, line
         while (rest := file.readline(_DISCARD_BYTES)) and not rest.endswith(b"\n"):
             pass
         yield Refusal(number, f"longer than {max_line_bytes} bytes")
-
-
-def _check_limit(name: str, limit: object) -> None:
-    if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
-        raise InputError(f"{name} = {limit!r}", "a limit is a positive number of bytes", "Leave it at its default.")
 
 
 def parse_strict_json(data: bytes | str) -> object:
     """Return the value of a strict JSON text: UTF-8, no NaN, no infinity, no key twice, no NUL character.
 
     Raises:
-        ValueError: it is something else; the message says what.
-        RecursionError: it is nested too deeply for the parser, which guards its own stack.
+        ValueError: it is something else; the message names the fault.
+        RecursionError: it is nested too deeply for the parser.
 
     Example:
         >>> parse_strict_json(b'{"a": [1, "x"]}')
@@ -130,7 +126,7 @@ def parse_strict_json(data: bytes | str) -> object:
     """
     text = data if isinstance(data, str) else data.decode()
     if "\\u0000" in text and _ESCAPED_NUL.search(text):
-        raise ValueError("it holds a NUL character, which no text of a memory may")
+        raise ValueError("it contains a NUL character, which a memory cannot store")
     return json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
 
 
@@ -138,17 +134,17 @@ def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
     record = dict(pairs)
     if len(record) < len(pairs):
         seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise ValueError(f"the key {twice[:80]!r} is there twice in one object")
+        repeated = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise ValueError(f"the key {repeated[:80]!r} occurs twice in one object")
     return record
 
 
 def _refuse_constant(name: str) -> float:
-    raise ValueError(f"{name} is not JSON, and no number that a memory can hold")
+    raise ValueError(f"{name} is not JSON, and a memory cannot store it")
 
 
 def reason(error: Exception) -> str:
-    """Return what an error says about foreign data, on one short line.
+    """Return the message of an error about foreign data, as one short line.
 
     Example:
         >>> reason(InputError("role 'bot'", "this role is unknown", "Rename it."))
@@ -170,40 +166,40 @@ def reason(error: Exception) -> str:
 def documents(
     lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int = MAX_LINE_BYTES
 ) -> Iterator[Document | Refusal]:
-    """Yield the JSON values of a file: one a line, or printed over several lines, one after another or in a list.
+    """Yield the JSON values of a file: one per line, or over several lines, one after another or in a list.
 
-    A value that is not whole on its first line goes on over indented lines, up to a closing bracket at the margin.
-    A list at the top is taken apart into its items. Blank lines count, and are passed over. At most
-    `max_document_bytes` are held of one value.
+    A value that is incomplete on its first line continues over indented lines, up to a closing bracket at the margin.
+    A list at the top level is split into its items. Blank lines are counted and skipped. At most `max_document_bytes`
+    of one value are in memory.
 
     Example:
         >>> list(documents([b'{"a": 1}', b"", b"[{}, 2]"]))
         [Document(line=1, value={'a': 1}), Document(line=3, value={}), Document(line=3, value=2)]
     """
-    _check_limit("max_document_bytes", max_document_bytes)
+    check_whole("max_document_bytes", max_document_bytes, 1)
     return _values(lines, max_document_bytes)
 
 
 def _values(lines: Iterable[bytes | FileLine | Refusal], max_document_bytes: int) -> Iterator[Document | Refusal]:
-    held: _Held | None = None
+    partial: _PartialValue | None = None
     for line in _numbered(lines):
-        if held is not None and (isinstance(line, Refusal) or not held.goes_on(line.data)):
-            yield held.refusal()
-            held = None
+        if partial is not None and (isinstance(line, Refusal) or not partial.continues_with(line.data)):
+            yield partial.refusal()
+            partial = None
         if isinstance(line, Refusal):
             yield line
-        elif held is not None:
-            held.add(line.data)
-            if held.closed_by(line.data):
-                yield from held.values()
-                held = None
+        elif partial is not None:
+            partial.add(line.data)
+            if partial.closed_by(line.data):
+                yield from partial.values()
+                partial = None
         elif line.data.strip():
-            held = _Held(line, max_document_bytes)
-            if held.whole or not held.open:
-                yield from held.values()
-                held = None
-    if held is not None:
-        yield held.refusal()
+            partial = _PartialValue(line, max_document_bytes)
+            if partial.is_complete or not partial.is_open:
+                yield from partial.values()
+                partial = None
+    if partial is not None:
+        yield partial.refusal()
 
 
 def _numbered(lines: Iterable[bytes | FileLine | Refusal]) -> Iterator[FileLine | Refusal]:
@@ -225,8 +221,8 @@ def _numbered(lines: Iterable[bytes | FileLine | Refusal]) -> Iterator[FileLine 
             )
 
 
-class _Held:
-    """A value that began on some line, up to where it ends."""
+class _PartialValue:
+    """A JSON value that is read line by line."""
 
     def __init__(self, line: FileLine, limit: int) -> None:
         self._line = line.number
@@ -234,11 +230,11 @@ class _Held:
         self._size = len(line.data)
         self._limit = limit
         first = line.data.strip()
-        # A list with its items at the margin has its opening bracket on a line of its own.
-        self._listing = first == b"["
+        # In a list with its items at the margin, the opening bracket is a line of its own.
+        self._is_list = first == b"["
         self._closer = b"}" if line.data[:1] == b"{" else b"]"
-        self.open = line.data[:1] in (b"{", b"[")
-        self.whole = False
+        self.is_open = line.data[:1] in (b"{", b"[")
+        self.is_complete = False
         self._value: object = None
         self._error: Exception | None = None
         self._parse()
@@ -246,18 +242,18 @@ class _Held:
     def _parse(self) -> None:
         if self._size > self._limit:
             self._error = ValueError(f"longer than {self._limit} bytes")
-            self.open = False
+            self.is_open = False
             return
         try:
             self._value = parse_strict_json(b"\n".join(self._parts))
-            self.whole = True
+            self.is_complete = True
         except (ValueError, RecursionError) as error:
             self._error = error
-            # Only what ends too early may go on.
-            self.open = self.open and isinstance(error, json.JSONDecodeError)
+            # Only a value that ends too early can continue on the next line.
+            self.is_open = self.is_open and isinstance(error, json.JSONDecodeError)
 
-    def goes_on(self, data: bytes) -> bool:
-        return self._listing or not data.strip() or data[:1].isspace() or data[:1] in (b"}", b"]")
+    def continues_with(self, data: bytes) -> bool:
+        return self._is_list or not data.strip() or data[:1].isspace() or data[:1] in (b"}", b"]")
 
     def closed_by(self, data: bytes) -> bool:
         return data[:1] == self._closer
@@ -270,9 +266,9 @@ class _Held:
             self._parts.append(data)
 
     def values(self) -> Iterator[Document | Refusal]:
-        if not self.whole:
+        if not self.is_complete:
             self._parse()
-        if not self.whole:
+        if not self.is_complete:
             yield self.refusal()
         elif isinstance(self._value, list):
             for value in self._value:

@@ -1,4 +1,4 @@
-"""The shapes that foreign JSON is expected to have; anything else is refused by name."""
+"""Checks of the shapes of foreign JSON; each names the refused field."""
 
 from __future__ import annotations
 
@@ -39,18 +39,18 @@ _MARKS = {
     "uri": "[file]",
 }
 _TEXTS = {"text": ("text", "content"), "input_text": ("text",), "output_text": ("text",), "refusal": ("refusal",)}
-_MEND = "Mend or remove it."
+_CORRECT = "Correct or remove it."
 
 
 def describe_value(value: object) -> str:
-    """Return a value as a refusal shows it: short, and of a list or an object no more than that it is one."""
+    """Return a value for a refusal: shortened; of a list or an object the type only."""
     return excerpt(value, 40) if value is None or isinstance(value, str | int | float) else f"a {type(value).__name__}"
 
 
 def record(name: str, value: object) -> dict[str, Any]:
     """Return `value` if it is a JSON object. InputError otherwise."""
     if not isinstance(value, dict):
-        raise InputError(f"{name} = {describe_value(value)}", f"{name} is a JSON object", _MEND)
+        raise InputError(f"{name} = {describe_value(value)}", f"{name} must be a JSON object", _CORRECT)
     return value
 
 
@@ -64,19 +64,19 @@ def optional_list(name: str, value: object) -> list[Any]:
     if value is None:
         return []
     if not isinstance(value, list):
-        raise InputError(f"{name} = {describe_value(value)}", f"{name} is a list", _MEND)
+        raise InputError(f"{name} = {describe_value(value)}", f"{name} must be a list", _CORRECT)
     return value
 
 
 def optional_text(name: str, value: object) -> str | None:
-    """Return `value` if it is a text that says something, None for null and blanks. InputError otherwise."""
+    """Return `value` if it is a text, None for null and blanks. InputError otherwise."""
     if value is None or (isinstance(value, str) and not value.strip()):
         return None
     return check_text(name, value)
 
 
 def text_key(name: str, value: object) -> str | None:
-    """Return an id as text: a text, or a whole number as it is written; None for null. InputError otherwise."""
+    """Return an id as text: a text, or a whole number in digits; None for null. InputError otherwise."""
     if isinstance(value, int) and not isinstance(value, bool):
         return str(value)
     return optional_text(name, value)
@@ -88,10 +88,10 @@ def optional_reward(name: str, value: object) -> float | None:
 
 
 def unix_time(name: str, value: object) -> float | None:
-    """Return a time in Unix seconds; None for null. InputError where it is no time.
+    """Return a time in Unix seconds; None for null. InputError if it is not a time.
 
-    A number is seconds, or milli-, micro- or nanoseconds where it would be later than the year 5138 otherwise. A text
-    is ISO 8601; without an offset it is UTC.
+    A number is in seconds, or in milli-, micro- or nanoseconds if it would be later than the year 5138 otherwise. A
+    text is ISO 8601; without an offset it is UTC.
     """
     if value is None:
         return None
@@ -99,20 +99,20 @@ def unix_time(name: str, value: object) -> float | None:
         try:
             when = datetime.fromisoformat(value.strip())
         except ValueError:
-            raise InputError(f"{name} = {excerpt(value, 40)}", f"{name} is a time in ISO 8601", _MEND) from None
+            raise InputError(f"{name} = {excerpt(value, 40)}", f"{name} must be a time in ISO 8601", _CORRECT) from None
         return (when if when.tzinfo else when.replace(tzinfo=UTC)).timestamp()
     number = check_number(name, int(value) if isinstance(value, str) else value)
     for unit in (1.0, 1e3, 1e6, 1e9):
         if abs(number / unit) < 1e11:
             return number / unit
-    raise InputError(f"{name} = {number:g}", f"{name} is a time that a clock can show", _MEND)
+    raise InputError(f"{name} = {number:g}", f"{name} must be a time before the year 5138", _CORRECT)
 
 
 def content_text(name: str, content: object) -> str:
-    """Return the text of a message's content: a text, or a list of parts, one a line; "" for null.
+    """Return the text of a message's content: a text, or a list of parts, one per line; "" for null.
 
-    What is no text leaves a mark where it was: `[image]`, `[audio]`, `[video]`, `[file]`. InputError where a part is of
-    an unknown kind.
+    A part without text becomes a mark: `[image]`, `[audio]`, `[video]`, `[file]`. InputError if the type of a part is
+    unknown.
     """
     if content is None or isinstance(content, str):
         return content or ""
@@ -130,14 +130,14 @@ def _part_text(name: str, part: object) -> str:
         for key in _TEXTS[kind]:
             if isinstance(text := fields.get(key), str):
                 return text
-        raise InputError(f"a part of type {kind!r} in {name}", f"it has a text as {_TEXTS[kind][0]!r}", _MEND)
-    raise InputError(f"a part of type {describe_value(kind)} in {name}", "this kind of part is unknown", _MEND)
+        raise InputError(f"a part of type {kind!r} in {name}", f"it needs a text as {_TEXTS[kind][0]!r}", _CORRECT)
+    raise InputError(f"a part of type {describe_value(kind)} in {name}", "this type of part is unknown", _CORRECT)
 
 
 def call_text(name: object, arguments: object) -> str:
     """Return a tool call as one text: `name(arguments)`, the arguments as canonical JSON with sorted keys.
 
-    Arguments that come as a text are parsed; where they are no JSON, they stand as they were written.
+    Arguments in a text are parsed; a text that is not JSON is left as it is.
 
     Example:
         >>> call_text("search", '{"q": "tea", "n": 2}'), call_text("look", ""), call_text("run", "ls -l")
@@ -145,21 +145,21 @@ def call_text(name: object, arguments: object) -> str:
     """
     function = check_text("tool name", name)
     if isinstance(arguments, str):
-        written = arguments.strip()
+        text = arguments.strip()
         try:
-            arguments = parse_strict_json(written or "{}")
+            arguments = parse_strict_json(text or "{}")
         except ValueError:
-            return f"{function}({written})"
+            return f"{function}({text})"
     return f"{function}({canonical_json({} if arguments is None else arguments)})"
 
 
 def result_text(name: str, value: object) -> str:
-    """Return what a tool answered: a text, the text of its parts, or canonical JSON."""
+    """Return a tool's result as text: the text, the text of its parts, or canonical JSON."""
     if isinstance(value, list) and all(isinstance(part, dict) and "type" in part for part in value):
         try:
             return content_text(name, value)
         except InputError:
-            pass  # JSON of the tool's own, which has a field named "type"
+            pass  # the tool's own JSON, with a field named "type"
     if value is None or isinstance(value, str):
         return value or ""
     return canonical_json(value)

@@ -1,4 +1,4 @@
-"""Chat-completion transcripts with tool calls, as the OpenAI API and many others write them."""
+"""Importer of chat-completion transcripts with tool calls, as of the OpenAI API and many others."""
 
 from __future__ import annotations
 
@@ -27,29 +27,29 @@ from seasoned.types import Ending
 __all__ = ["content_id", "ending_of", "message_items", "read_chat"]
 
 _CUT_OFF = {"length", "max_tokens"}
-_BROKEN = {"content_filter", "error"}
-_MEND = "Mend or remove it."
+_ABORTED = {"content_filter", "error"}
+_CORRECT = "Correct or remove it."
 
 
 def read_chat(document: Document) -> Iterator[ReadEpisode]:
     r"""Yield the episode of a transcript: an object with `messages`, or with the `request` and `response` of one call.
 
-    Of a transcript, each assistant message is a turn. Of a logged call, the answer alone is: what was said before is
-    context, and belongs to the calls that said it.
+    In a transcript, each assistant message is a turn. In a logged call, only the answer is a turn: earlier messages are
+    context, and steps of their own calls.
 
     | field | becomes |
     |---|---|
     | `messages` (roles system, developer, user, assistant, tool, function) | steps, see `conversation.episode_of` |
     | `tool_calls` (function, custom), `function_call` | the action, `name({"arg":value})`, without the text beside it |
-    | `content`, where nothing is called | the action |
+    | `content` of a message without a call | the action |
     | `reasoning_content` and other fields of a message | nothing |
     | `rewards` (each turn or action), `reward` of a message | the steps' rewards |
     | `reward`, else `score` | the last step's reward |
     | `id` (of a call: the response's), else a hash of the content | the episode's id |
     | `task`, else `metadata.task` | the task |
     | `model`, `subject` (else `user`) | model, subject |
-    | `created_at`, else `created`, else `timestamp` | when it was |
-    | `ending`; `truncated`: true; `error`; the last `finish_reason` | the ending, terminated if none is there |
+    | `created_at`, else `created`, else `timestamp` | time of the episode |
+    | `ending`; `truncated`: true; `error`; the last `finish_reason` | the ending, else terminated |
 
     Other fields of the object are allowed.
 
@@ -77,10 +77,10 @@ def read_chat(document: Document) -> Iterator[ReadEpisode]:
         raise InputError(
             f"an object with {excerpt(sorted(source), 60)}",
             "a transcript has `messages`, or a `request` and its `response`",
-            "See which format this file has.",
+            "Check the format of the file.",
         )
     if not messages:
-        raise InputError("messages = []", "a transcript has a message", "Leave it out.")
+        raise InputError("messages = []", "a transcript needs at least one message", "Leave it out.")
     calls: dict[str, str] = {}
     items = [item for message in context for item in message_items(message, calls, recorded=False)]
     items += [item for message in messages for item in message_items(message, calls)]
@@ -109,18 +109,22 @@ def _metadata(fields: dict[str, Any]) -> dict[str, Any]:
 def _answer(response: dict[str, Any]) -> dict[str, Any]:
     choices = optional_list("choices", response.get("choices"))
     if len(choices) != 1:
-        raise InputError(f"a response with {len(choices)} choices", "the one that was acted on is known", _MEND)
+        raise InputError(
+            f"a response with {len(choices)} choices",
+            "a response must have one choice, the one that was used",
+            _CORRECT,
+        )
     choice = record("a choice", choices[0])
     return {**record("message", choice.get("message")), "finish_reason": choice.get("finish_reason")}
 
 
 def content_id(kind: str, value: object) -> str:
-    """Return the id of a source that has none: equal content, equal id."""
+    """Return an id computed from the content, for a source without an id."""
     return f"{kind}:{hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]}"
 
 
 def ending_of(fields: dict[str, Any]) -> Ending:
-    """Return how an episode ended: what `ending`, `error`, `truncated` or `finish_reason` say, in this order.
+    """Return the ending of an episode from `ending`, `error`, `truncated` or `finish_reason`, in this order.
 
     Raises:
         InputError: `ending` is none of the three.
@@ -133,22 +137,22 @@ def ending_of(fields: dict[str, Any]) -> Ending:
         for known in get_args(Ending):
             if ending == known:
                 return known  # type: ignore[no-any-return]
-        raise InputError(f"ending = {describe_value(ending)}", f"it is one of {', '.join(get_args(Ending))}", _MEND)
+        raise InputError(f"ending = {describe_value(ending)}", f"known are {', '.join(get_args(Ending))}", _CORRECT)
     if fields.get("error"):
         return "aborted"
     finish = fields.get("finish_reason")
     if fields.get("truncated") is True or (isinstance(finish, str) and finish in _CUT_OFF):
         return "truncated"
-    return "aborted" if isinstance(finish, str) and finish in _BROKEN else "terminated"
+    return "aborted" if isinstance(finish, str) and finish in _ABORTED else "terminated"
 
 
 def message_items(
     message: object, calls: dict[str, str], *, recorded: bool = True
 ) -> Iterator[InputMessage | AgentTurn]:
-    """Yield what a message is: something that came in, or a turn. `calls` maps ids to tool names, and is added to.
+    """Yield a message as an input message or a turn. Tool calls are added to `calls`, id to name.
 
     Raises:
-        InputError: its role is unknown, or it says and does nothing where it should.
+        InputError: the role is unknown, or the message is empty.
     """
     fields = record("a message", message)
     role = fields.get("role")
@@ -161,10 +165,10 @@ def message_items(
         yield InputMessage(f"{role} {name}" if isinstance(name, str) else str(role), text)
     elif role in ("system", "developer", "user"):
         if not text.strip():
-            raise InputError(f"an empty message of {role!r}", "a message says something", "Remove it.")
+            raise InputError(f"an empty message of {role!r}", "a message needs a text", "Remove it.")
         yield InputMessage(str(role), text)
     else:
-        raise InputError(f"role {describe_value(role)}", "this role is unknown", _MEND)
+        raise InputError(f"role {describe_value(role)}", "this role is unknown", _CORRECT)
 
 
 def _actions(message: dict[str, Any], calls: dict[str, str]) -> tuple[str, ...]:
@@ -180,7 +184,7 @@ def _actions(message: dict[str, Any], calls: dict[str, str]) -> tuple[str, ...]:
         return (text,)
     if isinstance(thought := message.get("reasoning_content"), str) and thought.strip():
         return ()
-    raise InputError("an empty message of 'assistant'", "a turn says or does something", "Remove it.")
+    raise InputError("an empty message of 'assistant'", "a turn needs a text or a call", "Remove it.")
 
 
 def _call(call: object, calls: dict[str, str]) -> str:
@@ -193,6 +197,6 @@ def _call(call: object, calls: dict[str, str]) -> str:
         custom = record("custom", fields.get("custom"))
         name, text = custom.get("name"), call_text(custom.get("name"), custom.get("input"))
     else:
-        raise InputError(f"a tool call of type {describe_value(kind)}", "this kind of call is unknown", _MEND)
+        raise InputError(f"a tool call of type {describe_value(kind)}", "this type of call is unknown", _CORRECT)
     calls[str(fields.get("id"))] = str(name)
     return text

@@ -1,4 +1,4 @@
-"""OpenTelemetry on the wire: OTLP JSON, and spans printed one by one, as plain records with their GenAI part."""
+"""Decoder of OpenTelemetry JSON: OTLP requests, or single spans, as plain records with their GenAI part."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from seasoned.integrations.json_shapes import (
 __all__ = ["Telemetry", "leaves", "telemetry", "trace_of"]
 
 Telemetry = dict[str, Any]
-"""`trace`, `span`, `parent`, `start_s`, `end_s`, `error`, `attributes` and `events` (`name`, `time_s`, `attributes`,
-`body`); of a log record `log` is True, `span` is the one it is about, and it is its own only event. Plain JSON."""
+"""A span or a log record as plain JSON: `trace`, `span`, `parent`, `start_s`, `end_s`, `error`, `attributes` and
+`events` (`name`, `time_s`, `attributes`, `body`). For a log record, `log` is True, and it is its own only event."""
 
-_MEND = "Mend or remove it."
+_CORRECT = "Correct or remove it."
 _GENAI = "gen_ai."
 _REQUESTS = (("resourceSpans", "scopeSpans", "spans"), ("resourceLogs", "scopeLogs", "logRecords"))
 
 
 def leaves(value: object) -> Iterator[tuple[bool, object]]:
-    """Yield the spans and log records of one JSON value as they stand, each with whether it is a log record.
+    """Yield the raw spans and log records of one JSON value, each with a flag for log records.
 
-    Three shapes: an OTLP export request of traces (`resourceSpans`) or logs (`resourceLogs`), and one span as a flat
-    object, as console exporters print it.
+    Three shapes are known: an OTLP export request of traces (`resourceSpans`) or logs (`resourceLogs`), and one span as
+    a flat object, as console exporters print it.
 
     Raises:
         InputError: it is something else.
@@ -54,16 +54,16 @@ def leaves(value: object) -> Iterator[tuple[bool, object]]:
         raise InputError(
             f"an object with {excerpt(sorted(source), 60)}",
             "telemetry has resourceSpans, resourceLogs, or a trace id",
-            "See which format this file has.",
+            "Check the format of the file.",
         )
     yield False, source
 
 
 def telemetry(leaf: object, *, log: bool) -> Telemetry | None:
-    """Return a span or a log record as a plain record; None where there is no `gen_ai.*` in it.
+    """Return a span or a log record as a plain record; None if it contains no `gen_ai.*`.
 
-    Of a flat span: `trace_id`, `traceId` or `context.trace_id`; attributes as an object or as OTLP's list. Ids lose a
-    leading `0x`.
+    A flat span has `trace_id`, `traceId` or `context.trace_id`, and attributes as an object or as OTLP's list. Ids lose
+    a leading `0x`.
 
     Raises:
         InputError: it has no trace, no id or no start, or a value of an unknown kind.
@@ -77,7 +77,7 @@ def telemetry(leaf: object, *, log: bool) -> Telemetry | None:
 
 
 def trace_of(leaf: object) -> str | None:
-    """Return which trace a span or log record is of; None where it does not say."""
+    """Return the trace id of a span or log record; None if it has none."""
     if not isinstance(leaf, dict):
         return None
     context = leaf.get("context")
@@ -94,7 +94,7 @@ def _first(fields: dict[str, Any], *names: str) -> Any:
 def _id(name: str, value: object, *, needed: bool = True) -> str | None:
     text = text_key(name, value)
     if text is None and needed:
-        raise InputError(f"a span without {name}", "a span says which trace it is of, and its own id", _MEND)
+        raise InputError(f"a span without {name}", "a span needs a trace id and its own id", _CORRECT)
     return None if text is None else text.lower().removeprefix("0x")
 
 
@@ -116,7 +116,7 @@ def _span(span: dict[str, Any]) -> Telemetry | None:
     start = unix_time("start", _first(span, "startTimeUnixNano", "start_time_unix_nano", "start_time", "startTime"))
     end = unix_time("end", _first(span, "endTimeUnixNano", "end_time_unix_nano", "end_time", "endTime"))
     if start is None:
-        raise InputError("a span without a start", "a span says when it started", _MEND)
+        raise InputError("a span without a start", "a span needs a start time", _CORRECT)
     status = span.get("status")
     code = _first(status, "code", "status_code") if isinstance(status, dict) else status
     return {
@@ -153,7 +153,7 @@ def _log(log: dict[str, Any]) -> Telemetry | None:
 
 
 def _genai(attributes: dict[str, Any]) -> dict[str, Any]:
-    """Only what an episode may need is held: a span has much else."""
+    """Return the attributes that an episode may need."""
     return {name: value for name, value in attributes.items() if name.startswith(_GENAI) or name == "error.type"}
 
 
@@ -169,19 +169,21 @@ def _key_values(name: str, pairs: list[dict[str, Any]]) -> dict[str, Any]:
     for pair in pairs:
         key = pair.get("key")
         if not isinstance(key, str) or key in found:
-            raise InputError(f"the key {describe_value(key)} of {name}", "each key is a text, and there once", _MEND)
+            raise InputError(
+                f"the key {describe_value(key)} of {name}", "each key must be a text, and occur once", _CORRECT
+            )
         found[key] = _any_value(pair.get("value"))
     return found
 
 
 def _any_value(value: object) -> Any:
-    """What an OTLP AnyValue holds."""
+    """Return the value of an OTLP AnyValue."""
     fields = optional_record("an OTLP value", value)
     if not fields:
         return None
     [(kind, inner), *more] = fields.items()
     if more:
-        raise InputError(f"an OTLP value with {excerpt(sorted(fields), 60)}", "it has one kind", _MEND)
+        raise InputError(f"an OTLP value with {excerpt(sorted(fields), 60)}", "it must have one kind", _CORRECT)
     if kind in ("stringValue", "bytesValue", "boolValue", "doubleValue"):
         return inner
     if kind == "intValue":
@@ -192,4 +194,4 @@ def _any_value(value: object) -> Any:
     if kind == "kvlistValue":
         pairs = optional_list("values", optional_record("kvlistValue", inner).get("values"))
         return _key_values("kvlistValue", [record("a pair", pair) for pair in pairs])
-    raise InputError(f"an OTLP value of kind {describe_value(kind)}", "this kind is unknown", _MEND)
+    raise InputError(f"an OTLP value of kind {describe_value(kind)}", "this kind is unknown", _CORRECT)

@@ -1,10 +1,10 @@
-"""Harbor and Terminal-Bench: an agent of ours in their containers, theirs with our examples, and what both teach.
+"""Harbor and Terminal-Bench: our agent in their containers, their agents with our examples, and import of their jobs.
 
-Learning and testing are apart: an agent never looks at the grader and never writes to a memory; what a trial was worth
-is read afterwards from the job's folder (`import_job`), and a trial that was run as a test is refused there.
+Learning and testing are separate: an agent never reads the grader's files and never writes to a memory. The reward of a
+trial is imported afterwards from the job's folder (`import_job`), which refuses trials that ran as a test.
 
-Two names more are here, made when they are asked for, since they subclass Harbor's own agent (extra `harbor`, Python
-3.12 or newer): `SeasonedAgent`, see `ActingAgent`, and `WithExamples`, see `WrappedAgent`.
+Two further names, `SeasonedAgent` (see `ActingAgent`) and `WithExamples` (see `WrappedAgent`), are created on first
+access, since they subclass Harbor's own agent (extra `harbor`, Python 3.12 or newer).
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """Make the agents that Harbor names by this module's path."""
+    """Create the agents that Harbor loads by this module's path."""
     if name not in ("SeasonedAgent", "WithExamples"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from seasoned.integrations.harbor.agent_classes import seasoned_agent, with_examples

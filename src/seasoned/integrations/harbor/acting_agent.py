@@ -1,4 +1,4 @@
-"""What an agent of ours does in a Harbor trial: it acts in the container's shell, past steps in its prompts."""
+"""Our agent in a Harbor trial: it acts in the container's shell, with past steps in its prompts."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ _SYSTEM = (
 
 
 class ActingAgent:
-    """Plans, reasons and acts with a model of ours; the best past steps are in its prompts (`seasoned.agents.Agent`).
+    """Plans, reasons and acts with our model; the best past steps are in its prompts (`seasoned.agents.Agent`).
 
     `harbor run --agent seasoned.integrations.harbor:SeasonedAgent --model openai/gpt-4o-mini --ak memory=agent.db
-    --ak mode=train ...`. It writes its trajectory (ATIF) into the trial's agent folder, and
-    nothing into the memory, which is opened read-only: what a trial was worth is not known while it runs. Learn from a
-    finished job with `import_job`, or while at it with the plugin `LearnFromJob`.
+    --ak mode=train ...`. It writes its trajectory (ATIF) into the trial's agent folder. The memory is opened read-only,
+    since the reward of a trial is not known while it runs. Learn from a finished job with `import_job`, or at its end
+    with the plugin `LearnFromJob`.
 
-    It never looks at the grader: it reads no file of the trial or the task, and runs no command that names the grader's
-    files (`fence`).
+    It has no access to the grader: it reads no file of the trial or the task, and runs no command that names the
+    grader's files (`grader_fence`).
 
     Options (`--ak NAME=VALUE`): `memory`, a file or `postgresql://...`, opened read-only in every mode; in `train` it
-    may not exist yet. `namespace`. `mode`: `test` (the default) says that nobody may learn from the trial, `train` that
-    its verdict may be imported afterwards. `k`, `window`, `budget_tokens` of the examples
+    may not exist yet. `namespace`. `mode`: `test` (the default) forbids learning from the trial, `train` allows
+    importing its reward afterwards. `k`, `window`, `budget_tokens` of the examples
     (`seasoned.policies.examples.Examples`). `llm`: a model's specification (`local`, `openai:...`) instead of Harbor's
     `--model` by LiteLLM. `plan`, `calls`, `max_tokens` as for `seasoned.agents.Agent`; `max_steps` commands in a trial
     (50), `command_timeout_s` for one (120).
@@ -60,7 +60,7 @@ class ActingAgent:
         return version()
 
     def open_model(self) -> LLM:
-        """Return the model; override it for one of your own.
+        """Return the model; override it for your own.
 
         Raises:
             ConfigError: none is named.
@@ -69,19 +69,19 @@ class ActingAgent:
         if self.options.llm is not None:
             return open_llm(self.options.llm)
         if not self.model_name:
-            raise ConfigError("no model", "the agent asks a model", "Pass --model PROVIDER/MODEL, or --ak llm=local.")
+            raise ConfigError("no model", "the agent needs a model", "Pass --model PROVIDER/MODEL, or --ak llm=local.")
         return open_llm(f"litellm:{self.model_name}")
 
     async def setup(self, environment: Any) -> None:
-        """Ask in which folder commands run; nothing is installed in the container."""
+        """Read the working folder of the container; nothing is installed."""
         self._cwd = working_folder(await environment.exec("pwd"))
 
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
-        """Work on a task until it is said to be done, or the steps are used up.
+        """Work on a task until the action `done`, or the last step.
 
         Raises:
             NotFoundError, StoreError: the memory cannot be opened.
-            ModelError, EnvError: the model or the container failed; the trajectory up to there is kept.
+            ModelError, EnvError: the model or the container failed; the trajectory so far is written.
         """
         check_text("instruction", instruction)
         options = self.options
@@ -96,7 +96,7 @@ class ActingAgent:
         )
         shell = ContainerShell(environment, instruction, cwd=self._cwd, timeout_s=options.command_timeout_s)
         context.metadata = {"mode": options.mode, "examples": examples is not None}
-        meter = UsageMeter()  # a call whose reply came to no step, or that was cut off, is paid for too
+        meter = UsageMeter()  # counts calls without a step, too
         try:
             agent = Agent(
                 llm,

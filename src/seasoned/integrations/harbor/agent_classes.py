@@ -1,4 +1,4 @@
-"""The agents as Harbor wants them, subclasses of its own: made once, when they are asked for."""
+"""Subclasses of Harbor's agent class, created on first access."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def seasoned_agent() -> Any:
     Raises:
         MissingExtraError: Harbor is not installed.
     """
-    return _made("SeasonedAgent", ActingAgent, acting_options())
+    return _subclass("SeasonedAgent", ActingAgent, acting_options())
 
 
 @cache
@@ -32,10 +32,10 @@ def with_examples() -> Any:
     Raises:
         MissingExtraError: Harbor is not installed.
     """
-    return _made("WithExamples", WrappedAgent, wrapping_options())
+    return _subclass("WithExamples", WrappedAgent, wrapping_options())
 
 
-def _made(name: str, part: type, options: Any) -> Any:
+def _subclass(name: str, part: type, options: Any) -> Any:
     base = load_harbor("harbor.agents.base").BaseAgent
     capabilities = load_harbor("harbor.agents.capabilities").AgentCapabilities(atif=True)
     body = {"options_model": options, "capabilities": capabilities, "__module__": _HOME, "__doc__": part.__doc__}

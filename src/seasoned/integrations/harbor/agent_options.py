@@ -1,4 +1,4 @@
-"""What both agents are told on Harbor's command line (`--ak memory=agent.db --ak mode=train`), and what they open."""
+"""Options of both agents on Harbor's command line (`--ak memory=agent.db --ak mode=train`), and their memory."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _memory_options() -> Any:
     base: Any = load_harbor("harbor.agents.options").AgentOptions
 
     class MemoryOptions(base):  # type: ignore[misc]  # Harbor's are not known to the type checker
-        """Where the memory is, and whether the trial may be learned from; of the examples in a prompt."""
+        """Options of the memory, of the mode, and of the examples in a prompt."""
 
         memory: str
         namespace: str | None = None
@@ -37,7 +37,7 @@ def acting_options() -> Any:
     """Return the class of the options of `ActingAgent`."""
 
     class SeasonedOptions(_memory_options()):  # type: ignore[misc]
-        """The model, if not Harbor's; how it acts; see `seasoned.agents.Agent`."""
+        """Options of the model and its acting; see `seasoned.agents.Agent`."""
 
         llm: str | None = None
         plan: bool = True
@@ -54,7 +54,7 @@ def wrapping_options() -> Any:
     """Return the class of the options of `WrappedAgent`."""
 
     class ExampleOptions(_memory_options()):  # type: ignore[misc]
-        """The agent that is wrapped, by its Harbor name or import path, and its own options."""
+        """The wrapped agent, by its Harbor name or import path, and its own options."""
 
         window: int = 8
         agent: str
@@ -64,10 +64,10 @@ def wrapping_options() -> Any:
 
 
 def open_examples(options: Any) -> tuple[Memory | None, Examples | None]:
-    """Return the memory, opened read-only, and what finds examples in it; None where training has yet to begin.
+    """Return the memory, opened read-only, and its examples; None for a memory that training has yet to create.
 
     Raises:
-        NotFoundError: there is no such memory, in test mode.
+        NotFoundError: the memory does not exist, in test mode.
         StoreError, InputError: as for `Memory.open` and `Examples`.
     """
     path = options.memory if "://" in options.memory else str(Path(options.memory).expanduser())

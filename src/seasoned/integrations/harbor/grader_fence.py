@@ -1,8 +1,8 @@
-"""Which commands name the grader's files: its tests, the solution, its logs.
+"""Fence around the grader's files: detection of commands that name its tests, the solution or its logs.
 
-A fence, no wall: it reads what a command says, not what a program that the command starts will do. What isolates a
-trial is Harbor itself, which brings the tests into the container after the agent has left. The fence stops an agent
-that goes looking (a model that has read about Terminal-Bench does), says so in words that the model reads, and keeps
+The fence is no isolation: it reads the text of a command, not the behaviour of a program that the command starts.
+Harbor itself isolates a trial, as it copies the tests into the container after the agent has finished. The fence stops
+an agent that searches for them (a model that knows Terminal-Bench does), gives the model a readable refusal, and keeps
 such steps out of memories.
 """
 
@@ -18,7 +18,7 @@ from seasoned.integrations.harbor.shell_paths import UNKNOWN_NAME, ShellPath, ma
 __all__ = ["GRADER_PATHS", "grader_path", "working_folder"]
 
 GRADER_PATHS = ("/tests", "/solution", "/oracle", "/logs/verifier")
-"""Where Harbor and Terminal-Bench keep what grades a task; whatever lies below is meant too."""
+"""Folders of the grader in Harbor and Terminal-Bench, with everything below them."""
 
 _GRADERS = {path: shell_path(path) for path in GRADER_PATHS}
 _PWD = re.compile(r"\$\(\s*pwd(?:\s+-[LP])?\s*\)|`\s*pwd(?:\s+-[LP])?\s*`|\$\{PWD\}|\$PWD\b")
@@ -26,13 +26,13 @@ _QUOTING = re.compile(r"\\\n|[\\'\"`]|\$(?=['\"])")
 _ASSIGNED = re.compile(r"(?:^|[\s;|&(])(\w+)=([^\s;|&()<>$`]*)")
 _VARIABLE = re.compile(r"\$\{(\w+)\}|\$(\w+)")
 _CALLED = re.compile(r"\bchdir\(([^()]*)\)")
-_UNKNOWN = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|\$\w+")  # what only the shell knows: any name, any folder
+_UNKNOWN = re.compile(r"\$\([^()]*\)|\$\{[^{}]*\}|\$\w+")  # values that only the shell knows: any name, any folder
 _BRACES = re.compile(r"\{([^{}\s]*)\}")
 _PIECE = re.compile(r"(&&|\|\||[;|&\n()])")
 _WORD = re.compile(r"[^\s;|&<>()=:,]+")
 _CHANGE = re.compile(r"(?:^|\s)(cd|pushd|popd)(?:\s+-[LPe@]+)*(?:\s+--)?(?:\s+([^\s<>]+))?")
 _ELSEWHERE = re.compile(r"(?:^|\s)(?:-C\s*|--(?:directory|chdir)[=\s]\s*)([^\s<>]+)")
-_WALKERS = frozenset(("ack", "ag", "du", "fd", "find", "rg", "tree"))  # through where they are, if nothing is named
+_WALKERS = frozenset(("ack", "ag", "du", "fd", "find", "rg", "tree"))  # over the working folder, if no path is named
 _COPIERS = frozenset(("cp", "diff", "mv", "rsync", "tar", "zip"))
 _WALKERS_IF_RECURSIVE = frozenset(("egrep", "fgrep", "grep", "ls"))
 
@@ -40,14 +40,15 @@ _WALKERS_IF_RECURSIVE = frozenset(("egrep", "fgrep", "grep", "ls"))
 def grader_path(command: str, cwd: str | None = None) -> str | None:
     """Return the grader's folder that a shell command names, walks over or could expand to; None if it names none.
 
-    Quotes and backslashes are taken away; `..` and `/proc/N/root` are resolved; wildcards, braces and variables stand
-    for anything, but variables that the command itself sets. A path that begins with a variable or with `~` may begin
-    anywhere. Relative names are read from where the command is by then: from `cwd`, or where a `cd`, which is
-    taken to succeed, has led. A walk over `/` (`find /`, `grep -r x /`) counts.
+    Quotes and backslashes are removed; `..` and `/proc/N/root` are resolved; wildcards, braces and variables match any
+    text, except variables that the command itself sets. A path that begins with a variable or with `~` may be anywhere.
+    Relative names are resolved from the working folder at that point: `cwd`, or the folder of a `cd`, which is assumed
+    to succeed. A walk over `/` (`find /`, `grep -r x /`) counts.
 
     Args:
-        command: as it is given to the shell.
-        cwd: where it runs; None: not known, where a relative name is not the grader's, unless it begins with `..`.
+        command: text for the shell.
+        cwd: its working folder; None: unknown, and a relative name is then not the grader's, unless it begins with
+            `..`.
 
     Example:
         >>> grader_path("cat /te'st's/x"), grader_path("cd / && ls sol*"), grader_path("cd /app; ls tests")
@@ -109,5 +110,5 @@ def _pieces(command: str, start: ShellPath) -> Iterator[tuple[list[ShellPath], l
 
 
 def _opened(word: str) -> str:
-    """A name whose variables and braces stand for anything."""
+    """Return a name in which variables and braces match any text."""
     return _BRACES.sub("*", _UNKNOWN.sub(UNKNOWN_NAME, word))

@@ -1,4 +1,4 @@
-"""Harbor itself, which needs a newer Python than we do."""
+"""Loader of the Harbor package, which needs Python 3.12 or newer."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from seasoned.registry import load_extra
 
 __all__ = ["load_harbor"]
 
-_LEAST = (3, 12)
+_MIN_VERSION = (3, 12)
 
 
 def load_harbor(module: str) -> ModuleType:
     """Return a module of Harbor's.
 
     Raises:
-        MissingExtraError: it is not installed; under an older Python, where pip leaves it out, the message says so.
+        MissingExtraError: it is not installed; under an older Python, where pip omits it, the message names the reason.
     """
-    this = f"; this is {sys.version_info.major}.{sys.version_info.minor}" if sys.version_info < _LEAST else ""
-    install = f"pip install 'seasoned[harbor]'  (with Python {_LEAST[0]}.{_LEAST[1]} or newer{this})"
+    this = f"; this is {sys.version_info.major}.{sys.version_info.minor}" if sys.version_info < _MIN_VERSION else ""
+    install = f"pip install 'seasoned[harbor]'  (with Python {_MIN_VERSION[0]}.{_MIN_VERSION[1]} or newer{this})"
     return load_extra(module, "harbor", install)

@@ -1,4 +1,4 @@
-"""A plugin for Harbor jobs: when a job has ended, what it may teach is imported."""
+"""Plugin for Harbor jobs: imports a job when it has ended."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ __all__ = ["LearnFromJob"]
 class LearnFromJob:
     """`harbor run --plugin seasoned.integrations.harbor:LearnFromJob --plugin-kwarg memory=agent.db ...`.
 
-    Trials that ran in test mode are refused, whatever is asked here (`import_job`).
+    Trials in test mode are always refused (`import_job`).
 
     Args:
         memory: a file, made if it does not exist, or `postgresql://...`.
         namespace: of the memory.
-        reward_key: which of several rewards counts.
+        reward_key: name of the reward, if there are several.
     """
 
     def __init__(self, memory: str, namespace: str = "default", reward_key: str | None = None) -> None:
@@ -30,7 +30,7 @@ class LearnFromJob:
         self._folder: Any = None
 
     async def on_job_start(self, job: Any) -> None:
-        """Note where the job keeps its trials."""
+        """Store the job's folder."""
         self._folder = job.job_dir
 
     async def on_job_end(self, job_result: Any) -> None:

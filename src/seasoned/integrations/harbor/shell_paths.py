@@ -1,4 +1,4 @@
-"""Where a path of a shell command may lead, as far as that can be read off the command."""
+"""Resolution of the paths in a shell command, as far as its text determines them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from fnmatch import fnmatchcase
 __all__ = ["ANY", "HERE", "UNKNOWN_NAME", "UP", "ShellPath", "may_match", "resolve", "shell_path"]
 
 ShellPath = tuple[str, ...]
-"""The names from the root on; or one of `HERE`, `ANY`, `UP`, and the names from there on."""
+"""The names from the root on; or one of `HERE`, `ANY`, `UP`, and the names below it."""
 
 HERE, ANY, UP = "\0here", "\0any", "\0up"
-"""Where the command runs, which nobody said; a folder that only the shell knows; a folder above one of those."""
+"""The unknown working folder; a folder that only the shell knows; a folder above one of these."""
 
 UNKNOWN_NAME = "\0"
-"""Stands in a text for what only the shell knows."""
+"""Replaces a value in a text that only the shell knows."""
 
 _MARKS = (HERE, ANY, UP)
 
 
 def shell_path(folder: str | None) -> ShellPath:
-    """Return the place of a folder; None: it is not known.
+    """Return the path of a folder; None if it is unknown.
 
     Example:
         >>> shell_path("/app//src/.."), shell_path(None) == (HERE,)
@@ -29,7 +29,7 @@ def shell_path(folder: str | None) -> ShellPath:
 
 
 def resolve(place: ShellPath, path: str) -> ShellPath:
-    """Return where a path leads from a place; `/proc/N/root` leads to the root.
+    """Resolve a path from a folder; `/proc/N/root` is the root.
 
     Example:
         >>> resolve(("app",), "../proc/self/root/tests"), resolve(("app",), "~/x") == (ANY, "x")
@@ -60,16 +60,16 @@ def resolve(place: ShellPath, path: str) -> ShellPath:
 
 
 def may_match(place: ShellPath, folder: ShellPath, *, walks: bool) -> bool:
-    """Return whether a place may be a folder, or below it; one that is walked through may be above it too.
+    """Return whether a path may be a folder or below it; with `walks`, also above it.
 
-    A relative name is taken to be of the task's own files where nobody said where the command runs.
+    A relative name in an unknown working folder is assumed to be one of the task's own files.
     """
     mark = place[0] if place and place[0] in _MARKS else None
     if mark == HERE:
         return False
     names = place[1:] if mark else place
     if mark and names and not any(name.strip("*") for name in names[: len(folder)]):
-        return False  # any name in any folder: that says nothing
+        return False  # any name in any folder matches everything
     if len(names) < len(folder):
         return walks and (bool(names) or mark != ANY) and all(map(fnmatchcase, folder, names))
     return all(map(fnmatchcase, folder, names))

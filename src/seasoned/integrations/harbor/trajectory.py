@@ -1,4 +1,4 @@
-"""An agent's episode written down as it goes, in ATIF: what a killed trial leaves is whole up to its last step."""
+"""Trajectory file of a running agent, in ATIF: complete up to the last step, also if the trial is killed."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ _VERSION = "ATIF-v1.7"
 
 
 class TrajectoryLog:
-    """Writes a trajectory file anew after each step; a reader finds the old file or the new one.
+    """Replaces a trajectory file after each step, atomically.
 
-    A step's message is the action as it was given to the shell, its observation what was seen after it. The plan, and
-    which stored steps the prompts showed, are in `extra`; the examples' texts are nowhere, so that nothing recalled is
-    learned again.
+    A step's message is the action for the shell, its observation the state after it. The plan and the ids of the
+    examples in the prompts are in `extra`. The examples' texts are not written, so that retrieved text is not learned
+    again.
 
     Args:
         path: the file; its folder exists.
-        instruction: what the user asked.
+        instruction: of the user.
         agent: the agent's name, version and model.
         session_id: of the trial.
-        mode: `train` or `test`: whether the trial may be learned from.
+        mode: `train` or `test`: whether learning from the trial is allowed.
     """
 
     def __init__(self, path: Path, instruction: str, *, agent: dict[str, Any], session_id: str, mode: str) -> None:
@@ -41,7 +41,7 @@ class TrajectoryLog:
         self._save()
 
     def add(self, event: StepEvent) -> None:
-        """Write a step down."""
+        """Append a step."""
         usage = event.usage
         shown = [
             {"purpose": one.purpose, "examples": [list(each) for each in one.examples]} for one in event.impressions
@@ -67,7 +67,7 @@ class TrajectoryLog:
         self._save()
 
     def end(self, usage: Usage, *, truncated: bool) -> None:
-        """Write down how it ended, and what all of it took."""
+        """Write the ending and the total usage."""
         if truncated:
             self._document["extra"]["truncated"] = True
         self._document["final_metrics"] = {

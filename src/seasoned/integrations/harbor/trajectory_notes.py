@@ -1,4 +1,4 @@
-"""What a trajectory tells beside its actions: plan, reasoning, and which stored steps the prompts showed."""
+"""Notes of a trajectory: plan, reasoning, and the examples in its prompts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TrajectoryNotes:
     shown: Mapping[int, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
 
     def items(self) -> Iterator[tuple[str, str, Mapping[str, Any], int | None]]:
-        """Yield a name that no other note of the trial has, the kind, the body and the step of each note."""
+        """Yield the unique name, the kind, the body and the step of each note."""
         for step, text in self.thoughts.items():
             yield (
                 ("plan", PLAN, text_body(text), None) if step is None else (str(step), REASONING, text_body(text), step)

@@ -1,4 +1,4 @@
-"""Any agent of Harbor's, given examples from a memory beside its instruction, and kept from the grader's files."""
+"""Wrapper of any Harbor agent: examples from a memory in its instruction, and no access to the grader's files."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from seasoned.policies.examples import ExampleQuery, render
 
 __all__ = ["GuardedContainer", "WrappedAgent"]
 
-_INSIDE = {
+_PATH_ARGUMENTS = {
     "download_file": 0,
     "download_dir": 0,
     "download_dir_with_exclusions": 0,
@@ -23,18 +23,18 @@ _INSIDE = {
     "is_dir": 0,
     "is_file": 0,
 }
-"""Which argument of a method is a path in the container."""
-_NAMES = ("source_path", "target_path", "source_dir", "target_dir", "path")
+"""Index of the argument of a method that is a path in the container."""
+_PATH_NAMES = ("source_path", "target_path", "source_dir", "target_dir", "path")
 
 
 class GuardedContainer:
-    """A container that runs no command that names the grader's files, and moves none of them; the rest as it is.
+    """A container that refuses commands and file transfers that name the grader's files; else unchanged.
 
-    `refused` lists what was not done.
+    `refused` lists the refused commands and transfers.
 
     Args:
         environment: the container.
-        cwd: where its commands run; None: not known.
+        cwd: working folder of its commands; None: unknown.
     """
 
     def __init__(self, environment: Any, cwd: str | None = None) -> None:
@@ -43,19 +43,19 @@ class GuardedContainer:
         self.refused: list[str] = []
 
     def __getattr__(self, name: str) -> Any:
-        held = getattr(self._environment, name)
-        if name not in _INSIDE:
-            return held
+        attribute = getattr(self._environment, name)
+        if name not in _PATH_ARGUMENTS:
+            return attribute
 
         async def guarded(*arguments: Any, **named: Any) -> Any:
-            position = _INSIDE[name]
+            position = _PATH_ARGUMENTS[name]
             paths = [*arguments[position : position + 1]]
-            paths += [named[key] for key in _NAMES if key in named and (position == 0) != key.startswith("target")]
+            paths += [named[key] for key in _PATH_NAMES if key in named and (position == 0) != key.startswith("target")]
             for path in map(str, paths):
                 if grader_path(path) is not None:
                     self.refused.append(f"{name} {path}")
                     raise PermissionError(f"{path} belongs to the grader of this task")
-            return await held(*arguments, **named)
+            return await attribute(*arguments, **named)
 
         return guarded
 
@@ -78,13 +78,13 @@ class GuardedContainer:
 
 
 class WrappedAgent:
-    """Wraps an agent: past steps that fit the task stand below its instruction, behind a mark.
+    """Wraps an agent: past steps that fit the task follow its instruction, after a mark.
 
     `harbor run --agent seasoned.integrations.harbor:WithExamples --ak agent=terminus-2 --ak memory=agent.db --ak
-    mode=train ...`; options: as of `ActingAgent`, but `agent` (a name or an import path) and `agent_kwargs` instead
-    of those of a model and its acting. The wrapped agent writes its own trajectory; where it is ATIF,
-    `import_job` learns from it, without what stands behind the mark. In every mode the memory is opened read-only, and
-    the container is `GuardedContainer`.
+    mode=train ...`. It has the options of `ActingAgent`, but `agent` (a name or an import path) and `agent_kwargs` in
+    place of those of a model and its acting. The wrapped agent writes its own trajectory; if it is ATIF, `import_job`
+    imports it, without the text after the mark. In every mode the memory is opened read-only, and the container is a
+    `GuardedContainer`.
     """
 
     options: Any
@@ -94,8 +94,8 @@ class WrappedAgent:
 
     def __init__(self, logs_dir: Path, model_name: str | None = None, **settings: Any) -> None:
         super().__init__(logs_dir, model_name, **settings)  # type: ignore[call-arg]  # Harbor's
-        given = {name: value for name, value in settings.items() if name not in wrapping_options().model_fields}
-        environment = given.pop("extra_env", None) or {}
+        inherited = {name: value for name, value in settings.items() if name not in wrapping_options().model_fields}
+        environment = inherited.pop("extra_env", None) or {}
         factory = load_harbor("harbor.agents.factory").AgentFactory
         config = load_harbor("harbor.models.trial.config").AgentConfig
         self.inner: Any = factory.create_agent_from_config(
@@ -103,7 +103,7 @@ class WrappedAgent:
                 name=self.options.agent, model_name=model_name, kwargs=self.options.agent_kwargs or {}, env=environment
             ),
             logs_dir=logs_dir,
-            **given,
+            **inherited,
         )
 
     @staticmethod
@@ -112,33 +112,33 @@ class WrappedAgent:
         return "seasoned-with-examples"
 
     def version(self) -> str:
-        """The version of seasoned, and of what is wrapped."""
+        """The versions of seasoned and of the wrapped agent."""
         return f"{version()}+{self.inner.name()}-{self.inner.version()}"
 
     async def setup(self, environment: Any) -> None:
-        """Ask in which folder commands run, and set the wrapped agent up."""
+        """Read the working folder of the container, and set up the wrapped agent."""
         self._cwd = working_folder(await environment.exec("pwd"))
         self.inner.session_id, self.inner.context_id = self.session_id, self.context_id
         await self.inner.setup(environment)
 
     async def run(self, instruction: str, environment: Any, context: Any) -> None:
-        """Run the wrapped agent on the instruction with examples below it.
+        """Run the wrapped agent on the instruction, followed by examples.
 
         Raises:
             NotFoundError, StoreError: the memory cannot be opened.
         """
         memory, examples = open_examples(self.options)
-        found: Any = ()
+        shown: Any = ()
         if memory is not None and examples is not None:
             with memory:
-                found = examples.retrieve(ExampleQuery(goal=instruction), purpose="plan")
-        fenced = GuardedContainer(environment, self._cwd)
-        told = f"{instruction}\n\n{EXAMPLES_MARK}\n{render(found)}" if found else instruction
+                shown = examples.retrieve(ExampleQuery(goal=instruction), purpose="plan")
+        guarded = GuardedContainer(environment, self._cwd)
+        extended = f"{instruction}\n\n{EXAMPLES_MARK}\n{render(shown)}" if shown else instruction
         try:
-            await self.inner.run(told, fenced, context)
+            await self.inner.run(extended, guarded, context)
         finally:
             context.metadata = (context.metadata or {}) | {
                 "mode": self.options.mode,
-                "refused_commands": len(fenced.refused),
-                "shown": [[one.episode_id, one.step] for one in found],
+                "refused_commands": len(guarded.refused),
+                "shown": [[one.episode_id, one.step] for one in shown],
             }
