@@ -243,7 +243,7 @@ def test_older_records_are_read_and_newer_ones_refused(tmp_path):
     for change in (lambda line: line | {"mood": 1}, lambda line: line | {"usage": line["usage"] | {"joules": 1}}):
         later = rewritten(change)
         assert (later.done, later.episodes) == (False, ())
-        assert "a newer one wrote it" in later.error
+        assert "a newer seasoned wrote this field" in later.error
     spoiled = rewritten(lambda line: line | {"score": float("nan")})
     assert "score = nan" in spoiled.error
 

@@ -88,7 +88,7 @@ def test_tools_are_sent_and_calls_read_over_http_and_cached(tmp_path):
 
 
 def test_digest_of_a_request_without_tools_is_unchanged():
-    """The digest is the key of the completion cache; this one was computed before tools existed."""
+    """The digest is the key of the answer cache; this one was computed before tools existed."""
     assert "tools" not in request_json(ASK)
     assert request_digest("m", ASK) == "3e208a3e339578d2201ac0b785489fce4a9682661074b09765d89db381ffd5fe"
     assert request_digest("m", ASK) != request_digest("m", CompletionRequest(ASK.messages, tools=(GO,)))

@@ -1,4 +1,4 @@
-"""The completion cache: a repeated run costs nothing, a foreign file is not changed."""
+"""The answer cache: a repeated run costs nothing, a foreign file is not changed."""
 
 import asyncio
 import os

@@ -172,6 +172,7 @@ def feedback_record(feedback: Feedback) -> dict[str, Any]:
         InputError: it is no feedback.
 
     Example:
+        >>> from seasoned.types import Choice
         >>> feedback_record(Choice(("a", "b"), 1))
         {'candidates': ['a', 'b'], 'chosen': 1}
     """

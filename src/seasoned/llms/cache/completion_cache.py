@@ -1,4 +1,4 @@
-"""A model whose completions are cached in one SQLite file, by the exact request."""
+"""The answer cache: a model with completions cached in one SQLite file, by the exact request."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ The result is exact for a model that obeys the axiom; a real model obeys it appr
 A small model prefers some letters for any candidates. Calibration divides this preference out: the same question
 is asked once with its content replaced by "N/A", and `l(c) - l_content_free(c)` replaces `l(c)` (Zhao, Wallace, Feng,
 Klein and Singh 2021, "Calibrate Before Use", arXiv 2102.09690: W = diag(p_cf)^-1). It costs one more call for each
-number of candidates, which the completion cache stores.
+number of candidates, which the answer cache stores.
 """
 
 from __future__ import annotations

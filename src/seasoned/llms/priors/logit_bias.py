@@ -82,7 +82,7 @@ class BiasChooser:
             task: the task in words.
             candidates: at most 26, distinct after `normalize_action`.
             shifts: the nats to add to each candidate, such as beta * advantage; only differences matter.
-            seed: the seed of the draw, if the endpoint honours it. A completion cache stores one draw for each seed:
+            seed: the seed of the draw, if the endpoint honours it. A answer cache stores one draw for each seed:
                 with a cache, pass another seed for each decision.
 
         Raises:

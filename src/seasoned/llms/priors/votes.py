@@ -137,7 +137,7 @@ class VotesReader:
         parse: maps a completion to its action; it raises a SeasonedError if there is none.
         max_tokens: the token limit of one completion; a model that reasons first needs many more.
         concurrency: the largest number of calls at once.
-        seed: sample i has the seed `seed + i`, so that a completion cache stores n completions and not one.
+        seed: sample i has the seed `seed + i`, so that a answer cache stores n completions and not one.
 
     Raises:
         InputError: a number is outside its range.
