@@ -28,18 +28,18 @@ def serving(path=":memory:", **settings):
         yield client
 
 
-def asked(client, **more):
+def post_question(client, **more):
     """Add a question and return its id."""
     question = {"task": "support", "state": MAIL, "candidates": [{"text": text} for text in REPLIES], **more}
-    done = client.post("/v1/questions", json={name: value for name, value in question.items() if value is not None})
-    assert done.status_code == 201, done.text
-    return done.json()["id"]
+    response = client.post("/v1/questions", json={name: value for name, value in question.items() if value is not None})
+    assert response.status_code == 201, response.text
+    return response.json()["id"]
 
 
-def problem(done, status):
+def error_of(response, status):
     """Return the error document of a response; it must have this status, and the three sentences."""
-    assert done.status_code == status, done.text
-    said = done.json()
-    assert set(said) == {"error", "seen", "rule", "next"}
-    assert all(isinstance(value, str) and value for value in said.values())
-    return said
+    assert response.status_code == status, response.text
+    error = response.json()
+    assert set(error) == {"error", "seen", "rule", "next"}
+    assert all(isinstance(value, str) and value for value in error.values())
+    return error

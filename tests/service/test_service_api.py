@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 import pytest
-from serving import HERE, MAIL, asked, problem, serving
+from serving import HERE, MAIL, error_of, post_question, serving
 
 from seasoned import Episode, Memory, Step
 from seasoned.errors import (
@@ -41,9 +41,9 @@ def client():
 
 
 def test_posted_episode_is_returned_unchanged_and_stored_once(client):
-    done = client.get("/v1/episodes/run%2F1")
-    assert done.status_code == 200
-    stored = done.json()
+    response = client.get("/v1/episodes/run%2F1")
+    assert response.status_code == 200
+    stored = response.json()
     assert {name: stored[name] for name in EPISODE if name != "steps"} == {
         name: value for name, value in EPISODE.items() if name != "steps"
     }
@@ -55,8 +55,8 @@ def test_posted_episode_is_returned_unchanged_and_stored_once(client):
 
 
 def test_id_with_other_content_is_a_409(client):
-    said = problem(client.post("/v1/episodes", json={**EPISODE, "task": "sales"}), 409)
-    assert said["error"] == "EpisodeConflictError"
+    error = error_of(client.post("/v1/episodes", json={**EPISODE, "task": "sales"}), 409)
+    assert error["error"] == "EpisodeConflictError"
 
 
 def test_search_returns_the_neighbors_of_the_library(client, tmp_path):
@@ -83,15 +83,15 @@ def test_unknown_discount_is_refused_and_not_added(tmp_path):
         for more in ({}, {"gamma": 0.9}, {"gamma": 0.5}):
             [found] = client.post("/v1/search", json={"state": MAIL, "threshold": 1.0, **more}).json()["neighbors"]
             assert found["return"] == more.get("gamma", 0.9)
-        said = problem(client.post("/v1/search", json={"state": MAIL, "gamma": 0.7}), 400)
-        assert "0.5, 0.9" in said["rule"]
+        error = error_of(client.post("/v1/search", json={"state": MAIL, "gamma": 0.7}), 400)
+        assert "0.5, 0.9" in error["rule"]
     with Memory.open(path) as memory:
         assert memory.known_gammas() == before
 
 
 def test_delete_feedback_refuses_notes_of_other_kinds(client):
-    id_ = asked(client)
-    problem(client.delete(f"/v1/feedback/{id_}/0"), 404)  # the note that keeps the question
+    id_ = post_question(client)
+    error_of(client.delete(f"/v1/feedback/{id_}/0"), 404)  # the note that keeps the question
     assert client.get(f"/v1/questions/{id_}").status_code == 200
 
 
@@ -102,7 +102,7 @@ def test_stats_do_not_contain_the_path(client):
 
 
 @pytest.mark.parametrize(
-    ("said", "rewards"),
+    ("feedback", "rewards"),
     [
         ({"kind": "thumbs", "up": False}, [-1.0]),
         ({"kind": "score", "value": 4, "low": 0, "high": 5}, [2 * 4 / 5 - 1]),
@@ -115,20 +115,20 @@ def test_stats_do_not_contain_the_path(client):
     ],
     ids=lambda value: value["kind"] if isinstance(value, dict) else "",
 )
-def test_every_feedback_kind_is_stored_listed_and_revoked(said, rewards):
+def test_every_feedback_kind_is_stored_listed_and_revoked(feedback, rewards):
     with serving() as client:
         client.post("/v1/episodes", json=EPISODE)
-        done = client.post("/v1/feedback", json={**said, "episode_id": "run/1", "step": 1, "author": "ann"})
-        assert done.status_code == 201, done.text
-        given = done.json()
-        assert [one["reward"] for one in given["rewards"]] == pytest.approx(rewards)
+        response = client.post("/v1/feedback", json={**feedback, "episode_id": "run/1", "step": 1, "author": "ann"})
+        assert response.status_code == 201, response.text
+        record = response.json()
+        assert [one["reward"] for one in record["rewards"]] == pytest.approx(rewards)
         [listed] = client.get("/v1/feedback", params={"episode": "run/1"}).json()["feedback"]
-        assert (listed["id"], listed["author"], listed["revoked_at"]) == (given["id"], "ann", None)
-        assert {name: listed["feedback"][name] for name in said} == said
+        assert (listed["id"], listed["author"], listed["revoked_at"]) == (record["id"], "ann", None)
+        assert {name: listed["feedback"][name] for name in feedback} == feedback
         with_it = total(client)
         assert with_it == pytest.approx(1.0 + sum(r for r in rewards))
         for _ in range(2):
-            assert client.delete(f"/v1/feedback/{given['id']}").json() == {"revoked": given["id"]}
+            assert client.delete(f"/v1/feedback/{record['id']}").json() == {"revoked": record["id"]}
         assert client.get("/v1/feedback").json()["feedback"][0]["revoked_at"] is not None
         assert total(client) == pytest.approx(1.0)
 
@@ -177,8 +177,10 @@ BAD = [
 @pytest.mark.parametrize(("method", "url", "body", "status", "names"), BAD)
 def test_bad_request_is_refused_with_the_reason(client, method, url, body, status, names):
     before = client.get("/v1/stats").json()
-    said = problem(client.request(method, url, json=body) if body is not None else client.request(method, url), status)
-    assert names in " ".join(said.values())
+    error = error_of(
+        client.request(method, url, json=body) if body is not None else client.request(method, url), status
+    )
+    assert names in " ".join(error.values())
     assert client.get("/v1/stats").json() == before
 
 
@@ -201,8 +203,8 @@ def test_bad_request_is_refused_with_the_reason(client, method, url, body, statu
     ids=lambda value: repr(value[:24]),
 )
 def test_bad_json_body_is_refused(client, body, names):
-    done = client.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
-    assert names in " ".join(problem(done, 400).values())
+    response = client.post("/v1/search", content=body, headers={"Content-Type": "application/json"})
+    assert names in " ".join(error_of(response, 400).values())
 
 
 def test_openapi_document_is_complete_and_loads_no_external_files(client):
@@ -235,9 +237,9 @@ def test_requests_choose_a_namespace_by_name(tmp_path):
             memory.add(Episode(name, [Step("s", name)], "e1"))
     with serving(path, create=False, namespace=["shop", "desk"]) as client:
         assert client.get("/v1/namespaces").json() == {"namespaces": ["shop", "desk"]}
-        problem(client.get("/v1/stats"), 400)
+        error_of(client.get("/v1/stats"), 400)
         assert client.get("/v1/episodes/e1?namespace=desk").json()["task"] == "desk"
-        problem(client.get("/v1/episodes/e1?namespace=hidden"), 404)
+        error_of(client.get("/v1/episodes/e1?namespace=hidden"), 404)
 
 
 def test_memory_that_cannot_be_opened_is_refused_at_the_start(tmp_path):
@@ -256,8 +258,8 @@ def test_read_only_service_reads_and_refuses_writes(tmp_path):
         memory.add(Episode("t", [Step("s", "a")], "e1"))
     with serving(path, create=False, read_only=True) as client:
         assert client.get("/v1/episodes/e1").status_code == 200
-        said = problem(client.post("/v1/episodes", json={**EPISODE, "id": "e2"}), 403)
-        assert said["error"] == "ReadOnlyStoreError"
+        error = error_of(client.post("/v1/episodes", json={**EPISODE, "id": "e2"}), 403)
+        assert error["error"] == "ReadOnlyStoreError"
 
 
 def test_stored_data_survives_a_restart(tmp_path):
@@ -267,8 +269,8 @@ def test_stored_data_survives_a_restart(tmp_path):
         client.post("/v1/feedback", json={"kind": "thumbs", "up": True, "episode_id": "run/1", "author": "ann"})
     with serving(path, create=False) as client:
         assert client.get("/v1/episodes/run%2F1").status_code == 200
-        [given] = client.get("/v1/feedback").json()["feedback"]
-        assert given["author"] == "ann"
+        [record] = client.get("/v1/feedback").json()["feedback"]
+        assert record["author"] == "ann"
     with Memory.open(path) as memory:
         memory.verify()
 
@@ -291,11 +293,11 @@ def test_busy_store_is_a_503_within_the_timeout(tmp_path):
         thread = threading.Thread(target=hold)
         thread.start()
         held.wait(20)
-        answered = client.post("/v1/episodes", json=EPISODE)
+        response = client.post("/v1/episodes", json=EPISODE)
         done.set()
         thread.join()
-        assert problem(answered, 503)["error"] == "StoreBusyError"
-        assert answered.headers["retry-after"]
+        assert error_of(response, 503)["error"] == "StoreBusyError"
+        assert response.headers["retry-after"]
         assert client.post("/v1/episodes", json=EPISODE).status_code == 201  # asking again does no harm
         assert client.get("/v1/stats").json()["episodes"] == 1
 

@@ -7,7 +7,7 @@ import hmac
 import logging
 
 import pytest
-from serving import HERE, TOKEN, problem, serving
+from serving import HERE, TOKEN, error_of, serving
 
 from seasoned.errors import ConfigError
 from seasoned.service import check_token
@@ -29,7 +29,7 @@ def unguarded():
 
 
 @pytest.mark.parametrize(
-    "given",
+    "authorization",
     [
         "",
         f"Bearer {TOKEN}x",
@@ -42,13 +42,13 @@ def unguarded():
         "Bearer " + "x" * 10_000,
     ],
 )
-def test_request_without_the_right_token_is_refused(guarded, given):
+def test_request_without_the_right_token_is_refused(guarded, authorization):
     for method, url, body in [("GET", "/v1/stats", None), ("POST", "/v1/episodes", EPISODE), ("GET", "/none", None)]:
-        done = guarded.request(method, url, json=body, headers={"Authorization": given})
-        said = problem(done, 401)
-        assert done.headers["www-authenticate"] == "Bearer"
-        assert TOKEN not in str(said)
-        assert said["error"] == "Unauthorized"
+        response = guarded.request(method, url, json=body, headers={"Authorization": authorization})
+        error = error_of(response, 401)
+        assert response.headers["www-authenticate"] == "Bearer"
+        assert TOKEN not in str(error)
+        assert error["error"] == "Unauthorized"
     assert guarded.get("/v1/stats").json()["episodes"] == 0
 
 
@@ -77,9 +77,9 @@ def test_tokens_are_compared_in_constant_time():
 @pytest.mark.parametrize("host", ["evil.example", "evil.example:8710", "127.0.0.1.evil.example", "", "[", "10.0.0.1"])
 def test_foreign_host_is_refused_without_a_token(unguarded, host):
     """A page of another site cannot reach the service by a name that resolves to loopback (DNS rebinding)."""
-    said = problem(unguarded.get("/v1/stats", headers={"Host": host}), 421)
-    assert "--allow-host" in said["next"]
-    assert said["error"] == "MisdirectedRequest"
+    error = error_of(unguarded.get("/v1/stats", headers={"Host": host}), 421)
+    assert "--allow-host" in error["next"]
+    assert error["error"] == "MisdirectedRequest"
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost:9", "LOCALHOST", "[::1]:8710"])
@@ -89,7 +89,7 @@ def test_loopback_hosts_are_accepted(unguarded, host):
 
 def test_named_hosts_are_accepted():
     with serving(token=TOKEN, hosts=["agents.example"]) as client:
-        problem(client.get("/v1/stats"), 421)
+        error_of(client.get("/v1/stats"), 421)
         assert client.get("/v1/stats", headers={"Host": "agents.example"}).status_code == 200
 
 
@@ -113,9 +113,9 @@ def test_request_from_another_sites_page_is_refused(unguarded, headers):
         ("GET", "/v1/stats", None),
         ("OPTIONS", "/v1/x", None),
     ]:
-        done = unguarded.request(method, url, json=body, headers=headers)
-        assert problem(done, 403)["error"] == "Forbidden"
-        assert not [name for name in done.headers if name.startswith("access-control")]
+        response = unguarded.request(method, url, json=body, headers=headers)
+        assert error_of(response, 403)["error"] == "Forbidden"
+        assert not [name for name in response.headers if name.startswith("access-control")]
     assert unguarded.get("/v1/stats").json()["episodes"] == 0
 
 
@@ -128,7 +128,7 @@ def test_mounted_application_requires_the_token():
     outer = FastAPI()
     outer.mount("/memory", make_app(":memory:", create=True, token=TOKEN))
     client = TestClient(outer, base_url=HERE)
-    problem(client.get("/memory/v1/stats"), 401)
+    error_of(client.get("/memory/v1/stats"), 401)
     assert client.get("/memory/v1/stats", headers={"Authorization": f"Bearer {TOKEN}"}).status_code == 200
     assert client.get("/memory/healthz").status_code == 200
 
@@ -141,8 +141,8 @@ def test_request_from_the_own_page_is_accepted(unguarded):
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""])
 def test_form_content_type_is_refused(unguarded, kind):
-    done = unguarded.post("/v1/search", content=b'{"state": "s"}', headers={"Content-Type": kind})
-    assert "application/json" in problem(done, 415)["next"]
+    response = unguarded.post("/v1/search", content=b'{"state": "s"}', headers={"Content-Type": kind})
+    assert "application/json" in error_of(response, 415)["next"]
 
 
 @pytest.mark.parametrize("chunked", [False, True])
@@ -154,18 +154,18 @@ def test_huge_body_is_refused_before_it_is_read_whole(guarded, chunked):
             read.append(1)
             yield b" " * 1000
 
-    done = guarded.post(
+    response = guarded.post(
         "/v1/search", content=parts() if chunked else b" " * 100_000, headers={"Content-Type": "application/json"}
     )
-    assert "10000 bytes" in problem(done, 413)["rule"]
+    assert "10000 bytes" in error_of(response, 413)["rule"]
 
 
 @pytest.mark.parametrize("length", ["-1", "many", "1e9", "٣"])
 def test_bad_content_length_is_refused(guarded, length):
-    done = guarded.post(
+    response = guarded.post(
         "/v1/search", content=b"{}", headers={"Content-Type": "application/json", "Content-Length": length.encode()}
     )
-    problem(done, 400)
+    error_of(response, 400)
 
 
 def asgi(scope, messages, **settings):
@@ -225,14 +225,18 @@ def test_web_socket_is_closed():
 
 
 def test_every_response_has_the_security_headers(guarded):
-    for done in (guarded.get("/"), guarded.get("/v1/none"), guarded.get("/v1/stats", headers={"Authorization": ""})):
-        policy = done.headers["content-security-policy"]
+    for response in (
+        guarded.get("/"),
+        guarded.get("/v1/none"),
+        guarded.get("/v1/stats", headers={"Authorization": ""}),
+    ):
+        policy = response.headers["content-security-policy"]
         assert "default-src 'none'" in policy
         assert "unsafe" not in policy
         assert "frame-ancestors 'none'" in policy
-        assert done.headers["x-content-type-options"] == "nosniff"
-        assert done.headers["cache-control"] == "no-store"
-        assert done.headers["referrer-policy"] == "no-referrer"
+        assert response.headers["x-content-type-options"] == "nosniff"
+        assert response.headers["cache-control"] == "no-store"
+        assert response.headers["referrer-policy"] == "no-referrer"
 
 
 def test_the_page_has_no_inline_script_or_style(guarded):

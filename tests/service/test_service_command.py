@@ -47,10 +47,10 @@ def seasoned(*args):
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", ""])
 def test_public_address_without_a_token_is_refused(path, host):
-    done = seasoned(path, "--host", host, "--port", 0)
-    assert done.exit_code == 2
-    assert "token" in done.stderr or "address" in done.stderr
-    assert done.stdout == ""
+    result = seasoned(path, "--host", host, "--port", 0)
+    assert result.exit_code == 2
+    assert "token" in result.stderr or "address" in result.stderr
+    assert result.stdout == ""
 
 
 def test_public_address_with_a_token_is_allowed():
@@ -75,15 +75,15 @@ def test_taken_port_and_unknown_host_are_refused():
 def test_token_file_without_a_token_is_refused(path, tmp_path, content):
     file = tmp_path / "bad"
     file.write_bytes(content)
-    done = seasoned(path, "--token-file", file, "--port", 0)
-    assert done.exit_code == 2
-    assert "token" in done.stderr
+    result = seasoned(path, "--token-file", file, "--port", 0)
+    assert result.exit_code == 2
+    assert "token" in result.stderr
     assert seasoned(path, "--token-file", tmp_path / "none", "--port", 0).exit_code == 2
 
 
 def test_missing_memory_is_refused_without_create(tmp_path):
-    done = seasoned(tmp_path / "none.db", "--port", 0)
-    assert done.exit_code == 3
+    result = seasoned(tmp_path / "none.db", "--port", 0)
+    assert result.exit_code == 3
     assert not (tmp_path / "none.db").exists()
 
 
@@ -103,24 +103,24 @@ def test_new_memory_gets_the_named_encoder(tmp_path, monkeypatch, named):
 
 
 @pytest.mark.parametrize(
-    ("options", "code", "said"),
+    ("options", "code", "message"),
     [
         (["--create", "--encoder", "letters"], 2, "words, masked"),
         (["--encoder", "masked"], 2, "--create"),
         (["--create", "--encoder", "masked"], 4, "never mixed"),
     ],
 )
-def test_wrong_encoder_is_refused(path, options, code, said):
-    done = seasoned(path, "--port", 0, *options)
-    assert (done.exit_code, said in done.stderr) == (code, True), done.stderr
+def test_wrong_encoder_is_refused(path, options, code, message):
+    result = seasoned(path, "--port", 0, *options)
+    assert (result.exit_code, message in result.stderr) == (code, True), result.stderr
 
 
 @pytest.mark.parametrize("missing", ["fastapi", "uvicorn"])
 def test_missing_library_is_reported_with_its_install_line(path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)  # as if it were not installed
-    done = seasoned(path, "--port", 0)
-    assert done.exit_code == 2
-    assert "pip install 'seasoned[serve]'" in done.stderr
+    result = seasoned(path, "--port", 0)
+    assert result.exit_code == 2
+    assert "pip install 'seasoned[serve]'" in result.stderr
 
 
 @pytest.mark.parametrize("stop", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
@@ -134,9 +134,9 @@ def test_server_stops_on_a_signal_and_keeps_the_stored_episodes(path, token_file
         url = line.split()[0]
         body = json.dumps({"kind": "thumbs", "up": True, "episode_id": "e1", "author": "ann"}).encode()
         headers = {"Content-Type": "application/json", "Authorization": f"Bearer {TOKEN}"}
-        asked = urllib.request.Request(f"{url}v1/feedback", data=body, headers=headers)
-        with urllib.request.urlopen(asked, timeout=20) as answered:
-            assert answered.status == 201
+        request = urllib.request.Request(f"{url}v1/feedback", data=body, headers=headers)
+        with urllib.request.urlopen(request, timeout=20) as response:
+            assert response.status == 201
         del headers["Authorization"]
         with pytest.raises(urllib.error.HTTPError) as caught:
             urllib.request.urlopen(urllib.request.Request(f"{url}v1/stats", headers=headers), timeout=20)
@@ -146,13 +146,13 @@ def test_server_stops_on_a_signal_and_keeps_the_stored_episodes(path, token_file
         with socket.create_connection(("127.0.0.1", port), timeout=20):
             server.send_signal(stop)
             assert server.wait(30) == 0
-        said = server.stderr.read()
+        log = server.stderr.read()
     finally:
         server.kill()
         server.wait()
-    assert "stopped" in said
-    assert "POST /v1/feedback 201" in said
-    assert TOKEN not in said + line
+    assert "stopped" in log
+    assert "POST /v1/feedback 201" in log
+    assert TOKEN not in log + line
     with Memory.open(path, namespace="shop", create=False) as memory:
         assert [one.author for one in memory.feedback_records()] == ["ann"]
         memory.verify()

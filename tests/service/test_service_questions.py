@@ -6,7 +6,7 @@ import math
 import threading
 
 import pytest
-from serving import MAIL, REPLIES, asked, problem, serving
+from serving import MAIL, REPLIES, error_of, post_question, serving
 from stored_feedback import stored_feedback
 
 from seasoned import Budget, Episode, JitRL, Memory, Selection, Step
@@ -31,11 +31,11 @@ def memory():
 
 
 def choose(client, id_, chosen, author="ann", **more):
-    done = client.post(
+    response = client.post(
         f"/v1/questions/{id_}/answers", json={"kind": "choice", "author": author, "chosen": chosen, **more}
     )
-    assert done.status_code == 201, done.text
-    return done.json()
+    assert response.status_code == 201, response.text
+    return response.json()
 
 
 def waiting(client, author="ann"):
@@ -52,14 +52,14 @@ def returns(client):
 
 
 def test_choice_changes_the_policy_as_in_the_library(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     learned = choose(client, id_, 1)
     assert learned["before"]["mode"] == "base"
     assert {one["action"]: one["prob"] for one in learned["before"]["actions"]} == pytest.approx(
         dict.fromkeys(REPLIES, 1 / 3)
     )
     assert returns(client) == {REPLIES[0]: [-0.5], REPLIES[1]: [1.0], REPLIES[2]: [-0.5]}
-    with Memory.open(":memory:") as other:  # the same experience, told by hand
+    with Memory.open(":memory:") as other:  # the same experience, added by hand
         for text, reward in zip(REPLIES, (-0.5, 1.0, -0.5), strict=True):
             other.add(Episode("support", [Step(MAIL, text, reward)]))
         expected = JitRL(other).decide(MAIL, dict.fromkeys(REPLIES, -math.log(3)))
@@ -72,12 +72,12 @@ def test_choice_changes_the_policy_as_in_the_library(client):
 
 
 def test_probability_interval_is_the_policy_at_the_ends_of_the_advantage(client):
-    id_ = asked(
+    id_ = post_question(
         client, candidates=[{"text": t, "logprob": p} for t, p in zip(REPLIES, (-0.4, -1.2, -4.0), strict=True)]
     )
     for author, chosen in (("ann", 1), ("bob", 1), ("eve", 0)):
         learned = choose(client, id_, chosen, author)
-    with Memory.open(":memory:") as other:  # the same experience, told by hand
+    with Memory.open(":memory:") as other:  # the same experience, added by hand
         for chosen in (1, 1, 0):
             for n, text in enumerate(REPLIES):
                 other.add(Episode("support", [Step(MAIL, text, 1.0 if n == chosen else -0.5)]))
@@ -97,7 +97,7 @@ def test_probability_interval_is_the_policy_at_the_ends_of_the_advantage(client)
 
 
 def test_evidence_counts_answers_not_their_steps(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     first = choose(client, id_, 1)
     assert first["before"]["evidence"] == {"people": 0, "answers": 0, "played": 0}
     assert [one["interval"] for one in first["before"]["actions"]] == [None] * 3  # memory is not asked
@@ -107,7 +107,7 @@ def test_evidence_counts_answers_not_their_steps(client):
     for author in ("bob", "eve"):
         after = choose(client, id_, 1, author)["after"]
     assert (after["evidence"], after["thin"]) == ({"people": 3, "answers": 3, "played": 0}, False)
-    again = choose(client, asked(client, prompt="And now?"), 0)["after"]  # who contradicts herself
+    again = choose(client, post_question(client, prompt="And now?"), 0)["after"]  # who contradicts herself
     assert again["evidence"] == {"people": 3, "answers": 4, "played": 0}
     episode = {"id": f"{first['id']}-x", "task": "support", "steps": [{"state": MAIL, "action": REPLIES[1]}]}
     client.post("/v1/episodes", json=episode)
@@ -116,7 +116,7 @@ def test_evidence_counts_answers_not_their_steps(client):
 
 
 def test_contradicting_answers_are_thin_evidence(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     for author, chosen in (("ann", 0), ("bob", 1), ("eve", 2)):
         after = choose(client, id_, chosen, author)["after"]
     assert after["evidence"]["answers"] == 3
@@ -124,7 +124,7 @@ def test_contradicting_answers_are_thin_evidence(client):
 
 
 def test_revoked_answer_reopens_the_question(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     before = client.get(f"/v1/questions/{id_}").json()["policy"]
     learned = choose(client, id_, 0)
     assert waiting(client) == []
@@ -135,7 +135,7 @@ def test_revoked_answer_reopens_the_question(client):
 
 
 def test_displayed_order_is_stored(client):
-    ids = [asked(client, state=f"{MAIL} {n}") for n in range(3)]
+    ids = [post_question(client, state=f"{MAIL} {n}") for n in range(3)]
     for id_, order in zip(ids, ([2, 0, 1], [1, 2, 0], [0, 1, 2]), strict=True):
         record = choose(client, id_, 1, order=order)["feedback"]
         assert record["candidates"] == [REPLIES[i] for i in order]
@@ -147,7 +147,7 @@ def test_displayed_order_is_stored(client):
 
 
 def test_own_answer_becomes_a_candidate(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     body = {"kind": "own_answer", "author": "ann", "text": "It is at your door.", "comment": "I called"}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
     assert returns(client) == {"It is at your door.": [1.0]}
@@ -162,13 +162,13 @@ def test_own_answer_becomes_a_candidate(client):
 
 @pytest.mark.parametrize("body", [{"kind": "own_answer", "text": "STRASSE\u20021"}, {"kind": "choice", "chosen": 1}])
 def test_answer_has_the_key_of_its_action(client, body):
-    id_ = asked(client, candidates=[{"text": "Weg 2"}, {"text": "Straße 1"}])
+    id_ = post_question(client, candidates=[{"text": "Weg 2"}, {"text": "Straße 1"}])
     learned = client.post(f"/v1/questions/{id_}/answers", json={"author": "ann", **body}).json()
     assert [one["action"] for one in learned["after"]["actions"] if one["key"] == learned["key"]] == ["Straße 1"]
 
 
 def test_equal_answers_are_one_action(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     for author, text in (("ann", "Sorry."), ("bob", "Sorry."), ("eve", "sorry. "), ("kim", "it is  LOST.")):
         body = {"kind": "own_answer", "author": author, "text": text}
         learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
@@ -182,7 +182,7 @@ def test_edit_rates_the_executed_action(client):
     client.post(
         "/v1/episodes", json={"id": "e1", "task": "support", "steps": [{"state": MAIL, "action": "It is lost."}]}
     )
-    id_ = asked(client, task=None, state=None, episode_id="e1")
+    id_ = post_question(client, task=None, state=None, episode_id="e1")
     body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last."}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
     assert learned["feedback"]["kind"] == "edit"
@@ -192,7 +192,7 @@ def test_edit_rates_the_executed_action(client):
 
 
 def test_edit_rates_a_proposed_candidate(client):
-    id_ = asked(client)
+    id_ = post_question(client)
     body = {"kind": "edit", "author": "ann", "chosen": 0, "text": "It is last.", "order": [2, 0, 1]}
     learned = client.post(f"/v1/questions/{id_}/answers", json=body).json()
     shown = [REPLIES[2], REPLIES[0], REPLIES[1]]
@@ -231,7 +231,7 @@ def test_question_is_never_retrieved(memory):
 
 
 def test_last_answer_of_each_author_counts(client):
-    first, second = asked(client), asked(client, state="mail: thanks")
+    first, second = post_question(client), post_question(client, state="mail: thanks")
     assert waiting(client) == [first, second]
     choose(client, first, 0, "ann")
     assert waiting(client, "ann") == [second]
@@ -253,7 +253,7 @@ def test_last_answer_of_each_author_counts(client):
 def test_concurrent_answers_are_both_stored(tmp_path, authors):
     path = tmp_path / "a.db"
     with serving(path) as client:
-        id_ = asked(client)
+        id_ = post_question(client)
         start = threading.Barrier(2)
 
         def work(author, chosen):
@@ -281,15 +281,15 @@ def test_erasure_removes_questions_of_a_subject_and_answers_of_an_author(memory)
     questions = Questions(memory)
     id_ = questions.add(Question(CANDIDATES, task="support", state=MAIL, subject="customer-17"))
     questions.answer(id_, QuestionAnswer("choice", "ann", chosen=0))
-    kept = questions.add(Question(CANDIDATES, task="support", state="another mail"))
-    questions.answer(kept, QuestionAnswer("own_answer", "ann", text="Good day."))
+    other_id = questions.add(Question(CANDIDATES, task="support", state="another mail"))
+    questions.answer(other_id, QuestionAnswer("own_answer", "ann", text="Good day."))
     memory.erase("customer-17")
     with pytest.raises(NotFoundError):
         questions.get(id_)
     assert memory.search(MAIL, threshold=1.0) == []
-    assert [str(question.id) for question, _ in questions.queue(author="eve").questions] == [kept]
+    assert [str(question.id) for question, _ in questions.queue(author="eve").questions] == [other_id]
     memory.erase("ann")
-    assert questions.answers(questions.get(kept)) == []
+    assert questions.answers(questions.get(other_id)) == []
     memory.verify()
 
 
@@ -372,14 +372,14 @@ def test_notes_of_other_kinds_are_not_read(memory, look):
 def test_feedback_is_read_by_kind_episode_and_id(memory):
     memory.add(Episode("support", [Step(MAIL, REPLIES[0])], "e1"))
     memory.note("e1", "reasoning", {"text": "x"}, id="n1")
-    said = {one.kind: memory.feedback("e1", one) for one in (Edit("b"), Choice(("a", "b"), 1), OwnAnswer("c"))}
-    assert [one.id for one in memory.feedback_records()] == list(said.values())
+    id_of_kind = {one.kind: memory.feedback("e1", one) for one in (Edit("b"), Choice(("a", "b"), 1), OwnAnswer("c"))}
+    assert [one.id for one in memory.feedback_records()] == list(id_of_kind.values())
     assert [one.id for one in memory.feedback_records(kinds=["own_answer", "edit"])] == [
-        said["edit"],
-        said["own_answer"],
+        id_of_kind["edit"],
+        id_of_kind["own_answer"],
     ]
-    assert [one.id for one in memory.feedback_records("e1", kinds=["choice"])] == [said["choice"]]
-    assert [one.id for one in memory.feedback_records(id=said["choice"])] == [said["choice"]]
+    assert [one.id for one in memory.feedback_records("e1", kinds=["choice"])] == [id_of_kind["choice"]]
+    assert [one.id for one in memory.feedback_records(id=id_of_kind["choice"])] == [id_of_kind["choice"]]
     assert (
         memory.feedback_records(id="n1")
         == memory.feedback_records(id="none")
@@ -399,7 +399,7 @@ def test_oversized_question_is_not_stored(memory):
 
 def test_hostile_text_is_stored_unchanged(client):
     hostile = "<script>alert(1)</script> {{7*7}} '; DROP TABLE episode; -- \u202e"
-    id_ = asked(client, state=hostile, candidates=[{"text": hostile}, {"text": "b"}], prompt=hostile)
+    id_ = post_question(client, state=hostile, candidates=[{"text": hostile}, {"text": "b"}], prompt=hostile)
     question = client.get(f"/v1/questions/{id_}").json()
     assert (question["state"], question["prompt"], question["candidates"][0]["text"]) == (hostile,) * 3
     answered = client.get(f"/v1/questions/{id_}")
@@ -468,20 +468,20 @@ def test_question_must_match_its_step(memory, more, error):
 )
 def test_bad_answer_is_refused_and_not_stored(asked_once, body, status, names):
     client, id_ = asked_once
-    said = problem(client.post(f"/v1/questions/{id_}/answers", json=body), status)
-    assert names in " ".join(said.values())
+    error = error_of(client.post(f"/v1/questions/{id_}/answers", json=body), status)
+    assert names in " ".join(error.values())
     assert returns(client) == {}
 
 
 @pytest.fixture(scope="module")
 def asked_once():
     with serving() as client:
-        yield client, asked(client)
+        yield client, post_question(client)
 
 
 def test_unknown_question_is_a_404(asked_once):
     client, _ = asked_once
-    problem(client.get("/v1/questions/none"), 404)
-    problem(client.post("/v1/questions/none/answers", json={"kind": "choice", "author": "a", "chosen": 0}), 404)
+    error_of(client.get("/v1/questions/none"), 404)
+    error_of(client.post("/v1/questions/none/answers", json={"kind": "choice", "author": "a", "chosen": 0}), 404)
     for limit in ("0", "1001", "x", "-1", "9" * 5000):
-        problem(client.get("/v1/questions", params={"limit": limit}), 400)
+        error_of(client.get("/v1/questions", params={"limit": limit}), 400)

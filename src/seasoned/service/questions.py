@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_text, check_whole
+from seasoned.checks import check_instance, check_text, check_whole
 from seasoned.errors import EpisodeConflictError, InputError, NotFoundError, ReadOnlyStoreError, excerpt
 from seasoned.memory import Memory
 from seasoned.policies import JitRL
@@ -73,8 +73,8 @@ class Question:
                 check_text(name, value)
         candidates = tuple(self.candidates)
         for index, candidate in enumerate(candidates):
-            if not isinstance(candidate, AnswerCandidate):
-                raise InputError(f"candidates[{index}] = {excerpt(candidate)}", "it is a AnswerCandidate", "Build one.")
+            rule = "a candidate is an AnswerCandidate"
+            check_instance(f"candidates[{index}]", candidate, AnswerCandidate, rule, "Build one.")
         if len(candidates) > MAX_QUESTION_CANDIDATES:
             raise InputError(
                 f"{len(candidates)} candidates",
