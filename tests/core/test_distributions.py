@@ -152,7 +152,7 @@ def test_a_bad_mass_is_refused(mass):
     with pytest.raises(InputError) as caught:
         mix_in([0.0], 1, mass)
     assert str(mass) in caught.value.seen
-    assert "(0, 1)" in caught.value.rule
+    assert caught.value.rule.startswith("mass must be ")
     assert caught.value.next_step
 
 

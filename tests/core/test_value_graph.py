@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from seasoned.core import TERMINAL, UNKNOWN, ValueGraph
 from seasoned.core.arrays import RaggedLists
 from seasoned.envs import Grid
-from seasoned.envs.mdp_solver import solve
+from seasoned.envs.mdp_solver import solve_bellman
 from seasoned.errors import InputError
 
 PROPERTY = settings(max_examples=40, deadline=None, derandomize=True)
@@ -258,7 +258,7 @@ def test_a_backup_contracts():
     transition = rng.dirichlet(np.ones(5), size=(5, 3))
     rewards = rng.normal(size=(5, 3))
     for gamma in (0.5, 0.9):
-        q, v = solve(transition, rewards, np.full((5, 3), 1 / 3), gamma, 2.0)
+        q, v = solve_bellman(transition, rewards, np.full((5, 3), 1 / 3), gamma, 2.0)
         graph = ValueGraph(gamma, 2.0, tolerance=1e-9)
         s, a, x = (part.ravel() for part in np.meshgrid(range(5), range(3), range(5), indexing="ij"))
         graph.add(s, a, np.repeat(rewards.ravel(), 5), x, transition.ravel())

@@ -101,7 +101,7 @@ def test_policy_far_from_the_behavior_policy_is_refused():
         with pytest.raises(InputError) as caught:
             evaluate(memory, lambda known: Fixed(far))
         assert "effective sample size" in caught.value.seen
-        assert "10 at least" in caught.value.rule
+        assert "at least 10" in caught.value.rule
         assert "one-step" in caught.value.next_step
         # One decision at a time, the same policy can be judged.
         assert evaluate(memory, lambda known: Fixed(far), estimator="one-step").estimate.effective > 10

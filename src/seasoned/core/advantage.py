@@ -1,16 +1,16 @@
-"""How much better each action turned out than what the policy would have got anyway."""
+"""Advantages: the value of each action less the value of the policy at the same states."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
-import math
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
 
-from seasoned.core.arrays import Bools, Floats, Ints, as_floats
+from seasoned.checks import check_number, check_one_of
+from seasoned.core.arrays import Bools, Floats, Ints
 from seasoned.core.exploration import CandidateStats, Exploration
 from seasoned.core.shrinkage import (
     Sums,
@@ -22,7 +22,6 @@ from seasoned.core.shrinkage import (
     shared_values,
 )
 from seasoned.core.statistics import t_quantile
-from seasoned.errors import InputError
 
 __all__ = ["AdvantageEstimate", "AdvantageEstimator", "Baseline", "Levels", "Scale"]
 
@@ -32,22 +31,22 @@ Levels = Literal["shared", "own"]
 
 _INTERVAL = 0.95
 _MANY_DEGREES = 200
-_NOT_SEEN = 1e-6
+_NOT_ESTIMABLE = 1e-6
 
 
 @dataclass(frozen=True)
 class AdvantageEstimate:
-    """For C candidates, in the order asked.
+    """The advantages of C candidates, in the given order.
 
     Args:
         values: shape (C,), plain mean returns, NaN where untried.
-        advantages: shape (C,), in reward units divided by `scale`; 0 where nothing is known.
-        bonuses: shape (C,), the part of them that is exploration.
-        low, high: shape (C,), 95 % intervals of the advantages without their bonus, NaN where untried; infinite where
-            nothing tells an action from the states it was taken at.
-        baseline: V, in reward units; None when no neighbour speaks for it.
-        scale: what the advantages were divided by, in reward units.
-        kappa: how many steps of shrinkage.
+        advantages: shape (C,), in reward units divided by `scale`; 0 without evidence.
+        bonuses: shape (C,), the part of the advantages that is exploration.
+        low, high: shape (C,), 95 % intervals of the advantages without their bonus; NaN where untried, and infinite if
+            the effect of an action cannot be separated from its states.
+        baseline: V, in reward units; None without evidence for it.
+        scale: the divisor of the advantages, in reward units.
+        kappa: the shrinkage, in steps.
     """
 
     values: Floats
@@ -59,24 +58,24 @@ class AdvantageEstimate:
     scale: float
     kappa: float
 
-    def weighed(self, shares: Floats) -> AdvantageEstimate:
-        """Return it with each advantage and its interval times a share in [0, 1]; what is exploration stays whole.
+    def discounted(self, shares: Floats) -> AdvantageEstimate:
+        """Return the estimate with each advantage and its interval times a share in [0, 1]; bonuses do not change.
 
         At a share of 0 there is no interval (NaN).
 
         Args:
-            shares: shape (C,), how much of the evidence for each candidate may count.
+            shares: shape (C,), the share of the evidence for each candidate that counts.
         """
         learned = (self.advantages - self.bonuses) * shares
         low, high = (np.full(len(shares), np.nan) for _ in range(2))
-        for bound, given in ((low, self.low), (high, self.high)):
-            np.multiply(given, shares, out=bound, where=shares > 0.0)
+        for scaled, bound in ((low, self.low), (high, self.high)):
+            np.multiply(bound, shares, out=scaled, where=shares > 0.0)
         return dataclasses.replace(self, advantages=learned + self.bonuses, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True)
 class _Posterior:
-    """By candidate, shape (C,): whether it was tried, plain means, posterior means and variances; then V's parts."""
+    """By candidate, shape (C,): whether it was tried, plain mean, posterior mean and variance; then the parts of V."""
 
     known: Bools
     means: Floats
@@ -84,7 +83,7 @@ class _Posterior:
     variances: Floats
     kappa: float
     values: Values | None
-    weighed: Floats | None
+    weights_in_v: Floats | None
     baseline: float | None
 
 
@@ -92,33 +91,33 @@ class _Posterior:
 class AdvantageEstimator:
     """Turns evidence into advantages: `A(a) = (Q(a) - V) / scale`, and 0 for an untried action.
 
-    `Q(a)` are posterior means: the mean return of the neighbours that took `a`, drawn towards what they have in common
-    by `kappa` steps (see `seasoned.core.shrinkage`). At kappa = 0 they are the plain means of JitRL, arXiv 2601.18510.
-    An action seen once moves neither itself nor V very far.
+    `Q(a)` are posterior means: the mean return of the neighbours that took `a`, shrunk towards the common mean by
+    `kappa` steps (see `seasoned.core.shrinkage`). At kappa = 0 they are the plain means of JitRL, arXiv 2601.18510. A
+    single step changes neither its action's value nor V by much.
 
     `V`, by `baseline`:
         `neighbors`: the weighted mean return of all neighbours, candidates or not (JitRL, arXiv 2601.18510);
         `base_policy`: `sum pi(a) Q(a) / sum pi(a)` over the tried candidates, pi being the model's own policy. Ours: as
         the policy improves, neighbours agree, a visit-weighted mean approaches Q of the best action, and the advantage
-        that made the policy good vanishes. The value of the *base* policy does not move with the visits;
-        `action_means`: that of `neighbors` where every candidate was tried; else the unweighted mean over actions of
-        their mean returns, in which an untried candidate counts with the value that exploration invents for it. The
-        rule of JitRL's public code, for comparison.
+        that made the policy good vanishes. The value of the *base* policy does not change with the visits;
+        `action_means`: the same as `neighbors` if every candidate was tried; otherwise the unweighted mean over actions
+        of their mean returns, in which an untried candidate has the value that exploration assigns to it. The rule of
+        JitRL's public code, for comparison.
 
-    `scale`: `none`; `spread`: the namespace's robust spread of mean returns by state and action, so that beta means the
-        same in every task, and does not come to mean more as visits gather at one action; `max_abs`: the largest
-        absolute advantage (JitRL); `max`: the largest advantage if one is positive, else the smallest's size (its
-        public code). The last two make the best of nearly equal actions look as good as a clear winner.
+    `scale`: `none`; `spread`: the namespace's robust spread of mean returns by state and action, so that beta has the
+        same meaning in every task, and for any concentration of the visits; `max_abs`: the largest absolute advantage
+        (JitRL); `max`: the largest advantage if one is positive, else the absolute value of the smallest (its public
+        code). With the last two the best of nearly equal actions gets the same advantage as a clear winner.
     `kappa`: in steps, the evidence at which half of an action's difference counts: 1, the unit information prior
         (Kass and Wasserman 1995, J. Amer. Statist. Assoc. 90), weighs as much as one observation; None derives it from
-        how much returns vary where an action was repeated (`derived_kappa`).
-    `levels`: `shared`: all neighbours are one pot. `own`: each distinct state has a level of its own, so that an action
-        is compared with others at the same states (`additive_values`).
+        the variance of returns of repeated actions (`derived_kappa`).
+    `levels`: `shared`: all neighbours have one common mean. `own`: each distinct state has a level of its own, so that
+        an action is compared with others at the same states (`additive_values`).
 
     Intervals: `A(a) -+ t sqrt(c' Cov c) / scale`, where `A = c'Q`, Cov is the posterior covariance, and t has its
-    degrees of freedom. States that differ in worth widen them (`level_variance`). They take the scale, kappa and V's
-    weights as known: where noise is nine times the scatter of values and visits are uneven they hold 0.89, not 0.95.
-    With `levels="own"` they are as good as its assumption, that an action's effect is the same at all of the states.
+    degrees of freedom. Differences between states widen them (`level_variance`). They take the scale, kappa and V's
+    weights as known: if the noise is nine times the scatter of values and visits are uneven, their coverage is 0.89
+    instead of 0.95. With `levels="own"` they assume that an action's effect is the same at all states.
 
     The presets of `seasoned.JitRL` are configurations of this one estimator.
 
@@ -137,20 +136,11 @@ class AdvantageEstimator:
     levels: Levels = "shared"
 
     def __post_init__(self) -> None:
-        for name, value, kind in (
-            ("baseline", self.baseline, Baseline),
-            ("scale", self.scale, Scale),
-            ("levels", self.levels, Levels),
-        ):
-            if value not in get_args(kind):
-                raise InputError(f"{name} = {value!r}", f"{name} is one of {', '.join(get_args(kind))}", "Choose one.")
-        if self.kappa is None:
-            return
-        as_floats("kappa", [self.kappa])
-        if not 0.0 <= self.kappa < math.inf:
-            raise InputError(
-                f"kappa = {self.kappa}", "kappa is finite and at least 0 steps", "0 switches shrinkage off."
-            )
+        check_one_of("baseline", self.baseline, get_args(Baseline))
+        check_one_of("scale", self.scale, get_args(Scale))
+        check_one_of("levels", self.levels, get_args(Levels))
+        if self.kappa is not None:
+            check_number("kappa", self.kappa, at_least=0, next_step="0 switches shrinkage off.")
 
     def estimate(
         self, seen: Sums, *, rows: Ints, base_probs: Floats, spread: float, rng: np.random.Generator
@@ -159,21 +149,21 @@ class AdvantageEstimator:
 
         Args:
             seen: sums over all neighbours, by action (A actions), candidates or not.
-            rows: shape (C,), each candidate's row in `seen`; -1 where nobody tried it.
+            rows: shape (C,), each candidate's row in `seen`; -1 if it is untried.
             base_probs: shape (C,), the model's own policy.
             spread: robust return spread, in reward units; 0 when all returns are equal.
             rng: for exploration.
 
         Raises:
-            InputError: `levels="own"`, and the sums were not kept by state.
+            InputError: `levels="own"` without sums by state.
         """
         found = self._posterior(seen, rows, base_probs, spread)
-        invented = self._invented(seen, rows, found, rng)
-        baseline, bonuses = self._with_invented(seen, found, invented)
+        optimism = self._optimism(seen, rows, found, rng)
+        baseline, bonuses = self._with_optimism(seen, found, optimism)
         exact, half = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-        if found.values is not None and found.weighed is not None and baseline is not None:
+        if found.values is not None and found.weights_in_v is not None and baseline is not None:
             exact[found.known] = found.q[found.known] - baseline
-            half[found.known] = _half_widths(found.values, found.weighed, rows[found.known])
+            half[found.known] = _half_widths(found.values, found.weights_in_v, rows[found.known])
         advantages = np.where(np.isnan(exact), 0.0, exact) + bonuses
         scale = self._scale(advantages, spread)
         return AdvantageEstimate(
@@ -188,61 +178,62 @@ class AdvantageEstimator:
         )
 
     def _posterior(self, seen: Sums, rows: Ints, base_probs: Floats, spread: float) -> _Posterior:
-        """What the evidence says of each candidate and of V, before anything is invented for the untried."""
+        """Return the posterior of each candidate and of V, before exploration."""
         noise, degrees = noise_variance(seen, spread)
         scatter = scatter_variance(seen, spread, noise, degrees)
         kappa = derived_kappa(noise, scatter) if self.kappa is None else self.kappa
         known = np.append(seen.weights > 0.0, False)[rows]
         tried = rows[known]
         means, q = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
-        # Where all returns were equal so far, nobody knows how far values scatter: one unit of reward, as in the scale.
+        # If all returns are equal, the scatter of values is unknown: one unit of reward, as in the scale.
         variances = np.full(len(rows), scatter if scatter > 0.0 else 1.0)
         if not seen.weights.sum() > 0.0:
             return _Posterior(known, means, q, variances, kappa, None, None, None)
         values = (additive_values if self.levels == "own" else shared_values)(seen, kappa, noise, degrees)
         means[known] = seen.totals[tried] / seen.weights[tried]
         q[known], variances[known] = values.q[tried], np.diag(values.covariance)[tried]
-        weighed = self._weighed(seen, tried, base_probs[known])
-        return _Posterior(known, means, q, variances, kappa, values, weighed, self._baseline(seen, values, weighed))
+        weights_in_v = self._weights_in_v(seen, tried, base_probs[known])
+        baseline = self._baseline(seen, values, weights_in_v)
+        return _Posterior(known, means, q, variances, kappa, values, weights_in_v, baseline)
 
-    def _invented(self, seen: Sums, rows: Ints, found: _Posterior, rng: np.random.Generator) -> Floats:
-        """What exploration adds to each candidate, in reward units; 0 without it."""
+    def _optimism(self, seen: Sums, rows: Ints, found: _Posterior, rng: np.random.Generator) -> Floats:
+        """Return the bonus of exploration for each candidate, in reward units; 0 without exploration."""
         if self.exploration is None:
             return np.zeros(len(rows))
         counts, deviations = _counts_and_deviations(seen, rows)
-        here = CandidateStats(
+        stats = CandidateStats(
             counts, found.means, deviations, found.variances, found.baseline or 0.0, int(seen.counts.sum())
         )
-        return self.exploration.optimism(here, rng)
+        return self.exploration.optimism(stats, rng)
 
-    def _with_invented(self, seen: Sums, found: _Posterior, invented: Floats) -> tuple[float | None, Floats]:
-        """V and the bonuses; under `action_means` what was invented for an untried candidate enters V."""
-        bonuses, untried = invented.copy(), ~found.known
+    def _with_optimism(self, seen: Sums, found: _Posterior, optimism: Floats) -> tuple[float | None, Floats]:
+        """Return V and the bonuses; under `action_means` the optimistic value of an untried candidate enters V."""
+        bonuses, untried = optimism.copy(), ~found.known
         if self.baseline != "action_means" or found.values is None or found.baseline is None or not untried.any():
             return found.baseline, bonuses
-        mean = float(np.mean([*found.values.q[seen.weights > 0.0], *(found.baseline + invented[untried])]))
+        mean = float(np.mean([*found.values.q[seen.weights > 0.0], *(found.baseline + optimism[untried])]))
         bonuses[untried] += found.baseline - mean
         return mean, bonuses
 
-    def _weighed(self, seen: Sums, tried: Ints, base_probs: Floats) -> Floats | None:
-        """The weight of each action in V, shape (A,), summing to 1; None if V speaks of no tried candidate."""
+    def _weights_in_v(self, seen: Sums, tried: Ints, base_probs: Floats) -> Floats | None:
+        """Return the weight of each action in V, shape (A,), summing to 1; None if no candidate was tried."""
         if self.baseline != "base_policy":
             visits: Floats = seen.weights / seen.weights.sum()
             return visits
         if not len(tried):
             return None
-        # A prior may be so sharp that the tried actions' probabilities underflow; their ratios still mean something.
+        # A sharp prior can make the tried actions' probabilities underflow; their ratios remain valid.
         pi = np.maximum(base_probs, np.finfo(np.float64).tiny)
-        weighed = np.zeros(len(seen.weights))
-        weighed[tried] = pi / pi.sum()
-        return weighed
+        weights = np.zeros(len(seen.weights))
+        weights[tried] = pi / pi.sum()
+        return weights
 
-    def _baseline(self, seen: Sums, values: Values, weighed: Floats | None) -> float | None:
-        if weighed is None:
+    def _baseline(self, seen: Sums, values: Values, weights_in_v: Floats | None) -> float | None:
+        if weights_in_v is None:
             return None
         if self.baseline != "base_policy" and self.levels == "shared":
-            return float(seen.totals.sum() / seen.weights.sum())  # the mean of what happened, shrunk by nothing
-        return float(weighed @ values.q)
+            return float(seen.totals.sum() / seen.weights.sum())  # the mean return, without shrinkage
+        return float(weights_in_v @ values.q)
 
     def _scale(self, advantages: Floats, spread: float) -> float:
         if self.scale == "spread":
@@ -256,21 +247,21 @@ class AdvantageEstimator:
 
 
 def _counts_and_deviations(seen: Sums, rows: Ints) -> tuple[Floats, Floats]:
-    """Steps and standard deviations (population) of the returns, by candidate."""
+    """Return the numbers of steps and the standard deviations (population) of the returns, by candidate."""
     safe = np.where(seen.weights > 0.0, seen.weights, 1.0)
     with np.errstate(over="ignore", invalid="ignore"):
         variances = np.fmax(seen.squares / safe - (seen.totals / safe) ** 2, 0.0)
     return np.append(seen.counts, 0.0)[rows], np.append(np.sqrt(variances), np.nan)[rows]
 
 
-def _half_widths(values: Values, weighed: Floats, tried: Ints) -> Floats:
-    """Half of the interval of `c'Q` for each advantage's contrast c; infinite where nothing speaks of it."""
-    contrasts = -np.repeat(weighed[None, :], len(tried), axis=0)
+def _half_widths(values: Values, weights_in_v: Floats, tried: Ints) -> Floats:
+    """Return half of the interval of `c'Q` for each advantage's contrast c; infinite without evidence for it."""
+    contrasts = -np.repeat(weights_in_v[None, :], len(tried), axis=0)
     contrasts[np.arange(len(tried)), tried] += 1.0
     variances = np.einsum("ca,ab,cb->c", contrasts, values.covariance, contrasts)
     result: Floats = _t(values.degrees) * np.sqrt(np.maximum(variances, 0.0))
-    if values.seen is not None:
-        result[np.abs(contrasts @ values.seen - contrasts).max(axis=1) > _NOT_SEEN] = np.inf
+    if values.estimable is not None:
+        result[np.abs(contrasts @ values.estimable - contrasts).max(axis=1) > _NOT_ESTIMABLE] = np.inf
     return result
 
 

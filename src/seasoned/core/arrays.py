@@ -51,8 +51,8 @@ def grow(array: npt.NDArray[Any], n: int, fill: float = 0) -> npt.NDArray[Any]:
 class RaggedLists:
     """Lists numbered from 0, each contiguous in one pool of 32-bit numbers.
 
-    A list that outgrows its place moves to the end of the pool with twice the room, so that appending costs the same
-    however long the lists are, and the pool holds at most four times what is in it.
+    A list that exceeds its capacity moves to the end of the pool with twice the capacity. So appending takes amortised
+    constant time, and the pool is at most four times as large as its contents.
 
     Example:
         >>> lists = RaggedLists()
@@ -71,18 +71,18 @@ class RaggedLists:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the arrays take."""
+        """The size of the arrays, in bytes."""
         return self._start.nbytes + self._size.nbytes + self._room.nbytes + self._pool.nbytes
 
     def sizes(self, rows: Ints) -> Ints:
-        """Return the length of each of these lists; 0 for one that was never extended."""
+        """Return the length of each of these lists; 0 for a list that was never extended."""
         if not len(self._size):
             return np.zeros(len(rows), dtype=np.int64)
         known = rows < len(self._size)
         return np.where(known, self._size[np.where(known, rows, 0)], 0).astype(np.int64)
 
     def gather(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Return what is in these lists, one after the other, and for each value the position of its list in `rows`."""
+        """Return the values of these lists, list by list, and for each value the position of its list in `rows`."""
         sizes = self.sizes(rows)
         total = int(sizes.sum())
         which = np.repeat(np.arange(len(rows)), sizes)
@@ -107,12 +107,12 @@ class RaggedLists:
         self._size[lists] += counts.astype(np.int32)
 
     def _make_room(self, lists: Ints, needed: Ints) -> None:
-        """Move the lists that would outgrow their place to the end of the pool."""
+        """Move the lists that would exceed their capacity to the end of the pool."""
         full = needed > self._room[lists]
         lists, needed = lists[full], needed[full]
         if not len(lists):
             return
-        # The first time exactly what is needed: most lists never grow again.
+        # The first capacity is exact: most lists never grow again.
         room = np.where(self._room[lists] == 0, needed, 2 * needed)
         starts = self._used + np.cumsum(room) - room
         self._used += int(room.sum())

@@ -1,4 +1,4 @@
-"""The nearest of many vectors by cosine, exactly: one product over a matrix, then the best few again in float64."""
+"""Exact cosine search: one float32 product over a matrix, then the nearest vectors again in float64."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_whole
 from seasoned.core.arrays import Floats, Ints
 from seasoned.errors import InputError, excerpt
 
@@ -19,9 +20,9 @@ def unit_rows(name: str, values: npt.ArrayLike, dimensions: int | None = None) -
     """Return vectors scaled to length 1, as float32: `v / |v|`, computed in float64.
 
     Args:
-        name: what the message calls them.
+        name: of the vectors, for messages.
         values: shape (n, d).
-        dimensions: d; None: whatever it is, at least 1.
+        dimensions: d; None: any d of at least 1.
 
     Raises:
         InputError: another shape, a number that is not finite, or a vector without a direction (all zeros).
@@ -33,41 +34,40 @@ def unit_rows(name: str, values: npt.ArrayLike, dimensions: int | None = None) -
     try:
         rows = np.asarray(values, dtype=np.float64)
     except (ValueError, TypeError) as error:
-        raise InputError(
-            f"{name} = {excerpt(values)}", "they are rows of numbers, all as long", "Pass them."
-        ) from error
+        rule = f"{name} must be rows of numbers, all of one length"
+        raise InputError(f"{name} = {excerpt(values)}", rule, "Pass a list of vectors.") from error
     if rows.ndim != 2 or not rows.shape[1] or rows.shape[1] != (dimensions or rows.shape[1]):
         wanted = "d" if dimensions is None else str(dimensions)
         raise InputError(
             f"{name} of shape {rows.shape}",
-            f"they have shape (n, {wanted}), d at least 1",
-            "Vectors of two models are not compared: check which model made them.",
+            f"{name} must have shape (n, {wanted}), d at least 1",
+            "Vectors of two models cannot be compared: check which model made them.",
         )
     whole = np.isfinite(rows).all(axis=1)
     if not whole.all():
         at = int(np.argmin(whole))
-        raise InputError(f"{name}[{at}] has NaN or an infinity", "a vector is finite", "Ask its model again.")
+        raise InputError(f"{name}[{at}] has NaN or an infinity", "a vector must be finite", "Embed it again.")
     largest = np.abs(rows).max(axis=1, initial=0.0)
     if not (largest > 0.0).all():
         at = int(np.argmin(largest))
-        raise InputError(f"{name}[{at}] is all zeros", "a vector has a direction", "Ask its model again.")
-    rows = rows / largest[:, None]  # so that no square overflows, or vanishes
+        raise InputError(f"{name}[{at}] is all zeros", "a vector must have a direction", "Embed it again.")
+    rows = rows / largest[:, None]  # so that no square overflows or underflows
     unit: npt.NDArray[np.float32] = (rows / np.sqrt((rows * rows).sum(axis=1, keepdims=True))).astype(np.float32)
     return unit
 
 
 class CosineIndex:
-    """Keyed unit vectors, and the k most like another one: exact, and the same whatever else is stored.
+    """Keyed unit vectors, with exact search for the k nearest, independent of the other stored vectors.
 
-    The similarity of stored u and queried v is `sum_i u_i v_i` over the unit vectors' float32 numbers, summed in
-    float64. A float32 product over the whole matrix only picks who is summed: all within `2 d 2^-23` of the k-th, more
-    than its rounding can move two apart. Equal similarity: the key that was added last comes first.
+    The similarity of a stored u and a query v is `sum_i u_i v_i` over the unit vectors' float32 numbers, summed in
+    float64. A float32 product over the whole matrix only selects the candidates for that sum: all vectors within
+    `2 d 2^-23` of the k-th, which is more than its rounding error. Among equals the last key added comes first.
 
     Args:
         dimensions: d, the length of every vector.
 
     Raises:
-        InputError: `dimensions` is no whole number, at least 1.
+        InputError: `dimensions` is not a whole number of at least 1.
 
     Example:
         >>> index = CosineIndex(2)
@@ -77,7 +77,7 @@ class CosineIndex:
     """
 
     def __init__(self, dimensions: int) -> None:
-        self.dimensions = _whole("dimensions", dimensions)
+        self.dimensions = check_whole("dimensions", dimensions, 1)
         self._rows = np.empty((_FIRST_ROWS, self.dimensions), dtype=np.float32)
         self._added = np.empty(_FIRST_ROWS, dtype=np.int64)
         self._keys: list[str] = []
@@ -91,22 +91,22 @@ class CosineIndex:
         return key in self._at
 
     def add(self, keys: Sequence[str], vectors: npt.ArrayLike) -> None:
-        """Add vectors; a key that is there already gets its new one, and counts as added last.
+        """Add vectors; the vector of a stored key is replaced, and its key counts as added last.
 
         Args:
-            keys: n of them, different.
+            keys: n different texts.
             vectors: shape (n, d).
 
         Raises:
             InputError: a vector cannot be compared (see `unit_rows`), or the keys do not fit; nothing was added.
         """
         if isinstance(keys, str) or len(set(keys)) < len(keys) or not all(isinstance(key, str) for key in keys):
-            raise InputError(f"keys = {excerpt(list(keys))}", "they are different texts", "Pass each once, in a list.")
+            raise InputError(f"keys = {excerpt(list(keys))}", "keys must be different texts", "Pass each once.")
         if not keys:
             return
         unit = unit_rows("vectors", vectors, self.dimensions)
         if len(unit) != len(keys):
-            raise InputError(f"{len(keys)} keys and {len(unit)} vectors", "each key has a vector", "Align them.")
+            raise InputError(f"{len(keys)} keys and {len(unit)} vectors", "each key must have a vector", "Align them.")
         self._reserve(len(self) + len(keys))
         for key, row in zip(keys, unit, strict=True):
             at = self._at.setdefault(key, len(self._keys))
@@ -116,34 +116,34 @@ class CosineIndex:
             self._next += 1
 
     def remove(self, key: str) -> None:
-        """Take a vector out.
+        """Remove a vector.
 
         Raises:
             InputError: no vector has this key.
         """
         at = self._at.pop(key, None)
         if at is None:
-            raise InputError(f"key = {excerpt(key)}", "it is in the index", "Add it first.")
+            raise InputError(f"key = {excerpt(key)}", "key must be in the index", "Add it first.")
         last = self._keys.pop()
         if last != key:  # the last row moves into the gap
             self._keys[at], self._at[last] = last, at
             self._rows[at], self._added[at] = self._rows[len(self._keys)], self._added[len(self._keys)]
 
     def search(self, vector: npt.ArrayLike, k: int) -> list[tuple[str, float]]:
-        """Return the k keys whose vectors are most like this one, best first, with their cosines in [-1, 1].
+        """Return the keys of the k nearest vectors, best first, with their cosines in [-1, 1].
 
         Args:
             vector: shape (d,).
-            k: how many, at least 1; fewer come where fewer are stored.
+            k: the largest number of results, at least 1.
 
         Raises:
             InputError: the vector cannot be compared, or k is below 1.
         """
-        k = _whole("k", k)
+        k = check_whole("k", k, 1)
         query = np.asarray(vector)
         [unit] = unit_rows("queries", query[None] if query.ndim == 1 else query, self.dimensions)[:1]
         if query.ndim != 1:
-            raise InputError(f"a query of shape {query.shape}", "one vector is searched for", "Pass shape (d,).")
+            raise InputError(f"a query of shape {query.shape}", "a query must be one vector", "Pass shape (d,).")
         n = len(self)
         if not n:
             return []
@@ -156,13 +156,13 @@ class CosineIndex:
         return [(self._keys[near[i]], float(exact[i])) for i in best]
 
     def cosines(self, vector: npt.ArrayLike, keys: Sequence[str]) -> list[float]:
-        """Return how like this vector those of some keys are, in their order: the numbers that `search` gives.
+        """Return the cosines between this vector and those of some keys, in order: the same numbers as in `search`.
 
         Raises:
             InputError: the vector cannot be compared, or no vector has one of the keys.
         """
         if unknown := [key for key in keys if key not in self._at]:
-            raise InputError(f"key = {excerpt(unknown[0])}", "it is in the index", "Add it first.")
+            raise InputError(f"key = {excerpt(unknown[0])}", "key must be in the index", "Add it first.")
         [unit] = unit_rows("queries", np.asarray(vector)[None], self.dimensions)
         cosines = self._exact(np.array([self._at[key] for key in keys], dtype=np.int64), unit)
         return [float(cosine) for cosine in cosines]
@@ -180,9 +180,3 @@ class CosineIndex:
                 new = np.empty((size, *old.shape[1:]), dtype=old.dtype)
                 new[: len(self)] = old[: len(self)]
                 setattr(self, name, new)
-
-
-def _whole(name: str, value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name} = {excerpt(value)}", "it is a whole number, at least 1", "Pass 1 or more.")
-    return int(value)

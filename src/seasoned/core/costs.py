@@ -1,4 +1,4 @@
-"""What a success costs, and when a larger expense first pays for itself: ratios of sums, exactly, with intervals."""
+"""Costs: the cost of a success, and the break-even point of an outlay, as exact ratios of sums with intervals."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_number, check_whole
 from seasoned.core.arrays import Floats, as_floats
-from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval, t_quantile
+from seasoned.core.statistics import BOOTSTRAP_MIN_RUNS, Interval, check_level, t_quantile
 from seasoned.errors import InputError
 
 __all__ = ["BreakEven", "break_even", "break_even_interval", "ratio_difference", "ratio_interval"]
@@ -23,11 +24,11 @@ _ROUNDING = Fraction(1, 10**9)
 
 @dataclass(frozen=True, slots=True)
 class BreakEven:
-    """When an outlay has paid for itself.
+    """The break-even point of an outlay.
 
     Args:
-        episodes: the first number of episodes after which it has; None: never.
-        reason: in words, also why never.
+        episodes: the smallest number of episodes after which it has paid for itself; None: never.
+        reason: the result in words, with the cause if it is never.
     """
 
     episodes: int | None
@@ -40,12 +41,12 @@ class BreakEven:
 def break_even(filling: float, alone: float, cascade: float) -> BreakEven:
     """Return the smallest n >= 0 with `filling + n * cascade < n * alone`, by more than the rounding of floats.
 
-    `n = floor(filling / (alone - cascade)) + 1`, where a quotient that is less than one part in 10^9 below a whole
-    number is that number: 20 episodes that save 0.05 each have not yet paid for 1. Where `cascade >= alone` there is
-    none: nothing is saved by an episode, so nothing pays the filling back.
+    `n = floor(filling / (alone - cascade)) + 1`, where a quotient less than one part in 10^9 below a whole number is
+    rounded up to it: 20 episodes that save 0.05 each have not yet paid for 1. If `cascade >= alone`, an episode saves
+    nothing, and there is no such n.
 
     Args:
-        filling: spent once, beforehand, at least 0.
+        filling: the cost before the first episode, at least 0.
         alone: an episode's cost without it, at least 0.
         cascade: an episode's cost with it, at least 0; all in one unit, such as USD.
 
@@ -60,8 +61,7 @@ def break_even(filling: float, alone: float, cascade: float) -> BreakEven:
     """
     spent = {"filling": filling, "alone": alone, "cascade": cascade}
     for name, value in spent.items():
-        if not math.isfinite(value) or value < 0.0:
-            raise InputError(f"{name} = {value}", "a cost is finite and at least 0", "An unknown cost has no number.")
+        check_number(name, value, at_least=0, next_step="Leave out an unknown cost.")
     saved = Fraction(alone) - Fraction(cascade)
     if saved <= 0:
         return BreakEven(None, f"never: an episode costs {cascade:.4g} with it, and {alone:.4g} without")
@@ -78,22 +78,22 @@ def break_even_interval(
     level: float = 0.95,
     seed: int = 0,
 ) -> tuple[int | None, int | None]:
-    """Return between which numbers of episodes the break-even point lies; None: never.
+    """Return the interval of the break-even point, in episodes; None: never.
 
-    The percentile bootstrap over paired episodes: both costs of a resampled episode come together. The percentiles are
+    The percentile bootstrap over paired episodes: both costs of an episode are resampled together. The percentiles are
     moved outwards as in `seasoned.core.mean_interval`.
 
     Args:
         filling: as for `break_even`; taken as known.
         alone, cascade: shape (n,), each episode's cost, n >= 10, paired.
-        successes: of alone and of cascade, shape (n,) each: an episode alone then costs what as many successes as the
-            cascade's do, `sum alone * sum S_cascade / sum S_alone`. None: an episode is an episode.
+        successes: of alone and of cascade, shape (n,) each: the cost alone is then scaled to the number of successes of
+            the cascade, `sum alone * sum S_cascade / sum S_alone`. None: episodes are compared, successful or not.
         level: confidence, in (0, 1).
         seed: of the resampling.
 
     Raises:
-        InputError: a shape or a number breaks its rule, there are fewer than 10 pairs, or no success alone: none of
-            them then has a price.
+        InputError: a shape or a number breaks its rule, there are fewer than 10 pairs, or there is no success alone, so
+            that the cost of a success alone is undefined.
 
     Example:
         >>> break_even_interval(1.0, [0.3, 0.2] * 6, [0.1] * 12)
@@ -104,13 +104,12 @@ def break_even_interval(
     a, b, s, t = _pairs(
         ("alone", alone), ("cascade", cascade), ("successes alone", one), ("successes in the cascade", other)
     )
-    break_even(filling, float(a.mean()), float(b.mean()))  # refuses what has no answer
+    break_even(filling, float(a.mean()), float(b.mean()))  # checks its arguments
     if not s.sum() > 0.0:
-        raise InputError(
-            "successes alone that are all 0", "what a success costs needs one", "Compare episodes: leave successes out."
-        )
+        rule = "the cost of a success needs one success or more"
+        raise InputError("successes alone are all 0", rule, "Compare episodes: leave successes out.")
     sums = _resampled(a, seed, b, s, t)
-    with np.errstate(invalid="ignore"):  # no success in either arm says nothing, and is left out
+    with np.errstate(invalid="ignore"):  # resamples without success in either arm are left out
         saved = (_ratios(sums[0], sums[2]) * sums[3] - sums[1]) / len(a)
     low, high = _percentiles(saved[~np.isnan(saved)], level, len(a))
     return _paid_after(filling, high), _paid_after(filling, low)
@@ -156,10 +155,9 @@ def ratio_difference(
     level: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """Return the first ratio of sums less the second, over paired episodes: what both arms did is resampled together.
+    """Return the first ratio of sums less the second, over paired episodes; both arms are resampled together.
 
-    A resample in which one of them has no denominator is infinite; in which neither has, it says nothing, and is left
-    out.
+    A resample with one denominator of 0 is infinite; a resample with both denominators 0 is left out.
 
     Args:
         first, second: (numerators, denominators) as for `ratio_interval`, all of one length.
@@ -194,19 +192,19 @@ def _pairs(*named: tuple[str, npt.ArrayLike]) -> list[Floats]:
         if values.shape != arrays[0].shape or values.ndim != 1 or len(values) < BOOTSTRAP_MIN_RUNS:
             raise InputError(
                 f"{name} of shape {values.shape}",
-                f"there is one number for each of {BOOTSTRAP_MIN_RUNS} paired episodes or more",
+                f"{name} must have one number for each of {BOOTSTRAP_MIN_RUNS} paired episodes or more",
                 "Play more episodes, the same ones in both arms.",
             )
         if not np.isfinite(values).all() or (values < 0.0).any():
-            raise InputError(
-                f"{name} from {values.min()} to {values.max()}", "they are finite, at least 0", "Leave out no price."
-            )
+            seen = f"{name} from {values.min()} to {values.max()}"
+            raise InputError(seen, f"{name} must be finite and at least 0", "Give the price of every call.")
     return arrays
 
 
 def _ratio(numerators: Floats, denominators: Floats) -> float:
     if not denominators.sum() > 0.0:
-        raise InputError("denominators that are all 0", "a ratio needs one that is not", "There was no success at all.")
+        rule = "a ratio needs a denominator above 0"
+        raise InputError("denominators are all 0", rule, "Play until there is a success.")
     return float(numerators.sum() / denominators.sum())
 
 
@@ -215,10 +213,8 @@ def _ratios(a: Floats, b: Floats) -> Floats:
 
 
 def _resampled(values: Floats, seed: int, *others: Floats) -> list[Floats]:
-    """Sums over resampled episodes, the same episodes for every array."""
-    if isinstance(seed, bool) or seed < 0:
-        raise InputError(f"seed = {seed}", "a seed is at least 0", "Keep the default.")
-    rng = np.random.default_rng(seed)
+    """Return sums over resampled episodes, the same episodes for every array."""
+    rng = np.random.default_rng(check_whole("seed", seed, 0))
     table = np.stack([values, *others])
     n = len(values)
     rows = max(1, _CHUNK // n)
@@ -230,8 +226,7 @@ def _resampled(values: Floats, seed: int, *others: Floats) -> list[Floats]:
 
 
 def _percentiles(values: Floats, level: float, n: int) -> tuple[float, float]:
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
+    check_level(level)
     tail = NormalDist().cdf(-math.sqrt(n / (n - 1)) * t_quantile(0.5 + level / 2, n - 1))
-    low, high = np.quantile(values, [tail, 1.0 - tail], method="inverted_cdf")  # between infinities lies nothing
+    low, high = np.quantile(values, [tail, 1.0 - tail], method="inverted_cdf")  # infinities cannot be interpolated
     return float(low), float(high)

@@ -1,6 +1,6 @@
-"""Optimism about actions of which little is known, in reward units.
+"""Exploration: bonuses for actions with little evidence, in reward units.
 
-Each rule gives what is added to the estimated value of each candidate. `None` in its place explores nothing.
+Each rule returns the bonus that is added to the estimated value of each candidate. `None` in its place: no exploration.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from typing import Literal, Protocol, get_args, runtime_checkable
 
 import numpy as np
 
+from seasoned.checks import check_number, check_one_of
 from seasoned.core.arrays import Bools, Floats
-from seasoned.errors import InputError
 
 __all__ = [
     "EXPLORATION_RULES",
@@ -30,7 +30,7 @@ Otherwise = Literal["baseline", "zero"]
 
 @dataclass(frozen=True, slots=True)
 class CandidateStats:
-    """What is known of C candidates.
+    """The evidence about C candidates.
 
     Args:
         counts: shape (C,), stored steps among the neighbours; 0 where untried.
@@ -38,8 +38,8 @@ class CandidateStats:
         deviations: shape (C,), standard deviations of the returns (population), NaN where untried.
         variances: shape (C,), posterior variances of the values, reward units squared; where untried, the scatter of
             values (1 while all returns are equal).
-        baseline: V, which an untried action is taken to be worth.
-        n_neighbors: stored steps among the neighbours, whatever was done there.
+        baseline: V, the assumed value of an untried action.
+        n_neighbors: stored steps among the neighbours, with any action.
     """
 
     counts: Floats
@@ -51,7 +51,7 @@ class CandidateStats:
 
     @property
     def untried(self) -> Bools:
-        """Shape (C,): which candidates nobody tried here."""
+        """Shape (C,): whether each candidate is untried."""
         return np.isnan(self.means)
 
 
@@ -60,29 +60,22 @@ class Exploration(Protocol):
     """A rule of exploration."""
 
     def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
-        """Return what is added to each candidate's value, shape (C,), in reward units; to V where it is untried."""
+        """Return the bonus on each candidate's value (V if untried), shape (C,), in reward units."""
         ...
-
-
-def _check(name: str, value: float, rule: str, hint: str, *, most: float = float("inf")) -> None:
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    if not number or not 0.0 <= value <= most or value == float("inf"):
-        raise InputError(f"{name} = {value!r}", rule, hint)
 
 
 @dataclass(frozen=True, slots=True)
 class ExplorationBonus:
     """A bonus for untried actions: `Q(a) = V + alpha / n` with probability `rate`.
 
-    Otherwise `Q(a) = V`, or `Q(a) = 0` with `otherwise="zero"`. `n` is the number of neighbours, so that the bonus
-    fades as evidence gathers. One draw per untried action. Source: JitRL, arXiv 2601.18510, the exploration bonus
-    (there lambda is our `rate`), which takes 0; a value of 0 means nothing where all returns are far from it, so V is
-    ours.
+    Otherwise `Q(a) = V`, or `Q(a) = 0` with `otherwise="zero"`. `n` is the number of neighbours, so the bonus falls as
+    evidence grows. One draw per untried action. Source: JitRL, arXiv 2601.18510, the exploration bonus (its lambda is
+    our `rate`), which uses 0. A value of 0 is arbitrary if all returns are far from it, so V is our default.
 
     Args:
         alpha: in reward units, finite and >= 0.
         rate: probability of the bonus, in [0, 1].
-        otherwise: what an untried action is worth when the bonus does not fire: `baseline` or `zero`.
+        otherwise: the value of an untried action without the bonus: `baseline` or `zero`.
 
     Example:
         >>> seen = CandidateStats(np.zeros(2), np.full(2, np.nan), np.full(2, np.nan), np.ones(2), 0.2, n_neighbors=10)
@@ -95,10 +88,9 @@ class ExplorationBonus:
     otherwise: Otherwise = "baseline"
 
     def __post_init__(self) -> None:
-        _check("alpha", self.alpha, "alpha is finite and at least 0", "The paper's games use 5.")
-        _check("rate", self.rate, "a rate is a probability in [0, 1]", "The `seed` preset uses 0.3.", most=1.0)
-        if self.otherwise not in get_args(Otherwise):
-            raise InputError(f"otherwise = {self.otherwise!r}", "it is 'baseline' or 'zero'", "Choose one.")
+        check_number("alpha", self.alpha, 0, next_step="The paper's games use 5.")
+        check_number("rate", self.rate, 0, 1, next_step="The `seed` preset uses 0.3.")
+        check_one_of("otherwise", self.otherwise, get_args(Otherwise))
 
     def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`.
@@ -110,12 +102,12 @@ class ExplorationBonus:
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceBonus:
-    """The bonus of JitRL's public code for games: rarer where an action that was tried looks reliable.
+    """The bonus of JitRL's public code for games: less likely if a tried action looks reliable.
 
     `conf(a) = (max(0, mu) / (1 + sigma / mu))^0.65 * max(n / 4, 1)` for actions taken at least twice, with the mean mu
-    and the standard deviation sigma of their returns; `rate = clip(1 / (1 + max conf), 0.05, 0.8)`, 0.8 if there is
-    none. Else `Q(a) = 0`. For comparison: `conf` has the unit of a return to the power 0.65, so the rate depends on
-    whether points are counted in ones or in hundreds.
+    and the standard deviation sigma of their returns; `rate = clip(1 / (1 + max conf), 0.05, 0.8)`, 0.8 if there is no
+    such action. Otherwise `Q(a) = 0`. For comparison only: `conf` has the unit of a return to the power 0.65, so the
+    rate depends on the unit of the returns.
 
     Args:
         alpha: in reward units, finite and >= 0.
@@ -129,14 +121,14 @@ class ConfidenceBonus:
     alpha: float
 
     def __post_init__(self) -> None:
-        _check("alpha", self.alpha, "alpha is finite and at least 0", "The public code uses 1.")
+        check_number("alpha", self.alpha, 0, next_step="The public code uses 1.")
 
     def rate(self, seen: CandidateStats) -> float:
         """Return the probability with which an untried action gets the bonus."""
-        judged = seen.counts >= 2
-        if not judged.any():
+        repeated = seen.counts >= 2
+        if not repeated.any():
             return 0.8
-        mu, sigma, n = seen.means[judged], seen.deviations[judged], seen.counts[judged]
+        mu, sigma, n = seen.means[repeated], seen.deviations[repeated], seen.counts[repeated]
         good = mu > 0.0
         conf = np.zeros(len(mu))
         conf[good] = (mu[good] / (1.0 + sigma[good] / mu[good])) ** 0.65 * np.maximum(n[good] / 4.0, 1.0)
@@ -157,14 +149,14 @@ def _bonus(seen: CandidateStats, rng: np.random.Generator, alpha: float, rate: f
 
 @dataclass(frozen=True, slots=True)
 class UCB:
-    """An upper confidence bound: `Q(a) + c sqrt(2 ln(1 + N) var(a))`, N being the number of neighbours.
+    """An upper confidence bound: `Q(a) + c sqrt(2 ln(1 + N) var(a))`, N the number of neighbours.
 
     UCB1 (Auer, Cesa-Bianchi and Fischer 2002, Machine Learning 47, theorem 1) with the posterior variance
-    `s2 / (n + kappa)` in place of `1 / n`, which is for rewards in [0, 1] of unknown variance. An untried action has
-    the scatter of values, so it is tried once `ln N` has grown enough, and not before everything else.
+    `s2 / (n + kappa)` in place of `1 / n`, which is for rewards in [0, 1] of unknown variance. The variance of an
+    untried action is the scatter of values, so it is tried when `ln N` is large enough, and not before all others.
 
     Args:
-        c: 1 is the theory's; smaller explores less.
+        c: 1 is the theoretical value; a smaller one explores less.
 
     Example:
         >>> seen = CandidateStats(np.ones(1), np.zeros(1), np.zeros(1), np.array([0.5]), 0.0, n_neighbors=1)
@@ -175,7 +167,7 @@ class UCB:
     c: float = 1.0
 
     def __post_init__(self) -> None:
-        _check("c", self.c, "c is finite and at least 0", "1 is the theory's.")
+        check_number("c", self.c, 0, next_step="1 is the theoretical value.")
 
     def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
@@ -188,9 +180,9 @@ class UCB:
 class Thompson:
     """A draw from the posterior of each value, `N(Q(a), s2 / (n + kappa))`, in place of its mean.
 
-    Thompson 1933, Biometrika 25; for Gaussian values Agrawal and Goyal 2013 (AISTATS). An untried action is drawn about
-    V with the scatter of values. With `selection="argmax"` this is Thompson sampling; sampling from the modulated
-    policy as well is noisier.
+    Thompson 1933, Biometrika 25; for Gaussian values Agrawal and Goyal 2013 (AISTATS). The value of an untried action
+    is drawn around V with the scatter of values. With `selection="argmax"` this is Thompson sampling; sampling from the
+    modulated policy as well adds noise.
 
     Args:
         scale: 1 draws from the posterior; smaller explores less.
@@ -204,7 +196,7 @@ class Thompson:
     scale: float = 1.0
 
     def __post_init__(self) -> None:
-        _check("scale", self.scale, "scale is finite and at least 0", "1 draws from the posterior.")
+        check_number("scale", self.scale, 0, next_step="1 draws from the posterior.")
 
     def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
@@ -214,10 +206,10 @@ class Thompson:
 
 @dataclass(frozen=True, slots=True)
 class CountBonus:
-    """A bonus that falls with the visits: `alpha / sqrt(1 + n(a))`.
+    """A bonus that falls with the number of visits: `alpha / sqrt(1 + n(a))`.
 
-    MBIE-EB (Strehl and Littman 2008, J. Comput. Syst. Sci. 74) with one visit added, so that an untried action has a
-    finite bonus. With values backed up through the memory graph the bonus is looked for ahead as well, see
+    MBIE-EB (Strehl and Littman 2008, J. Comput. Syst. Sci. 74) with one visit added, so that the bonus of an untried
+    action is finite. For values backed up through the memory graph, the graph's `novelty` propagates such a bonus; see
     `seasoned.core.ValueGraph`.
 
     Args:
@@ -232,7 +224,7 @@ class CountBonus:
     alpha: float
 
     def __post_init__(self) -> None:
-        _check("alpha", self.alpha, "alpha is finite and at least 0", "A tenth of the largest return is a start.")
+        check_number("alpha", self.alpha, 0, next_step="A tenth of the largest return is a start.")
 
     def optimism(self, seen: CandidateStats, rng: np.random.Generator) -> Floats:
         """See `Exploration.optimism`."""
@@ -244,4 +236,4 @@ class CountBonus:
 EXPLORATION_RULES: dict[str, type[Exploration]] = {
     rule.__name__: rule for rule in (ConfidenceBonus, CountBonus, ExplorationBonus, Thompson, UCB)
 }
-"""The rules by name, for settings that are plain data: a suite's, or those of a command."""
+"""The rules by name, for settings in plain data, such as those of a suite or a command."""

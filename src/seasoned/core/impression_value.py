@@ -1,4 +1,4 @@
-"""What it was worth to show an example: credit for what followed, shared, shrunk, with an interval."""
+"""Value of impressions: the worth of showing an example, from shared credit, with shrinkage and an interval."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_number
 from seasoned.core.arrays import Floats, Ints, as_floats
 from seasoned.core.shrinkage import Sums, derived_kappa, noise_variance
 from seasoned.core.statistics import t_quantile
@@ -31,7 +32,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Observed:
-    """What was observed of N examples' worth, in effective observations.
+    """The observed worth of N examples, in effective observations.
 
     Args:
         counts: shape (N,), effective numbers of observations.
@@ -44,14 +45,14 @@ class Observed:
     squares: Floats
 
     def with_own(self, advantages: npt.ArrayLike, weights: npt.ArrayLike = 1.0) -> Observed:
-        """Return it with each example's own outcome as one more observation; NaN where it is not known.
+        """Return the observations with each example's own outcome as one more; NaN for an unknown outcome.
 
         Args:
-            advantages: shape (N,), of their own.
-            weights: how many observations each is, in [0, 1].
+            advantages: shape (N,), the examples' own advantages.
+            weights: the number of observations that each counts for, in [0, 1].
 
         Raises:
-            InputError: there is not one a piece, or a weight is out of range.
+            InputError: the shapes disagree, or a weight is out of range.
 
         Example:
             >>> shown = Observed(np.array([2.0]), np.array([1.0]), np.array([0.5]))
@@ -60,14 +61,12 @@ class Observed:
         """
         own = np.asarray(advantages, dtype=np.float64)
         if own.shape != self.counts.shape:
-            raise InputError(
-                f"{own.shape} own outcomes for {self.counts.shape} examples", "each example has one", "Align them."
-            )
+            seen = f"{own.shape} own outcomes for {self.counts.shape} examples"
+            raise InputError(seen, "each example must have one own outcome", "Align them.")
         each = np.asarray(weights, dtype=np.float64)
         if each.shape not in ((), own.shape) or not ((each >= 0.0) & (each <= 1.0)).all():
-            raise InputError(
-                f"weights {excerpt(weights)} of own outcomes", "each is in [0, 1], one a piece", "1 is a whole one."
-            )
+            seen = f"weights {excerpt(weights)} of own outcomes"
+            raise InputError(seen, "each own outcome must have a weight in [0, 1]", "1 is a whole observation.")
         each = np.where(np.isnan(own), 0.0, each)
         own = np.where(np.isnan(own), 0.0, own)
         return Observed(self.counts + each, self.totals + each * own, self.squares + each * own**2)
@@ -75,13 +74,13 @@ class Observed:
 
 @dataclass(frozen=True, slots=True)
 class Shrinkage:
-    """How far to believe an observation: variances in reward units squared.
+    """The shrinkage of observed worths; variances in reward units squared.
 
     Args:
-        noise: s2, of an observation about its example's worth.
+        noise: s2, the variance of an observation around its example's worth.
         kappa: s2 over the variance of worths, in observations.
         degrees: of freedom of s2.
-        n: from how many examples kappa was derived; None if it is known.
+        n: the number of examples from which kappa was derived; None if kappa is known.
     """
 
     noise: float
@@ -103,20 +102,20 @@ class Worth:
 def advantages_over_peers(
     returns: npt.ArrayLike, others_means: npt.ArrayLike, n_others: npt.ArrayLike
 ) -> tuple[Floats, Floats]:
-    """Return what steps earned beside the others at their states, and how much that weighs.
+    """Return the advantages of steps over the other steps at their states, and their weights.
 
     With G a step's return, and mean the mean return of the m others at its distinct state,
 
         A = G - mean,    w = m / (m + 1).
 
-    If the returns at a state scatter with the variance v, that of A is `v (1 + 1/m) = v / w`: a step beside one other
-    weighs half of one beside many, and one that is alone weighs nothing (its A is 0). A difference within rounding is
-    0. The others were shown things as well: A is held against what usually happens there, not against nothing shown;
-    so where one example is shown at every visit, its mean A is 0.
+    If the returns at a state have the variance v, A has the variance `v (1 + 1/m) = v / w`: a step with one other has
+    half the weight of a step with many, and a step without others has weight 0 (and A = 0). A difference within
+    rounding is 0. Examples were shown at the other steps as well, so A compares with the usual return at the state, and
+    not with the return without examples; if one example is shown at every visit, its mean A is 0.
 
     Args:
         returns: shape (M,), in reward units.
-        others_means: shape (M,); what stands where there are no others does not matter.
+        others_means: shape (M,); ignored for steps without others.
         n_others: shape (M,), at least 0.
 
     Raises:
@@ -131,7 +130,7 @@ def advantages_over_peers(
     if not own.shape == mean.shape == n.shape or not (n >= 0).all():
         raise InputError(
             f"{own.shape} returns, {mean.shape} means, {n.shape} numbers of others",
-            "each step has one of each, at least 0 others",
+            "each step must have one of each, and at least 0 others",
             "Align them.",
         )
     mean = np.where(n > 0, mean, own)
@@ -143,23 +142,23 @@ def advantages_over_peers(
 def observed_impressions(
     examples: Ints, episodes: Ints, shares: npt.ArrayLike, advantages: npt.ArrayLike, n: int
 ) -> Observed:
-    """Return what M showings say of N examples.
+    """Return the observed worth of N examples from M impressions.
 
-    A step at which j examples were shown gives each the share 1/j of its credit, times what its advantage weighs. An
-    example's mean is weighted by these, as the exemplar-level curation of arXiv 2505.00234 weighs a task's outcome by
-    how often the exemplar was retrieved in it:
+    A step at which j examples were shown gives each the share 1/j of its credit, times the weight of its advantage. An
+    example's mean is weighted by these shares, as the exemplar-level curation of arXiv 2505.00234 weights a task's
+    outcome by the number of retrievals of the exemplar in it:
 
         f[i,e] = sum of its shares in episode e,   A[i,e] = sum share * advantage / f[i,e],
         m[i] = sum_e f[i,e] A[i,e] / sum_e f[i,e].
 
-    Steps of one episode share its luck, so an episode is one observation, however often it showed the example; unequal
-    f leave `n[i] = (sum f)^2 / sum f^2` effective ones (Kish 1965, Survey Sampling). `m` is unbiased for the mean
-    advantage of showing the example.
+    The steps of one episode are dependent, so an episode is one observation, with any number of impressions of the
+    example; with unequal f there are `n[i] = (sum f)^2 / sum f^2` effective observations (Kish 1965, Survey Sampling).
+    `m` is an unbiased estimate of the mean advantage of showing the example.
 
     Args:
-        examples: shape (M,), which example was shown, from 0 to n - 1.
-        episodes: shape (M,), in which episode, as a number.
-        shares: shape (M,), its share, in (0, 1].
+        examples: shape (M,), the number of the example that was shown, from 0 to n - 1.
+        episodes: shape (M,), the number of the episode.
+        shares: shape (M,), the share of the credit, in (0, 1].
         advantages: shape (M,), the return of the step less its baseline.
         n: N.
 
@@ -175,14 +174,14 @@ def observed_impressions(
     if not len(examples) == len(episodes) == len(weights) == len(found):
         raise InputError(
             f"{len(examples)} examples, {len(episodes)} episodes, {len(weights)} shares, {len(found)} advantages",
-            "each showing has one of each",
+            "each impression must have one of each",
             "Align them.",
         )
     if not np.isfinite(found).all() or not ((weights > 0.0) & (weights <= 1.0)).all():
         raise InputError(
             "a share outside (0, 1], or an advantage that is not finite",
-            "a share is 1 over how many were shown",
-            "Leave out what is not known.",
+            "a share must be 1 over the number of examples shown, and an advantage finite",
+            "Leave out impressions without a known advantage.",
         )
     if not len(found):
         return Observed(np.zeros(n), np.zeros(n), np.zeros(n))
@@ -201,23 +200,23 @@ def observed_impressions(
 
 
 def derived_shrinkage(observed: Observed) -> Shrinkage:
-    """Return how far to draw an example's mean to the baseline, from how much examples repeat themselves.
+    """Return the shrinkage of examples' means towards the baseline, from the scatter of repeated observations.
 
-    With M2 the mean squared advantage, averaged over examples, and s2 the variance of observations about their
-    example's mean (`noise_variance`, whose prior degree is put at M2), worths scatter about 0, the baseline, with
+    With M2 the mean squared advantage, averaged over examples, and s2 the variance of observations around their
+    example's mean (`noise_variance`, with M2 as the prior variance), worths scatter around 0, the baseline, with
 
         t2 = M2 - (1 - 1/d) s2, at least M2 / 20,    kappa = s2 / t2,
 
-    d the degrees of freedom of s2: the method of moments, for `E[A^2] = t2 + s2`. Where nothing repeats, an observation
-    counts for half of what it says; where nothing was observed, s2 is infinite.
+    d the degrees of freedom of s2: the method of moments, since `E[A^2] = t2 + s2`. Without repetition an observation
+    counts half; without observations s2 is infinite.
 
     Example:
         >>> one = np.array([1.0, 1.0])
         >>> derived_shrinkage(Observed(one, np.array([1.0, -1.0]), one))
         Shrinkage(noise=1.0, kappa=1.0, degrees=1.0, n=2)
     """
-    held = observed.counts > 0.0
-    counts, totals, squares = observed.counts[held], observed.totals[held], observed.squares[held]
+    seen = observed.counts > 0.0
+    counts, totals, squares = observed.counts[seen], observed.totals[seen], observed.squares[seen]
     if not len(counts):
         return Shrinkage(math.inf, 1.0, 1.0, 0)
     square = float(np.mean(squares / counts))
@@ -227,17 +226,17 @@ def derived_shrinkage(observed: Observed) -> Shrinkage:
 
 
 def posterior_worth(observed: Observed, shrinkage: Shrinkage, *, confidence: float = 0.95) -> Worth:
-    """Return `value = totals / (counts + kappa)`, the posterior mean of a worth that scatters about the baseline.
+    """Return `value = totals / (counts + kappa)`, the posterior mean of a worth that scatters around the baseline.
 
-    Its variance is `s2 / (counts + kappa)` (Efron and Morris 1973, J. Amer. Statist. Assoc. 68), and where kappa was
-    derived from n examples, `2 / (n - 2) * (B mean)^2` more, with `B = kappa / (counts + kappa)` (Morris 1983, J. Amer.
-    Statist. Assoc. 78, here for a known centre; at n below 3 as at 3). `value -+ t sqrt(variance)` is
-    the interval, t with the degrees of s2. In simulations it holds 0.93 with 10 examples, 0.95 with 50, for 0.95; with
-    advantages from `advantages_over_peers`, at states that were visited 2 to 14 times, 0.92 to 0.95.
+    Its variance is `s2 / (counts + kappa)` (Efron and Morris 1973, J. Amer. Statist. Assoc. 68), plus
+    `2 / (n - 2) * (B mean)^2` if kappa was derived from n examples, with `B = kappa / (counts + kappa)` (Morris 1983,
+    J. Amer. Statist. Assoc. 78, here for a known centre; n below 3 counts as 3). `value -+ t sqrt(variance)` is the
+    interval, t with the degrees of s2. In simulations the coverage of 0.95 intervals is 0.93 with 10 examples and 0.95
+    with 50; with advantages from `advantages_over_peers`, at states with 2 to 14 visits, it is 0.92 to 0.95.
 
     Args:
         observed: of N examples.
-        shrinkage: theirs, or of a larger sample that they are of.
+        shrinkage: of these examples, or of a larger sample that contains them.
         confidence: of the interval, in (0, 1).
 
     Raises:
@@ -248,8 +247,7 @@ def posterior_worth(observed: Observed, shrinkage: Shrinkage, *, confidence: flo
         >>> worth.values.tolist(), worth.deviations.tolist(), worth.low.round(2).tolist()
         ([0.75], [0.5], [-0.24])
     """
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence = {confidence!r}", "a confidence is in (0, 1)", "0.95 is usual.")
+    check_number("confidence", confidence, above=0, below=1, next_step="0.95 is usual.")
     tiny = np.finfo(np.float64).tiny
     weights = np.maximum(observed.counts + shrinkage.kappa, tiny)
     values = observed.totals / weights

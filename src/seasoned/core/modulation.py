@@ -1,10 +1,11 @@
-"""The closed form of KL-constrained policy improvement, and the distributions around it."""
+"""Closed form of KL-constrained policy improvement, and operations on distributions over candidates."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_number, check_whole
 from seasoned.core.arrays import Floats, as_floats
 from seasoned.errors import InputError
 
@@ -35,7 +36,7 @@ def check_beta(beta: float) -> float:
     """
     if isinstance(beta, bool) or not isinstance(beta, int | float | np.number) or not 0.0 <= beta < float("inf"):
         raise InputError(
-            f"beta = {beta!r}", "beta is finite and at least 0 nats", "0 switches memory off; 1 to 5 is usual."
+            f"beta = {beta!r}", "beta must be finite and at least 0 nats", "0 switches memory off; 1 to 5 is usual."
         )
     return float(beta)
 
@@ -44,18 +45,20 @@ def _vector(name: str, values: npt.ArrayLike) -> Floats:
     array = as_floats(name, values)
     if array.ndim != 1 or not len(array):
         raise InputError(
-            f"{name} of shape {array.shape}", f"{name} have shape (C,) with C >= 1", "Pass at least one candidate."
+            f"{name} of shape {array.shape}", f"{name} must have shape (C,) with C >= 1", "Pass at least one candidate."
         )
     if not np.isfinite(array).all():
         at = int(np.flatnonzero(~np.isfinite(array))[0])
-        raise InputError(f"{name}[{at}] = {array[at]}", f"{name} are finite", "Bound what the model did not return.")
+        raise InputError(f"{name}[{at}] = {array[at]}", f"{name} must be finite", "Bound the missing logprobs.")
     return array
 
 
 def _probabilities(values: npt.ArrayLike) -> Floats:
     array = _vector("probabilities", values)
     if (array < 0).any() or not array.sum() > 0:
-        raise InputError(f"probabilities {array}", "none is negative, their sum is positive", "Take a softmax first.")
+        raise InputError(
+            f"probabilities {array}", "probabilities must be at least 0, with a positive sum", "Take a softmax first."
+        )
     return array
 
 
@@ -99,7 +102,7 @@ def modulate(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float) -> F
 
     Args:
         logits: shape (C,), the model's own, in nats.
-        advantages: shape (C,), 0 where nothing is known.
+        advantages: shape (C,), 0 for a candidate without evidence.
         beta: nats per unit of advantage, >= 0; 0 returns the model's own policy.
 
     Returns:
@@ -115,14 +118,14 @@ def modulate(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float) -> F
     z, shift = _vector("logits", logits), _vector("advantages", advantages)
     if z.shape != shift.shape:
         raise InputError(
-            f"{len(z)} logits and {len(shift)} advantages", "there is one advantage per candidate", "Align them."
+            f"{len(z)} logits and {len(shift)} advantages", "each candidate must have one advantage", "Align them."
         )
     beta = check_beta(beta)
-    if beta == 0.0:  # exactly, also where a difference of advantages overflows and 0 times infinity is nothing
+    if beta == 0.0:  # exact also if a difference of advantages overflows, since 0 times infinity is NaN
         return log_softmax(z)
     with np.errstate(over="ignore"):
         total = z + beta * (shift - shift.max())
-    # What overflows to minus infinity has probability 0 in any case; a finite floor keeps the result a policy.
+    # A logit that overflows to minus infinity has probability 0 in any case; a finite floor keeps the result a policy.
     return log_softmax(np.maximum(total, -1e300))
 
 
@@ -144,8 +147,7 @@ def capped_beta(logits: npt.ArrayLike, advantages: npt.ArrayLike, beta: float, m
         >>> round(capped_beta([0.0, 0.0], [0.0, 1.0], beta=4.0, max_kl_nats=0.1), 3)
         0.943
     """
-    if isinstance(max_kl_nats, bool) or not 0.0 < max_kl_nats < float("inf"):
-        raise InputError(f"max_kl_nats = {max_kl_nats!r}", "a cap is positive and finite", "None sets no cap.")
+    check_number("max_kl_nats", max_kl_nats, above=0, next_step="None sets no cap.")
     own = log_softmax(logits)
 
     def spent(candidate: float) -> float:
@@ -176,20 +178,20 @@ def kl_divergence(p: npt.ArrayLike, q: npt.ArrayLike) -> float:
     p_, q_ = _probabilities(p), _probabilities(q)
     if p_.shape != q_.shape:
         raise InputError(
-            f"{len(p_)} and {len(q_)} probabilities", "both policies are over the same candidates", "Align them."
+            f"{len(p_)} and {len(q_)} probabilities", "both policies must be over the same candidates", "Align them."
         )
-    held = p_ > 0
+    positive = p_ > 0
     with np.errstate(divide="ignore"):
-        return max(0.0, float((p_[held] * (np.log(p_[held]) - np.log(q_[held]))).sum()))
+        return max(0.0, float((p_[positive] * (np.log(p_[positive]) - np.log(q_[positive]))).sum()))
 
 
 def kl_bound(shifts: npt.ArrayLike) -> float:
-    """Return `(max - min)^2 / 8`, in nats: no prior's policy moves further by adding these shifts to its logits.
+    """Return `(max - min)^2 / 8`, in nats: the largest KL, over all priors, of adding these shifts to the logits.
 
     With `p_t` proportional to `p exp(t s)` and psi its log-normaliser, `KL(p_1 || p) = psi'(1) - psi(1)`, which is the
     integral of `u psi''(u)` over u from 0 to 1; `psi''(u)` is the variance of s under `p_u`, at most a quarter of the
     squared range (Popoviciu 1935; this is Hoeffding's lemma, 1963, J. Amer. Statist. Assoc. 58). So a cap on KL can be
-    kept where the prior is not known. It is tight for small shifts of an even prior, and generous to a sharp one.
+    met without knowledge of the prior. The bound is tight for small shifts of an even prior, and loose for a sharp one.
 
     Args:
         shifts: shape (C,), nats, finite.
@@ -204,7 +206,7 @@ def kl_bound(shifts: npt.ArrayLike) -> float:
 
 
 def kl_objective(p: npt.ArrayLike, advantages: npt.ArrayLike, logits: npt.ArrayLike, beta: float) -> float:
-    """Return what `modulate` maximises: `E_p[A] - KL(p || softmax(logits)) / beta`, in units of advantage (beta > 0).
+    """Return the objective of `modulate`, `E_p[A] - KL(p || softmax(logits)) / beta`, in units of advantage (beta > 0).
 
     Example:
         >>> best = np.exp(modulate([0.0, 0.0], [0.0, 1.0], beta=2.0))
@@ -218,14 +220,14 @@ def kl_objective(p: npt.ArrayLike, advantages: npt.ArrayLike, logits: npt.ArrayL
 
 
 def mix_in(logprobs: npt.ArrayLike, n_added: int, mass: float) -> Floats:
-    """Return logprobs over C + `n_added` candidates: the added ones share `mass`, the rest keep their proportions.
+    """Return logprobs over C + `n_added` candidates: added candidates share `mass`, the others keep their proportions.
 
-    Where it departs from JitRL, arXiv 2601.18510: the paper gives an action that only memory proposes the base logit 0,
-    which is sane on a probability scale only; with true logprobs, 0 beats every action of the model.
+    It departs from JitRL, arXiv 2601.18510: the paper gives an action that memory adds the base logit 0, which is
+    reasonable on a probability scale only; among logprobs, 0 beats every action of the model.
 
     Args:
-        logprobs: shape (C,), normalised; may be empty (C = 0), then the added ones hold all the mass.
-        n_added: how many candidates memory adds.
+        logprobs: shape (C,), normalised; may be empty (C = 0), then the added candidates have all the mass.
+        n_added: the number of candidates that memory adds.
         mass: their joint prior probability, in (0, 1).
 
     Example:
@@ -233,14 +235,11 @@ def mix_in(logprobs: npt.ArrayLike, n_added: int, mass: float) -> Floats:
         [0.9, 0.05, 0.05]
     """
     own = as_floats("logprobs", logprobs)
-    if n_added < 0:
-        raise InputError(f"n_added = {n_added}", "a number of candidates is at least 0", "Pass 0 to add none.")
-    if not n_added:
+    if not check_whole("n_added", n_added, 0):
         return own
     if not len(own):
         return np.full(n_added, -np.log(n_added))
-    if not 0.0 < mass < 1.0:
-        raise InputError(f"mass = {mass}", "the prior mass of added candidates is in (0, 1)", "0.1 is the default.")
+    check_number("mass", mass, above=0, below=1, next_step="0.1 is the default.")
     return np.concatenate([own + np.log1p(-mass), np.full(n_added, np.log(mass / n_added))])
 
 
@@ -259,15 +258,15 @@ def sample_index(probs: npt.ArrayLike, rng: np.random.Generator) -> int:
 def redraw_index(
     drawn: int, drawn_from: npt.ArrayLike, wanted: npt.ArrayLike, rng: np.random.Generator
 ) -> tuple[int, bool]:
-    """Turn a draw from one policy into a draw from another, and say whether it was kept.
+    """Turn a draw from one policy into a draw from another; return the index, and whether it is the same draw.
 
-    Kept with probability `min(1, wanted / drawn_from)`, else drawn from what `wanted` has more of,
-    `max(0, wanted - drawn_from)`. The result follows `wanted` exactly, and the draw is kept as often as it can be:
-    a maximal coupling, the rule of speculative sampling (Leviathan, Kalman and Matias 2023, arXiv 2211.17192).
+    The draw is kept with probability `min(1, wanted / drawn_from)`, and otherwise replaced by a draw from
+    `max(0, wanted - drawn_from)`. The result follows `wanted` exactly, and no other rule keeps the draw more often: a
+    maximal coupling, the rule of speculative sampling (Leviathan, Kalman and Matias 2023, arXiv 2211.17192).
 
     Args:
         drawn: the index that was drawn.
-        drawn_from, wanted: shape (C,), probabilities, or any positive total.
+        drawn_from, wanted: shape (C,), probabilities, or weights with a positive total.
 
     Example:
         >>> redraw_index(0, [0.5, 0.5], [0.5, 0.5], np.random.default_rng(0))
@@ -280,7 +279,7 @@ def redraw_index(
     if q.shape != p.shape or not whole or not 0 <= drawn < len(q):
         raise InputError(
             f"index {drawn} of {len(q)} and {len(p)} probabilities",
-            "both policies are over the drawn one",
+            "both policies must be over the same candidates, and the index one of them",
             "Align them.",
         )
     q, p = q / q.sum(), p / p.sum()

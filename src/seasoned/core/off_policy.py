@@ -1,4 +1,4 @@
-"""What another policy would have earned, from episodes that were played by a policy whose propensities are known."""
+"""Off-policy evaluation: the value of a policy from another policy's episodes with known propensities."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_number, check_whole
 from seasoned.core.arrays import Floats, Ints, as_floats
 from seasoned.core.returns import check_gamma, discounted_returns
-from seasoned.core.statistics import Interval, t_quantile
-from seasoned.errors import InputError, excerpt
+from seasoned.core.statistics import Interval, check_level, t_quantile
+from seasoned.errors import InputError
 
 __all__ = ["OffPolicyEstimate", "effective_sample_size", "one_step_value", "sequence_value"]
 
 Counts = Ints
 
 _CHUNK = 2_000_000
-"""Resampled counts held at once."""
+"""The largest number of resampled counts in memory."""
 _ROUNDING = 1e-9
 
 
@@ -30,7 +31,7 @@ class OffPolicyEstimate:
 
     Args:
         value: the estimate, with its interval; its `n` is the number of episodes.
-        behavior: the mean of what was earned by the policy that played.
+        behavior: the mean return of the behaviour policy, which played the episodes.
         difference: the estimate less `behavior`, with an interval from the same resamples.
         effective: effective sample size, in episodes.
     """
@@ -42,10 +43,10 @@ class OffPolicyEstimate:
 
 
 def effective_sample_size(weights: npt.ArrayLike) -> float:
-    """Return how many equally weighted samples are worth as much as these: `(sum w)^2 / sum w^2`.
+    """Return the number of equally weighted samples with the same precision: `(sum w)^2 / sum w^2`.
 
     Source: Kong 1992, "A note on importance sampling using standardized weights". From 1 (one sample has all the
-    weight) to n (all weigh alike); 0 if none has any weight.
+    weight) to n (equal weights); 0 if all weights are 0.
 
     Args:
         weights: shape (n,), n >= 1, at least 0 and finite.
@@ -59,7 +60,8 @@ def effective_sample_size(weights: npt.ArrayLike) -> float:
     """
     w = as_floats("weights", weights)
     if w.ndim != 1 or not len(w) or not np.isfinite(w).all() or (w < 0.0).any():
-        raise InputError(f"weights of shape {w.shape}", "weights are one or more finite numbers, >= 0", "Check them.")
+        rule = "weights must be one or more finite numbers, at least 0"
+        raise InputError(f"weights of shape {w.shape}", rule, "Check them.")
     largest = float(w.max())
     if largest == 0.0:
         return 0.0
@@ -81,13 +83,13 @@ def sequence_value(
 
     `value = sum_t gamma^t * sum_i w[i,t] r[i,t] / sum_i w[i,t]` with `w[i,t] = prod_{u<=t} ratio[i,u]` and
     `ratio = pi_new(action) / propensity`. Source: Precup, Sutton and Singh 2000, "Eligibility traces for off-policy
-    policy evaluation"; normalised at every step t by itself, which makes it consistent (Thomas 2015, "Safe
-    reinforcement learning"). An episode that is over stays with reward 0 and its last weight, so that with all ratios 1
-    the value is exactly the mean return. Biased towards the behaviour at a small effective size, which is the smallest
-    over t of Kong's `(sum_i w[i,t])^2 / sum_i w[i,t]^2`.
+    policy evaluation"; normalised separately at every step t, which makes it consistent (Thomas 2015, "Safe
+    reinforcement learning"). After its end an episode has reward 0 and keeps its last weight, so that with all ratios 1
+    the value is exactly the mean return. It is biased towards the behaviour at a small effective size, which is the
+    smallest over t of Kong's `(sum_i w[i,t])^2 / sum_i w[i,t]^2`.
 
-    The interval: percentiles of resampled episodes, moved outwards as by `seasoned.core.mean_interval`, for as many
-    independent runs as the effective size. Seeded. Resamples that have no weight at some step are left out.
+    The interval: percentiles of resampled episodes, moved outwards as in `seasoned.core.mean_interval`, with the
+    effective size as the number of independent runs. Seeded. Resamples without weight at some step are left out.
 
     Args:
         rewards: one array per episode, shape (T_i,), in reward units; T_i >= 1.
@@ -115,7 +117,7 @@ def sequence_value(
         earned[i, : len(reward)] = reward
         with np.errstate(divide="ignore"):
             logs[i, : len(ratio)] = np.log(ratio)
-    logs = np.cumsum(logs, axis=1)  # an episode that is over keeps its weight: its later ratios are 1
+    logs = np.cumsum(logs, axis=1)  # after its end an episode keeps its weight: its later ratios are 1
     top = logs.max(axis=0)
     # Only proportions within a step matter: the largest weight is 1, so that long episodes neither vanish nor overflow.
     weights = np.exp(logs - np.where(np.isfinite(top), top, 0.0))
@@ -130,7 +132,7 @@ def sequence_value(
     def behaviors(counts: Counts) -> Floats:
         return np.asarray(counts @ returns / n)
 
-    instead = ", or ask what it does to one decision at a time (one-step)"
+    instead = ", or estimate its effect on one decision at a time (one-step)"
     return _estimate(values, behaviors, n, effective, level, seed, resamples, min_effective, instead)
 
 
@@ -144,13 +146,13 @@ def one_step_value(
     resamples: int = 2000,
     min_effective: float = 2.0,
 ) -> OffPolicyEstimate:
-    """Return the mean return from a step on if its decision alone were another policy's: self-normalised weights.
+    """Return the mean return from a step on if the policy makes that one decision: self-normalised weights.
 
-    `value = sum_{i,t} ratio[i,t] G[i,t] / sum_{i,t} ratio[i,t]`, where the behaviour goes on after step t. Source:
-    Swaminathan and Joachims 2015, "The self-normalized estimator for counterfactual learning", every step taken as a
-    contextual bandit round. It says what a change does to each decision by itself, at the states that the behaviour
-    came to; for one-step episodes it equals `sequence_value`. Steps of one episode depend on each other: the effective
-    size is Kong's over episodes, each with the sum of its ratios, and episodes are resampled.
+    `value = sum_{i,t} ratio[i,t] G[i,t] / sum_{i,t} ratio[i,t]`; after step t the behaviour policy continues. Source:
+    Swaminathan and Joachims 2015, "The self-normalized estimator for counterfactual learning", with every step as a
+    contextual bandit round. It estimates the effect of a change on each single decision, at the states that the
+    behaviour visited; for one-step episodes it equals `sequence_value`. Steps of one episode depend on each other: the
+    effective size is Kong's over episodes, each with the sum of its ratios, and episodes are resampled.
 
     Args:
         rewards, ratios, gamma, level, seed, resamples, min_effective: as for `sequence_value`; gamma discounts G.
@@ -193,24 +195,15 @@ def _estimate(
     min_effective: float,
     instead: str,
 ) -> OffPolicyEstimate:
-    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
-        raise InputError(f"level = {excerpt(level)}", "a confidence level is in (0, 1)", "0.95 is usual.")
-    whole = all(isinstance(number, int | np.integer) for number in (seed, resamples))
-    if not whole or seed < 0 or resamples < 1:
-        raise InputError(
-            f"seed = {excerpt(seed)}, resamples = {excerpt(resamples)}",
-            "whole numbers, seed >= 0, resamples >= 1",
-            "Keep the defaults.",
-        )
-    if not isinstance(min_effective, int | float) or not min_effective >= 2.0:
-        raise InputError(
-            f"min_effective = {excerpt(min_effective)}", "an interval needs an effective size of 2", "10 is usual."
-        )
+    check_level(level)
+    check_whole("seed", seed, 0)
+    check_whole("resamples", resamples, 1)
+    check_number("min_effective", min_effective, at_least=2, next_step="10 is usual.")
     if effective < min_effective - _ROUNDING:
         raise InputError(
             f"an effective sample size of {effective:.3g} from {n} episodes",
-            f"an estimate needs {min_effective:g} at least",
-            f"The policy is far from the one that played: record more episodes, evaluate a smaller change{instead}.",
+            f"an estimate needs at least {min_effective:g}",
+            f"The policy is far from the behaviour: record more episodes, evaluate a smaller change{instead}.",
         )
     independent = int(effective + _ROUNDING)
     once = np.ones((1, n), dtype=np.int64)
@@ -228,8 +221,8 @@ def _estimate(
     scale = math.sqrt(independent / (independent - 1))
     tail = NormalDist().cdf(-scale * t_quantile(0.5 + level / 2, independent - 1))
 
-    def interval(mean: float, of: Floats) -> Interval:
-        low, high = np.quantile(of[known], [tail, 1.0 - tail])
+    def interval(mean: float, resampled: Floats) -> Interval:
+        low, high = np.quantile(resampled[known], [tail, 1.0 - tail])
         return Interval(mean, float(low), float(high), n, level, "bootstrap")
 
     return OffPolicyEstimate(
@@ -238,11 +231,11 @@ def _estimate(
 
 
 def _checked(rewards: Sequence[npt.ArrayLike], ratios: Sequence[npt.ArrayLike]) -> list[tuple[Floats, Floats]]:
-    """Every episode's rewards and ratios as arrays of one shape."""
+    """Return every episode's rewards and ratios, as arrays of one shape."""
     if len(rewards) != len(ratios) or not len(rewards):
         raise InputError(
             f"{len(rewards)} episodes of rewards, {len(ratios)} of ratios",
-            "each of one or more episodes has both",
+            "there must be one episode or more, each with both",
             "Align them.",
         )
     checked = []
@@ -251,13 +244,13 @@ def _checked(rewards: Sequence[npt.ArrayLike], ratios: Sequence[npt.ArrayLike]) 
         if r.ndim != 1 or r.shape != rho.shape or not len(r):
             raise InputError(
                 f"episode {i}: rewards of shape {r.shape}, ratios of shape {rho.shape}",
-                "both have shape (T,), T >= 1",
+                "both must have shape (T,), T >= 1",
                 "Give every step its reward and its ratio.",
             )
         if not np.isfinite(r).all() or not np.isfinite(rho).all() or (rho < 0.0).any():
             raise InputError(
                 f"episode {i}: rewards from {r.min()} to {r.max()}, ratios from {rho.min()} to {rho.max()}",
-                "rewards are finite; ratios are finite and at least 0",
+                "rewards must be finite, and ratios finite and at least 0",
                 "A ratio is pi_new(action) / propensity, with a propensity above 0.",
             )
         checked.append((r, rho))

@@ -27,11 +27,11 @@ def check_gamma(gamma: float) -> float:
 
 
 def discounted_returns(rewards: npt.ArrayLike, gamma: float) -> Floats:
-    """Return what followed each step, discounted: the Monte-Carlo returns.
+    """Return the discounted return of each step: the Monte-Carlo returns.
 
     `G[t] = sum_{u >= t} gamma^(u-t) * r[u]`, computed by its recursion `G[t] = r[t] + gamma * G[t+1]`.
-    Source: JitRL, arXiv 2601.18510, the definition of the return. Rewards are stored, returns are derived: a corrected
-    reward is corrected once, and every return before it follows.
+    Source: JitRL, arXiv 2601.18510, the definition of the return. Rewards are stored and returns are derived, so a
+    correction of one reward corrects every return before it.
 
     Args:
         rewards: shape (T,), in reward units; `rewards[t]` follows the action taken at step t.
@@ -50,7 +50,8 @@ def discounted_returns(rewards: npt.ArrayLike, gamma: float) -> Floats:
     check_gamma(gamma)
     values = as_floats("rewards", rewards)
     if values.ndim != 1:
-        raise InputError(f"rewards of shape {values.shape}", "rewards have shape (T,)", "Pass one episode at a time.")
+        rule = "rewards must have shape (T,)"
+        raise InputError(f"rewards of shape {values.shape}", rule, "Pass one episode at a time.")
     if not np.isfinite(values).all():
         at = int(np.flatnonzero(~np.isfinite(values))[0])
         raise InputError(f"rewards[{at}] = {values[at]}", "a reward is finite", "Find out where it was computed.")

@@ -1,4 +1,4 @@
-"""What an action is worth, from few observations: means drawn towards what they have in common."""
+"""Shrinkage: values of actions from few observations, as means shrunk towards a common mean."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _NOISE_PRIOR_DEGREES = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Cells:
-    """The same sums for each pair of a distinct state and an action, M pairs in all.
+    """The sums of `Sums` for each pair of a distinct state and an action, M pairs in all.
 
     Args:
-        states: shape (M,), whole numbers from 0: which distinct state.
+        states: shape (M,), numbers of the distinct states, from 0.
         actions: shape (M,), rows of the sums by action.
         counts, weights, totals, squares: shape (M,), as in `Sums`.
-        shares: shape (M,), what each has of its action's mean; None: `weights` over the action's.
+        shares: shape (M,), each pair's share of its action's mean; None: its weight over the action's weight.
     """
 
     states: Ints
@@ -47,14 +47,14 @@ class Cells:
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """What neighbours add up to, per action (A actions).
+    """Sums over the neighbours, per action (A actions).
 
     Args:
         counts: shape (A,), stored steps.
         weights: shape (A,), their summed weights; equals `counts` when unweighted.
         totals: shape (A,), weighted sums of returns, in reward units.
         squares: shape (A,), weighted sums of squared returns.
-        cells: the same by distinct state; None where it was not kept.
+        cells: the same by distinct state; None if only the sums by action are known.
     """
 
     counts: Floats
@@ -72,20 +72,20 @@ class Values:
         q: shape (A,), in reward units.
         covariance: shape (A, A), posterior.
         degrees: of freedom of the variance in it.
-        seen: shape (A, A), the projector on the differences that the evidence speaks of; None: it speaks of all.
+        estimable: shape (A, A), the projector on the differences that the evidence can estimate; None: all of them.
     """
 
     q: Floats
     covariance: Floats
     degrees: float
-    seen: Floats | None = None
+    estimable: Floats | None = None
 
 
 def noise_variance(sums: Sums, spread: float) -> tuple[float, float]:
-    """Return the variance of returns about their action's value, and its degrees of freedom.
+    """Return the variance of returns around their action's value, and its degrees of freedom.
 
     `s2 = (v0 * spread^2 + SS) / (v0 + d)`: the mean of a scaled inverse chi-squared posterior without its correction
-    for small d, with SS the squared deviations within each action (and state, where that is kept), d their degrees of
+    for small d, with SS the squared deviations within each action (and state, if there are cells), d their degrees of
     freedom, and a prior of v0 = 1 degree at the spread of values (Gelman et al., Bayesian Data Analysis, 3rd ed.,
     section 2.6). Without repetition it is `spread^2`.
 
@@ -105,11 +105,11 @@ def noise_variance(sums: Sums, spread: float) -> tuple[float, float]:
 
 
 def scatter_variance(sums: Sums, spread: float, noise: float, degrees: float) -> float:
-    """Return t2, the variance of values about what they have in common, in reward units squared.
+    """Return t2, the variance of values around their common mean, in reward units squared.
 
-    `spread` is of observed means, so it holds noise too: about s2 times the mean of 1/n. That is taken off as far as s2
-    is known: `t2 = spread^2 - (1 - 1/d) s2 mean(1/n)`, d its degrees of freedom, the prior's one included; at least a
-    twentieth of `spread^2` is left. Where states differ in worth, that is in the spread as well, and t2 is too large.
+    `spread` is of observed means, so it includes noise: about s2 times the mean of 1/n. This is subtracted as far as s2
+    is known: `t2 = spread^2 - (1 - 1/d) s2 mean(1/n)`, d the degrees of freedom of s2 with the prior's one; t2 is at
+    least a twentieth of `spread^2`. If states differ in worth, the spread includes that too, and t2 is too large.
 
     Example:
         >>> one = np.array([4.0])
@@ -125,9 +125,9 @@ def scatter_variance(sums: Sums, spread: float, noise: float, degrees: float) ->
 def derived_kappa(noise: float, scatter: float) -> float:
     """Return the shrinkage that makes an estimate the posterior mean: `kappa = s2 / t2`, in steps.
 
-    Values scatter about what they have in common with variance t2 = `scatter`, returns about their value with variance
-    s2 = `noise`; then `n / (n + kappa)` of a mean's difference is to be believed (James and Stein 1961; Efron and
-    Morris 1973, J. Amer. Statist. Assoc. 68). Where nothing repeats, s2 is not known, and kappa is 1: the unit
+    Values scatter around their common mean with variance t2 = `scatter`, returns around their value with variance
+    s2 = `noise`; then the posterior mean keeps `n / (n + kappa)` of a mean's difference (James and Stein 1961; Efron
+    and Morris 1973, J. Amer. Statist. Assoc. 68). Without repetition s2 is unknown, and kappa is 1: the unit
     information prior (Kass and Wasserman 1995), which weighs as much as one observation.
 
     Example:
@@ -138,11 +138,11 @@ def derived_kappa(noise: float, scatter: float) -> float:
 
 
 def level_variance(sums: Sums, noise: float) -> tuple[float, float]:
-    """Return how much an action's mean varies from state to state beyond noise, and the degrees of freedom of that.
+    """Return tau2, the variance of an action's mean between states beyond noise, and its degrees of freedom.
 
-    By the method of moments: with `SS` the weighted squared deviations of cell means about their action's mean,
-    `tau2 = (SS - s2 (M - A)) / sum_a (W_a - sum_s w_sa^2 / W_a)` for M cells of A actions, 0 at least (DerSimonian and
-    Laird 1986, Controlled Clinical Trials 7). 0 where sums by state were not kept, or no action was taken at two.
+    By the method of moments: with `SS` the weighted squared deviations of cell means from their action's mean,
+    `tau2 = (SS - s2 (M - A)) / sum_a (W_a - sum_s w_sa^2 / W_a)` for M cells of A actions, at least 0 (DerSimonian and
+    Laird 1986, Controlled Clinical Trials 7). It is 0 without sums by state, or if no action was taken at two states.
     """
     if sums.cells is None:
         return 0.0, np.inf
@@ -166,10 +166,10 @@ def level_variance(sums: Sums, noise: float) -> tuple[float, float]:
 def shared_values(sums: Sums, kappa: float, noise: float, degrees: float = np.inf) -> Values:
     """Return values shrunk towards the mean return `mu` of all neighbours: `(totals + kappa mu) / (weights + kappa)`.
 
-    The posterior mean for independent values about `mu`. A value's variance is `1 / (kappa / s2 + 1 / v)`, where
-    `v = s2 / W + tau2 sum_s share_s^2`, with `share_s = w_s / W`, is that of its mean: states that differ in worth are
-    a sample too, and an action that was taken at few of them is known less well than its steps suggest
-    (`level_variance`). Without such differences it is `s2 / (weights + kappa)`.
+    This is the posterior mean for independent values around `mu`. A value's variance is `1 / (kappa / s2 + 1 / v)`,
+    where `v = s2 / W + tau2 sum_s share_s^2`, with `share_s = w_s / W`, is the variance of its mean. States that differ
+    in worth are a sample too, so the value of an action taken at few states is less certain than its number of steps
+    suggests (`level_variance`). Without such differences it is `s2 / (weights + kappa)`.
 
     Example:
         >>> two = np.array([1.0, 1.0])
@@ -177,7 +177,7 @@ def shared_values(sums: Sums, kappa: float, noise: float, degrees: float = np.in
         [0.75, 0.25]
     """
     mu = sums.totals.sum() / sums.weights.sum()
-    weights = np.maximum(sums.weights, np.finfo(np.float64).tiny)  # one may have faded to nothing
+    weights = np.maximum(sums.weights, np.finfo(np.float64).tiny)  # decay may make a weight 0
     q = (sums.totals + kappa * mu) / np.maximum(sums.weights + kappa, np.finfo(np.float64).tiny)
     tau2, level_degrees = level_variance(sums, noise)
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -193,21 +193,21 @@ def shared_values(sums: Sums, kappa: float, noise: float, degrees: float = np.in
 
 
 def additive_values(sums: Sums, kappa: float, noise: float, degrees: float = np.inf) -> Values:
-    """Return values in which each distinct state has a level of its own.
+    """Return values of a model with a level for each distinct state.
 
-    Similar states may be worth different amounts, and be visited by different actions; a mean over them then credits an
-    action with the states it happened to be taken in. Here a return at state s after action a is `level[s] + effect[a]`
-    plus noise, levels are free, and effects are drawn towards 0:
+    Similar states may have different values, and different actions may be taken at them; a mean over the states then
+    credits an action with the states at which it was taken. In this model a return at state s after action a is
+    `level[s] + effect[a]` plus noise, levels are free, and effects are shrunk towards 0:
 
         minimise  sum_{s,a} w[s,a] (mean[s,a] - level[s] - effect[a])^2 + kappa sum_a effect[a]^2
 
-    the best linear unbiased prediction of a mixed model (Henderson 1975, Biometrics 31; Robinson 1991, Statistical
-    Science 6). An action that was never taken beside another one has no effect that could be told from its states'
-    levels; without shrinkage, `seen` leaves its differences out. `q = effect + the mean level, weighted by visits`.
-    With one state and kappa = 0, `q` are plain means.
+    This is the best linear unbiased prediction of a mixed model (Henderson 1975, Biometrics 31; Robinson 1991,
+    Statistical Science 6). If an action never shares a state with another action, its effect cannot be separated from
+    the levels of its states; without shrinkage, `estimable` leaves its differences out. `q = effect + the mean level,
+    weighted by visits`. With one state and kappa = 0, `q` are plain means.
 
     Raises:
-        InputError: sums by state were not kept.
+        InputError: there are no sums by state.
     """
     if sums.cells is None:
         raise InputError("evidence without cells", "levels need sums by distinct state", "Ask with unit='states'.")
@@ -215,9 +215,9 @@ def additive_values(sums: Sums, kappa: float, noise: float, degrees: float = np.
     n_actions = weights.shape[1]
     by_state, at_state = weights.sum(axis=1), totals.sum(axis=1)
     share = weights / by_state[:, None]
-    # The levels are eliminated: what is left is one equation an action.
+    # The levels are eliminated, which leaves one equation per action.
     information = np.diag(weights.sum(axis=0)) - weights.T @ share + kappa * np.eye(n_actions)
-    # Without shrinkage a constant may move from effects to levels; the pseudo-inverse leaves it with the levels.
+    # Without shrinkage a constant can be moved between effects and levels; the pseudo-inverse assigns it to the levels.
     inverse = np.linalg.pinv(information, hermitian=True)
     effects = inverse @ (totals.sum(axis=0) - share.T @ at_state)
     levels = (at_state - weights @ effects) / by_state
@@ -226,9 +226,9 @@ def additive_values(sums: Sums, kappa: float, noise: float, degrees: float = np.
 
 
 def _by_state(cells: Cells, n_actions: int) -> tuple[Floats, Floats]:
-    """Weights and totals, shape (S, A); states whose weight has faded to nothing are left out."""
+    """Return weights and totals, shape (S, A), of the states with a weight above 0."""
     table = np.zeros((2, int(cells.states.max()) + 1, n_actions))
     np.add.at(table[0], (cells.states, cells.actions), cells.weights)
     np.add.at(table[1], (cells.states, cells.actions), cells.totals)
-    kept = table[0].sum(axis=1) > 0.0
-    return table[0][kept], table[1][kept]
+    weighted = table[0].sum(axis=1) > 0.0
+    return table[0][weighted], table[1][weighted]

@@ -1,4 +1,4 @@
-"""How alike two states are."""
+"""Similarity of states: Jaccard of sets and of multisets."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ __all__ = ["jaccard", "multiset_jaccard"]
 
 
 def jaccard(a: AbstractSet[str], b: AbstractSet[str]) -> float:
-    """Return the share of features that two sets have in common.
+    """Return the number of common features over the number of features in either set.
 
     `J(a, b) = |a & b| / |a | b|`, and `J({}, {}) = 1`. `1 - J` is a metric. Source: JitRL, arXiv 2601.18510, state
-    similarity. Exact: two equal fractions give the same float, so that thresholds and ties mean what they say.
+    similarity. Exact: two equal fractions give the same float, so that thresholds and ties are exact.
 
     Returns:
         In [0, 1].
@@ -27,11 +27,11 @@ def jaccard(a: AbstractSet[str], b: AbstractSet[str]) -> float:
 
 
 def multiset_jaccard(a: Mapping[str, int], b: Mapping[str, int]) -> float:
-    """Return the share that two multisets have in common; each maps a feature to how often it occurs (at least 0).
+    """Return the similarity of two multisets; each maps a feature to its number of occurrences (at least 0).
 
     `J(a, b) = sum_f min(a[f], b[f]) / sum_f max(a[f], b[f])`, and `J({}, {}) = 1` (Ruzicka's similarity of counts).
-    Equal to `jaccard` of the sets of pairs (feature, i) with i from 1 to the feature's count: of each feature, as many
-    pairs are in both as the lower count says, and as many in either as the higher one says. So `1 - J` is a metric.
+    Equal to `jaccard` of the sets of pairs (feature, i) with i from 1 to the feature's count: for each feature, the
+    lower count is the number of common pairs, and the higher count the number of all pairs. So `1 - J` is a metric.
 
     Returns:
         In [0, 1].

@@ -1,4 +1,4 @@
-"""Intervals that are honest at small n, and a spread that outliers cannot own."""
+"""Statistics of independent runs: intervals for small samples, tests of two groups, and a robust spread."""
 
 from __future__ import annotations
 
@@ -9,11 +9,13 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_number, check_whole
 from seasoned.core.arrays import Floats, as_floats
 from seasoned.errors import InputError
 
 __all__ = [
     "Interval",
+    "check_level",
     "difference_interval",
     "holm",
     "mean_interval",
@@ -30,7 +32,7 @@ _TIE = 1e-12
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A mean over `n` independent runs, with the interval [`low`, `high`] at `level`, and the method that gave it."""
+    """A mean over `n` independent runs, with its interval [`low`, `high`] at `level`, and the interval's method."""
 
     mean: float
     low: float
@@ -43,6 +45,19 @@ class Interval:
         return f"{self.mean:+.3f} [{self.low:+.3f}, {self.high:+.3f}] (n={self.n}, {self.level:.0%} {self.method})"
 
 
+def check_level(level: float) -> float:
+    """Return `level` if it is a confidence level, above 0 and below 1.
+
+    Raises:
+        InputError: it is not.
+
+    Example:
+        >>> check_level(0.95)
+        0.95
+    """
+    return check_number("level", level, above=0, below=1, next_step="0.95 is usual.")
+
+
 def t_quantile(probability: float, degrees: int) -> float:
     """Return the quantile of Student's t with integer degrees of freedom.
 
@@ -53,9 +68,8 @@ def t_quantile(probability: float, degrees: int) -> float:
         2.2622
     """
     if not 0.0 < probability < 1.0 or degrees < 1:
-        raise InputError(
-            f"t_quantile({probability}, {degrees})", "0 < probability < 1 and degrees >= 1", "Use two runs or more."
-        )
+        rule = "probability must be above 0 and below 1, and degrees at least 1"
+        raise InputError(f"t_quantile({probability}, {degrees})", rule, "Use two runs or more.")
     if probability < 0.5:
         return -t_quantile(1.0 - probability, degrees)
     low, high = 0.0, math.pi / 2  # the angle theta = atan(t / sqrt(degrees))
@@ -66,7 +80,7 @@ def t_quantile(probability: float, degrees: int) -> float:
 
 
 def _central_area(theta: float, degrees: int) -> float:
-    """P(|t| < sqrt(degrees) * tan(theta))."""
+    """Return P(|t| < sqrt(degrees) * tan(theta))."""
     sine, cosine = math.sin(theta), math.cos(theta)
     odd = degrees % 2
     term = cosine if odd else 1.0
@@ -80,9 +94,9 @@ def _central_area(theta: float, degrees: int) -> float:
 def mean_interval(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0, resamples: int = 20_000) -> Interval:
     """Return an interval for the mean of independent runs; for paired arms pass the differences.
 
-    From 10 runs on, the expanded percentile bootstrap: percentiles of resampled means, moved outwards so that they do
-    not undercover at small n (`alpha' = Phi(-sqrt(n/(n-1)) * t)`; Hesterberg 2015, "What Teachers Should Know About the
-    Bootstrap"). Below 10 runs, Student's t interval. Seeded: the same values give the same interval.
+    With 10 runs or more, the expanded percentile bootstrap: percentiles of resampled means, moved outwards so that they
+    do not undercover at small n (`alpha' = Phi(-sqrt(n/(n-1)) * t)`; Hesterberg 2015, "What Teachers Should Know About
+    the Bootstrap"). With fewer, Student's t interval. Seeded: the same values give the same interval.
 
     Args:
         values: shape (n,), one number per independent run, n >= 2.
@@ -100,10 +114,9 @@ def mean_interval(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0, 
     x = as_floats("runs", values)
     if x.ndim != 1 or len(x) < 2 or not np.isfinite(x).all():
         raise InputError(f"runs of shape {x.shape}", "an interval needs two or more finite runs", "Run more seeds.")
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
-    if seed < 0 or resamples < 1:
-        raise InputError(f"seed = {seed}, resamples = {resamples}", "seed >= 0, resamples >= 1", "Keep the defaults.")
+    check_level(level)
+    check_whole("seed", seed, 0)
+    check_whole("resamples", resamples, 1)
     n, mean = len(x), float(x.mean())
     t = t_quantile(0.5 + level / 2, n - 1)
     if n < BOOTSTRAP_MIN_RUNS:
@@ -119,12 +132,12 @@ def mean_interval(values: npt.ArrayLike, *, level: float = 0.95, seed: int = 0, 
 def robust_spread(values: npt.ArrayLike, counts: npt.ArrayLike) -> float:
     """Return the standard deviation of values clipped to their 1 % and 99 % quantiles, in their unit.
 
-    One absurd reward among a thousand moves it little. Where the clipped values are all equal (fewer than 1 % differ),
-    the plain standard deviation; 0 only when all values are equal, or there are none.
+    One extreme reward among a thousand changes it little. If the clipped values are all equal (fewer than 1 % differ),
+    it is the plain standard deviation; it is 0 only if all values are equal, or there are none.
 
     Args:
         values: shape (B,), distinct values.
-        counts: shape (B,), how often each was seen.
+        counts: shape (B,), the frequency of each value.
 
     Example:
         >>> robust_spread([0.0, 1.0], [50, 50])
@@ -132,12 +145,12 @@ def robust_spread(values: npt.ArrayLike, counts: npt.ArrayLike) -> float:
     """
     x, n = as_floats("values", values), as_floats("counts", counts)
     if x.shape != n.shape:
-        raise InputError(f"{len(x)} values and {len(n)} counts", "each value has a count", "Align them.")
+        raise InputError(f"{len(x)} values and {len(n)} counts", "each value must have a count", "Align them.")
     if not n.sum() > 0:
         return 0.0
     order = np.argsort(x, kind="stable")
     x, n = x[order], n[order]
-    rank = np.cumsum(n) / n.sum()  # the two cuts mirror each other: losses spread as gains do
+    rank = np.cumsum(n) / n.sum()  # the two cuts are symmetric: losses and gains are treated alike
     low, high = x[np.searchsorted(rank, 0.01, side="right")], x[min(int(np.searchsorted(rank, 0.99)), len(x) - 1)]
     for candidate in (np.clip(x, low, high), x):
         if candidate[0] != candidate[-1]:
@@ -164,8 +177,7 @@ def difference_interval(first: npt.ArrayLike, second: npt.ArrayLike, *, level: f
         +1.000 [-1.267, +3.267] (n=3, 95% Welch)
     """
     x, y = _group("first", first), _group("second", second)
-    if not 0.0 < level < 1.0:
-        raise InputError(f"level = {level}", "a confidence level is in (0, 1)", "0.95 is usual.")
+    check_level(level)
     n = min(len(x), len(y))
     difference = float(x.mean() - y.mean())
     a, b = float(x.var(ddof=1)) / len(x), float(y.var(ddof=1)) / len(y)
@@ -189,7 +201,7 @@ def permutation_p_value(
     Args:
         first, second: shape (n,), one number per run, n >= 2 each.
         seed: of the divisions.
-        permutations: how many, at least 1.
+        permutations: the number of divisions, at least 1.
 
     Raises:
         InputError: a value breaks its rule.
@@ -199,8 +211,8 @@ def permutation_p_value(
         1.0
     """
     x, y = _group("first", first), _group("second", second)
-    if seed < 0 or permutations < 1:
-        raise InputError(f"seed = {seed}, permutations = {permutations}", "seed >= 0, permutations >= 1", "Change it.")
+    check_whole("seed", seed, 0)
+    check_whole("permutations", permutations, 1)
     pooled = np.concatenate([x, y])
     pooled = pooled - pooled.mean()  # then |d| is proportional to |the sum of the first group|
     if largest := float(np.abs(pooled).max()):
@@ -217,10 +229,10 @@ def permutation_p_value(
 
 
 def holm(p_values: npt.ArrayLike) -> Floats:
-    """Return p-values adjusted for being many: those at most `level` reject with a family-wise error of `level`.
+    """Return p-values adjusted for multiple tests: rejecting those up to `level` has a family-wise error of `level`.
 
     In ascending order the i-th (from 0) is `max_{j<=i} min(1, (m - j) * p[j])` (Holm 1979, "A simple sequentially
-    rejective multiple test procedure"); valid however the tests depend on each other.
+    rejective multiple test procedure"); valid under any dependence between the tests.
 
     Args:
         p_values: shape (m,), each in [0, 1].
@@ -234,7 +246,7 @@ def holm(p_values: npt.ArrayLike) -> Floats:
     """
     p = as_floats("p-values", p_values)
     if p.ndim != 1 or not ((p >= 0.0) & (p <= 1.0)).all():
-        raise InputError(f"p-values {p.tolist()[:5]}", "p-values have shape (m,) and are in [0, 1]", "Check them.")
+        raise InputError(f"p-values {p.tolist()[:5]}", "p-values must have shape (m,) and be in [0, 1]", "Check them.")
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = np.maximum.accumulate(np.minimum(1.0, p[order] * np.arange(len(p), 0, -1))) if len(p) else 0.0
@@ -244,5 +256,5 @@ def holm(p_values: npt.ArrayLike) -> Floats:
 def _group(name: str, values: npt.ArrayLike) -> Floats:
     x = as_floats(f"{name} runs", values)
     if x.ndim != 1 or len(x) < 2 or not np.isfinite(x).all():
-        raise InputError(f"{name}: runs of shape {x.shape}", "a group has two or more finite runs", "Run more.")
+        raise InputError(f"{name}: runs of shape {x.shape}", "a group needs two or more finite runs", "Run more.")
     return x

@@ -1,4 +1,4 @@
-"""Distinct transitions, each with a count: the empirical model of what was experienced."""
+"""Distinct transitions with counts: the empirical model of the stored experience."""
 
 from __future__ import annotations
 
@@ -15,15 +15,16 @@ _LIMIT = (1 << 31) - 1
 
 
 class Transitions:
-    """Pairs of a state and an action, and the edges from pairs to next states, numbered as they come.
+    """Pairs of a state and an action, and edges from pairs to next states, numbered in the order of their addition.
 
-    Equal transitions are one edge with a count; a pair has one sum of rewards. Memory grows with what is distinct.
+    Equal transitions are one edge with a count; a pair has one sum of rewards. So memory grows with the number of
+    distinct transitions.
 
     Attributes:
-        n_pairs, n_edges: how many there are; the arrays below may be longer.
-        state, action, n, reward, n_terminal: by pair; `n` counts transitions, `reward` is their sum.
+        n_pairs, n_edges: the numbers of pairs and edges; the arrays below may be longer.
+        state, action, n, reward, n_terminal: by pair; `n` counts transitions, `reward` is the sum of their rewards.
         pair, after, edge_n: by edge.
-        pairs_of, edges_into: by state: its pairs, and the edges that lead there.
+        pairs_of, edges_into: by state: its pairs, and the edges into it.
         edges_of: by pair.
 
     Example:
@@ -47,7 +48,7 @@ class Transitions:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the arrays take."""
+        """The size of the arrays, in bytes."""
         arrays = (
             self.state,
             self.action,
@@ -64,7 +65,7 @@ class Transitions:
         return sum(array.nbytes for array in arrays)
 
     def add(self, states: Ints, actions: Ints, rewards: Floats, after: Ints, counts: Floats) -> Ints:
-        """Count N transitions; return their pairs. A next state of -1 is the end, any below that unknown."""
+        """Count N transitions; return their pairs. A next state of -1 is the end, a smaller one is unknown."""
         pairs = self._pairs(states, actions)
         np.add.at(self.n, pairs, counts)
         np.add.at(self.reward, pairs, counts * rewards)
@@ -75,16 +76,16 @@ class Transitions:
         return pairs
 
     def clear(self, pairs: Ints) -> None:
-        """Forget the transitions of pairs; their numbers stay."""
+        """Delete the transitions of pairs; the pairs keep their numbers."""
         self.n[pairs] = self.reward[pairs] = self.n_terminal[pairs] = 0.0
         self.edge_n[self.edges_of.gather(pairs)[0]] = 0.0
 
     def find(self, states: Ints, actions: Ints) -> Ints:
-        """Return the numbers of pairs; -1 where there is none."""
+        """Return the numbers of pairs; -1 for a pair that does not exist."""
         return _search(self.pairs_of, self.action, states, actions)
 
     def _pairs(self, states: Ints, actions: Ints) -> Ints:
-        """The pairs' numbers, made where there is none."""
+        """Return the pairs' numbers; pairs that do not exist are added."""
         found = self.find(states, actions)
         new, which = np.unique(states[found < 0] << 31 | actions[found < 0], return_inverse=True)
         first, n = self.n_pairs, self.n_pairs + len(new)
@@ -98,7 +99,7 @@ class Transitions:
         return found
 
     def _edges(self, pairs: Ints, after: Ints) -> Ints:
-        """The edges' numbers, made where there is none."""
+        """Return the edges' numbers; edges that do not exist are added."""
         found = _search(self.edges_of, self.after, pairs, after)
         new, which = np.unique(pairs[found < 0] << 31 | after[found < 0], return_inverse=True)
         first, n = self.n_edges, self.n_edges + len(new)
@@ -113,7 +114,7 @@ class Transitions:
 
 
 def _search(lists: RaggedLists, key_of: npt.NDArray[np.int32], rows: Ints, keys: Ints) -> Ints:
-    """In list `rows[i]`, the entry whose key is `keys[i]`; -1 where there is none."""
+    """Return the entry with the key `keys[i]` in list `rows[i]`; -1 if there is none."""
     distinct = np.unique(rows)
     entries, which = lists.gather(distinct)
     if not len(entries):
@@ -127,7 +128,7 @@ def _search(lists: RaggedLists, key_of: npt.NDArray[np.int32], rows: Ints, keys:
 
 
 def whole_numbers(name: str, values: npt.ArrayLike, least: int = 0) -> Ints:
-    """Return a list of whole numbers, of at least `least` and below 2^31 - 1, as an array. Raises: InputError."""
+    """Return whole numbers, at least `least` and below 2^31 - 1, as an array. Raises: InputError."""
     array = np.asarray(values)
     if array.size == 0:
         array = array.astype(np.int64)
@@ -135,7 +136,7 @@ def whole_numbers(name: str, values: npt.ArrayLike, least: int = 0) -> Ints:
     if not fits or (array < least).any() or (array >= _LIMIT).any():
         raise InputError(
             f"{name} = {excerpt(values)}",
-            f"{name} are a list of whole numbers from {least} to below 2^31 - 1",
+            f"{name} must be a list of whole numbers from {least} to below 2^31 - 1",
             "Number them from 0.",
         )
     return array.astype(np.int64)
@@ -145,5 +146,5 @@ def aligned(states: npt.ArrayLike, actions: npt.ArrayLike) -> tuple[Ints, Ints]:
     """Return states and actions as arrays of one length. Raises: InputError."""
     s, a = whole_numbers("states", states), whole_numbers("actions", actions)
     if len(s) != len(a):
-        raise InputError(f"{len(s)} states and {len(a)} actions", "each state has an action", "Align them.")
+        raise InputError(f"{len(s)} states and {len(a)} actions", "each state must have an action", "Align them.")
     return s, a

@@ -1,10 +1,11 @@
-"""Values backed up through the graph of remembered transitions, a bounded number at a time."""
+"""Value graph: values backed up through the graph of stored transitions, within a budget per call."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from seasoned.checks import check_number
 from seasoned.core.arrays import Bools, Floats, Ints, as_floats, grow
 from seasoned.core.modulation import check_beta
 from seasoned.core.returns import check_gamma
@@ -15,44 +16,44 @@ __all__ = ["TERMINAL", "UNKNOWN", "ValueGraph", "soft_values"]
 
 
 TERMINAL = -1
-"""As a next state: the task was over. Nothing follows."""
+"""As a next state: the task was over, and nothing follows."""
 
 UNKNOWN = -2
-"""As a next state: the episode was cut off, and nobody saw where it led."""
+"""As a next state: the episode was cut off, and the next state is not known."""
 
 _LEAST_BATCH = 64
 _LEAST_MASS = 1e-290  # products with it are still normal numbers
-_ROUND_COST = 300  # a round, however small, takes as long as looking at so many pairs and edges
+_ROUND_COST = 300  # the fixed time of a round, as a number of pairs and edges backed up in that time
 
 
 class ValueGraph:
-    """The values of KL-regularised control on what was experienced.
+    """The values of KL-regularised control on the stored experience.
 
     `Q(s, a) = mean over the stored transitions of (r + gamma * V(s'))` (+ a bonus for novelty, if asked),
     `V(s) = (1/beta) * log sum_a pi(a|s) exp(beta * Q(s, a))`; at beta 0 its limit `sum_a pi(a|s) Q(s, a)`, for large
     beta nearly the maximum. It is the soft Bellman equation with a prior (Todorov 2006, "Linearly-solvable Markov
     decision problems"; Rubin, Shamir and Tishby 2012, "Trading value and information in MDPs"), on the empirical model
-    (certainty equivalence). The right hand side is a gamma-contraction in the sup norm, so that there is one solution,
-    cycles and self-loops included, and any order of backups that leaves no state out converges to it. The order here is
-    that of prioritised sweeping (Moore and Atkeson 1993), a batch of states at a time.
+    (certainty equivalence). The right hand side is a gamma-contraction in the sup norm, so there is one solution, also
+    with cycles and self-loops, and any order of backups that includes every state converges to it. The order here is
+    that of prioritised sweeping (Moore and Atkeson 1993), in batches of states.
 
-    - pi: what `set_priors` said, else uniform over the tried actions. Tried actions that the prior does not name
-      share `UNNAMED_MASS`. Prior mass on untried actions goes to the prior-weighted mean Q of the tried ones.
-    - A terminal transition has V = 0 beyond. Where an episode was cut off and what follows is unknown (`UNKNOWN`, or a
-      state in which nothing was tried yet), its reward counts, and what follows is taken to be what followed the other
-      transitions of that state and action; without any, `frontier`, until more is known.
-    - `novelty / sqrt(n(s, a))` is added to every Q, so that V looks for what was tried little, however far ahead:
-      MBIE-EB (Strehl and Littman 2008, J. Comput. Syst. Sci. 74). An untried action counts as the tried ones' mean Q,
-      so it gains by their bonus, not by its own.
+    - pi: the probabilities of `set_priors`, or uniform over the tried actions. Tried actions that the prior does not
+      name share `UNNAMED_MASS`. Prior mass on untried actions has the prior-weighted mean Q of the tried ones.
+    - V = 0 after a terminal transition. If an episode was cut off and the next state is unknown (`UNKNOWN`, or a state
+      without tried actions), its reward counts, and the next value is the mean over the other transitions of that
+      state and action; without others it is `frontier`, until more is known.
+    - `novelty / sqrt(n(s, a))` is added to every Q, so V includes the bonuses of rarely tried actions any number of
+      steps ahead: MBIE-EB (Strehl and Littman 2008, J. Comput. Syst. Sci. 74). An untried action has the mean Q of the
+      tried ones, so it shares their bonus and has none of its own.
     - Equal transitions are stored once, with a count, and a state and action share one sum of rewards: memory grows
       with distinct transitions.
 
     Args:
         gamma: discount, in [0, 1).
         beta: nats per unit of reward, at least 0.
-        novelty: the bonus of an action tried once, in reward units, at least 0; 0 adds none.
-        frontier: value of a state of which nothing is known, in reward units.
-        tolerance: `converge` stops when no value is off by more than `tolerance` times the largest reward seen.
+        novelty: the bonus of an action tried once, in reward units, at least 0; 0 for no bonus.
+        frontier: value of a state without any information, in reward units.
+        tolerance: `converge` stops when the error of every value is at most `tolerance` times the largest reward seen.
 
     Raises:
         InputError: a value breaks its rule.
@@ -74,16 +75,8 @@ class ValueGraph:
         if not check_gamma(gamma) < 1.0:
             raise InputError(f"gamma = {gamma}", "values on a graph with cycles need gamma below 1", "Try 0.95.")
         self.gamma, self.beta = float(gamma), check_beta(beta)
-        self.novelty, self.frontier, self.tolerance = (
-            float(as_floats(name, value))
-            for name, value in (("novelty", novelty), ("frontier", frontier), ("tolerance", tolerance))
-        )
-        if not (0.0 <= self.novelty < np.inf and np.isfinite(self.frontier) and 0.0 < self.tolerance < 1.0):
-            raise InputError(
-                f"novelty = {novelty}, frontier = {frontier}, tolerance = {tolerance}",
-                "novelty is at least 0, frontier finite, tolerance in (0, 1)",
-                "Keep the defaults.",
-            )
+        self.novelty, self.frontier = check_number("novelty", novelty, at_least=0), check_number("frontier", frontier)
+        self.tolerance = check_number("tolerance", tolerance, above=0, below=1)
         self._model = Transitions()
         # By state.
         self._v = np.zeros(0)
@@ -99,7 +92,7 @@ class ValueGraph:
         self._dirty = np.zeros(0, dtype=np.int64)
         self._largest = max(abs(self.frontier), self.novelty)
 
-    # ------------------------------------------------------------------------------------------ what it holds
+    # ------------------------------------------------------------------------------------------ contents
 
     @property
     def n_pairs(self) -> int:
@@ -113,7 +106,7 @@ class ValueGraph:
 
     @property
     def nbytes(self) -> int:
-        """How many bytes the arrays take."""
+        """The size of the arrays, in bytes."""
         arrays = (
             self._model,
             self._v,
@@ -131,14 +124,14 @@ class ValueGraph:
 
     @property
     def error_bound(self) -> float:
-        """No V is further than this from the solution, in reward units; infinite before new transitions are settled.
+        """The largest possible error of any V, in reward units; infinite until new transitions are backed up.
 
-        The largest change that is still to be made to a V, over `1 - gamma`.
+        It is the largest pending change of a V, over `1 - gamma`.
         """
         return float(self._pending.max(initial=0.0)) / (1.0 - self.gamma)
 
     def v(self, states: npt.ArrayLike) -> Floats:
-        """Return V of these states, shape (N,), in reward units; NaN where nothing was tried."""
+        """Return V of these states, shape (N,), in reward units; NaN for a state without tried actions."""
         wanted = whole_numbers("states", states)
         values = np.full(len(wanted), np.nan)
         there = wanted < len(self._known)
@@ -147,7 +140,7 @@ class ValueGraph:
         return values
 
     def q(self, states: npt.ArrayLike, actions: npt.ArrayLike) -> Floats:
-        """Return Q of these pairs, shape (N,), in reward units; NaN where the action was not tried."""
+        """Return Q of these pairs, shape (N,), in reward units; NaN for an untried action."""
         pairs = self._model.find(*aligned(states, actions))
         values = np.full(len(pairs), np.nan)
         tried = pairs >= 0
@@ -168,10 +161,10 @@ class ValueGraph:
         """Store N transitions; values follow in `converge`.
 
         Args:
-            states, actions: shape (N,), whole numbers from 0; what is held per state reaches up to the largest.
+            states, actions: shape (N,), whole numbers from 0; arrays by state are as long as the largest number.
             rewards: shape (N,), finite, in reward units.
-            next_states: shape (N,); `TERMINAL` or `UNKNOWN` where there is none.
-            counts: shape (N,), how often each was seen, above 0; once each if None. Expected proportions will do.
+            next_states: shape (N,); `TERMINAL` or `UNKNOWN` if there is none.
+            counts: shape (N,), the frequency of each, above 0; None: once each. Expected proportions are valid too.
 
         Raises:
             InputError: a value breaks its rule; nothing was stored.
@@ -183,14 +176,14 @@ class ValueGraph:
         if not len(s) == len(after) == len(r) == len(n):
             raise InputError(
                 f"{len(s)} states, {len(r)} rewards, {len(after)} next states, {len(n)} counts",
-                "a transition has one of each",
+                "a transition must have one of each",
                 "Align them.",
             )
         if not (np.isfinite(r).all() and np.isfinite(n).all() and (n > 0.0).all()):
             raise InputError(
                 f"rewards {excerpt(rewards)}, counts {excerpt(counts)}",
-                "both are finite, counts above 0",
-                "Find out where they were computed.",
+                "both must be finite, and counts above 0",
+                "Correct the computation that produced them.",
             )
         if not len(s):
             return
@@ -198,20 +191,20 @@ class ValueGraph:
         self._make_states(int(max(s.max(), after.max())) + 1)
         self._model.add(s, a, r, after, n)
         self._make_pairs(self._model.n_pairs)
-        self._settle_known(np.unique(s))
+        self._update_known(np.unique(s))
 
     def clear(self, states: npt.ArrayLike, actions: npt.ArrayLike) -> None:
-        """Forget the transitions of these pairs, so that they can be added anew; pairs never seen change nothing."""
+        """Delete the transitions of these pairs, so that they can be added again; unknown pairs are ignored."""
         pairs = np.unique(self._model.find(*aligned(states, actions)))
         pairs = pairs[pairs >= 0]
         self._model.clear(pairs)
-        self._settle_known(np.unique(self._model.state[pairs]).astype(np.int64))
+        self._update_known(np.unique(self._model.state[pairs]).astype(np.int64))
 
     def set_priors(self, states: npt.ArrayLike, actions: npt.ArrayLike, probs: npt.ArrayLike) -> None:
-        """Set pi at these states, in place of what was set before; only tried actions need be named.
+        """Set pi at these states, replacing any earlier one; only tried actions need be named.
 
         Args:
-            states, actions: shape (N,). Pairs that were never added are left out: their mass is the untried actions'.
+            states, actions: shape (N,). Pairs that were never added are left out: they are untried actions.
             probs: shape (N,), in [0, 1]; the probabilities of one state sum to at most 1.
 
         Raises:
@@ -220,12 +213,13 @@ class ValueGraph:
         s, a = aligned(states, actions)
         p = as_floats("probs", probs)
         if p.shape != s.shape or not ((p >= 0.0) & (p <= 1.0 + 1e-9)).all():
-            raise InputError(f"probs = {excerpt(probs)}", "each pair has a probability", "Take a softmax first.")
+            raise InputError(f"probs = {excerpt(probs)}", "each pair must have a probability", "Take a softmax first.")
         touched = np.unique(s)
         if not len(touched):
             return
         if (np.bincount(np.searchsorted(touched, s), p) > 1.0 + 1e-6).any():
-            raise InputError(f"probs = {excerpt(probs)}", "those of a state sum to at most 1", "Normalise them.")
+            rule = "the probabilities of a state must sum to at most 1"
+            raise InputError(f"probs = {excerpt(probs)}", rule, "Normalise them.")
         self._make_states(int(touched[-1]) + 1)
         self._has_prior[touched] = True
         self._mass[self._model.pairs_of.gather(touched)[0]] = np.nan
@@ -236,11 +230,11 @@ class ValueGraph:
     # ------------------------------------------------------------------------------------------ values
 
     def converge(self, budget: int | None = None) -> float:
-        """Back values up, where most is to be changed first, until nothing is off or the budget is spent.
+        """Back values up, the largest pending changes first, until they converge or the budget is spent.
 
         Args:
-            budget: look at about so many pairs and edges, and at one state at least; None: until settled. What is left
-                to do is kept for the next call.
+            budget: the approximate number of pairs and edges to read, for at least one state; None: no limit. The next
+                call continues from there.
 
         Returns:
             `error_bound`, in reward units.
@@ -249,18 +243,18 @@ class ValueGraph:
             InputError: the budget is not above 0.
         """
         if budget is not None and not budget > 0:
-            raise InputError(f"budget = {budget}", "a budget is above 0", "None settles everything.")
+            raise InputError(f"budget = {budget}", "budget must be above 0", "Pass None for no limit.")
         left = np.inf if budget is None else float(budget)
-        # Smaller changes than the second are rounding.
+        # Changes smaller than the second term are rounding.
         threshold = self._largest * max(self.tolerance * (1.0 - self.gamma), 1e-15 / (1.0 - self.gamma))
         while left > 0.0 and len(self._dirty):
-            looked_at, affected = self._back_up(self._most_pending(left))
-            left -= looked_at + _ROUND_COST
+            n_read, affected = self._back_up(self._most_pending(left))
+            left -= n_read + _ROUND_COST
             self._queue(affected[self._pending[affected] > threshold])
         return self.error_bound
 
     def _most_pending(self, left: float) -> Ints:
-        """Take from the queue the quarter of states with most to change, as far as the budget goes."""
+        """Take from the queue the quarter of states with the largest pending changes, within the budget."""
         dirty = self._dirty
         n = max(_LEAST_BATCH, len(dirty) // 4)
         if n < len(dirty):
@@ -268,7 +262,7 @@ class ValueGraph:
             taken, self._dirty = dirty[order[:n]], dirty[order[n:]]
         else:
             taken, self._dirty = dirty, dirty[:0]
-        # An estimate: most pairs have one edge.
+        # An estimate, since most pairs have one edge.
         cost = np.cumsum(2 * self._model.pairs_of.sizes(taken))
         if cost[-1] > left:
             n = max(1, int(np.searchsorted(cost, left)))
@@ -278,10 +272,10 @@ class ValueGraph:
         return taken
 
     def _back_up(self, states: Ints) -> tuple[int, Ints]:
-        """Set V of these states from what follows, and note what that changes before them.
+        """Set V of these states from their successors, and propagate the pending changes to their predecessors.
 
         Returns:
-            How many pairs and edges were looked at, and the states before, repeated.
+            The number of pairs and edges read, and the predecessors, with repetition.
         """
         self._pending[states] = 0.0
         states = states[self._known[states]]
@@ -295,13 +289,13 @@ class ValueGraph:
         )
         change = np.abs(values - self._v[states])
         self._v[states] = values
-        looked_at = len(pairs) + int(self._model.edges_of.sizes(pairs).sum())
-        moved = change > 0.0
-        edges, which = self._model.edges_into.gather(states[moved])
-        return looked_at + len(edges), self._note(edges, change[moved][which])
+        n_read = len(pairs) + int(self._model.edges_of.sizes(pairs).sum())
+        changed = change > 0.0
+        edges, which = self._model.edges_into.gather(states[changed])
+        return n_read + len(edges), self._propagate(edges, change[changed][which])
 
-    def _note(self, edges: Ints, change: Floats) -> Ints:
-        """Add to what is pending before these edges: Q moves by the mean of what follows, V no further than any Q."""
+    def _propagate(self, edges: Ints, change: Floats) -> Ints:
+        """Add to the pending changes of the edges' origins: Q changes by the mean over edges, V by at most that."""
         before = self._model.pair[edges]
         followed, share = self._n_followed[before], np.ones(len(edges))
         np.divide(self._model.edge_n[edges], followed, out=share, where=followed > 0.0)
@@ -315,7 +309,7 @@ class ValueGraph:
         return affected
 
     def _pair_values(self, pairs: Ints) -> Floats:
-        """Q of tried pairs from the current V."""
+        """Return Q of tried pairs from the current V."""
         edges, which = self._model.edges_of.gather(pairs)
         after = self._model.after[edges]
         n = np.where(self._known[after], self._model.edge_n[edges], 0.0)
@@ -336,19 +330,19 @@ class ValueGraph:
         self._dirty = np.concatenate([self._dirty, new])
 
     def _touch(self, states: Ints) -> None:
-        """Whatever V of these states is, it must be backed up."""
+        """Mark V of these states as not backed up."""
         self._pending[states] = np.inf
         self._queue(states)
 
-    def _settle_known(self, states: Ints) -> None:
-        """After transitions came or went: where is an action tried now, and whom does it concern."""
+    def _update_known(self, states: Ints) -> None:
+        """After a change of transitions, update which states have tried actions, and queue their predecessors."""
         pairs, which = self._model.pairs_of.gather(states)
         known = np.bincount(which, self._model.n[pairs] > 0.0, len(states)) > 0.0
-        turned = states[known != self._known[states]]
+        changed = states[known != self._known[states]]
         self._known[states] = known
         self._pending[states[~known]] = 0.0
         self._touch(states[known])
-        before = self._model.state[self._model.pair[self._model.edges_into.gather(turned)[0]]].astype(np.int64)
+        before = self._model.state[self._model.pair[self._model.edges_into.gather(changed)[0]]].astype(np.int64)
         self._touch(np.unique(before[self._known[before]]))
 
     def _make_states(self, n: int) -> None:
@@ -364,15 +358,15 @@ class ValueGraph:
 def soft_values(q: Floats, mass: Floats, group: Ints, has_prior: Bools, beta: float, unnamed_mass: float) -> Floats:
     """Return `V = (1/beta) log sum_a pi(a) exp(beta * Q(a))` of G states; at beta 0 the limit `sum_a pi(a) Q(a)`.
 
-    pi is uniform over the tried actions where a state has no prior. Where it has one: the masses given, of which
-    `unnamed_mass` in all goes to the tried actions that it does not name, shared equally, if there are any; what is
-    missing to 1 is on untried actions, whose Q is taken to be the pi-weighted mean of the tried ones. V is monotone in
-    Q, and a constant added to all Q adds to V: so V moves no further than Q does, and a Bellman step contracts.
+    For a state without a prior, pi is uniform over the tried actions. For a state with a prior, pi is the given mass;
+    tried actions without one share `unnamed_mass` equally, if there are any. The rest of the mass is on untried
+    actions, whose Q is assumed to be the pi-weighted mean of the tried ones. V is monotone in Q, and a constant added
+    to all Q is added to V, so V changes by at most the largest change of Q, and a Bellman step contracts.
 
     Args:
         q: shape (A,), of the tried actions, in reward units.
-        mass: shape (A,), the prior's; NaN where it does not name the action, or there is none.
-        group: shape (A,), the state of each, ascending; each of 0 ... G - 1 has one action at least.
+        mass: shape (A,), of the prior; NaN for an action that it does not name, or without a prior.
+        group: shape (A,), the state of each action, ascending; each of 0 ... G - 1 has one action or more.
         has_prior: shape (G,).
         beta: nats per reward unit, at least 0.
         unnamed_mass: in (0, 1).
@@ -390,7 +384,7 @@ def soft_values(q: Floats, mass: Floats, group: Ints, has_prior: Bools, beta: fl
     pi = np.where(named, own * (1.0 - to_unnamed)[group], (to_unnamed / np.maximum(n_unnamed, 1))[group])
     untried = (1.0 - to_unnamed) * np.maximum(0.0, 1.0 - np.bincount(group, own, n))
     tried = np.bincount(group, pi, n)
-    # Relative to the best, so that nothing overflows and a large constant costs no digits.
+    # Relative to the best, so that nothing overflows and a large constant loses no digits.
     best = np.maximum.reduceat(q, np.searchsorted(group, np.arange(n)))
     below = q - best[group]
     mean_below = np.bincount(group, pi * below, n) / tried
@@ -399,7 +393,7 @@ def soft_values(q: Floats, mass: Floats, group: Ints, has_prior: Bools, beta: fl
     with np.errstate(over="ignore", divide="ignore"):
         total = tried + untried
         less = np.bincount(group, pi * np.expm1(beta * below), n) + untried * np.expm1(beta * mean_below)
-        # Two forms: the first is exact where beta is small, the second where little mass is on the best.
+        # Two forms: the first is accurate for small beta, the second if the best action has little mass.
         near = np.log1p(np.maximum(less / total, -0.5))
         far = np.log((np.bincount(group, pi * np.exp(beta * below), n) + untried * np.exp(beta * mean_below)) / total)
         result: Floats = best + np.where(less > -0.5 * total, near, far) / beta

@@ -216,7 +216,7 @@ class JitRL:
         )
         if evidence.unshown is None:
             return estimate
-        return estimate.weighed(np.append(_unshown(evidence) / evidence.counts, 1.0)[rows])
+        return estimate.discounted(np.append(_unshown(evidence) / evidence.counts, 1.0)[rows])
 
     def _abstained(
         self,
