@@ -89,9 +89,9 @@ def test_a_prior_holds_logprobs(prior, seen, rule):
 @pytest.mark.parametrize(
     ("propensity", "seen", "rule"),
     [
-        (0.0, "propensity = 0.0", "(0, 1]"),
-        (-0.5, "propensity = -0.5", "(0, 1]"),
-        (1.0001, "propensity = 1.0001", "(0, 1]"),
+        (0.0, "propensity = 0.0", "above 0 and at most 1"),
+        (-0.5, "propensity = -0.5", "above 0 and at most 1"),
+        (1.0001, "propensity = 1.0001", "above 0 and at most 1"),
         (math.nan, "nan", "finite"),
         (math.inf, "inf", "finite"),
         ("0.5", "'0.5'", "not str"),
@@ -145,7 +145,7 @@ def test_an_episode_is_about_text(name, value, seen, rule):
 
 @pytest.mark.parametrize("ending", ["", "done", "Terminated", None, 1, ["terminated"]], ids=repr)
 def test_an_ending_is_one_of_three(ending):
-    refused(lambda: Episode("t", [STEP], ending=ending), f"ending = {ending!r}", "terminated, truncated, aborted")
+    refused(lambda: Episode("t", [STEP], ending=ending), f"ending = {ending!r}", "'terminated', 'truncated', 'aborted'")
 
 
 @pytest.mark.parametrize(
@@ -157,9 +157,9 @@ def test_an_ending_is_one_of_three(ending):
         (STEP, "steps = Step(", "list of Step"),
         ({}, "{}", "list of Step"),
         (iter([STEP]), "iterator", "list of Step"),
-        ([STEP, None], "steps[1] = None", "is a Step"),
-        ([("s", "a", 1.0)], "steps[0] = ('s', 'a', 1.0)", "is a Step"),
-        ([STEP, {"state": "s", "action": "a"}], "steps[1]", "is a Step"),
+        ([STEP, None], "steps[1] = None", "must be a Step"),
+        ([("s", "a", 1.0)], "steps[0] = ('s', 'a', 1.0)", "must be a Step"),
+        ([STEP, {"state": "s", "action": "a"}], "steps[1]", "must be a Step"),
     ],
     ids=["None", "str", "bytes", "one step", "dict", "iterator", "None inside", "tuple inside", "dict inside"],
 )

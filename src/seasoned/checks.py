@@ -303,8 +303,10 @@ def check_mapping(
     return value
 
 
-def check_pattern(name: str, pattern: object, *, error: type[SeasonedError] = InputError) -> re.Pattern[str]:
-    """Return `pattern` compiled if it is the text of a regular expression.
+def check_pattern(
+    name: str, pattern: object, flags: int = 0, *, error: type[SeasonedError] = InputError
+) -> re.Pattern[str]:
+    """Return `pattern` compiled with `flags` if it is the text of a regular expression.
 
     Raises:
         InputError, or `error`: it is something else.
@@ -314,10 +316,10 @@ def check_pattern(name: str, pattern: object, *, error: type[SeasonedError] = In
         'total #'
     """
     try:
-        return re.compile(check_text(name, pattern, error=error))
+        return re.compile(check_text(name, pattern, error=error), flags)
     except (re.error, OverflowError, RecursionError) as wrong:
         rule = f"{name} must be a regular expression ({wrong})"
-        raise error(f"{name} = {excerpt(pattern)}", rule, "Correct it.") from None
+        raise error(f"{name} = {excerpt(pattern)}", rule, "Correct it, or use re.escape.") from None
 
 
 def check_logprobs(name: str, logprobs: object) -> dict[str, float]:

@@ -82,5 +82,5 @@ def test_the_identity_says_so_and_the_default_is_unchanged():
 
 @pytest.mark.parametrize("value", [None, 1, 0, "yes"])
 def test_a_multiset_is_asked_for_plainly(value):
-    with pytest.raises(InputError, match=r"multiset = .*: multiset is True or False. Pass multiset=True"):
+    with pytest.raises(InputError, match=r"multiset = .*: multiset must be True or False"):
         TokenEncoder(multiset=value)

@@ -1,4 +1,4 @@
-"""Buckets: a number as the range it lies in, so that close numbers are one feature."""
+"""Buckets: numbers as ranges, so that close numbers are one feature."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import pairwise
 
-from seasoned.checks import check_number, check_text
+from seasoned.checks import check_instance, check_number, check_text
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["Buckets", "as_run"]
 
 
 def as_run(text: str) -> str:
-    """Return `text` as one run: its blanks become underscores.
+    """Return `text` as one run without blanks, which become underscores.
 
     Example:
         >>> as_run(" living  room ")
@@ -25,13 +25,13 @@ def as_run(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Buckets:
-    """Ranges between rising edges: below the first, `[edge, next edge)`, and from the last up.
+    """Ranges between rising edges: below the first edge, `[edge, next edge)`, and from the last edge up.
 
     Args:
-        edges: one or more finite numbers, each above the one before.
+        edges: one or more finite numbers, in strictly ascending order.
 
     Raises:
-        InputError: there are none, or they do not rise.
+        InputError: there are none, or they are not in strictly ascending order.
 
     Example:
         >>> [Buckets((10, 20)).label(total, "total") for total in (3, 10, 19.9, 20)]
@@ -41,17 +41,15 @@ class Buckets:
     edges: Iterable[float]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.edges, Iterable):
-            raise InputError(f"edges = {excerpt(self.edges)}", "edges are a list of numbers", "Pass (10, 20), say.")
-        edges = tuple(check_number("edge", edge) for edge in self.edges)
+        given = check_instance("edges", self.edges, Iterable, "edges must be a list of numbers", "Pass (10, 20).")
+        edges = tuple(check_number("edge", edge) for edge in given)
         if not edges or any(low >= high for low, high in pairwise(edges)):
-            raise InputError(
-                f"edges = {excerpt(edges)}", "edges are one or more numbers, each above the one before", "Sort them."
-            )
+            rule = "edges must be one or more numbers in strictly ascending order"
+            raise InputError(f"edges = {excerpt(edges)}", rule, "Sort them.")
         object.__setattr__(self, "edges", edges)
 
     def label(self, number: float, name: str | None = None) -> str:
-        """Return the label of the bucket that holds `number`, after `name:` if a name is given.
+        """Return the label of the bucket that contains `number`, after `name:` if a name is given.
 
         Raises:
             InputError: the number is not finite, or the name is blank.
@@ -68,5 +66,5 @@ class Buckets:
 
 
 def _plain(edge: float) -> str:
-    """The shortest text that means this number and no other."""
+    """Return the shortest text of this number."""
     return repr(edge).removesuffix(".0")

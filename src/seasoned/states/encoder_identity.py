@@ -1,4 +1,4 @@
-"""From an identity back to the encoder: a store can be opened with the encoder that made it."""
+"""Encoders from their identities: a store can be opened with the encoder that made it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ __all__ = ["encoder_from_identity"]
 
 
 def encoder_from_identity(identity: str) -> StateEncoder:
-    """Return the built-in encoder that has this identity, with all its settings.
+    """Return the built-in encoder with this identity, and all of its settings.
 
     Raises:
-        UnknownNameError: no built-in encoder has it: it was made by an encoder or a field of someone else's, by another
-            version, or was altered.
+        UnknownNameError: no built-in encoder has this identity: it is of a custom encoder or field, of another version,
+            or was altered.
 
     Example:
         >>> encoder_from_identity('tokens/v1 {"ngram":2}')
@@ -32,7 +32,7 @@ def encoder_from_identity(identity: str) -> StateEncoder:
         encoder = _encoder(identity)
     except (InputError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         encoder = None
-    # An identity has one spelling: what does not come back the same was not written by the encoder it names.
+    # Every identity has one spelling, so an encoder with another identity is not the encoder that wrote it.
     if encoder is None or encoder.identity != identity:
         raise UnknownNameError(
             f"encoder {excerpt(identity)}",

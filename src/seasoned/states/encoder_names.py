@@ -1,4 +1,4 @@
-"""Encoders that have a name, on the command line and in suites; any other goes by its identity, which may be long."""
+"""Named encoders, for the command line and for suites; other encoders are named by their identity."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ ENCODERS = {"words": TokenEncoder(), "masked": TokenEncoder(masks=ALL_MASKS)}
 
 
 def named_encoder(spec: str) -> StateEncoder:
-    """Return the encoder that somebody named.
+    """Return the encoder with this name or identity.
 
     Raises:
-        InputError: none has this name or identity.
+        InputError: there is no such name or identity.
 
     Example:
         >>> named_encoder("words")

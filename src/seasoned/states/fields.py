@@ -1,4 +1,4 @@
-"""Fields: named facts read off a state's text, for templates to place. Plain rules, no tagger and no model."""
+"""Fields: named facts extracted from a state's text for templates, by plain rules, without a tagger or a model."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_text
+from seasoned.checks import check_instance, check_pattern, check_text, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.states.buckets import Buckets, as_run
-from seasoned.states.recent_actions import check_count, split_recent
+from seasoned.states.recent_actions import split_recent
 from seasoned.states.word_lists import NOT_NOUNS
 
 __all__ = ["Field", "FieldValue", "Nouns", "PatternMatch", "RecentVerbs"]
 
 FieldValue = str | tuple[str, ...]
-"""One run, or several words."""
+"""One run without blanks, or several words."""
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 
 
 @runtime_checkable
 class Field(Protocol):
-    """Reads one fact off a state's text. Deterministic and local; bring your own by writing these two."""
+    """Extracts one fact from a state's text. Deterministic and local; a custom field implements these two members."""
 
     @property
     def identity(self) -> str:
-        """Names the rule and every setting that changes what it reads."""
+        """The rule and every setting that changes its result."""
         ...
 
     def extract(self, state: str) -> FieldValue:
@@ -40,9 +40,9 @@ class Field(Protocol):
 class Nouns:
     """The distinct nouns of a text, lower-cased, in order of appearance; the line of recent actions is left out.
 
-    There is no part-of-speech tagger here. With a vocabulary, the nouns are the words in it: exact, and worth writing
-    down for a known site or game. Without one they are the words that are on no short list of English function words,
-    adjectives and verbs: a rough guess, and no guess at all in other languages.
+    It uses no part-of-speech tagger. With a vocabulary, the nouns are the words in it, which is exact; write one for a
+    known site or game. Without one, they are the words that are not on short lists of English function words,
+    adjectives and verbs, which is a rough guess, and useless in other languages.
 
     Args:
         vocabulary: single words; empty for the guess.
@@ -63,11 +63,13 @@ class Nouns:
 
     def __post_init__(self) -> None:
         if isinstance(self.vocabulary, str):
-            raise InputError(f"vocabulary = {excerpt(self.vocabulary)}", "a vocabulary is a list of words", "Split it.")
+            raise InputError(
+                f"vocabulary = {excerpt(self.vocabulary)}", "vocabulary must be a list of words", "Split it."
+            )
         words = {check_text("word", word).lower() for word in self.vocabulary}
         for word in words:
             if not _WORD.fullmatch(word):
-                raise InputError(f"word {excerpt(word)}", "a word is letters, perhaps with hyphens", "Split it.")
+                raise InputError(f"word {excerpt(word)}", "a word must be of letters and hyphens", "Split it.")
         object.__setattr__(self, "vocabulary", tuple(sorted(words)))
         object.__setattr__(self, "_known", frozenset(words))
         object.__setattr__(self, "identity", f"nouns/v1 {canonical_json({'vocabulary': sorted(words)})}")
@@ -81,9 +83,9 @@ class Nouns:
 
 @dataclass(frozen=True, slots=True)
 class RecentVerbs:
-    r"""The verbs of the last `n` actions that `with_recent_actions` wrote into the state, oldest first.
+    r"""The verbs of the last `n` actions in the line of `with_recent_actions`, oldest first.
 
-    An action's verb is its first word: `go` of `go north`, `click` of `click(checkout)`.
+    The verb of an action is its first word: `go` in `go north`, `click` in `click(checkout)`.
 
     Example:
         >>> RecentVerbs(n=2).extract("hall\nrecent:look recent:go_north recent:click(ok)")
@@ -94,7 +96,7 @@ class RecentVerbs:
     identity: str = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_count("n", self.n, least=1)
+        check_whole("n", self.n, 1)
         object.__setattr__(self, "identity", f"recent_verbs/v1 {canonical_json({'n': self.n})}")
 
     def extract(self, state: str) -> tuple[str, ...]:
@@ -105,13 +107,13 @@ class RecentVerbs:
 
 @dataclass(frozen=True, slots=True)
 class PatternMatch:
-    r"""The first match of a pattern as one run, or the bucket of the number that it is.
+    r"""The first match of a pattern, as one run or as the bucket of a number.
 
     Args:
-        pattern: a regular expression; its first group counts, or the whole match where it has none. Letters match in
-            both cases. Its time is yours to mind: nested repeats can take for ever.
-        buckets: turn the match, read as a number (commas as thousands marks), into a bucket's label.
-        missing: what to write where nothing matches, or where the match is no finite number.
+        pattern: a regular expression; the result is its first group, or the whole match if it has no group. Letters
+            match in both cases. Nested repeats can take exponential time on some texts.
+        buckets: convert the match, as a number (with commas as thousands marks), into a bucket's label.
+        missing: the result if nothing matches, or if the match is not a finite number.
 
     Raises:
         InputError: the pattern is not a regular expression, or `missing` is blank.
@@ -130,16 +132,11 @@ class PatternMatch:
     _regex: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        check_text("pattern", self.pattern)
+        regex = check_pattern("pattern", self.pattern, re.IGNORECASE)
+        object.__setattr__(self, "_regex", regex)
         object.__setattr__(self, "missing", as_run(check_text("missing", self.missing)))
-        if self.buckets is not None and not isinstance(self.buckets, Buckets):
-            raise InputError(f"buckets = {excerpt(self.buckets)}", "buckets is a Buckets", "Pass Buckets((10, 20)).")
-        try:
-            object.__setattr__(self, "_regex", re.compile(self.pattern, re.IGNORECASE))
-        except (re.error, OverflowError, RecursionError) as error:
-            raise InputError(
-                f"pattern {excerpt(self.pattern)}", f"a pattern is a regular expression ({error})", "Try re.escape."
-            ) from None
+        if self.buckets is not None:
+            check_instance("buckets", self.buckets, Buckets, next_step="Pass Buckets((10, 20)), or None.")
         edges = None if self.buckets is None else list(self.buckets.edges)
         settings = {"pattern": self.pattern, "edges": edges, "missing": self.missing}
         object.__setattr__(self, "identity", f"found/v1 {canonical_json(settings)}")
@@ -152,5 +149,5 @@ class PatternMatch:
             return text or self.missing
         try:
             return self.buckets.label(float(text.replace(",", "")))
-        except ValueError:  # not a number, or (InputError) not a finite one
+        except ValueError:  # not a number, or (InputError) not a finite number
             return self.missing

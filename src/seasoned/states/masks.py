@@ -1,6 +1,6 @@
-"""Masks: what differs from run to run without meaning anything, replaced by a placeholder before a text is compared.
+"""Masks: placeholders for meaningless differences between runs, such as ids, before texts are compared.
 
-Every ready mask scans a text in linear time: runs are matched possessively and a run has one place to start.
+Every built-in mask scans a text in linear time: runs are matched possessively, and each run has one starting point.
 """
 
 from __future__ import annotations
@@ -9,28 +9,28 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from seasoned.checks import check_text
+from seasoned.checks import check_pattern, check_text
 from seasoned.errors import InputError, excerpt
 
 __all__ = ["ALL_MASKS", "HASHES", "NUMBERS", "PLACEHOLDER", "TIMESTAMPS", "TOKENS", "UUIDS", "Mask", "apply_masks"]
 
 PLACEHOLDER = "<*>"
-"""What every ready mask writes. One for all, so that an id of digits today and hexadecimals tomorrow is one feature."""
+"""The placeholder of every built-in mask; since it is the same, ids of digits and of hexadecimals are one feature."""
 
 _EMPTY_MATCH_PROBES = ("", "a 1")
 
 
 @dataclass(frozen=True, slots=True)
 class Mask:
-    r"""A regular expression whose matches are noise, and what to write in their place.
+    r"""A regular expression with a replacement for its matches.
 
-    Letters match in both cases, as features are lower-cased; `(?-i:...)` asks for one case. The time a pattern of your
-    own takes is yours to mind: nested repeats such as `(a+)+` can take for ever on a hostile text.
+    Letters match in both cases, since features are lower-cased; `(?-i:...)` matches one case. In a custom pattern,
+    nested repeats such as `(a+)+` can take exponential time on a hostile text.
 
     Args:
-        name: what the mask is called, for people.
+        name: of the mask, for people.
         pattern: a regular expression (`re`); it must not match the empty text.
-        replacement: written for each match as it stands (no group references); may be empty.
+        replacement: the literal text for each match (no group references); may be empty.
 
     Raises:
         InputError: the name is blank, or the pattern is not a regular expression or matches the empty text.
@@ -48,22 +48,14 @@ class Mask:
 
     def __post_init__(self) -> None:
         check_text("mask name", self.name)
-        check_text("mask pattern", self.pattern)
         if self.replacement != "":
             _check_replacement(self.replacement)
-        try:
-            regex = re.compile(self.pattern, re.IGNORECASE)
-        except (re.error, OverflowError, RecursionError) as error:
-            raise InputError(
-                f"pattern {excerpt(self.pattern)} of mask {excerpt(self.name)}",
-                f"a mask's pattern is a regular expression ({error})",
-                "Escape what is meant literally: re.escape(text).",
-            ) from None
+        regex = check_pattern(f"pattern of mask {excerpt(self.name)}", self.pattern, re.IGNORECASE)
         if any(match.end() == match.start() for probe in _EMPTY_MATCH_PROBES for match in regex.finditer(probe)):
             raise InputError(
                 f"pattern {excerpt(self.pattern)} of mask {excerpt(self.name)}",
-                "a mask's pattern matches one character at least",
-                "Write + where it says *.",
+                "a mask's pattern must match one character or more",
+                "Write + instead of *.",
             )
         object.__setattr__(self, "_regex", regex)
         object.__setattr__(self, "_template", self.replacement.replace("\\", r"\\"))
@@ -83,12 +75,12 @@ class Mask:
 
 
 def _check_replacement(replacement: object) -> None:
-    """A replacement may be blank, which a text may not."""
+    """Check a replacement, which may be blank, unlike other texts."""
     check_text("mask replacement", f"-{replacement}" if isinstance(replacement, str) else replacement)
 
 
 def apply_masks(text: str, masks: Iterable[Mask]) -> str:
-    """Return `text` after every mask, in order.
+    """Return `text` with every mask applied, in order.
 
     Example:
         >>> apply_masks("order 7 of 2024-01-31 10:00Z", ALL_MASKS)
@@ -99,8 +91,8 @@ def apply_masks(text: str, masks: Iterable[Mask]) -> str:
     return text
 
 
-# A digit belongs to a word when a letter of an alphabet (Latin, Greek, Cyrillic) touches it: `page42` is a name. An
-# underscore is no letter (`item_42` is item 42), and neither is a character of a script written without blanks.
+# A digit next to a letter of an alphabet (Latin, Greek, Cyrillic) belongs to a word: `page42` is a name. An underscore
+# is not a letter (`item_42` is item 42), and neither is a character of a script without blanks.
 _LETTERS = r"a-z\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u02af\u0370-\u052f\d"
 _START = f"(?<![{_LETTERS}])"
 _END = f"(?![{_LETTERS}])"
@@ -112,7 +104,7 @@ NUMBERS = Mask("numbers", rf"{_START}[-+]?{_DIGITS}(?:[.,]{_DIGITS})*+")
 UUIDS = Mask("uuids", rf"{_START}[0-9a-f]{{8}}(?:-[0-9a-f]{{4}}){{3}}-[0-9a-f]{{12}}{_END}")
 """UUIDs in five groups, in either case. Without their hyphens they are hashes."""
 
-# `0000002e+16` of `1.0000002e+16` is hexadecimal as well. A number with an exponent is a number.
+# `0000002e+16` in `1.0000002e+16` is also hexadecimal, but a number with an exponent is a number.
 _NO_NUMBER = rf"(?!\d++e[-+]\d|(?<=[-+.,])\d++e\d++{_END})"
 HASHES = Mask(
     "hashes",
@@ -152,7 +144,7 @@ _MIXED = (
 _PLAIN = rf"{_START}{_NO_NUMBER}(?=[a-z]*+[0-9])(?=[0-9]*+[a-z])[a-z0-9]{{20,}}+{_END}"
 TOKENS = Mask("tokens", f"{_JWT}|{_KEY}|{_MIXED}|{_PLAIN}")
 """API keys by their prefix, JWTs, runs of 20 or more letters and digits with one of each, and base64url of 24 or more
-with both cases and a digit beside a letter. A slug such as `how-to-install-python-3` is none of these."""
+with both cases and a digit next to a letter. A slug such as `how-to-install-python-3` does not match."""
 
 ALL_MASKS = (UUIDS, TOKENS, HASHES, TIMESTAMPS, NUMBERS)
-"""Every ready mask, the most specific first: a number is the last thing that digits can be."""
+"""Every built-in mask, the most specific first and numbers last."""

@@ -1,6 +1,6 @@
-"""Redaction: secrets and personal data leave a text before anything is stored or compared.
+"""Redaction of secrets and personal data, before a text is stored or compared.
 
-Every ready rule scans a text in linear time: a run has one place to start, and what is looked ahead at is bounded.
+Every built-in rule scans a text in linear time: each run has one starting point, and lookahead is bounded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
-from seasoned.checks import check_text, suggest
+from seasoned.checks import check_instance, check_mapping, check_text, suggest
 from seasoned.errors import InputError, UnknownNameError, excerpt
 from seasoned.states.masks import Mask
 from seasoned.states.secret_patterns import RULES, SecretRule
@@ -21,7 +21,7 @@ from seasoned.types import Episode, Step
 __all__ = ["REDACTION_RULES", "Redactor", "redact_episode"]
 
 REDACTION_RULES = tuple(RULES)
-"""The ready rules by name, in the order in which they are applied: `api-keys`, `tokens`, `emails`, `cards`."""
+"""The built-in rules by name, in the order of application: `api-keys`, `tokens`, `emails`, `cards`."""
 
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,31}")
 _MAX_KEY_BYTES = 64
@@ -33,8 +33,8 @@ class Redactor:
     """Replaces secrets and personal data by marks: a function from text to text, deterministic and idempotent.
 
     A mark is `[email]`; with a key, `[email:1d0c9b62]`: 32 bits of a keyed BLAKE2b of the value, so that equal values
-    stay equal, and cannot be read or guessed without the key. Equal means: e-mail addresses in any case, card numbers
-    with any separators. Marks in a text stay as they are.
+    have equal marks, and values cannot be guessed without the key. E-mail addresses are equal in any case, card numbers
+    with any separators. Marks in a text do not change.
 
     | rule | finds | mark |
     |---|---|---|
@@ -43,17 +43,17 @@ class Redactor:
     | `emails` | e-mail addresses | email |
     | `cards` | 13 to 19 digits, as cards are printed, that pass the Luhn check | card |
 
-    Rules find what looks like a secret. A password in running text looks like a word: add a pattern for what is yours.
+    Rules find texts with the form of a secret. A password in running text has the form of a word: add a pattern for it.
 
     Args:
-        rules: which ready rules, by name; all of them by default.
-        patterns: name to regular expression, letters in both cases; what it matches becomes `[name]`. The time a
-            pattern takes is yours to mind: nested repeats such as `(a+)+` can take for ever on a hostile text.
-        keyed: a secret of 1 to 64 bytes (16 random ones are enough); keep it, or equal values get other marks.
+        rules: the names of built-in rules; all of them by default.
+        patterns: name to regular expression, with letters in both cases; each match becomes `[name]`. Nested repeats
+            such as `(a+)+` can take exponential time on a hostile text.
+        keyed: a secret key of 1 to 64 bytes (16 random ones are enough); with another key equal values get other marks.
 
     Raises:
-        UnknownNameError: no ready rule has this name.
-        InputError: a pattern is not a regular expression, or another setting breaks a rule.
+        UnknownNameError: there is no such built-in rule.
+        InputError: a pattern is not a regular expression, or another setting breaks its rule.
 
     Example:
         >>> Redactor()("ann@example.com paid with 4111 1111 1111 1111")
@@ -71,25 +71,22 @@ class Redactor:
 
     def __post_init__(self) -> None:
         if isinstance(self.rules, str) or not isinstance(self.rules, Iterable):
-            raise InputError(f"rules = {excerpt(self.rules)}", "rules are a list of names", "Pass ['emails'], say.")
+            raise InputError(f"rules = {excerpt(self.rules)}", "rules must be a list of names", "Pass ['emails'].")
         rules = tuple(self.rules)
         for name in rules:
             if not isinstance(name, str) or name not in RULES:
                 raise UnknownNameError(
-                    f"redaction rule {excerpt(name)}", "no ready rule has this name", suggest(str(name), RULES)
+                    f"redaction rule {excerpt(name)}", "there is no such rule", suggest(str(name), RULES)
                 )
-        if not isinstance(self.patterns, Mapping):
-            raise InputError(
-                f"patterns = {excerpt(self.patterns)}", "patterns map a name to an expression", "Pass a dict."
-            )
+        check_mapping("patterns", self.patterns, "names to regular expressions")
         key = self.keyed
         if key is not None and not (isinstance(key, bytes) and 1 <= len(key) <= _MAX_KEY_BYTES):
             raise InputError(
                 f"keyed = {'b' + repr('...') if isinstance(key, bytes) else excerpt(type(key).__name__)}",
-                f"a key has 1 to {_MAX_KEY_BYTES} bytes",
-                "Use os.urandom(16), and keep it.",
+                f"a key must have 1 to {_MAX_KEY_BYTES} bytes",
+                "Use os.urandom(16), and store it.",
             )
-        # In the order of the table: a URL's password first, or it would pass for an address.
+        # In the order of the table: a password in a URL would otherwise match as an e-mail address.
         finders = [finder for name in RULES if name in rules for finder in RULES[name]]
         finders += [_own_rule(name, pattern) for name, pattern in self.patterns.items()]
         names = "|".join(sorted({re.escape(finder.mark) for finder in finders}, key=len, reverse=True))
@@ -104,12 +101,9 @@ class Redactor:
         Raises:
             InputError: the text is not a str.
         """
-        if not isinstance(text, str):
-            raise InputError(
-                f"text = {excerpt(text)}", f"a text is a str, not {type(text).__name__}", "Convert it first."
-            )
-        # To the fixed point: what a mark uncovers is found as well, and redacting twice changes nothing. It is reached,
-        # as every round leaves fewer characters outside the marks.
+        check_instance("text", text, str, next_step="Convert it first.")
+        # Repeated to the fixed point: a mark can complete another secret, and redaction must be idempotent. It ends,
+        # since every round leaves fewer characters outside the marks.
         while (redacted := self._once(text)) != text:
             text = redacted
         return text
@@ -129,7 +123,7 @@ class Redactor:
         return text
 
     def _outside(self, text: str, spans: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-        """What of the spans is no mark."""
+        """Yield the parts of the spans that are outside of marks."""
         starts: list[int] | None = None
         ends: list[int] = []
         for begin, end in spans:
@@ -157,10 +151,10 @@ def _own_rule(name: object, pattern: object) -> SecretRule:
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError(
             f"the name {excerpt(name)} of a pattern",
-            "a name has up to 32 small letters, digits, - and _, a letter first",
-            "Call it 'order', say.",
+            "a name must have up to 32 small letters, digits, - and _, a letter first",
+            "Name it 'order', for example.",
         )
-    mask = Mask(name, check_text("pattern", pattern))  # which refuses what is no expression, or matches nothing at all
+    mask = Mask(name, check_text("pattern", pattern))  # checks that it is a regular expression without empty matches
     regex = re.compile(mask.pattern, re.IGNORECASE)
     return SecretRule(name, lambda text: (found.span() for found in regex.finditer(text)))
 
@@ -168,12 +162,12 @@ def _own_rule(name: object, pattern: object) -> SecretRule:
 def redact_episode(episode: Episode, redact: Callable[[str], str], *, ids: bool = False) -> Episode:
     """Return the episode with every text redacted: task, states, actions, final state, and the actions of each prior.
 
-    Two actions of a prior that become one are one: its probability is their sum, `log(exp(a) + exp(b))`, at most 0.
-    `id` and `subject` are keys by which an episode is found and erased: they stay, unless `ids` is set. Names of
-    models, policies and arms stay.
+    If two actions of a prior become the same text, their probabilities add up: `log(exp(a) + exp(b))`, at most 0. `id`
+    and `subject` are keys for retrieval and erasure, and do not change unless `ids` is set. Names of models, policies
+    and arms do not change.
 
     Raises:
-        InputError: a redacted text is no longer a text that an episode can hold: blank, say.
+        InputError: a redacted text is not valid in an episode, for example because it is blank.
 
     Example:
         >>> step = Step("to: ann@example.com", "send(ann@example.com)")
@@ -181,26 +175,26 @@ def redact_episode(episode: Episode, redact: Callable[[str], str], *, ids: bool 
         'send([email])'
     """
 
-    def told(text: str | None) -> str | None:
+    def redacted(text: str | None) -> str | None:
         return None if text is None else redact(text)
 
     return replace(
         episode,
         task=redact(episode.task),
         steps=[_redact_step(step, redact) for step in episode.steps],
-        final_state=told(episode.final_state),
-        id=told(episode.id) if ids else episode.id,
-        subject=told(episode.subject) if ids else episode.subject,
+        final_state=redacted(episode.final_state),
+        id=redacted(episode.id) if ids else episode.id,
+        subject=redacted(episode.subject) if ids else episode.subject,
     )
 
 
 def _redact_step(step: Step, redact: Callable[[str], str]) -> Step:
     prior = step.prior
     if prior is not None:
-        together: dict[str, list[float]] = {}
+        by_action: dict[str, list[float]] = {}
         for action, logprob in prior.items():
-            together.setdefault(redact(action), []).append(logprob)
-        prior = {action: _logsumexp(logprobs) for action, logprobs in together.items()}
+            by_action.setdefault(redact(action), []).append(logprob)
+        prior = {action: _logsumexp(logprobs) for action, logprobs in by_action.items()}
     return replace(step, state=redact(step.state), action=redact(step.action), prior=prior)
 
 

@@ -1,6 +1,6 @@
-"""What secrets look like: the ready rules of redaction.
+"""Patterns of secrets: the built-in rules of redaction.
 
-A rule looks closer only where one of its telltale texts occurs, so that a text without any costs a few scans in C.
+A rule runs its pattern only if one of its telltale texts occurs, so a text without telltales costs a few scans in C.
 """
 
 from __future__ import annotations
@@ -12,27 +12,31 @@ from dataclasses import dataclass
 __all__ = ["RULES", "SecretRule"]
 
 
-def _as_it_is(found: str) -> str:
+def _unchanged(found: str) -> str:
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class SecretRule:
-    """One way to find secrets: where they are, in order and without overlap; what to call them; which are equal.
+    """A pattern of secrets.
 
-    Where there are `telltales`, a text that has none of them, in small letters, has none of the secrets.
+    Args:
+        mark: the name of the secret in the redacted text.
+        spans: returns the spans of the secrets in a text, in order and without overlap.
+        canonical: returns the same text for equal secrets.
+        telltales: a text with none of these, in small letters, has no such secret; empty: always search.
     """
 
     mark: str
     spans: Callable[[str], Iterator[tuple[int, int]]]
-    canonical: Callable[[str], str] = _as_it_is
+    canonical: Callable[[str], str] = _unchanged
     telltales: tuple[str, ...] = ()
 
 
 def _rule(
-    mark: str, telltales: tuple[str, ...], pattern: str, canonical: Callable[[str], str] = _as_it_is
+    mark: str, telltales: tuple[str, ...], pattern: str, canonical: Callable[[str], str] = _unchanged
 ) -> SecretRule:
-    """The group `secret` of each match, or all of it."""
+    """Return a rule for the group `secret` of each match, or the whole match without such a group."""
     regex = re.compile(pattern)
     group = "secret" if "secret" in regex.groupindex else 0
 
@@ -73,11 +77,11 @@ _PREFIXES = (
     "xoxr",
     "xoxs",
 )
-# A capital or a digit soon: `sk-learn-something-long` is a name.
+# A capital or a digit within 64 characters: `sk-learn-something-long` is a name.
 _RANDOM = "(?=[a-z_-]{0,64}[A-Z0-9])"
 
 _API_KEYS = (
-    # Up to its last line, or for as long as there is Base64 and what headers are made of.
+    # Up to its last line, or to the first character of neither Base64 nor headers.
     _rule(
         "api-key",
         ("private key",),
@@ -137,7 +141,7 @@ _TOKENS = (
         rf"(?i:\b(?:bearer|basic)[ ]{{1,4}})"
         rf"(?P<secret>(?=[A-Za-z._~+/=-]{{0,64}}[0-9]){_OPAQUE}{{8,}}+|{_OPAQUE}{{20,}}+)",
     ),
-    # To the last @ before a slash: passwords have been seen with one.
+    # To the last @ before a slash, since passwords may contain @.
     _rule("token", ("://",), r"(?<=://)(?P<secret>[^\s/@:\"'<>]{0,256}+:[^\s/\"'<>]{1,256})(?=@)"),
     _rule(
         "token",
@@ -146,11 +150,11 @@ _TOKENS = (
         r"(?P<secret>(?:(?!(?P=quote))[^\r\n]){1,1024}+)(?=(?P=quote))",
     ),
     _rule("token", _KEYWORDS, rf"{_KEYWORD}{_GAP}={_GAP}(?P<secret>{_PLAIN}++)"),
-    # After a colon it may be a label of a form: a value has a digit.
+    # After a colon it may be the label of a form field, so the value must have a digit.
     _rule("token", _KEYWORDS, rf"{_KEYWORD}(?:{_QUOTE})?{_GAP}:{_GAP}(?P<secret>(?=[^\s\d]{{0,64}}\d){_PLAIN}{{6,}}+)"),
 )
 
-# The last label has two letters or more at its start: `lodash@4.17.21` is a version.
+# The last label begins with two letters or more: `lodash@4.17.21` is a version.
 _EMAILS = (
     _rule(
         "email",
@@ -161,8 +165,8 @@ _EMAILS = (
 )
 
 _GROUP = r"[ .\u00a0-]"
-# As they are printed: without separators, or with one and the same in 4-4-4-1..4 (and 1..3 more), 4-6-4 and 4-6-5.
-# Not the decimals of a number.
+# As printed: without separators, or with one separator in groups of 4-4-4-1..4 (and 1..3 more), 4-6-4 and 4-6-5.
+# The decimals of a number do not match.
 _CARD = re.compile(
     r"[2-6](?<![0-9][2-6])(?<![0-9]\.[2-6])(?:[0-9]{12,18}"
     rf"|[0-9]{{3}}(?P<a>{_GROUP})[0-9]{{4}}(?P=a)[0-9]{{4}}(?P=a)[0-9]{{1,4}}(?:(?P=a)[0-9]{{1,3}})?"
@@ -176,7 +180,7 @@ def _digits(found: str) -> str:
 
 
 def _is_card(found: str) -> bool:
-    """Luhn's check: every second digit from the right doubled, its digits added up, all divisible by ten."""
+    """Return whether the digits pass the Luhn check: their sum, every second one doubled, is a multiple of 10."""
     digits = _digits(found)
     doubled = [int(digit) * (1 + index % 2) for index, digit in enumerate(reversed(digits))]
     return 13 <= len(digits) <= 19 and sum(value // 10 + value % 10 for value in doubled) % 10 == 0
@@ -187,7 +191,7 @@ def _card_spans(text: str) -> Iterator[tuple[int, int]]:
     while found := _CARD.search(text, start):
         begin, end = found.span()
         if not _is_card(text[begin:end]) and (last := _LAST_GROUP.search(found.group())):
-            end = begin + last.start()  # the three digits from its back, say
+            end = begin + last.start()  # without the last group, which may be the security code
         if _is_card(text[begin:end]):
             yield begin, end
             start = end
@@ -201,4 +205,4 @@ RULES: dict[str, tuple[SecretRule, ...]] = {
     "emails": _EMAILS,
     "cards": (SecretRule("card", _card_spans, _digits),),
 }
-"""The ready rules by name, in the order in which they are applied."""
+"""The built-in rules by name, in the order of application."""

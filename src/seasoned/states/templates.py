@@ -1,4 +1,4 @@
-"""Templates: a state's text from named fields, such as `[State: {nouns}] [Action: {recent_verbs}]`."""
+"""Templates: a state's text composed of named fields, such as `[State: {nouns}] [Action: {recent_verbs}]`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from seasoned.canonical_json import canonical_json
-from seasoned.checks import check_text, suggest
+from seasoned.checks import check_instance, check_mapping, check_text, suggest
 from seasoned.errors import InputError, excerpt
 from seasoned.states.buckets import as_run
 from seasoned.states.fields import Field, FieldValue, Nouns, RecentVerbs
@@ -16,15 +16,15 @@ from seasoned.states.tokens import TokenEncoder, check_state
 __all__ = ["DEFAULT_FIELDS", "Template", "TemplateEncoder"]
 
 DEFAULT_FIELDS: Mapping[str, Field] = {"nouns": Nouns(), "recent_verbs": RecentVerbs()}
-"""What a template may name without more ado."""
+"""The fields that every template may name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
-    """A text with named places. `{{` and `}}` are literal braces.
+    """A text with named placeholders. `{{` and `}}` are literal braces.
 
     Raises:
-        InputError: the braces do not pair up, or a place is not a plain name.
+        InputError: the braces do not match, or a placeholder is not a plain name.
 
     Example:
         >>> template = Template("[Page: {page}] total:{total} {{v1}}")
@@ -36,7 +36,7 @@ class Template:
 
     text: str
     names: tuple[str, ...] = field(init=False, repr=False, compare=False)
-    """The places, each once, in order of appearance."""
+    """The names of the placeholders, each once, in order of appearance."""
     _parts: tuple[tuple[str, str | None], ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -45,19 +45,20 @@ class Template:
         try:
             places = list(string.Formatter().parse(self.text))
         except ValueError as error:
-            raise InputError(f"template {excerpt(self.text)}", f"braces pair up ({error})", next_step) from None
+            raise InputError(f"template {excerpt(self.text)}", f"braces must match ({error})", next_step) from None
         for _, name, spec, conversion in places:
             if name is not None and (spec or conversion or not name.isidentifier()):
-                raise InputError(f"place {excerpt(name)} in a template", "a place is a plain name", next_step)
+                seen = f"placeholder {excerpt(name)} in a template"
+                raise InputError(seen, "a placeholder must be a plain name", next_step)
         parts = tuple((literal, name) for literal, name, _, _ in places)
         object.__setattr__(self, "_parts", parts)
         object.__setattr__(self, "names", tuple(dict.fromkeys(name for _, name in parts if name)))
 
     def fill(self, values: Mapping[str, FieldValue]) -> str:
-        """Return the text with every place filled.
+        """Return the text with every placeholder filled.
 
-        A str becomes one run, glued to what stands beside it (`total:{total}`). A tuple of words is set apart by blanks
-        instead, so that a word is the same feature wherever it stands in the list.
+        A str becomes one run, directly next to the surrounding text (`total:{total}`). A tuple of words is separated
+        from it by blanks, so that a word is the same feature at every position of the list.
 
         Raises:
             InputError: a value is missing, or is neither a str nor a tuple of str.
@@ -67,7 +68,8 @@ class Template:
             text, apart = _join(text, literal, apart), apart and not literal
             if name is not None:
                 if name not in values:
-                    raise InputError(f"no value for {excerpt(name)}", "every place is filled", suggest(name, values))
+                    rule = "every placeholder needs a value"
+                    raise InputError(f"no value for {excerpt(name)}", rule, suggest(name, values))
                 value, words = _shown(name, values[name])
                 text, apart = _join(text, value, apart or words), words or (apart and not value)
         return text
@@ -79,19 +81,19 @@ def _join(left: str, right: str, apart: bool) -> str:
 
 
 def _shown(name: str, value: object) -> tuple[str, bool]:
-    """A value's text, and whether it is words to be set apart."""
+    """Return a value's text, and whether it consists of words to be separated by blanks."""
     if isinstance(value, str):
         return as_run(value), False
     if isinstance(value, tuple) and all(isinstance(word, str) for word in value):
         return " ".join(map(as_run, value)), True
     raise InputError(
-        f"{name} = {excerpt(value)}", "a field's value is a str or a tuple of str", "Turn numbers into Buckets labels."
+        f"{name} = {excerpt(value)}", f"{name} must be a str or a tuple of str", "Turn numbers into Buckets labels."
     )
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateEncoder:
-    """Encodes what a template says about a state, instead of the whole text. Memory still keeps the whole text.
+    """Encodes the filled template of a state instead of its whole text. The memory still stores the whole text.
 
     Args:
         template: the text, or a Template.
@@ -99,7 +101,7 @@ class TemplateEncoder:
         tokens: turns the filled template into features.
 
     Raises:
-        InputError: the template names a field that there is not, or a setting is of the wrong kind.
+        InputError: the template names an unknown field, or a setting is of the wrong type.
 
     Example:
         >>> from seasoned.states import with_recent_actions
@@ -120,19 +122,14 @@ class TemplateEncoder:
 
     def __post_init__(self) -> None:
         template = self.template if isinstance(self.template, Template) else Template(self.template)
-        if not isinstance(self.tokens, TokenEncoder):
-            raise InputError(f"tokens = {excerpt(self.tokens)}", "tokens is a TokenEncoder", "Pass TokenEncoder().")
-        if not isinstance(self.fields, Mapping):
-            raise InputError(f"fields = {excerpt(self.fields)}", "fields map a name to a Field", "Pass a dict.")
-        known = {**DEFAULT_FIELDS, **self.fields}
+        check_instance("tokens", self.tokens, TokenEncoder, next_step="Pass TokenEncoder().")
+        known = {**DEFAULT_FIELDS, **check_mapping("fields", self.fields, "names to fields")}
         for name, value in known.items():
-            if not isinstance(value, Field):
-                raise InputError(
-                    f"field {excerpt(name)} = {excerpt(value)}", "a field has identity and extract", "Try PatternMatch."
-                )
+            rule = "a field must have identity and extract()"
+            check_instance(f"field {excerpt(name)}", value, Field, rule, "Pass a PatternMatch, for example.")
         for name in template.names:
             if name not in known:
-                raise InputError(f"field {excerpt(name)}", "a template names fields that exist", suggest(name, known))
+                raise InputError(f"field {excerpt(name)}", "there is no such field", suggest(name, known))
         used = {name: known[name] for name in template.names}
         object.__setattr__(self, "template", template)
         object.__setattr__(self, "_template", template)

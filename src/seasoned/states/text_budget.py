@@ -1,4 +1,4 @@
-"""How long a text is, where no tokeniser is at hand, and how a text from outside is made to fit."""
+"""Text budgets: an estimate of tokens without a tokeniser, and shortening of untrusted texts."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ _KINDS = bytes(
     ord("a" if chr(code).isalpha() else " " if chr(code).isspace() and code != ord("\n") else ".")
     for code in range(128)
 ).ljust(256, b".")
-"""Of each ASCII character: a letter, a blank, or what is a piece by itself."""
+"""The kind of each ASCII character: a letter, a blank, or a piece by itself."""
 
 _BYTES_PER_TOKEN = 4
 _CUT = " ... "
 
 
 def estimated_tokens(text: str) -> int:
-    r"""Return about how many tokens a model reads `text` as; an estimate, and no tokeniser's count.
+    r"""Return an estimate of the number of tokens of `text`, without a tokeniser.
 
-    The greater of two counts: bytes / 4, rounded up, which is usual for prose; and pieces, each a run of letters, a
-    digit, a mark or a line break, which is nearer for `page:3/7`. The estimates of two texts add up to that of one
-    after the other on a line of its own, or more. So what was fitted piece by piece fits as a whole.
+    It is the greater of two counts: bytes / 4, rounded up, which is usual for prose; and pieces, each a run of letters,
+    a digit, a mark or a line break, which is closer for `page:3/7`. The estimate of two texts joined by a line break is
+    at most the sum of their estimates, so texts that fit one by one fit together.
 
     Example:
         >>> estimated_tokens("You are in a kitchen.\n"), estimated_tokens("cell:0,0")
@@ -33,7 +33,7 @@ def estimated_tokens(text: str) -> int:
 
 
 def _n_pieces(text: str, data: bytes) -> int:
-    """Return how many pieces a text has; of ASCII alone, by what each run of letters begins behind: 8 times faster."""
+    """Return the number of pieces; for ASCII by counting the starts of runs of letters, which is 8 times faster."""
     if not text.isascii():
         return len(_PIECE.findall(text))
     kinds = data.translate(_KINDS)
@@ -41,10 +41,10 @@ def _n_pieces(text: str, data: bytes) -> int:
 
 
 def one_line(text: str, limit_chars: int) -> str:
-    r"""Return the text on one line of at most `limit_chars` characters, longer ones without their middle.
+    r"""Return the text on one line of at most `limit_chars` characters; longer texts lose their middle.
 
-    What cannot be printed becomes the replacement character, so that nothing in it can pass for a line of ours, steer
-    a terminal, or fail to be encoded.
+    Unprintable characters become the replacement character, so that the text cannot look like another line, control a
+    terminal, or fail to be encoded.
 
     Example:
         >>> one_line("a page\n\nAction: buy \x1b[2J", 100)
@@ -53,7 +53,7 @@ def one_line(text: str, limit_chars: int) -> str:
         '01234 ... 56789'
     """
     far = 8 * limit_chars
-    if len(text) > 2 * far:  # a state may be a million characters; its middle is lost in any case
+    if len(text) > 2 * far:  # a state may have a million characters, and loses its middle in any case
         text = f"{text[:far]}{_CUT}{text[-far:]}"
     line = " ".join(text.split())
     if not line.isprintable():
@@ -66,7 +66,7 @@ def one_line(text: str, limit_chars: int) -> str:
 
 
 def lines_within(text: str, limit_chars: int) -> str:
-    r"""Return the text's lines that are not blank, cleaned as by `one_line`, cut after `limit_chars` characters.
+    r"""Return the non-blank lines of the text, each cleaned by `one_line`, cut after `limit_chars` characters.
 
     Example:
         >>> lines_within("1. open it\n\n\n2. go in", 100)

@@ -1,4 +1,4 @@
-"""The default encoder: a state's words, as a set."""
+"""Token encoder, the default: the set of a state's words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from seasoned.canonical_json import canonical_json
+from seasoned.checks import check_flag, check_instance, check_items, check_whole
 from seasoned.errors import InputError, excerpt
 from seasoned.states.masks import Mask, apply_masks
 from seasoned.states.urls import UrlRules
@@ -21,20 +22,20 @@ MAX_STATE_CHARS = 10_000_000
 class TokenEncoder:
     r"""The maximal non-blank runs of a text, lower-cased: `frozenset(text.lower().split())`.
 
-    Source: JitRL, arXiv 2601.18510, states as sets of tokens. On request, in this order: URLs are normalised, masks are
-    applied, n-grams are added, and repeated features are told apart.
+    Source: JitRL, arXiv 2601.18510, states as sets of tokens. Optional steps, in this order: URLs are normalised, masks
+    are applied, n-grams are added, and repeated features are numbered.
 
     Args:
-        ngram: in [1, 8]; the features are the runs, the pairs of neighbouring runs, and so on up to this many, joined
-            by one blank (so that no pair is ever mistaken for a run).
-        masks: what to blot out, in order; `seasoned.states.ALL_MASKS`, or your own.
-        urls: how to normalise each URL in the text; None leaves them.
-        multiset: count how often a feature occurs. The first occurrence is the feature itself, the i-th is the feature,
-            a tab and i (no feature holds a tab), so that the Jaccard similarity of two such sets is the multiset one:
-            `seasoned.core.multiset_jaccard` of the counts.
+        ngram: in [1, 8]; the features are the runs, the pairs of neighbouring runs, and so on up to this length, joined
+            by one blank (so that no pair equals a run).
+        masks: the masks to apply, in order: `seasoned.states.ALL_MASKS`, or custom ones.
+        urls: the rules for URLs in the text; None leaves URLs unchanged.
+        multiset: count the occurrences of each feature. The first occurrence is the feature itself, the i-th is the
+            feature, a tab and i (no feature contains a tab), so that the Jaccard similarity of two such sets is that of
+            the multisets: `seasoned.core.multiset_jaccard` of the counts.
 
     Raises:
-        InputError: a setting breaks a rule.
+        InputError: a setting breaks its rule.
 
     Example:
         >>> sorted(TokenEncoder().features("Page:Cart  total:12"))
@@ -54,20 +55,13 @@ class TokenEncoder:
     _plain: bool = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if isinstance(self.ngram, bool) or not isinstance(self.ngram, int) or not 1 <= self.ngram <= MAX_NGRAM:
-            raise InputError(
-                f"ngram = {excerpt(self.ngram)}", f"ngram is an integer from 1 to {MAX_NGRAM}", "2 adds pairs of words."
-            )
+        check_whole("ngram", self.ngram, 1, MAX_NGRAM, next_step="2 adds pairs of words.")
         if isinstance(self.masks, Mask | str) or not isinstance(self.masks, Iterable):
-            raise InputError(f"masks = {excerpt(self.masks)}", "masks are a list of Mask", "Pass [NUMBERS], say.")
-        masks = tuple(self.masks)
-        for mask in masks:
-            if not isinstance(mask, Mask):
-                raise InputError(f"masks hold {excerpt(mask)}", "every mask is a Mask", "Build it with Mask(...).")
-        if self.urls is not None and not isinstance(self.urls, UrlRules):
-            raise InputError(f"urls = {excerpt(self.urls)}", "urls is a UrlRules or None", "Pass UrlRules().")
-        if not isinstance(self.multiset, bool):
-            raise InputError(f"multiset = {excerpt(self.multiset)}", "multiset is True or False", "Pass multiset=True.")
+            raise InputError(f"masks = {excerpt(self.masks)}", "masks must be a list of Mask", "Pass [NUMBERS].")
+        masks = check_items("masks", tuple(self.masks), Mask, next_step="Build each with Mask(...).")
+        if self.urls is not None:
+            check_instance("urls", self.urls, UrlRules, next_step="Pass UrlRules(), or None.")
+        check_flag("multiset", self.multiset)
         object.__setattr__(self, "masks", masks)
         settings: dict[str, Any] = {}
         if self.ngram != 1:
@@ -82,7 +76,7 @@ class TokenEncoder:
         object.__setattr__(self, "identity", f"tokens/v1 {canonical_json(settings)}" if settings else "tokens/v1")
 
     def features(self, state: str) -> frozenset[str]:
-        """Return the feature set of `state`; empty where nothing but blanks is left.
+        """Return the feature set of `state`; empty if only blanks are left.
 
         Raises:
             InputError: the state is not a str, is longer than `MAX_STATE_CHARS`, or cannot be written as UTF-8.
@@ -92,7 +86,7 @@ class TokenEncoder:
             >>> sorted(TokenEncoder(masks=[NUMBERS]).features("total: 12 of 40"))
             ['<*>', 'of', 'total:']
         """
-        # The hot path: every decision asks this once.
+        # The hot path: every decision calls this once.
         if not isinstance(state, str) or len(state) > MAX_STATE_CHARS or not state.isascii():
             check_state(state)
         if self._plain:
@@ -107,7 +101,7 @@ class TokenEncoder:
 
 
 def _occurrences(features: Iterable[str]) -> Iterator[str]:
-    """Each feature once per occurrence, under its own name: `no`, then `no<tab>2`. No run of non-blanks has a tab."""
+    """Yield each occurrence of a feature under its own name: `no`, then `no<tab>2`. Features never contain a tab."""
     seen: dict[str, int] = {}
     for feature in features:
         count = seen[feature] = seen.get(feature, 0) + 1
@@ -115,22 +109,19 @@ def _occurrences(features: Iterable[str]) -> Iterator[str]:
 
 
 def check_state(state: object) -> None:
-    """Refuse, with InputError, what cannot be encoded: no str, too long, or not writable as UTF-8."""
-    if not isinstance(state, str):
-        raise InputError(
-            f"state = {excerpt(state)}", f"a state is a str, not {type(state).__name__}", "Describe it in words."
-        )
+    """Check that a state can be encoded; InputError if it is not a str, is too long, or is not writable as UTF-8."""
+    state = check_instance("state", state, str, next_step="Describe it in words.")
     if len(state) > MAX_STATE_CHARS:
         raise InputError(
             f"a state of {len(state)} characters",
-            f"a state has at most {MAX_STATE_CHARS} characters",
-            "Keep what the decision depends on.",
+            f"a state must have at most {MAX_STATE_CHARS} characters",
+            "Keep the parts that the decision depends on.",
         )
     try:
         state.encode()
     except UnicodeEncodeError as error:
         raise InputError(
             f"state has a lone surrogate {state[error.start]!r} at character {error.start}",
-            "a state is text that UTF-8 can encode",
+            "a state must be text that UTF-8 can encode",
             "Decode the bytes it came from with errors='replace'.",
         ) from None

@@ -1,4 +1,4 @@
-"""URLs without what changes from visit to visit: ids in the path, values in the query, the fragment."""
+"""URL normalisation: ids in the path, values in the query and fragments, which change between visits, are removed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SAFE_IN_PATH = _SAFE + "&+="
 _MALFORMED = re.compile(r"[\s\x00-\x1f\x7f]")
 _TAIL = ".,;:!?)]}"
 
-# An absolute URL, or a path that begins where a value could. A scheme has one place to start and a bounded length.
+# An absolute URL, or a path at the start of a value. A scheme has one starting point and a bounded length.
 _FOUND = re.compile(
     r"""(?:(?<![a-z0-9+.-])[a-z][a-z0-9+.-]{1,31}://|(?<![^\s"'(=:,;\[{|])/(?=[^/\s]))[^\s"'<>`|\\^]*+""", re.IGNORECASE
 )
@@ -30,13 +30,13 @@ _FOUND = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class _PathRule:
-    """`/shop/{name}/item`, read: each segment is (field or None, what stands before, what stands after)."""
+    """A parsed pattern such as `/shop/{name}/item`; each segment is (name or None, its prefix, its suffix)."""
 
     segments: tuple[tuple[str | None, str, str], ...]
     replacement: str
 
     def rewrite(self, path: list[str]) -> str | None:
-        """The rewritten path, or None where the rule does not match; `path` is unquoted segments."""
+        """Return the rewritten path, or None if the rule does not match; `path` is unquoted segments."""
         if len(path) != len(self.segments):
             return None
         values: dict[str, str] = {}
@@ -53,35 +53,35 @@ class _PathRule:
 
 
 def _read_rule(pattern: str, replacement: str) -> _PathRule:
-    def refuse(why: str) -> InputError:
-        return InputError(f"URL rule {excerpt(pattern)} -> {excerpt(replacement)}", why, "Try '/shop/{name}/item'.")
+    def refused(rule: str) -> InputError:
+        return InputError(f"URL rule {excerpt(pattern)} -> {excerpt(replacement)}", rule, "Try '/shop/{name}/item'.")
 
     check_text("URL pattern", pattern)
     check_text("URL replacement", replacement)
     for path in (pattern, replacement):
         if not path.startswith("/") or _MALFORMED.search(path):
-            raise refuse("a rule is about paths, which begin with / and hold no blank")
+            raise refused("both must be paths, which begin with / and contain no blank")
     segments: list[tuple[str | None, str, str]] = []
     for segment in filter(None, pattern.split("/")):
         match = re.fullmatch(r"([^{}]*)(?:\{([^\W\d]\w*)\}([^{}]*))?", segment)
         if match is None:
-            raise refuse("a segment holds at most one {name}")
+            raise refused("a segment must have at most one {name}")
         segments.append((match[2], match[1].casefold(), (match[3] or "").casefold()))
     names = [name for name, _, _ in segments if name]
     if len(set(names)) != len(names):
-        raise refuse("each {name} occurs once in a pattern")
+        raise refused("each {name} must occur once in a pattern")
     if re.search(r"[{}]", re.sub(r"\{(\w+)\}", lambda m: "" if m[1] in names else m[0], replacement)):
-        raise refuse("a replacement uses only the {name}s of its pattern")
+        raise refused("a replacement must use only the {name}s of its pattern")
     return _PathRule(tuple(segments), replacement)
 
 
 @dataclass(frozen=True, slots=True)
 class UrlRules:
-    """How URLs are normalised. See `normalize_url` for what always happens.
+    """Rules of URL normalisation, in addition to those of `normalize_url`.
 
     Args:
-        paths: pattern to replacement, tried in order; the first that matches has the last word on the path. A `{name}`
-            stands for a segment, or for the rest of one (`/p/item-{id}`), and in a replacement for what it was.
+        paths: pattern to replacement, tried in order; only the first match is applied. A `{name}` matches a segment, or
+            the rest of one (`/p/item-{id}`), and is replaced by the matched text in a replacement.
         keep_values: query keys whose values are kept.
         drop_keys: query keys that are dropped.
 
@@ -103,17 +103,18 @@ class UrlRules:
         pairs = tuple(self.paths.items()) if isinstance(self.paths, Mapping) else tuple(self.paths)
         for pair in pairs:
             if isinstance(pair, str) or len(pair) != 2:
-                raise InputError(f"paths hold {excerpt(pair)}", "paths map pattern to replacement", "Pass a dict.")
+                raise InputError(f"paths has {excerpt(pair)}", "paths must map patterns to paths", "Pass a dict.")
         object.__setattr__(self, "paths", tuple((pattern, replacement) for pattern, replacement in pairs))
         for name in ("keep_values", "drop_keys"):
             keys = getattr(self, name)
             if isinstance(keys, str):
-                raise InputError(f"{name} = {excerpt(keys)}", f"{name} are a list of keys", f"Pass [{excerpt(keys)}].")
+                rule = f"{name} must be a list of keys"
+                raise InputError(f"{name} = {excerpt(keys)}", rule, f"Pass [{excerpt(keys)}].")
             object.__setattr__(self, name, tuple(sorted({check_text("query key", key).casefold() for key in keys})))
         object.__setattr__(self, "_rules", tuple(_read_rule(*pair) for pair in pairs))
 
     def settings(self) -> dict[str, Any]:
-        """Return what was set, as plain JSON values."""
+        """Return the settings as JSON values."""
         return {
             "paths": [list(pair) for pair in self.paths],
             "keep_values": list(self.keep_values),
@@ -121,9 +122,9 @@ class UrlRules:
         }
 
     def apply(self, text: str) -> str:
-        """Return `text` with every URL in it normalised: absolute ones, and paths from `/`.
+        """Return `text` with every URL in it normalised: absolute URLs, and paths from `/`.
 
-        What looks like a URL and is malformed is left as it is; so is punctuation that ends a sentence.
+        Malformed URLs are left unchanged, and so is punctuation at the end of a sentence.
 
         Example:
             >>> UrlRules().apply("see https://Shop.example/user/42, then (/cart?b=1&a=2).")
@@ -140,7 +141,7 @@ class UrlRules:
             return found
 
     def _normalize(self, url: str) -> str:
-        """The normal form; ValueError if malformed."""
+        """Return the normal form, or raise ValueError for a malformed URL."""
         parts = urlsplit(url)
         path = self._path(parts.path, rooted=bool(parts.netloc) or parts.path.startswith("/"))
         route = parts.fragment.removeprefix("!")
@@ -170,14 +171,14 @@ class UrlRules:
 
 
 def _is_id(part: str) -> bool:
-    # Every id holds a digit, save hashes of letters only; most segments hold neither, and end here.
+    # Every id contains a digit, except hashes of letters only, so most segments are decided here.
     if part.isalpha() and len(part) < 32:
         return False
     return part.isdecimal() or any(mask.covers(part) for mask in _ID_MASKS)
 
 
 def _origin(parts: SplitResult, url: str) -> str:
-    """Scheme, host and port, without the default port and without a user's name and password."""
+    """Return scheme, host and port, without the default port and without user and password."""
     if not parts.netloc:
         if parts.scheme in _DEFAULT_PORTS:
             raise ValueError(f"{parts.scheme} needs a host")
@@ -196,11 +197,11 @@ _DEFAULT_RULES = UrlRules()
 
 
 def normalize_url(url: str, rules: UrlRules = _DEFAULT_RULES) -> str:
-    """Return a URL without what changes from visit to visit.
+    """Return a URL without the parts that change between visits.
 
     Path segments that are ids (integers, UUIDS, TOKENS, HASHES, TIMESTAMPS) become `*`, unless a rule matches the path.
-    The query becomes its sorted keys. The fragment is dropped, unless it is a route (`#/...`), which is normalised like
-    a path. Scheme and host are lower-cased; the default port, user and password, doubled and trailing slashes go.
+    The query becomes its sorted keys. The fragment is removed, unless it is a route (`#/...`), which is normalised like
+    a path. Scheme and host are lower-cased; the default port, user, password, doubled and trailing slashes are removed.
 
     Raises:
         InputError: the URL is malformed (blanks, no host, a bad port, ...), or not text.
@@ -212,9 +213,9 @@ def normalize_url(url: str, rules: UrlRules = _DEFAULT_RULES) -> str:
     check_text("URL", url)
     try:
         if _MALFORMED.search(url):
-            raise ValueError("it holds a blank or a control character")  # noqa: TRY301
+            raise ValueError("it contains a blank or a control character")  # noqa: TRY301
         return rules._normalize(url)
     except ValueError as error:
         raise InputError(
-            f"URL {excerpt(url)}", f"a URL is well formed ({error})", "Quote what is special: urllib.parse.quote."
+            f"URL {excerpt(url)}", f"a URL must be well formed ({error})", "Quote its parts with urllib.parse.quote."
         ) from None

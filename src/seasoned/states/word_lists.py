@@ -1,4 +1,4 @@
-"""English words that are rarely nouns. Changing a list changes features: give the fields that use it a new version."""
+"""Word lists: English words that are rarely nouns. A change of a list needs a new version of the fields that use it."""
 
 from __future__ import annotations
 

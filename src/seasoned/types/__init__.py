@@ -1,4 +1,4 @@
-"""The vocabulary: what was experienced, what was said of it, what memory knows about it, and what was decided."""
+"""The value types: steps and episodes, feedback and notes, evidence and recalled moments, priors and decisions."""
 
 from seasoned.types.decision import Decision, DecisionMode, Prior
 from seasoned.types.evidence import Backup, Evidence, Floats, Ints, StateSums

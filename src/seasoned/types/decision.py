@@ -1,4 +1,4 @@
-"""What was decided: an action, and every number that led to it.
+"""Decisions: an action with every number that led to it, and the prior of the model.
 
 `logprobs` are <= 0 and in nats, `probs` sum to 1.
 """
@@ -18,19 +18,19 @@ __all__ = ["Decision", "DecisionMode", "Prior"]
 _ACTION_CHARS = 32
 
 DecisionMode = Literal["memory", "base", "holdout"]
-"""Whether memory shifted the policy, or why not. `holdout` is reserved."""
+"""`memory`: memory shifted the policy; `base`: there was too little evidence; `holdout` is reserved."""
 
 
 @dataclass(frozen=True, eq=False)
 class Prior(Mapping[str, float]):
-    """A model's own policy over named candidates, with how it was read. A mapping from action to logprob (nats).
+    """A model's own policy over named candidates, and its provenance. A mapping from action to logprob (nats).
 
     Args:
         logprobs: action to logprob; normalised over the candidates.
-        method: how it was read (`label`, `given`, ...).
+        method: of the reading (`label`, `given`, ...).
         model: the model's name.
         bounded: actions whose label was outside the returned top logprobs: their value is a bound, not a reading.
-        capabilities: what the endpoint was found to be able to do, in words.
+        capabilities: of the endpoint, found by probing, in words.
 
     Raises:
         InputError: it is empty, or a value is not a logprob.
@@ -66,28 +66,28 @@ class Decision:
     Args:
         state: the state decided on.
         action: the chosen action.
-        probs: the policy it was drawn from, after memory.
+        probs: the policy it was sampled from, after memory.
         base_probs: the policy before memory (memory-only candidates hold `memory_prior` of it).
         logprobs: the log of `base_probs`, in nats.
         advantages: the shift per unit of beta; 0 for actions without evidence.
-        values: mean return per action, in reward units; None where nothing is known.
-        intervals: 95 % interval of each advantage, without exploration; None where nothing is known.
+        values: mean return per action, in reward units; None without evidence.
+        intervals: 95 % interval of each advantage, without exploration; None without evidence.
         counts: stored steps per action among the neighbours.
         baseline: V, in reward units; None when there is no evidence.
         beta: nats per unit of advantage.
-        scale: what raw advantages were divided by, in reward units (1.0: by nothing).
-        gamma: discount of the returns; None when no memory was asked.
-        kl_nats: KL(probs || base_probs), what memory spent.
+        scale: the divisor of the raw advantages, in reward units.
+        gamma: discount of the returns; None without a memory.
+        kl_nats: KL(probs || base_probs), the size of the shift by memory.
         mode: `memory`, or `base` when it abstained; `reason` says why.
         explored: actions that received an exploration bonus, with the bonus in units of advantage.
         memory_only: candidates that memory added.
         dropped: the model's proposals that were not admissible.
         neighbors: at most 50 stored steps, best first.
-        n_steps, n_states: how much evidence there was.
-        prior: how the base policy was read.
+        n_steps, n_states: the numbers of stored steps and of distinct states in the evidence.
+        prior: the reading of the base policy.
         policy: the policy's name.
         propensity: probability with which `action` was chosen (1.0 under argmax).
-        step, seed: which draw this was.
+        step, seed: the step of the episode and the seed of the draw.
 
     Example:
         >>> from seasoned import ModelAlone
@@ -125,7 +125,7 @@ class Decision:
     intervals: Mapping[str, tuple[float, float] | None] = field(default_factory=dict)
 
     def explain(self) -> str:
-        """Return the decision as a text that a person can read, on lines of at most 80 characters."""
+        """Return the decision as text for people, on lines of at most 80 characters."""
         return "\n".join([*self._headline(), *self._table(), *self._evidence()])
 
     def _headline(self) -> list[str]:
@@ -134,14 +134,14 @@ class Decision:
             if self.mode == "memory"
             else "the model's own policy, unchanged"
         )
-        said = {
+        fields = {
             "state": _shorten(self.state, 70),
             "action": _shorten(self.action, 70),
             "mode": f"{self.mode}: {shift}",
             "because": self.reason,
         }
         if self.baseline is not None:
-            said["baseline"] = (
+            fields["baseline"] = (
                 f"V = {self.baseline:.4g}, advantages / {self.scale:.4g}, beta = {self.beta:g} nats, "
                 f"gamma = {self.gamma:g}"
             )
@@ -149,12 +149,12 @@ class Decision:
             how = f"read by {self.prior.method} from {self.prior.model or 'an unnamed model'}"
             if self.prior.capabilities:
                 how += f" ({self.prior.capabilities})"
-            said["prior"] = _shorten(how, 200)
+            fields["prior"] = _shorten(how, 200)
             if self.prior.bounded:
-                said["bounded"] = f"not read: {_shorten(', '.join(self.prior.bounded), 100)}"
+                fields["bounded"] = f"not read: {_shorten(', '.join(self.prior.bounded), 100)}"
         if self.dropped:
-            said["dropped"] = f"not admissible: {_shorten(', '.join(self.dropped), 100)}"
-        return [line for name, text in said.items() for line in _wrapped(name, text)]
+            fields["dropped"] = f"not admissible: {_shorten(', '.join(self.dropped), 100)}"
+        return [line for name, text in fields.items() for line in _wrapped(name, text)]
 
     def _table(self) -> list[str]:
         width = min(_ACTION_CHARS, max(6, *(len(action) for action in self.probs)))
@@ -190,12 +190,12 @@ class Decision:
 
 
 def _wrapped(name: str, text: str) -> list[str]:
-    """A named text on lines of at most 80 characters."""
+    """Return a named text on lines of at most 80 characters."""
     return textwrap.wrap(f"{name:<10}{text}", 80, subsequent_indent=" " * 10, break_on_hyphens=False)
 
 
 def _middle(text: str, limit_chars: int) -> str:
-    """The text on one line, cut in its middle: what tells two long texts apart is often at their end."""
+    """Return the text on one line, cut in its middle, since long texts often differ at their end."""
     line = _shorten(text, max(len(text), 3))
     if len(line) <= limit_chars:
         return line
@@ -204,7 +204,7 @@ def _middle(text: str, limit_chars: int) -> str:
 
 
 def _shorten(text: str, limit_chars: int) -> str:
-    """The text on one line, cut to `limit_chars` characters, without anything that could steer a terminal."""
+    """Return the text on one line, cut to `limit_chars` characters, without characters that control a terminal."""
     line = " ".join(text.split())
     line = "".join(char if char.isprintable() else "\ufffd" for char in line[: limit_chars + 1])
     return line if len(line) <= limit_chars else line[: limit_chars - 3] + "..."

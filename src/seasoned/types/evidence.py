@@ -1,4 +1,4 @@
-"""What memory knows about the moments most like one state."""
+"""Evidence: sums over the stored steps at the states most similar to one state."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.checks import check_number
-from seasoned.errors import InputError
 from seasoned.types.experience import Neighbor
 
 __all__ = ["Backup", "Evidence", "Floats", "Ints", "StateSums"]
@@ -19,12 +18,12 @@ Ints = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """That values come through the graph of all stored steps, not from the returns that were played.
+    """Settings of value backup: values come through the graph of all stored steps, not from stored returns.
 
     Args:
-        beta: nats per unit of reward at every step ahead, finite and at least 0: how greedy the future is taken to be.
-        novelty: bonus of an action tried once, in reward units, finite and at least 0; it falls with the root of the
-            tries, and is looked for ahead.
+        beta: nats per unit of reward at every future step, finite and at least 0: the assumed greediness of the future.
+        novelty: bonus of an action tried once, in reward units, finite and at least 0; it falls with the square root of
+            the tries, and is backed up like a reward.
 
     Raises:
         InputError: a value breaks its rule.
@@ -39,9 +38,7 @@ class Backup:
 
     def __post_init__(self) -> None:
         for name in ("beta", "novelty"):
-            value = check_number(name, getattr(self, name))
-            if value < 0.0:
-                raise InputError(f"{name} = {value}", f"the {name} of a backup is at least 0", "0 switches it off.")
+            value = check_number(name, getattr(self, name), at_least=0, next_step="0 switches it off.")
             object.__setattr__(self, name, value)
 
 
@@ -50,10 +47,10 @@ class StateSums:
     """The sums of `Evidence` for each pair of a distinct state and an action, M pairs in all.
 
     Args:
-        states: shape (M,), which distinct state, from 0 (the most similar) on.
+        states: shape (M,), the number of the distinct state, from 0 (the most similar) on.
         actions: shape (M,), rows of `Evidence.actions`.
         counts, weights, totals, squares: shape (M,), as in `Evidence`.
-        shares: shape (M,), what each has of its action's mean; None: `weights` over the action's.
+        shares: shape (M,), each pair's share of its action's mean; None: its weight over the action's weight.
     """
 
     states: Ints
@@ -67,7 +64,7 @@ class StateSums:
 
 @dataclass(frozen=True)
 class Evidence:
-    """What memory knows about the moments most like one state, aggregated per action (A actions).
+    """Sums over the stored steps at the states most similar to one state, per action (A actions).
 
     Args:
         actions: A action texts, in their first spelling, distinct after normalisation.
@@ -81,10 +78,10 @@ class Evidence:
         gamma: the discount of the returns.
         n_states: distinct states among the neighbours.
         neighbors: at most 50 of the steps, best first, for a person to read.
-        by_state: the sums by distinct state as well, where the memory keeps them apart.
-        n_episodes: how many episodes the namespace was given so far.
-        n_unlogged: steps whose propensity was asked for and not stored, and was estimated.
-        unshown: shape (A,), how many of the `counts` the model has not read in its prompt; None: all of them.
+        by_state: the sums by distinct state, if the memory computes them.
+        n_episodes: the number of episodes added to the namespace so far.
+        n_unlogged: the number of steps without a stored propensity, which was estimated; 0 if none was needed.
+        unshown: shape (A,), the part of the `counts` that is not in the model's prompt; None: all of them.
 
     Example:
         >>> from seasoned import Episode, EvidenceQuery, Memory, Step
@@ -111,10 +108,10 @@ class Evidence:
 
     @property
     def n_steps(self) -> int:
-        """How many stored steps the evidence rests on."""
+        """The number of stored steps in the evidence."""
         return int(self.counts.sum())
 
     @property
     def n_shown(self) -> int:
-        """How many of them the model has read in its prompt."""
+        """The number of these steps that are in the model's prompt."""
         return 0 if self.unshown is None else int(self.counts.sum() - self.unshown.sum())

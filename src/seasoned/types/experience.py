@@ -1,4 +1,4 @@
-"""What was experienced, and what memory knows about it.
+"""Experience: steps and episodes, and stored steps with their returns and similarities.
 
 Rewards and returns are in reward units. `reward` follows `action`, taken in `state`.
 """
@@ -9,13 +9,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
-from seasoned.checks import check_logprobs, check_number, check_reward, check_text
-from seasoned.errors import InputError, excerpt
+from seasoned.checks import check_items, check_logprobs, check_number, check_one_of, check_reward, check_text
+from seasoned.errors import InputError
 
 __all__ = ["ALTERNATIVE", "Ending", "Episode", "Experience", "Neighbor", "Step", "StepRef", "normalize_action"]
 
 Ending = Literal["terminated", "truncated", "aborted"]
-"""How an episode ended: the task was over, it was cut off by a limit, or it broke off (kept, never retrieved)."""
+"""The ending of an episode: the task was over, a limit cut it off, or it was aborted (stored, never retrieved)."""
 
 
 StepRef: TypeAlias = tuple[str, int]
@@ -26,7 +26,7 @@ ALTERNATIVE = "alternative"
 
 
 def normalize_action(text: str) -> str:
-    """Return the key under which two spellings of an action are the same action: blanks collapsed, case folded.
+    """Return the key of an action, equal for all of its spellings: blanks are collapsed and case is folded.
 
     Example:
         >>> normalize_action("  Go   NORTH ")
@@ -40,8 +40,8 @@ class Step:
     """One executed step: `action` was taken in `state`, and `reward` followed.
 
     Args:
-        state: what the agent saw, as text.
-        action: what it did, as text.
+        state: the agent's observation, as text.
+        action: the agent's action, as text.
         reward: the environment's reward, finite, in reward units.
         prior: the model's logprobs over the candidates (each <= 0, in nats), if known.
         propensity: the probability, in (0, 1], with which the action was taken, if known.
@@ -67,28 +67,23 @@ class Step:
         if self.prior is not None:
             object.__setattr__(self, "prior", check_logprobs("prior", self.prior))
         if self.propensity is not None:
-            propensity = check_number("propensity", self.propensity)
-            if not 0.0 < propensity <= 1.0:
-                raise InputError(
-                    f"propensity = {propensity}",
-                    "a propensity is a probability in (0, 1]",
-                    "Pass None if it is unknown.",
-                )
+            next_step = "Pass a probability, or None if it is unknown."
+            propensity = check_number("propensity", self.propensity, above=0, at_most=1, next_step=next_step)
             object.__setattr__(self, "propensity", propensity)
 
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """One run of a task: its steps in order, and how it ended.
+    """One run of a task: its steps in order, and its ending.
 
     Args:
-        task: what was attempted; episodes of one task share it.
+        task: the name or text of the task; episodes of one task share it.
         steps: the executed steps, at least one (an aborted episode may have none).
         id: the caller's key; adding the same id and content again is a no-op. None: the memory makes one.
-        final_state: what the agent saw after the last step.
-        ending: `terminated`, `truncated` (by a limit) or `aborted` (kept, never retrieved).
+        final_state: the observation after the last step.
+        ending: `terminated`, `truncated` (by a limit) or `aborted` (stored, never retrieved).
         model, policy, arm: provenance.
-        subject: the person whom the episode is about, so that it can be erased by subject.
+        subject: the person in the episode, so that it can be erased by subject.
 
     Raises:
         InputError: a value breaks one of these rules.
@@ -113,30 +108,17 @@ class Episode:
         for name in ("id", "final_state", "model", "policy", "arm", "subject"):
             if (value := getattr(self, name)) is not None:
                 check_text(name, value)
-        if self.ending not in get_args(Ending):
-            raise InputError(
-                f"ending = {excerpt(self.ending)}",
-                f"an ending is one of {', '.join(get_args(Ending))}",
-                "Use 'truncated' when a step limit cut the episode off.",
-            )
-        steps: object = self.steps
-        if isinstance(steps, str | bytes) or not isinstance(steps, Sequence):
-            raise InputError(f"steps = {excerpt(steps)}", "steps are a list of Step", "Pass a list.")
-        object.__setattr__(self, "steps", tuple(self.steps))
-        for index, step in enumerate(self.steps):
-            if not isinstance(step, Step):
-                raise InputError(
-                    f"steps[{index}] = {excerpt(step)}", "every step is a Step", "Build it with Step(...)."
-                )
-        if not self.steps and self.ending != "aborted":
-            raise InputError(
-                "steps = []", "a finished episode has at least one step", "Record a step, or mark it aborted."
-            )
+        check_one_of("ending", self.ending, get_args(Ending))
+        steps = check_items("steps", self.steps, Step, next_step="Build each with Step(...).")
+        object.__setattr__(self, "steps", steps)
+        if not steps and self.ending != "aborted":
+            rule = "a finished episode must have at least one step"
+            raise InputError("steps = []", rule, "Record a step, or mark it aborted.")
 
 
 @dataclass(frozen=True, slots=True)
 class Experience:
-    """One stored step with what followed it.
+    """One stored step with its return.
 
     `reward` is the environment's reward plus the weighted sum of the unrevoked feedback on the step; `return_` is the
     discounted sum of such rewards from this step to the end of its episode.
@@ -157,7 +139,7 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class Neighbor:
-    """A stored step and how similar its state is to the query: Jaccard, in [0, 1].
+    """A stored step, and the similarity of its state to the query: Jaccard, in [0, 1].
 
     Example:
         >>> seen = Experience("page:pay", "click(confirm)", 1.0, 1.0, "e1", 0, "checkout")

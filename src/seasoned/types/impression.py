@@ -1,4 +1,4 @@
-"""What memory knows of a step at which past steps were shown, and of what else happened at its state."""
+"""Impressions: steps at which stored steps were shown, and their returns compared with their peers'."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ __all__ = ["Impression", "PeerComparison"]
 
 @dataclass(frozen=True, slots=True)
 class PeerComparison:
-    """A stored step's return beside those of the other steps at its distinct state, in reward units.
+    """A stored step's return, compared with the other steps at its distinct state; in reward units.
 
     Args:
-        return_: its own.
-        n_others: how many others there are.
-        others_mean: the mean of theirs; None without others.
+        return_: of the step.
+        n_others: the number of the other steps.
+        others_mean: their mean return; None if there are none.
     """
 
     return_: float
@@ -24,13 +24,13 @@ class PeerComparison:
 
 @dataclass(frozen=True, slots=True)
 class Impression:
-    """That a stored step was shown at another one.
+    """An impression: a stored step was shown at another step.
 
     Args:
-        example: which was asked for: it, or what is the same state and action, was shown.
-        place: at which step.
-        share: how much of what was shown there that is, in (0, 1].
-        peers: what that step earned, beside the others at its state.
+        example: the queried step; it, or another one with the same state and action, was shown.
+        place: the step at which it was shown.
+        share: its share of the steps shown there, in (0, 1].
+        peers: the return at `place`, compared with the other steps at that state.
     """
 
     example: tuple[str, int]

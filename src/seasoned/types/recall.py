@@ -1,4 +1,4 @@
-"""What memory recalls of a moment: a stored step, how it fits a query, and what was said beside it."""
+"""Recalled moments: stored steps with their similarity to a query, their notes and their feedback."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from seasoned.types.experience import Ending, Experience
 __all__ = ["KEYS", "Moment", "Recall"]
 
 KEYS = ("goal", "plan", "observation", "reasoning")
-"""By what a moment can be looked for: its episode's task and plan, its state, what was thought before the action."""
+"""The keys of a query: an episode's task and plan, a step's state, and the reasoning before its action."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,15 @@ class Moment:
 
     Args:
         experience: the step, with its return.
-        similarities: by key of the query, in [0, 1]; 0 where nothing was written under that key.
+        similarities: by key of the query, in [0, 1]; 0 if the moment has no text under that key.
         ending, arm: of its episode.
         plan: of its episode, if one was noted.
         reasoning: at this step, if any was noted.
-        retired: whether a note of the kind "retired" stands at a step of its distinct state and action (of whole
-            episodes, of its first state and plan).
-        tries: how often its action was taken at its distinct state, by anybody.
-        mean_return: what that earned on average, in reward units.
-        feedback_totals: the sum of unrevoked feedback on its episode, by source, in reward units; None if not asked.
+        retired: whether there is an unrevoked note of the kind "retired" on a step with its distinct state and action
+            (for whole episodes, with its first state and plan).
+        tries: the number of stored steps with its action at its distinct state.
+        mean_return: the mean return of these steps, in reward units.
+        feedback_totals: the sum of unrevoked feedback on its episode, by source, in reward units; None if not queried.
 
     Example:
         >>> step = Experience("page:pay", "click(confirm)", 1.0, 1.0, "e1", 0, "checkout")
@@ -54,7 +54,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Moments that fit a query, in no promised order.
+    """Moments that fit a query, in no particular order.
 
     `highest` is the highest of the namespace's mean returns by distinct state and action; None if there are none.
     """
