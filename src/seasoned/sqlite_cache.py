@@ -16,8 +16,8 @@ from seasoned.errors import ForeignStoreError, IntegrityError, NewerStoreError, 
 __all__ = ["CacheFile", "CacheFormat", "Codec", "SqlValue", "SqliteCache"]
 
 SqlValue: TypeAlias = str | bytes | int
-Key = TypeVar("Key", bound=tuple[SqlValue, ...])
-Value = TypeVar("Value")
+_Key = TypeVar("_Key", bound=tuple[SqlValue, ...])
+_Value = TypeVar("_Value")
 
 _MAX_PARAMETERS = 900
 
@@ -156,7 +156,7 @@ class CacheFile(sqlite_connection.Connection):
 
 
 @dataclass(frozen=True, slots=True)
-class Codec(Generic[Value]):
+class Codec(Generic[_Value]):
     """How one table of a cache file stores its values.
 
     Args:
@@ -168,11 +168,11 @@ class Codec(Generic[Value]):
 
     table: str
     columns: tuple[str, ...]
-    encode: Callable[[Value], SqlValue]
-    decode: Callable[[SqlValue], Value]
+    encode: Callable[[_Value], SqlValue]
+    decode: Callable[[SqlValue], _Value]
 
 
-class SqliteCache(Generic[Key, Value]):
+class SqliteCache(Generic[_Key, _Value]):
     """One table of a cache file as a mapping from keys to values. Many threads and processes may share the file.
 
     A stored value is never replaced: the first writer of a key wins. A process that is killed loses at most the
@@ -183,17 +183,17 @@ class SqliteCache(Generic[Key, Value]):
         codec: the table, and how a value is stored.
     """
 
-    def __init__(self, file: CacheFile, codec: Codec[Value]) -> None:
+    def __init__(self, file: CacheFile, codec: Codec[_Value]) -> None:
         self.file = file
         self._codec = codec
-        self._requests: dict[tuple[int, Key], _Request] = {}
+        self._requests: dict[tuple[int, _Key], _Request] = {}
         *key_columns, value_column = codec.columns
         conditions = " AND ".join(f"{column} = ?" for column in key_columns)
         self._select = f"SELECT {value_column} FROM {codec.table} WHERE {conditions}"
         marks = ", ".join("?" for _ in codec.columns)
         self._insert = f"INSERT OR IGNORE INTO {codec.table} ({', '.join(codec.columns)}) VALUES ({marks})"
 
-    def get(self, key: Key) -> Value | None:
+    def get(self, key: _Key) -> _Value | None:
         """Return the stored value; None if there is none.
 
         Raises:
@@ -204,7 +204,7 @@ class SqliteCache(Generic[Key, Value]):
             row = connection.execute(self._select, key).fetchone()
         return None if row is None else self._decode(row[0])
 
-    def get_many(self, keys: Iterable[Key]) -> dict[Key, Value]:
+    def get_many(self, keys: Iterable[_Key]) -> dict[_Key, _Value]:
         """Return the stored values of those keys that have one.
 
         Raises:
@@ -229,7 +229,7 @@ class SqliteCache(Generic[Key, Value]):
                     stored[tuple(key)] = value
         return {key: self._decode(stored[key]) for key in requested if key in stored}
 
-    def put(self, key: Key, value: Value) -> None:
+    def put(self, key: _Key, value: _Value) -> None:
         """Store a value, unless the key has one.
 
         Raises:
@@ -239,7 +239,7 @@ class SqliteCache(Generic[Key, Value]):
         with self.file.reading() as connection:
             connection.execute(self._insert, row)
 
-    def put_many(self, values: Mapping[Key, Value]) -> None:
+    def put_many(self, values: Mapping[_Key, _Value]) -> None:
         """Store values in one transaction; keys that have a value are passed over.
 
         Raises:
@@ -249,7 +249,7 @@ class SqliteCache(Generic[Key, Value]):
         with self.file.transaction() as connection:
             connection.executemany(self._insert, rows)
 
-    async def get_or_compute(self, key: Key, compute: Callable[[], Awaitable[Value]]) -> Value:
+    async def get_or_compute(self, key: _Key, compute: Callable[[], Awaitable[_Value]]) -> _Value:
         """Return the stored value, or compute and store it; equal keys in flight on one event loop are computed once.
 
         An exception of `compute` is not stored; a waiting caller of the same key then computes.
@@ -266,14 +266,14 @@ class SqliteCache(Generic[Key, Value]):
             self.put(key, value)
             return value
 
-    def _decode(self, stored: SqlValue) -> Value:
+    def _decode(self, stored: SqlValue) -> _Value:
         try:
             return self._codec.decode(stored)
         except (ValueError, KeyError, TypeError) as error:
             raise self.file.damaged(excerpt(str(error))) from error
 
     @asynccontextmanager
-    async def _one_at_a_time(self, key: Key) -> AsyncIterator[None]:
+    async def _one_at_a_time(self, key: _Key) -> AsyncIterator[None]:
         """Admit one caller of a key at a time; the last one to leave removes the request."""
         flight = (id(asyncio.get_running_loop()), key)
         request = self._requests.setdefault(flight, _Request())

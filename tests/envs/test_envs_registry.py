@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 
+from seasoned import envs
 from seasoned.envs import ContextualBandit, Grid, open_env
 from seasoned.errors import InputError
 from seasoned.protocols import Environment
 
-ENVIRONMENTS = [
+EXAMPLES = [
     Grid(["S.#", "..G"], step_cost=0.04, slip=0.1, max_steps=30, seed=7),
     Grid(["ST", ".G"], trap_reward=-0.25, goal_reward=3.0),
     ContextualBandit({"a?b&c=d/é": {"x": 0.25, "y z": 1.0}}, noise="bernoulli", rounds=4, seed=2),
@@ -16,7 +19,14 @@ ENVIRONMENTS = [
 ]
 
 
-@pytest.mark.parametrize("env", ENVIRONMENTS, ids=lambda env: type(env).__name__)
+@pytest.mark.parametrize("kind", envs.ENVIRONMENTS.names())
+def test_every_opener_takes_a_target_and_options(kind):
+    opener = envs.ENVIRONMENTS.load(kind)
+    inspect.signature(opener).bind("target", {"seed": "1"})
+    assert opener.__doc__
+
+
+@pytest.mark.parametrize("env", EXAMPLES, ids=lambda env: type(env).__name__)
 def test_name_opens_the_same_environment(env):
     again = open_env(env.name)
     assert isinstance(again, Environment)

@@ -9,7 +9,17 @@ import pytest
 from chat_server import ChatServer, answer
 
 from seasoned import errors
-from seasoned.llms import LocalLLM, OpenAILLM, ScriptedLLM, label_prior, open_llm
+from seasoned.llms import (
+    LLM_SPECIFICATIONS,
+    LLMS,
+    SCORER_SPECIFICATIONS,
+    SCORERS,
+    LocalLLM,
+    OpenAILLM,
+    ScriptedLLM,
+    label_prior,
+    open_llm,
+)
 from seasoned.protocols import LLM, CompletionRequest, Message
 
 ALTERNATIVES = {chr(65 + i): -1.0 - i for i in range(20)}
@@ -140,6 +150,11 @@ def test_invalid_specifications_are_refused(spec, settings, error):
     with pytest.raises(error) as raised:
         open_llm(spec, **settings)
     assert all((raised.value.seen, raised.value.rule, raised.value.next_step))
+
+
+@pytest.mark.parametrize(("kinds", "forms"), [(LLMS, LLM_SPECIFICATIONS), (SCORERS, SCORER_SPECIFICATIONS)])
+def test_every_kind_has_a_specification(kinds, forms):
+    assert {form.partition(":")[0] for form in forms} == set(kinds.names())
 
 
 def test_import_loads_no_heavy_library():
