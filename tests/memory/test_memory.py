@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from memory_by_definition import FirstLetters, HashtagBlind, returns
 
-from seasoned import Episode, Memory, Step
+from seasoned import Episode, Memory, Selection, Step
 from seasoned.errors import EncoderMismatchError, EpisodeConflictError, InputError, NotFoundError
 from seasoned.types import EvidenceQuery
 
@@ -340,3 +340,25 @@ def test_a_path_may_be_any_path_like_and_hold_odd_characters(tmp_path):
         memory.add(episode("e1"))
     with Memory.open(folder / "m.db", read_only=True) as memory:
         assert len(memory) == 2
+
+
+def test_steps_are_those_of_a_search_for_all(memory):
+    memory.add_many(
+        [Episode(f"task {n}", [Step(f"x page {n % 3}", f"go {i}", float(i)) for i in range(4)]) for n in range(9)]
+    )
+    memory.add(Episode("t", [Step("x", "broken off")], ending="aborted"))
+    excluded = memory.add(Episode("bad", [Step("x", "wrong")]))
+    memory.quarantine(Selection(episode=excluded), "it is wrong")
+    memory.feedback(memory.episodes()[0].id, -2.0, 0)
+    found = {(n.experience.episode_id, n.experience.step): n.experience for n in memory.search("x", 1000, gamma=0.5)}
+    steps = memory.steps(gamma=0.5)
+    assert {(step.episode_id, step.step): step for step in steps} == found
+    order = [one.id for one in reversed(memory.episodes())]
+    assert [(step.episode_id, step.step) for step in steps] == sorted(
+        found, key=lambda place: (order.index(place[0]), -place[1])
+    )
+
+
+def test_a_memory_without_steps_returns_none():
+    with Memory.open(":memory:") as empty:
+        assert empty.steps() == []

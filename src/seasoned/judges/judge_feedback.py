@@ -3,26 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol
 
 from seasoned.checks import check_instance, check_number, check_reward, check_text, check_whole
 from seasoned.errors import InputError, NotFoundError, excerpt
-from seasoned.protocols import Judge, Judgement, ModelJudge
+from seasoned.protocols import EpisodeMemory, Judge, Judgement, ModelJudge
 from seasoned.types import Episode
 
-__all__ = ["FeedbackMemory", "add_judgement", "check_judgement", "judge_episode"]
-
-
-class FeedbackMemory(Protocol):
-    """A memory that stores rewards; see `seasoned.Memory.feedback`."""
-
-    def feedback(self, episode_id: str, feedback: float, step: int | None, source: str, *, weight: float) -> str:
-        """Add `weight * reward` to a step's reward."""
-        ...
-
-    def get(self, episode_id: str) -> Episode:
-        """Return a stored episode."""
-        ...
+__all__ = ["add_judgement", "check_judgement", "judge_episode"]
 
 
 async def judge_episode(judge: Judge | ModelJudge, episode: Episode) -> Judgement:
@@ -72,7 +59,7 @@ def check_judgement(judgement: object) -> Judgement:
     return checked
 
 
-def add_judgement(memory: FeedbackMemory, episode_id: str, judgement: Judgement) -> list[str]:
+def add_judgement(memory: EpisodeMemory, episode_id: str, judgement: Judgement) -> list[str]:
     """Store a judgement as feedback, one event per step, and return the events' ids; they supersede the same source's.
 
     The whole judgement is checked against the stored episode first; if a part is refused, nothing is written. If the

@@ -28,7 +28,7 @@ from seasoned.memory.writing.episode_writer import with_id
 from seasoned.memory.writing.note_records import NoteWriter
 from seasoned.memory.writing.recorder import EpisodeRecorder
 from seasoned.protocols import StateEncoder
-from seasoned.types import Episode, Evidence, EvidenceQuery, Neighbor, Note
+from seasoned.types import Episode, Evidence, EvidenceQuery, Experience, Neighbor, Note
 
 __all__ = ["Memory"]
 
@@ -339,6 +339,22 @@ class Memory:
             last = check_whole("last", last, at_least=1, next_step="Leave it out to list all.")
         task, reader = self.session.redacted(task), self.session.reader
         return [episode for *_, episode in self.session.read(lambda: list(reader.episodes(task=task, last=last)))]
+
+    def steps(self, *, gamma: float | None = None) -> list[Experience]:
+        """Return every stored step that is not excluded, the latest first, with its feedback and its return.
+
+        Args:
+            gamma: discount of the returns; None: the memory's own.
+
+        Example:
+            >>> from seasoned import Episode, Memory, Step
+            >>> with Memory.open(":memory:", gamma=0.5) as memory:
+            ...     _ = memory.add(Episode("shop", [Step("cart", "pay"), Step("paid", "leave", 1.0)]))
+            ...     [(step.action, step.return_) for step in memory.steps()]
+            [('leave', 1.0), ('pay', 0.5)]
+        """
+        gamma = self.gamma if gamma is None else gamma
+        return self.session.store.retrying(lambda: self._retriever.steps(gamma))
 
     def verify(self) -> Verification:
         """Check that the store is whole: hash all that is raw, derive again all that is derived.

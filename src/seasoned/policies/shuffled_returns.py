@@ -4,35 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from seasoned.errors import InputError
 from seasoned.policies.shuffled_graph import ShuffledGraph, sums_with_values
-from seasoned.protocols import EvidenceSource, StateEncoder
-from seasoned.types import Backup, Episode, Evidence, EvidenceQuery, Neighbor, StateSums, StepRef, normalize_action
+from seasoned.protocols import ReadableMemory
+from seasoned.types import Backup, Evidence, EvidenceQuery, Neighbor, StateSums, StepRef, normalize_action
 
 __all__ = ["ShuffledReturns"]
-
-
-class _Searchable(EvidenceSource, Protocol):
-    """The methods of a memory that the placebo calls."""
-
-    gamma: float
-    encoder: StateEncoder
-
-    def search(
-        self, state: str, k: int, threshold: float, *, gamma: float | None, exclude_task: str | None
-    ) -> list[Neighbor]: ...
-
-    def episodes(self) -> list[Episode]: ...
-
-    def events(self) -> Sequence[object]: ...
-
-    def quarantines(self) -> Sequence[object]: ...
-
-    def __len__(self) -> int: ...
 
 
 class ShuffledReturns:
@@ -49,7 +29,7 @@ class ShuffledReturns:
         seed: of the permutation.
     """
 
-    def __init__(self, memory: _Searchable, seed: int) -> None:
+    def __init__(self, memory: ReadableMemory, seed: int) -> None:
         self._memory = memory
         self._seed = seed
         self._shuffled: tuple[object, ...] = ()
@@ -117,8 +97,7 @@ class ShuffledReturns:
         known = all((one.experience.episode_id, one.experience.step) in self._returns for one in found)
         if (version == self._shuffled and known) or not n:
             return
-        # At threshold 0 any query finds every step; its reward and its return include feedback.
-        steps = [one.experience for one in self._memory.search("x", n, 0.0, gamma=gamma, exclude_task=None)]
+        steps = self._memory.steps(gamma=gamma)  # rewards and returns include feedback
         order = np.random.default_rng([self._seed, n]).permutation(len(steps))
         ids = [(step.episode_id, step.step) for step in steps]
         self._lender = {id_: ids[i] for id_, i in zip(ids, order.tolist(), strict=True)}

@@ -4,7 +4,7 @@ from seasoned.protocols.embedders import Embedder
 from seasoned.protocols.encoders import StateEncoder
 from seasoned.protocols.environments import DelayedFeedback, Environment, Observation, TrulyScored
 from seasoned.protocols.judges import Judge, Judgement, ModelJudge
-from seasoned.protocols.memory import EvidenceSource
+from seasoned.protocols.memory import AgentMemory, EpisodeMemory, EvidenceSource, MomentSource, ReadableMemory
 from seasoned.protocols.models import (
     LLM,
     Capabilities,
@@ -28,6 +28,7 @@ from seasoned.protocols.policies import Admissible, Policy
 __all__ = [
     "LLM",
     "Admissible",
+    "AgentMemory",
     "Capabilities",
     "Chooser",
     "Completion",
@@ -35,17 +36,20 @@ __all__ = [
     "DelayedFeedback",
     "Embedder",
     "Environment",
+    "EpisodeMemory",
     "EvidenceSource",
     "Judge",
     "Judgement",
     "Message",
     "ModelChoice",
     "ModelJudge",
+    "MomentSource",
     "Observation",
     "Policy",
     "PriorReader",
     "PriorReading",
     "Proposer",
+    "ReadableMemory",
     "StateEncoder",
     "TokenIds",
     "TokenLogprob",

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 
 from seasoned.agents.loop.arm import Arm
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.agents.runs.run import EpisodeMemory, play_run
+from seasoned.agents.runs.run import play_run
 from seasoned.agents.runs.run_record import RunRecord
 from seasoned.checks import check_number, check_whole
 from seasoned.errors import ConfigError
-from seasoned.protocols import Environment, Judge, ModelJudge, Usage
+from seasoned.protocols import Environment, EpisodeMemory, Judge, ModelJudge, Usage
 
 __all__ = ["TEACHER", "DistillationBudget", "DistillationResult", "distill"]
 

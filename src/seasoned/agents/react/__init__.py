@@ -14,14 +14,13 @@ from seasoned.agents.react.agent_result import (
 )
 from seasoned.agents.react.agent_settings import AgentSettings, ExampleRetriever
 from seasoned.agents.react.player import current_state
-from seasoned.agents.react.prompt_evidence import AgentMemory, DiscountedEvidence
+from seasoned.agents.react.prompt_evidence import DiscountedEvidence
 from seasoned.agents.react.prompt_templates import FIELDS, TOOL_TEMPLATES, Templates, fill
 
 __all__ = [
     "FIELDS",
     "TOOL_TEMPLATES",
     "Agent",
-    "AgentMemory",
     "AgentMode",
     "AgentResult",
     "AgentSettings",

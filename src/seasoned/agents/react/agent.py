@@ -26,7 +26,6 @@ from seasoned.agents.react.batch import Environments, environments_of, play_many
 from seasoned.agents.react.demonstrations import store_once
 from seasoned.agents.react.episode_trace import EpisodeTrace
 from seasoned.agents.react.player import agent_arm, play
-from seasoned.agents.react.prompt_evidence import AgentMemory
 from seasoned.agents.react.prompt_templates import TOOL_TEMPLATES, Templates
 from seasoned.agents.react.reply_parser import canonical_action
 from seasoned.checks import check_function, check_instance, check_text, check_whole
@@ -34,7 +33,19 @@ from seasoned.errors import InputError, excerpt
 from seasoned.judges.judge_feedback import add_judgement
 from seasoned.policies import JitRL
 from seasoned.policies.examples import Examples
-from seasoned.protocols import LLM, Environment, EvidenceSource, Judgement, Policy, PriorReader, Proposer, Tool, Usage
+from seasoned.protocols import (
+    LLM,
+    AgentMemory,
+    Environment,
+    EvidenceSource,
+    Judgement,
+    Policy,
+    PriorReader,
+    Proposer,
+    ReadableMemory,
+    Tool,
+    Usage,
+)
 from seasoned.types import LATE_REWARD, Episode
 
 __all__ = ["Agent"]
@@ -139,13 +150,13 @@ class Agent:
         if mode is None:
             mode = "none" if memory is None and examples is None else "prompt"
         if examples is None and memory is not None and mode in ("prompt", "both"):
-            if not hasattr(memory, "recall"):
+            if not isinstance(memory, ReadableMemory):
                 raise InputError(
                     f"memory = {excerpt(memory)}, mode = {mode!r}",
                     "examples need a memory with recall(), such as seasoned.Memory",
                     "Pass one, or examples= of your own, with a retrieve().",
                 )
-            examples = Examples(cast(Any, memory))
+            examples = Examples(memory)
         if verify is not None:
             check_function("verify", verify, "takes an Episode, and returns a Verification or None")
         if on_step is not None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, get_args, runtime_checkable
 
 from seasoned.agents.react.agent_result import AgentMode, Purpose
-from seasoned.agents.react.prompt_evidence import AgentMemory, DiscountedEvidence
+from seasoned.agents.react.prompt_evidence import DiscountedEvidence
 from seasoned.agents.react.prompt_templates import Templates
 from seasoned.checks import (
     check_flag,
@@ -22,7 +22,17 @@ from seasoned.checks import (
 from seasoned.errors import InputError, excerpt
 from seasoned.policies import ModelAlone
 from seasoned.policies.cascade import CascadeReader
-from seasoned.protocols import LLM, Chooser, EvidenceSource, Policy, PriorReader, Proposer, Tool, check_model
+from seasoned.protocols import (
+    LLM,
+    AgentMemory,
+    Chooser,
+    EvidenceSource,
+    Policy,
+    PriorReader,
+    Proposer,
+    Tool,
+    check_model,
+)
 
 __all__ = ["AgentSettings", "ExampleRetriever"]
 

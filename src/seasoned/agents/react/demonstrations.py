@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import fields, replace
 
-from seasoned.agents.react.prompt_evidence import AgentMemory
 from seasoned.canonical_json import canonical_json
 from seasoned.errors import InputError, excerpt
+from seasoned.protocols import AgentMemory
 from seasoned.types import Episode, Step
 
 __all__ = ["store_once", "with_content_ids"]

@@ -2,36 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from seasoned.agents.loop.arm import Arm, InformedReader
 from seasoned.agents.loop.episode import play_episode
 from seasoned.agents.loop.step_log import AnnotatedLog, EpisodeLog
 from seasoned.agents.loop.step_runner import EpisodeResult
-from seasoned.judges.judge_feedback import FeedbackMemory
 from seasoned.policies import ModelAlone
 from seasoned.policies.examples import ExampleMemory
 from seasoned.protocols import Admissible, Chooser, Environment, EvidenceSource, Policy, PriorReader
-from seasoned.types import SHOWN, Decision, Episode, Evidence, EvidenceQuery, ShownBody
+from seasoned.types import SHOWN, Decision, Evidence, EvidenceQuery, ShownBody
 
-__all__ = ["AgentMemory", "DiscountedEvidence", "DiscountedPolicy", "example_arm"]
-
-
-class AgentMemory(FeedbackMemory, EvidenceSource, Protocol):
-    """The methods of a memory that an agent uses; see `seasoned.Memory`."""
-
-    def episode(
-        self, task: str, *, model: str | None, policy: str | None, arm: str | None, subject: str | None
-    ) -> AbstractContextManager[Any]:
-        """Return a recorder that commits the episode, with its notes, on exit."""
-        ...
-
-    def add_many(self, episodes: Sequence[Episode]) -> list[str]:
-        """Store episodes, all or none; an episode that is stored already under its id is left unchanged."""
-        ...
+__all__ = ["DiscountedEvidence", "DiscountedPolicy", "example_arm"]
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 import dataclasses
 from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractContextManager
-from typing import Protocol, cast
+from typing import cast
 
 from seasoned.agents.loop.arm import Learn, Play
 from seasoned.agents.loop.episode import episode_seed, play_episode
@@ -17,31 +16,21 @@ from seasoned.agents.loop.usage_meter import measure_usage
 from seasoned.agents.runs.run_record import RunRecord, new_run_id
 from seasoned.checks import check_number
 from seasoned.errors import ConfigError, EnvError, InputError, NotFoundError
-from seasoned.judges.judge_feedback import FeedbackMemory, add_judgement, judge_episode
-from seasoned.protocols import Chooser, Environment, Judge, Judgement, ModelJudge, Policy, PriorReader, Usage
+from seasoned.judges.judge_feedback import add_judgement, judge_episode
+from seasoned.protocols import (
+    Chooser,
+    Environment,
+    EpisodeMemory,
+    Judge,
+    Judgement,
+    ModelJudge,
+    Policy,
+    PriorReader,
+    Usage,
+)
 from seasoned.types import LATE_REWARD, Episode
 
-__all__ = ["EpisodeMemory", "play_run"]
-
-
-class EpisodeMemory(FeedbackMemory, Protocol):
-    """The methods of a memory that a run uses; see `seasoned.Memory`."""
-
-    def episode(
-        self,
-        task: str,
-        *,
-        id: str | None,  # noqa: A002
-        model: str | None,
-        policy: str | None,
-        arm: str | None,
-    ) -> AbstractContextManager[EpisodeLog]:
-        """Return a recorder that commits the episode on exit."""
-        ...
-
-    def get(self, episode_id: str) -> Episode:
-        """Return a stored episode."""
-        ...
+__all__ = ["play_run"]
 
 
 async def play_run(

@@ -13,7 +13,7 @@ from seasoned.lab.code_survival.git_repository import GitRepository
 from seasoned.lab.code_survival.unified_diff import Addition, read_patch, same_line
 from seasoned.types import Score
 
-__all__ = ["FileSurvival", "CodeSurvival", "code_survival"]
+__all__ = ["CodeSurvival", "FileSurvival", "code_survival"]
 
 _BLAMED = re.compile(rb"([0-9a-f]{40,64}) \d+ \d+(?: \d+)?$")
 

@@ -240,6 +240,15 @@ class Retriever:
             found = self._merged.experiences(view_id, [visit.visit for visit in visits])
             return [Neighbor(found[visit.visit][0], visit.similarity) for visit in visits]
 
+    def steps(self, gamma: float) -> list[Experience]:
+        """Return every stored step that is not excluded, the latest first; see `Memory.steps`."""
+        check_gamma(gamma)
+        with self.view(gamma, 1.0) as view_id:
+            nearest = self._nearest_visits(frozenset(), max(1, self._reader.step_count()), 0.0, Outside(None))
+            visits = sorted((visit.visit for visit in nearest), reverse=True)
+            found = self._merged.experiences(view_id, visits)
+            return [found[visit][0] for visit in visits]
+
     # ------------------------------------------------------------------------------------------ evidence
 
     def evidence(self, query: EvidenceQuery, *, gamma: float) -> Evidence:

@@ -2,7 +2,6 @@
 
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.example import Example, ExampleValuation
-from seasoned.policies.examples.example_source import ExampleSource, MomentSource
 from seasoned.policies.examples.prompt_memory import ExampleMemory
 from seasoned.policies.examples.query import ExampleQuery, Purpose
 from seasoned.policies.examples.rendering import render
@@ -15,10 +14,8 @@ __all__ = [
     "Example",
     "ExampleMemory",
     "ExampleQuery",
-    "ExampleSource",
     "ExampleValuation",
     "Examples",
-    "MomentSource",
     "Purpose",
     "VectorIndex",
     "VectorRecall",

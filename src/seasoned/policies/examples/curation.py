@@ -5,8 +5,8 @@ from __future__ import annotations
 from seasoned.checks import check_number, check_whole
 from seasoned.core.impression_value import Observed, derived_shrinkage, posterior_worth
 from seasoned.policies.examples.example import ExampleValuation
-from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.impression_effects import ImpressionEffects
+from seasoned.protocols import ReadableMemory
 from seasoned.types import RETIRED
 
 __all__ = ["Curation"]
@@ -15,7 +15,7 @@ __all__ = ["Curation"]
 class Curation:
     """Values the examples of one memory by their own outcome, and by the outcomes of the steps that displayed them."""
 
-    def __init__(self, memory: ExampleSource, gamma: float, showings: ImpressionEffects) -> None:
+    def __init__(self, memory: ReadableMemory, gamma: float, showings: ImpressionEffects) -> None:
         self._memory = memory
         self._gamma = gamma
         self._showings = showings

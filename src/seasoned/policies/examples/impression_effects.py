@@ -11,8 +11,8 @@ from typing import NamedTuple
 import numpy as np
 
 from seasoned.core.impression_value import Observed, advantages_over_peers, observed_impressions
-from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.rejected_steps import rejected_steps
+from seasoned.protocols import ReadableMemory
 from seasoned.types import Episode, Experience, StepRef
 from seasoned.types.impression import Impression, PeerComparison
 
@@ -35,7 +35,7 @@ class EpisodeTrust:
     """
 
     def __init__(
-        self, memory: ExampleSource, trusted: Callable[[Episode], bool] | None, vouched_by: frozenset[str] | None
+        self, memory: ReadableMemory, trusted: Callable[[Episode], bool] | None, vouched_by: frozenset[str] | None
     ) -> None:
         self._memory = memory
         self._trusted = trusted
@@ -83,7 +83,7 @@ class ImpressionEffects:
     impressions in them, are left out of both.
     """
 
-    def __init__(self, memory: ExampleSource, gamma: float, trust: EpisodeTrust) -> None:
+    def __init__(self, memory: ReadableMemory, gamma: float, trust: EpisodeTrust) -> None:
         self._memory = memory
         self._gamma = gamma
         self._trust = trust

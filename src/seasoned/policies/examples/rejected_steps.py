@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 
-from seasoned.policies.examples.example_source import ExampleSource
+from seasoned.protocols import ReadableMemory
 from seasoned.types import LATE_REWARD, Experience, StepRef
 
 __all__ = ["rejected_steps"]
@@ -13,7 +13,7 @@ __all__ = ["rejected_steps"]
 _ROUNDING = 1e-12
 
 
-def rejected_steps(memory: ExampleSource, steps: Collection[Experience]) -> frozenset[StepRef]:
+def rejected_steps(memory: ReadableMemory, steps: Collection[Experience]) -> frozenset[StepRef]:
     """Return those of these steps that people or judges rejected, by the memory's current feedback.
 
     A step is rejected if the unrevoked feedback on it adds up to less than 0, or if the feedback on it and on all later

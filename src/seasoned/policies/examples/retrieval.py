@@ -19,11 +19,11 @@ from seasoned.errors import InputError, NotFoundError, excerpt
 from seasoned.policies.examples.curation import Curation
 from seasoned.policies.examples.diversity import select_diverse
 from seasoned.policies.examples.example import Example
-from seasoned.policies.examples.example_source import ExampleSource, MomentSource
 from seasoned.policies.examples.example_value import ExampleCandidate, rank_candidates
 from seasoned.policies.examples.impression_effects import EpisodeTrust, ImpressionEffects
 from seasoned.policies.examples.query import ExampleQuery, Purpose, check_weights
 from seasoned.policies.examples.rendering import fit_to_budget
+from seasoned.protocols import MomentSource, ReadableMemory
 from seasoned.states.text_budget import estimated_tokens
 from seasoned.types import ALTERNATIVE, Episode, Experience, RecallQuery, Step, StepRef, normalize_action
 from seasoned.types.recall import KEYS, Moment
@@ -108,7 +108,7 @@ class Examples(Curation):
 
     def __init__(
         self,
-        memory: ExampleSource,
+        memory: ReadableMemory,
         *,
         recall: MomentSource | None = None,
         k: int = 3,
@@ -128,7 +128,7 @@ class Examples(Curation):
         vouched_by: Collection[str] | None = None,
     ) -> None:
         rule = "memory must be a seasoned.Memory, also if recall is given"
-        check_instance("memory", memory, ExampleSource, rule, "Pass Examples(memory, recall=...).")
+        check_instance("memory", memory, ReadableMemory, rule, "Pass Examples(memory, recall=...).")
         self._recall: MomentSource = memory
         if recall is not None:
             rule = "recall must have a method recall()"

@@ -8,13 +8,12 @@ import threading
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from seasoned.errors import InputError
-from seasoned.policies.examples.example_source import ExampleSource
 from seasoned.policies.examples.vector_index import Vector, VectorIndex
-from seasoned.protocols import Embedder
-from seasoned.types import PLAN, REASONING, Episode, Evidence, EvidenceQuery, RecallQuery, note_text_of
+from seasoned.protocols import Embedder, ReadableMemory
+from seasoned.types import PLAN, REASONING, EvidenceQuery, RecallQuery, note_text_of
 from seasoned.types.recall import KEYS, Moment, Recall
 
 __all__ = ["VectorRecall"]
@@ -24,22 +23,6 @@ _FEW_EPISODES = 16
 _NEAREST_TEXTS = 8
 _MOMENTS_PER_TEXT = 8
 _NOTES_PER_RECALL = 128  # the number of notes that can be read in the time of one recall
-
-
-class VectorSource(ExampleSource, Protocol):
-    """The methods of a `seasoned.Memory` that recall by meaning calls."""
-
-    def evidence(self, query: EvidenceQuery) -> Evidence:
-        """Return the evidence from the steps most similar to a state."""
-        ...
-
-    def redacted(self, text: str) -> str:
-        """Return a text as the memory stores and compares it."""
-        ...
-
-    def episodes(self, *, task: str | None = None, last: int | None = None) -> list[Episode]:
-        """Return stored episodes, or the last few, in commit order."""
-        ...
 
 
 class VectorRecall:
@@ -81,7 +64,7 @@ class VectorRecall:
         ('e1', True)
     """
 
-    def __init__(self, memory: VectorSource, embedder: Embedder) -> None:
+    def __init__(self, memory: ReadableMemory, embedder: Embedder) -> None:
         self._memory = memory
         self._indexes = {key: VectorIndex(embedder) for key in KEYS}
         self._task_of: dict[str, dict[str, dict[str, str]]] = {key: {} for key in KEYS}
