@@ -139,5 +139,5 @@ def test_read_only_answers_at_its_own_discount_and_says_why_not_at_a_new_one(tmp
     with Memory.open(path, read_only=True) as memory:
         assert memory.search("one", k=1)[0].experience.return_ == 0.5
         assert memory.stats().steps == 2
-        with pytest.raises(ReadOnlyStoreError, match=r"gamma = 0\.25.*gathered once, by writing.*Open the memory"):
+        with pytest.raises(ReadOnlyStoreError, match=r"gamma = 0\.25.*derived once, by writing.*Open the memory"):
             memory.search("one", k=1, gamma=0.25)

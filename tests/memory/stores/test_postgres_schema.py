@@ -164,9 +164,9 @@ def test_a_migration_runs_whole_or_not_at_all(fresh_url):  # noqa: F811
 DAMAGE = {
     "DROP TABLE seasoned.copy": "the table copy lacks",
     "ALTER TABLE seasoned.state DROP COLUMN text": "the table state lacks text",
-    "ALTER TABLE seasoned.token DISABLE ROW LEVEL SECURITY": "token does not keep tenants apart",
-    "ALTER TABLE seasoned.token NO FORCE ROW LEVEL SECURITY": "token does not keep tenants apart",
-    "DROP POLICY own ON seasoned.step": "step does not keep tenants apart",
+    "ALTER TABLE seasoned.token DISABLE ROW LEVEL SECURITY": "token does not isolate tenants",
+    "ALTER TABLE seasoned.token NO FORCE ROW LEVEL SECURITY": "token does not isolate tenants",
+    "DROP POLICY own ON seasoned.step": "step does not isolate tenants",
     "ALTER TABLE seasoned.episode DROP CONSTRAINT episode_namespace_id_id_key": (
         r"episode lacks its key \(namespace_id, id\)"
     ),

@@ -29,14 +29,14 @@ with Memory.open(path) as memory:
 
 READER = """
 import sys, time
-from seasoned import Memory
+from seasoned import EvidenceQuery, Memory
 path, name, seconds = sys.argv[1], sys.argv[2], float(sys.argv[3])
 sys.stdin.readline()
 with Memory.open(path) as memory:
     end, seen = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         size = len(memory)
-        evidence = memory.evidence("shared page 1", k=10**6, unit="states", threshold=0.0)
+        evidence = memory.evidence(EvidenceQuery("shared page 1", k=10**6, unit="states", threshold=0.0))
         found = memory.search("shared page 1", k=10**6)
         assert size <= evidence.n_steps <= len(found), "a commit vanished"
         assert len(found) % 2 == 0, "half an episode was seen"

@@ -129,12 +129,12 @@ class Block:
         self.sizes = sizes = rows.sizes[order]
         self.ids, self.visits = rows.ids[order], rows.visits[order]
         self.starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.uint32)
-        arrived = (np.cumsum(rows.sizes, dtype=np.int64) - rows.sizes)[order]
+        starts = (np.cumsum(rows.sizes, dtype=np.int64) - rows.sizes)[order]
         self.tokens = np.empty(len(rows.tokens), dtype=np.uint32)
         self.signatures = np.empty(len(sizes), dtype=np.uint64)
         for first in range(0, len(sizes), _ROWS_AT_ONCE):  # in room that stays in the cache
             part = slice(first, first + _ROWS_AT_ONCE)
-            tokens = rows.tokens[ranges(arrived[part], sizes[part])]
+            tokens = rows.tokens[ranges(starts[part], sizes[part])]
             begin = int(self.starts[first])
             self.tokens[begin : begin + len(tokens)] = tokens
             self.signatures[part] = _signatures(tokens, sizes[part])
@@ -148,7 +148,7 @@ class Block:
 
     @property
     def weight(self) -> int:
-        """What posting it costs: its tokens and its rows."""
+        """The cost of posting it: its tokens and its rows."""
         return len(self.tokens) + len(self)
 
     @property

@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from seasoned.errors import InputError, MissingExtraError
 from seasoned.memory.index.blocks import MAX_BLOCK_TOKENS, MAX_ROWS, Block, Ints, Rows
-from seasoned.memory.index.kernel import KERNELS, Asked, Kernel, Query, asked_for
+from seasoned.memory.index.kernel import KERNELS, Kernel, Query, SearchPlan, plan_searches
 from seasoned.types.queries import check_nearest
 
 __all__ = ["MAX_TOKENS", "JaccardIndex"]
@@ -35,7 +35,7 @@ class JaccardIndex:
     threshold, most similar first, ties by the later visit, then by the larger id.
 
     The few sets that were added last are compared one by one. The others are in blocks with postings; of blocks of
-    about one size four become one, of 65,536 sets at most: whoever adds a set waits for no more than that. A search
+    about one size four become one, of 65,536 sets at most: adding a set never takes longer than that. A search
     that would read much asks for very similar sets first and stops as soon as it has k.
 
     Not for use by two threads at once: a search marks its tokens in a table of the index.
@@ -137,7 +137,7 @@ class JaccardIndex:
             block.visits[at] = rows.visits[here]  # of visits to one set, the last stays
 
     def _append(self, new: Rows, highest_token: int) -> None:
-        """Add new sets; post what is pending when it is much, with all blocks that are not much larger."""
+        """Add new sets; post many pending ones together with all blocks that are not much larger."""
         self._pending.append(new)
         self._n += len(new.ids)
         self._n_pending += len(new.ids) + len(new.tokens)
@@ -151,7 +151,7 @@ class JaccardIndex:
             self._pending[-1] = Rows(*(array.copy() for array in new))  # the caller may change its own
 
     def _settle(self) -> None:
-        """Put what is pending into the tail."""
+        """Move the pending sets into the tail."""
         if self._pending:
             self._tail = Block(Rows.joined([self._tail.rows, *self._pending]), None)
             self._pending, self._n_pending = [], 0
@@ -159,7 +159,7 @@ class JaccardIndex:
     def _post(self) -> None:
         if self._may_compile and self._n >= _WORTH_COMPILING:
             self._may_compile = False
-            with contextlib.suppress(MissingExtraError):  # it is there, but does not load: `kernel` tells
+            with contextlib.suppress(MissingExtraError):  # it is installed, but does not load; see `kernel`
                 self._kernel = KERNELS.load("numba")()
         parts = [self._tail.rows, *self._pending]
         blocks = list(self._blocks)
@@ -181,7 +181,7 @@ class JaccardIndex:
         self._pending, self._n_pending = [], 0
 
     def _to_merge(self, n: int, weight: int) -> list[Block]:
-        """Return the blocks to post anew with n rows of this weight: those alike, as far as one block holds them."""
+        """Return the blocks to post again with n rows of this weight: those of its tier that fit into one block."""
         growing = sorted((block for block in self._blocks if not block.full), key=lambda block: block.weight)
         merged: list[Block] = []
         while True:
@@ -195,7 +195,7 @@ class JaccardIndex:
                 merged.append(block)
 
     def _widen_frequencies(self, highest_token: int) -> None:
-        """Make room for more tokens; up to the limit each has a slot of its own, which it keeps."""
+        """Make room for more tokens; up to the limit each has a slot of its own."""
         n_slots = min(1 << highest_token.bit_length(), _MAX_FREQUENCY_SLOTS)
         if n_slots > len(self._frequencies):
             wider = np.zeros(n_slots, dtype=np.uint32)
@@ -228,7 +228,7 @@ class JaccardIndex:
     def search_many(
         self, queries: Sequence[Sequence[int] | Ints], *, n_features: Sequence[int], k: int, threshold: float
     ) -> list[list[tuple[int, float]]]:
-        """Return for each query what `search` returns.
+        """Return the result of `search` for each query.
 
         Raises:
             InputError: k or the threshold is out of range, or there are not as many sizes as queries.
@@ -243,15 +243,15 @@ class JaccardIndex:
         answers: list[list[tuple[int, float]]] = [[] for _ in queries]
         if not k:
             return answers
-        steps: dict[int, list[Asked]] = {}
+        steps: dict[int, list[SearchPlan]] = {}
         blocks = [*self._blocks, self._tail] if len(self._tail) else self._blocks
         for i, (tokens, n) in enumerate(zip(queries, n_features, strict=True)):
-            asked = asked_for(self._query(tokens, n), threshold, self._n, len(blocks), self._kernel.candidate_cost)
-            if asked:
-                steps[i] = asked[::-1]
+            plans = plan_searches(self._query(tokens, n), threshold, self._n, len(blocks), self._kernel.candidate_cost)
+            if plans:
+                steps[i] = plans[::-1]
         while steps:
-            asked = [of_query.pop() for of_query in steps.values()]
-            for i, found in zip(list(steps), self._kernel.search(blocks, asked, k, self._in_query), strict=True):
+            next_plans = [of_query.pop() for of_query in steps.values()]
+            for i, found in zip(list(steps), self._kernel.search(blocks, next_plans, k, self._in_query), strict=True):
                 if len(found) == k or not steps[i]:
                     del steps[i]
                     answers[i] = [(set_id, near) for near, _, set_id in found]

@@ -1,4 +1,4 @@
-"""What a search of token sets reads, and what a kernel that does it is: there is one in NumPy, and one compiled."""
+"""The protocol of search kernels over token sets, and the plan of a search. One kernel is in NumPy, one compiled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists
 from seasoned.registry import Registry
 
-__all__ = ["FEW_CANDIDATES", "KERNELS", "SLACK", "Asked", "Found", "Kernel", "Query", "asked_for"]
+__all__ = ["FEW_CANDIDATES", "KERNELS", "SLACK", "Kernel", "Match", "Query", "SearchPlan", "plan_searches"]
 
 KERNELS = Registry(
     "index kernel",
@@ -22,17 +22,17 @@ KERNELS = Registry(
 # Bounds are met up to this: rounding may only ever let a set too many through, for the exact comparison follows.
 SLACK = 1e-6
 _MAX_REPEATS = 8
-# More candidates than these are first compared by their signatures, which tell most of those apart that are not nearly
-# as similar as the best.
+# More candidates than these are first compared by their signatures, which rule out most of those that are much less
+# similar than the best.
 FEW_CANDIDATES = 256
 _TOLD_APART = 0.7
 _SURVIVING = 0.4  # of them
 # A search that reads more than so many postings asks for very similar sets first.
 _CHEAP_POSTINGS = 40_000
-_BLOCK_COST = 2000.0  # what finding the lists of a block costs, in postings read
+_BLOCK_COST = 2000.0  # the cost of finding the lists of a block, in postings read
 _STEPS = (0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
-Found = tuple[float, int, int]
+Match = tuple[float, int, int]
 """Similarity, visit, id."""
 
 
@@ -50,8 +50,8 @@ class Query(NamedTuple):
     n: int
 
 
-class Asked(NamedTuple):
-    """How to find the sets that reach a similarity.
+class SearchPlan(NamedTuple):
+    """A plan to find the sets that reach a similarity.
 
     A set of s tokens reaches the similarity t only if `t n <= s <= n / t` (length filter) and if it shares
     `r(s) = ceil(t / (1 + t) (n + s))` tokens or more. Of any `n - r(s) + m` query tokens it then holds at least m
@@ -78,7 +78,7 @@ class Asked(NamedTuple):
         return math.ceil(self.least * self.query.n - SLACK) - 1
 
     def largest(self, rank: int) -> float:
-        """Return up to what size the list of this rank is read."""
+        """Return the size up to which the list of this rank is read."""
         n, least = self.query.n, self.least
         if not least:
             return math.inf
@@ -95,22 +95,24 @@ class Kernel(Protocol):
 
     name: str
     candidate_cost: float
-    """What an exact comparison costs, in postings read."""
+    """The cost of an exact comparison, in postings read."""
 
     def post(self, tokens: Ints, starts: Ints) -> Lists:
         """Return the lists of a block."""
 
-    def search(self, blocks: Sequence[Block], asked: Sequence[Asked], k: int, in_query: Bools) -> list[list[Found]]:
-        """Return for each question the k best sets that are similar enough, best first.
+    def search(
+        self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools
+    ) -> list[list[Match]]:
+        """Return for each plan the k best sets that reach its similarity, best first.
 
         `in_query` has a place for every token, and is all False before and after.
         """
 
 
-def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candidate_cost: float) -> Asked | None:
+def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candidate_cost: float) -> SearchPlan | None:
     """Return the cheapest way to find the sets that are at least so similar; None if there can be none.
 
-    A larger m reads more lists and leaves fewer candidates: about `N x^m / m!`, where x is what is read a row.
+    A larger m reads more lists and leaves fewer candidates: about `N x^m / m!`, where x is the postings read per row.
     """
     share = least / (1 + least)
     smallest = max(0, math.ceil(least * query.n - SLACK))
@@ -119,7 +121,7 @@ def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candida
     if required > n_known:
         return None
     everything = fixed_cost + float(n_rows + (query.ends[-1] if n_known else 0))
-    best = Asked(query, least, 0, n_known, everything)
+    best = SearchPlan(query, least, 0, n_known, everything)
     for m in range(1, min(max(required, 0), _MAX_REPEATS) + 1):
         n_read = n_known - required + m
         read = query.ends[n_read - 1]
@@ -129,14 +131,16 @@ def _planned(query: Query, least: float, n_rows: int, fixed_cost: float, candida
             compared = min(compared, candidate_cost * (FEW_CANDIDATES + candidates * _SURVIVING))
         cost = fixed_cost + read + compared
         if cost < best.cost:
-            best = Asked(query, least, m, n_read, cost)
+            best = SearchPlan(query, least, m, n_read, cost)
     return best
 
 
-def asked_for(query: Query, threshold: float, n_rows: int, n_blocks: int, candidate_cost: float) -> list[Asked]:
-    """Return what to ask one after the other, until k sets are found: no other set can come before those.
+def plan_searches(
+    query: Query, threshold: float, n_rows: int, n_blocks: int, candidate_cost: float
+) -> list[SearchPlan]:
+    """Return the plans to run one after the other until one finds k sets: no other set can precede those.
 
-    Very similar sets first where that is far cheaper, at last all that reach the threshold.
+    The first plans find only very similar sets, where that is far cheaper; the last one all that reach the threshold.
     """
     fixed_cost = _BLOCK_COST * n_blocks
     last = _planned(query, threshold, n_rows, fixed_cost, candidate_cost)

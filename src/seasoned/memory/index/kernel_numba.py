@@ -1,7 +1,7 @@
 """The search of token sets, compiled by numba: the extra `fast`. Imported only when such a kernel is made.
 
 Machine code is kept beside this file, or where that cannot be written, in the user's cache folder. Where neither can
-be, it is made anew in each process.
+be, each process compiles it again.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from seasoned.memory.index.blocks import MAX_ROWS, NO_TOKEN, Block, Bools, Ints, Lists, post_by_sorting
-from seasoned.memory.index.kernel import SLACK, Asked, Found
+from seasoned.memory.index.kernel import SLACK, Match, SearchPlan
 from seasoned.registry import load_extra
 
 __all__ = ["NumbaKernel"]
@@ -25,11 +25,11 @@ _SIGNATURES: dict[str, str] = {}
 def _compiled(signature: str) -> Callable[[Any], Any]:
     """Have a function compiled for this signature when the first kernel is made."""
 
-    def kept(function: Any) -> Any:
+    def register(function: Any) -> Any:
         _SIGNATURES[function.__name__] = signature
         return function
 
-    return kept
+    return register
 
 
 @functools.cache
@@ -203,7 +203,7 @@ def _rank(
     """Offer the rows of a range, which share so many tokens with the query; return how many are the best then."""
     size, needed = np.int64(-1), 0.0
     for row in range(first, last):
-        if sizes[row] != size:  # what sets of this size have to share to be among the best
+        if sizes[row] != size:  # the tokens that sets of this size must share to be among the best
             size = np.int64(sizes[row])
             bound = max(least, near[0]) if n_best == len(near) else least
             needed = bound / (1.0 + bound) * (n + size) - SLACK
@@ -384,21 +384,25 @@ class NumbaKernel:
         n = _post(tokens, starts, np.zeros(highest + 1, dtype=np.uint32), vocabulary, list_starts, rows)
         return Lists(vocabulary[: n + 1].copy(), list_starts[: n + 2].copy(), rows)
 
-    def search(self, blocks: Sequence[Block], asked: Sequence[Asked], k: int, in_query: Bools) -> list[list[Found]]:
+    def search(
+        self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools
+    ) -> list[list[Match]]:
         """Return for each question the k best sets that are similar enough, best first."""
-        found: list[list[Found]] = []
-        for first in range(0, len(asked), _AT_ONCE):
-            found += self._search(blocks, asked[first : first + _AT_ONCE], k, in_query)
+        found: list[list[Match]] = []
+        for first in range(0, len(plans), _AT_ONCE):
+            found += self._search(blocks, plans[first : first + _AT_ONCE], k, in_query)
         return found
 
-    def _search(self, blocks: Sequence[Block], asked: Sequence[Asked], k: int, in_query: Bools) -> list[list[Found]]:
-        query_tokens = np.concatenate([one.query.tokens for one in asked])
-        queries = [(len(one.query.tokens), one.n_read, one.repeats, one.query.n, one.too_small) for one in asked]
-        limits = [limit for one in asked for limit in (*map(one.largest, range(one.n_read)), one.largest(0))]
-        questions = (query_tokens, np.array(queries), np.array([one.least for one in asked]), np.array(limits))
+    def _search(
+        self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools
+    ) -> list[list[Match]]:
+        query_tokens = np.concatenate([plan.query.tokens for plan in plans])
+        queries = [(len(plan.query.tokens), plan.n_read, plan.repeats, plan.query.n, plan.too_small) for plan in plans]
+        limits = [limit for plan in plans for limit in (*map(plan.largest, range(plan.n_read)), plan.largest(0))]
+        questions = (query_tokens, np.array(queries), np.array([plan.least for plan in plans]), np.array(limits))
         room = (in_query, self._repeats, self._counts, self._found)
-        near, n_best = np.zeros((len(asked), k)), np.zeros(len(asked), dtype=np.int64)
-        visits, ids = np.zeros((len(asked), k), dtype=np.int64), np.zeros((len(asked), k), dtype=np.int64)
+        near, n_best = np.zeros((len(plans), k)), np.zeros(len(plans), dtype=np.int64)
+        visits, ids = np.zeros((len(plans), k), dtype=np.int64), np.zeros((len(plans), k), dtype=np.int64)
         for block in reversed(blocks):
             lists = block.lists or _NO_LISTS
             own = (block.tokens, block.starts, block.sizes, block.signatures, block.ids, block.visits)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from seasoned.memory.index.blocks import Block, Bools, Ints, Lists, post_by_sorting, ranges
-from seasoned.memory.index.kernel import FEW_CANDIDATES, Asked, Found
+from seasoned.memory.index.kernel import FEW_CANDIDATES, Match, SearchPlan
 from seasoned.memory.values.ranking import best_first
 
 __all__ = ["NumpyKernel"]
@@ -32,41 +32,43 @@ class NumpyKernel:
         """Return the lists of a block."""
         return post_by_sorting(tokens, starts)
 
-    def search(self, blocks: Sequence[Block], asked: Sequence[Asked], k: int, in_query: Bools) -> list[list[Found]]:
-        """Return for each question the k best sets that are similar enough, best first."""
+    def search(
+        self, blocks: Sequence[Block], plans: Sequence[SearchPlan], k: int, in_query: Bools
+    ) -> list[list[Match]]:
+        """Return for each plan the k best sets that reach its similarity, best first."""
         found = []
-        for one in asked:
-            in_query[one.query.tokens] = True
+        for plan in plans:
+            in_query[plan.query.tokens] = True
             try:
-                answer = _compared(blocks, one, k, in_query) if one.repeats else _counted(blocks, one, k, in_query)
+                answer = _compared(blocks, plan, k, in_query) if plan.repeats else _counted(blocks, plan, k, in_query)
                 found.append(answer)
             finally:
-                in_query[one.query.tokens] = False
+                in_query[plan.query.tokens] = False
         return found
 
 
 # ---------------------------------------------------------------------------------- candidates, compared exactly
 
 
-def _compared(blocks: Sequence[Block], asked: Asked, k: int, in_query: Bools) -> list[Found]:
-    parts = _candidates(blocks, asked)
+def _compared(blocks: Sequence[Block], plan: SearchPlan, k: int, in_query: Bools) -> list[Match]:
+    parts = _candidates(blocks, plan)
     if sum(len(rows) for _, rows in parts) > max(FEW_CANDIDATES, 2 * k):
-        parts = _promising(parts, asked, k, in_query)
-    near = _similarities(parts, asked, in_query)
-    return _best(near, *_visits_and_ids(parts), k, asked.least)
+        parts = _promising(parts, plan, k, in_query)
+    near = _similarities(parts, plan, in_query)
+    return _best(near, *_visits_and_ids(parts), k, plan.least)
 
 
-def _promising(parts: list[Part], asked: Asked, k: int, in_query: Bools) -> list[Part]:
+def _promising(parts: list[Part], plan: SearchPlan, k: int, in_query: Bools) -> list[Part]:
     """Return the rows that can be among the k best by their signatures, which bound the similarity from above."""
-    bounds = np.concatenate([_bounds(part, asked) for part in parts])
+    bounds = np.concatenate([_bounds(part, plan) for part in parts])
     visits, ids = _visits_and_ids(parts)
     first = np.zeros(len(bounds), dtype=bool)
     first[_top(bounds, visits, k, 0.0)] = True
-    # Of those that are best by their bounds, the k-th is what others have to beat.
-    near = _similarities(_where(parts, first), asked, in_query)
+    # The others have to beat the k-th of those that are best by their bounds.
+    near = _similarities(_where(parts, first), plan, in_query)
     last, visit, _ = _best(near, visits[first], ids[first], k, 0.0)[-1]
-    if last < asked.least:
-        return _where(parts, bounds >= asked.least)
+    if last < plan.least:
+        return _where(parts, bounds >= plan.least)
     return _where(parts, (bounds > last) | ((bounds == last) & (visits >= visit)))
 
 
@@ -87,16 +89,16 @@ def _visits_and_ids(parts: list[Part]) -> tuple[Ints, Ints]:
     return visits, np.concatenate([none, *(block.ids[rows] for block, rows in parts)])
 
 
-def _candidates(blocks: Sequence[Block], asked: Asked) -> list[Part]:
+def _candidates(blocks: Sequence[Block], plan: SearchPlan) -> list[Part]:
     """Return the rows that occur in so many of the lists, or have none to be in."""
-    read = asked.query.tokens[: asked.n_read]
-    least_read = asked.largest(asked.n_read - 1)
+    read = plan.query.tokens[: plan.n_read]
+    least_read = plan.largest(plan.n_read - 1)
     parts: list[Part] = []
     lists: list[Ints] = []
     posted: list[Block] = []
     lengths: list[int] = []
     for block in blocks:
-        first, last = block.rows_up_to(asked.too_small), block.rows_up_to(asked.largest(0))
+        first, last = block.rows_up_to(plan.too_small), block.rows_up_to(plan.largest(0))
         if first >= last:
             continue
         if block.lists is None:
@@ -110,12 +112,12 @@ def _candidates(blocks: Sequence[Block], asked: Asked) -> list[Part]:
         if first or least_read < block.largest:
             for i, rank in enumerate(found.tolist()):
                 if len(here[i]) > _LONG:
-                    stop = block.rows_up_to(asked.largest(rank))
+                    stop = block.rows_up_to(plan.largest(rank))
                     here[i] = here[i][slice(*here[i].searchsorted((first, stop)))]
         length = sum(map(len, here))
         if length > len(block) // 6:  # a count for each row is cheaper than a search for the repeated ones
             times = np.bincount(np.concatenate(here), minlength=len(block))
-            parts.append((block, np.flatnonzero(times >= asked.repeats)))
+            parts.append((block, np.flatnonzero(times >= plan.repeats)))
         elif length:
             lists += here
             posted.append(block)
@@ -124,7 +126,7 @@ def _candidates(blocks: Sequence[Block], asked: Asked) -> list[Part]:
         return parts
     keys = np.concatenate(lists).astype(np.uint32)
     keys |= np.repeat(np.arange(len(posted), dtype=np.uint32) << np.uint32(16), lengths)
-    keys = _repeated(keys, asked.repeats)
+    keys = _repeated(keys, plan.repeats)
     ends = np.searchsorted(keys, np.arange(1, len(posted) + 1) << 16).tolist() if len(posted) > 1 else [len(keys)]
     begin = 0
     for block, end in zip(posted, ends, strict=True):
@@ -146,13 +148,13 @@ def _repeated(read: Ints, m: int) -> Ints:
     return rows
 
 
-def _bounds(part: Part, asked: Asked) -> Floats:
-    """Return what the similarity of each row is at most, by its signature."""
+def _bounds(part: Part, plan: SearchPlan) -> Floats:
+    """Return an upper bound of the similarity of each row, from its signature."""
     block, rows = part
     sizes = block.sizes[rows]
-    query = np.bitwise_xor.reduce(np.uint64(1) << (asked.query.tokens & np.uint32(63)).astype(np.uint64))
-    shared = (len(asked.query.tokens) + sizes - _popcount(block.signatures[rows] ^ query)) // 2
-    return _jaccard(asked.query.n, sizes, shared)
+    query = np.bitwise_xor.reduce(np.uint64(1) << (plan.query.tokens & np.uint32(63)).astype(np.uint64))
+    shared = (len(plan.query.tokens) + sizes - _popcount(block.signatures[rows] ^ query)) // 2
+    return _jaccard(plan.query.n, sizes, shared)
 
 
 def _popcount(numbers: Ints) -> Ints:
@@ -164,7 +166,7 @@ def _popcount(numbers: Ints) -> Ints:
     return counts
 
 
-def _similarities(parts: list[Part], asked: Asked, in_query: Bools) -> Floats:
+def _similarities(parts: list[Part], plan: SearchPlan, in_query: Bools) -> Floats:
     """Return the similarity of each row of all parts."""
     if not parts:
         return np.empty(0)
@@ -180,7 +182,7 @@ def _similarities(parts: list[Part], asked: Asked, in_query: Bools) -> Floats:
         shared = _sums(in_query[np.concatenate(slices)], sizes) if slices else np.empty(0, dtype=np.int64)
     else:
         shared = np.concatenate([_shared(block, rows, in_query) for block, rows in parts])
-    return _jaccard(asked.query.n, sizes, shared)
+    return _jaccard(plan.query.n, sizes, shared)
 
 
 def _shared(block: Block, rows: Ints, in_query: Bools) -> Ints:
@@ -199,15 +201,15 @@ def _sums(hits: Bools, sizes: Ints) -> Ints:
 # ---------------------------------------------------------------------------------- everything, counted
 
 
-def _counted(blocks: Sequence[Block], asked: Asked, k: int, in_query: Bools) -> list[Found]:
+def _counted(blocks: Sequence[Block], plan: SearchPlan, k: int, in_query: Bools) -> list[Match]:
     best: list[tuple[Floats, Ints, Ints]] = [(np.empty(0), np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64))]
-    least = asked.least
+    least = plan.least
     for block in reversed(blocks):
-        first, last = block.rows_up_to(asked.too_small), block.rows_up_to(asked.largest(0))
+        first, last = block.rows_up_to(plan.too_small), block.rows_up_to(plan.largest(0))
         if first >= last:
             continue
-        shared = _shared(block, np.arange(len(block)), in_query) if block.lists is None else _count(block, asked)
-        near = _jaccard(asked.query.n, block.sizes[first:last], shared[first:last])
+        shared = _shared(block, np.arange(len(block)), in_query) if block.lists is None else _count(block, plan)
+        near = _jaccard(plan.query.n, block.sizes[first:last], shared[first:last])
         rows = _top(near, block.visits[first:last], k, least)
         best.append((near[rows], block.visits[first + rows], block.ids[first + rows]))
         least = max(least, _kth(near[rows], k))
@@ -215,14 +217,14 @@ def _counted(blocks: Sequence[Block], asked: Asked, k: int, in_query: Bools) -> 
     return _best(near, visits, ids, k, least)
 
 
-def _count(block: Block, asked: Asked) -> Ints:
+def _count(block: Block, plan: SearchPlan) -> Ints:
     """Return how many of the query's tokens each row has."""
     counts = np.zeros(len(block), dtype=np.int64)
     if block.lists is None:
         return counts
     vocabulary, starts, rows = block.lists
-    at = vocabulary.searchsorted(asked.query.tokens)
-    at = at[vocabulary[at] == asked.query.tokens]
+    at = vocabulary.searchsorted(plan.query.tokens)
+    at = at[vocabulary[at] == plan.query.tokens]
     lists = [rows[a:b] for a, b in zip(starts[at].tolist(), starts[at + 1].tolist(), strict=True)]
     for first in range(0, len(lists), _LISTS_AT_ONCE):  # to need little room
         counts += np.bincount(np.concatenate(lists[first : first + _LISTS_AT_ONCE]), minlength=len(block))
@@ -242,7 +244,7 @@ def _kth(near: Floats, k: int) -> float:
     """Return the k-th largest; 0 if there are fewer."""
     if len(near) < k:
         return 0.0
-    while True:  # what is above the k-th of a sample, again: a partition of many ties is slow
+    while True:  # the part above the k-th of a sample, again: a partition of many ties is slow
         sample = near[: max(_SAMPLE, 2 * k)]
         least = float(np.partition(sample, len(sample) - k)[len(sample) - k])
         above = near[near > least]
@@ -264,7 +266,7 @@ def _top(near: Floats, visits: Ints, k: int, least: float) -> Ints:
     return best
 
 
-def _best(near: Floats, visits: Ints, ids: Ints, k: int, least: float) -> list[Found]:
+def _best(near: Floats, visits: Ints, ids: Ints, k: int, least: float) -> list[Match]:
     """Return the k best that reach a similarity, in the order of `values.ranking`."""
     rows = _top(near, visits, k, least)
     near, visits, ids = near[rows], visits[rows], ids[rows]

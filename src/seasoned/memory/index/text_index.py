@@ -1,4 +1,4 @@
-"""An exact index over texts that are no states: goals, plans, reasonings. Lives in RAM, made again when asked for."""
+"""An exact index in RAM over texts other than states: tasks, plans, reasonings."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ __all__ = ["TextIndex"]
 
 
 class TextIndex:
-    """Texts by number; finds those whose feature sets are most like a text's, exactly (`JaccardIndex`).
+    """Texts by number; finds those with the feature sets most similar to a text's, exactly (`JaccardIndex`).
 
     Args:
-        features: what a text is compared by.
+        features: the features of a text.
 
     Example:
         >>> index = TextIndex(lambda text: frozenset(text.split()))

@@ -187,7 +187,7 @@ class Reader:
 
         Each time ids [n], sizes [n], the tokens of all one after the other, and last visits [n].
         """
-        # All of them are read as they lie on disk, and added in the order of their ids; both are quicker.
+        # All of them are read in the order on disk, and added in the order of their ids; both are quicker.
         which = "id > ? AND last_visit IS NOT NULL ORDER BY id" if visit < 0 else "last_visit > ? ORDER BY last_visit"
         rows = self._store.execute(
             f"SELECT id, tokens, last_visit FROM feature_set WHERE namespace_id = ? AND {which}", (self._ns, visit)
@@ -420,10 +420,10 @@ class Reader:
         Raises:
             IntegrityError: an episode differs from its hash.
         """
-        asked: dict[str, object] = {"episode.id = ?": id_, "task = ?": task}
+        filters: dict[str, object] = {"episode.id = ?": id_, "task = ?": task}
         if ordinals is not None:
-            asked |= {"ordinal >= ?": ordinals.start, "ordinal < ?": ordinals.stop}
-        given = {sql: value for sql, value in asked.items() if value is not None}
+            filters |= {"ordinal >= ?": ordinals.start, "ordinal < ?": ordinals.stop}
+        given = {sql: value for sql, value in filters.items() if value is not None}
         most = sys.maxsize if last is None else min(last, sys.maxsize)
         pending = self._pending_rows(given, most) if self._store.pending is not None else []
         rows = self._rows(
@@ -458,7 +458,7 @@ class Reader:
             if found != content:
                 raise IntegrityError(
                     f"{self._store.path}: episode {name!r} differs from its hash",
-                    "what is read must be what was stored",
+                    "an episode must be read as it was stored",
                     "Run `seasoned memory verify`, and restore a backup.",
                 )
             yield StoredEpisode(ordinal, created_at, content, episode)

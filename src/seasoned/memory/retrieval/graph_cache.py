@@ -122,7 +122,7 @@ def revalued(rows: Sequence[EvidenceRow], graph: ValueGraph) -> list[EvidenceRow
 
     `total = weight * Q`, and `squares = weight * Q^2 + (squares - total^2 / weight)`, with the old sums on the right,
     over all rows of that state and action: the returns' scatter stays, around another mean. So a variance computed from
-    these sums is no smaller than what play has shown.
+    these sums is no smaller than the returns of play show.
 
     Raises:
         IntegrityError: the graph of all live steps lacks one of them.

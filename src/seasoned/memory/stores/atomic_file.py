@@ -54,7 +54,7 @@ class StoreFile(sqlite_connection.Connection):
         )
 
     def pragma(self, name: str) -> str:
-        """Return or set a setting; what is returned is the first row."""
+        """Return or set a setting; returns the first row."""
         return str(self.connection.execute(f"PRAGMA {name}").fetchone()[0])
 
     def schema(self) -> int:
@@ -81,7 +81,7 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode:
 
     A store that is overwritten keeps its file: its content is replaced in one transaction, so that neither a crash nor
     its log can mix old and new; while anybody has it open, it is refused. Anything else is replaced by a rename. The
-    file beside is called `.NAME.PID.partial`; what a killed process left of it is ignored.
+    partial file is called `.NAME.PID.partial`; one that a killed process left is ignored.
 
     Args:
         target: where it appears.
@@ -90,7 +90,7 @@ def whole_file(target: str | os.PathLike[str], *, overwrite: bool = False, mode:
 
     Raises:
         InputError: `target` exists and `overwrite` is False; or it is no file.
-        ForeignStoreError: it is somebody else's SQLite file.
+        ForeignStoreError: it is an SQLite file of another program.
         StoreBusyError: it is a store that is in use.
         StoreFullError, ReadOnlyStoreError, StoreError: the folder cannot be written.
     """
@@ -132,7 +132,7 @@ def _check_target(target: Path, overwrite: bool) -> None:
 
 
 def _begin(target: Path, mode: int) -> Path:
-    """Make an empty file that nobody else has, under a number of its own if a killed process left one."""
+    """Make an empty file of our own, with a number in its name if a killed process left one."""
     numbers = itertools.count(1)
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     while True:
@@ -151,7 +151,7 @@ def _os_errors(target: Path) -> Iterator[None]:
     except OSError as error:
         seen = f"{target}: {error.strerror}"
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise StoreFullError(seen, "a copy needs free disk space; nothing was kept", "Free space.") from error
+            raise StoreFullError(seen, "a copy needs free disk space; nothing was written", "Free space.") from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise ReadOnlyStoreError(seen, "writing needs a writable folder", "Check its permissions.") from error
         raise StoreError(seen, "the storage below must work", "See the message above.") from error
@@ -173,7 +173,7 @@ def _publish(partial: Path, target: Path, overwrite: bool) -> None:
 
 
 def _appear(partial: Path, target: Path) -> None:
-    """Give the file its name, unless somebody else took that meanwhile."""
+    """Give the file its name, unless another process used that name meanwhile."""
     try:
         os.link(partial, target)
     except FileExistsError:
@@ -187,7 +187,7 @@ def _appear(partial: Path, target: Path) -> None:
 
 
 def _replace_content(partial: Path, target: Path) -> bool:
-    """Replace what a store holds, in one transaction of SQLite; say whether `target` is one that can be."""
+    """Replace the content of a store in one transaction of SQLite; return whether `target` is a store that can be."""
     live, new = StoreFile(target, "rw", timeout_s=1.0), StoreFile(partial, "ro")
     try:
         with live.lock, new.lock:
@@ -210,7 +210,7 @@ def _replace_content(partial: Path, target: Path) -> bool:
         if code in _BUSY:
             raise StoreBusyError(
                 f"{target} is in use",
-                "a store is overwritten only while nobody has it open",
+                "a store is overwritten only while no process has it open",
                 "Close it everywhere first.",
             ) from error
         with sqlite_connection.store_errors(str(target), "Restore to another path."):
@@ -221,7 +221,7 @@ def _replace_content(partial: Path, target: Path) -> bool:
 
 
 def _replace_file(partial: Path, target: Path) -> None:
-    """Replace a file that is no store, or a damaged one. Its log must never be applied to what comes in its place."""
+    """Replace a file that is no store, or a damaged one. Its log must never be applied to the new file."""
     if target.exists():
         before = target.stat()
         partial.chmod(before.st_mode & 0o7777)

@@ -42,7 +42,7 @@ class PendingBounds(NamedTuple):
         first: the lowest visible number.
         low_watermark: every transaction with a lower number has ended, so no lower number becomes visible later.
         high_watermark: every number that is assigned later is at least this one.
-        in_progress: the numbers below `high_watermark` whose transactions are still open; None: not known, and any
+        in_progress: the numbers below `high_watermark` whose transactions are still open; None: unknown, and any
             number from `low_watermark` on may become visible.
     """
 
@@ -244,7 +244,7 @@ class Store(Protocol):
         ...
 
     def version(self, namespace_id: int) -> Version:
-        """Return the version of a namespace. Its cost does not grow with what is stored."""
+        """Return the version of a namespace. Its cost does not grow with the store."""
         ...
 
     def retrying(self, attempt: Callable[[], _T]) -> _T:

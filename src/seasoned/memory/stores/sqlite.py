@@ -28,18 +28,18 @@ from seasoned.memory.values.content_hash import text_digest
 
 __all__ = ["SqliteStore", "check_ours"]
 
-_CACHE_KIB = 16 * 1024  # a batch changes pages all over the indexes; what does not fit is written more than once
+_CACHE_KIB = 16 * 1024  # a batch changes pages all over the indexes; a page that does not fit is written more than once
 _MAX_MARKS = 500  # SQLite binds a limited number of values to one statement
 _T = TypeVar("_T")
 
 
 def _store_errors(path: str) -> contextlib.AbstractContextManager[None]:
     """Turn SQLite's errors into ours."""
-    return sqlite_connection.store_errors(path, "Restore a backup, or export what `sqlite3 .recover` saves.")
+    return sqlite_connection.store_errors(path, "Restore a backup, or export the rows that `sqlite3 .recover` saves.")
 
 
 def check_ours(path: str, application: int, version: int) -> None:
-    """Refuse a file that is not a store of ours, or is newer than we are, by what its header says.
+    """Refuse a file that is no seasoned store, or of a newer version, by its header.
 
     Raises:
         ForeignStoreError, NewerStoreError: it is left as it was.
@@ -65,7 +65,7 @@ class SqliteStore(sqlite_connection.Connection):
         path: a file, or ":memory:".
         create: make the file if it does not exist.
         read_only: refuse every write.
-        synchronous: SQLite's setting; FULL means that what was committed survives a power cut.
+        synchronous: SQLite's setting; FULL means that commits survive a power cut.
     """
 
     tenant_condition = "TRUE"
@@ -93,17 +93,17 @@ class SqliteStore(sqlite_connection.Connection):
                 )
             if not file.parent.is_dir():
                 raise StoreError(f"{file.parent}", "the folder of a memory must exist", "Make it first.")
-            _refuse_lonely_log(Path(self.file))
+            _refuse_orphaned_log(Path(self.file))
         with self.lock, _store_errors(self.path):
             self.check_open()
 
     def _open(self) -> sqlite3.Connection:
-        # A file that vanished since is missed, not made anew.
+        # A file that vanished since is an error, and is not created again.
         mode = "ro" if self.read_only else "rw" if self.generation else "rwc"
-        self.interned.clear()  # another file may lie there now
+        self.interned.clear()  # the path may name another file now
         self._frozen = None
         if self.file is not None and self.read_only and _is_closed_for_us(Path(self.file)):
-            mode += "&immutable=1"  # SQLite would want to make a file beside it
+            mode += "&immutable=1"  # SQLite would create a second file in its folder
             self._frozen = _signature(Path(self.file))
         connection = sqlite3.connect(
             self.path if self.file is None else f"{Path(self.file).as_uri()}?mode={mode}",
@@ -127,13 +127,13 @@ class SqliteStore(sqlite_connection.Connection):
         connection.execute("PRAGMA foreign_keys = ON")
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
         connection.create_function("octet_length", 1, _octet_length, deterministic=True)  # SQLite has it from 3.43
-        connection.execute("PRAGMA secure_delete = ON")  # what was erased is overwritten with zeros
+        connection.execute("PRAGMA secure_delete = ON")  # deleted rows are overwritten with zeros
         if new or _pragma(connection, "user_version") < SCHEMA_VERSION:
             self._migrate(connection)
 
     def _check_ownership(self, connection: sqlite3.Connection) -> bool:
         """Return whether the file is new. Nothing is written before the file is known to be ours."""
-        connection.execute("BEGIN")  # one look: another process may be making the store right now
+        connection.execute("BEGIN")  # one snapshot: another process may be creating the store
         try:
             tables = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]
             application, version = _pragma(connection, "application_id"), _pragma(connection, "user_version")
@@ -226,9 +226,9 @@ class SqliteStore(sqlite_connection.Connection):
 
     @contextlib.contextmanager
     def transaction(self, namespace_id: int | None, *, wait_s: float | None = None) -> Iterator[None]:
-        """All of it or nothing. Holds the store's write lock, so that what is read inside stays true until the end.
+        """Commit everything or nothing. Holds the store's write lock, so that rows read inside do not change.
 
-        For the lock everybody waits alike, whatever `wait_s` says.
+        `wait_s` is ignored: SQLite waits for the lock as long as for any other.
         """
         with self.lock, _store_errors(self.path):
             self.check_open()
@@ -239,18 +239,18 @@ class SqliteStore(sqlite_connection.Connection):
             try:
                 self.execute("BEGIN IMMEDIATE")
                 if namespace_id is not None:
-                    self._take(namespace_id)
+                    self._begin_write(namespace_id)
                 yield
                 self.writes += 1  # before the commit: an interrupt in between must not hide it from `version`
                 self.execute("COMMIT")
             except BaseException:
-                self.interned.clear()  # it may name what was rolled back
+                self.interned.clear()  # it may hold ids that were rolled back
                 if self.in_transaction():
                     self.execute("ROLLBACK")
                 raise
 
-    def _take(self, namespace_id: int) -> None:
-        """Move a namespace's revision, and forget what was looked up in it if something was taken away since."""
+    def _begin_write(self, namespace_id: int) -> None:
+        """Increment a namespace's revision, and drop its interned ids if its epoch moved."""
         row = self.execute(
             "UPDATE namespace SET revision = revision + 1 WHERE id = ? RETURNING epoch", (namespace_id,)
         ).fetchall()
@@ -267,7 +267,7 @@ class SqliteStore(sqlite_connection.Connection):
                 yield
                 return
             if self._has_moved():
-                self.park()  # and read what it is now
+                self.park()  # and open the changed file
             try:
                 self.execute("BEGIN")
                 yield
@@ -282,7 +282,7 @@ class SqliteStore(sqlite_connection.Connection):
                 )
 
     def _has_moved(self) -> bool:
-        """Whether the file that was opened as one that nobody changes was changed."""
+        """Whether a file that was opened as immutable was changed."""
         return self._frozen is not None and self.file is not None and _signature(Path(self.file)) != self._frozen
 
     def version(self, namespace_id: int) -> Version:
@@ -296,19 +296,19 @@ class SqliteStore(sqlite_connection.Connection):
         return attempt()
 
     def problems(self) -> list[str]:
-        """Return what SQLite finds wrong with the file."""
+        """Return the errors that SQLite finds in the file."""
         found = [str(row[0]) for row in self.execute("PRAGMA integrity_check").fetchall()]
         broken = self.execute("PRAGMA foreign_key_check").fetchall()
         dangling = [f"{len(broken)} rows refer to rows that do not exist"] if broken else []
         return [f"SQLite says {problem!r}" for problem in found if problem != "ok"] + dangling
 
     def size_bytes(self) -> int | None:
-        """Return how large the file is, with what is still in its log."""
+        """Return the size of the file, pages in its log included."""
         row = self.execute("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size").fetchone()
         return int(row[0])
 
     def compact(self) -> None:
-        """Write the file anew without free pages, and empty its log."""
+        """Rewrite the file without free pages, and empty its log."""
         with self.lock, _store_errors(self.path):
             self.check_open()
             if self.read_only:
@@ -319,7 +319,7 @@ class SqliteStore(sqlite_connection.Connection):
                 if time.monotonic() > deadline:
                     raise StoreBusyError(
                         f"{self.path}: another process reads an old snapshot",
-                        "the log is emptied when nobody needs it",
+                        "the log can be emptied when no process reads it",
                         "End that process, then compact again.",
                     )
                 time.sleep(0.05)
@@ -336,17 +336,17 @@ def _signature(file: Path) -> tuple[int, ...]:
 
 
 def _is_closed_for_us(file: Path) -> bool:
-    """Whether nobody has it open, and it lies where we cannot write. Others may: see `_has_moved`."""
+    """Whether the file has no log, in a folder that we cannot write to. Others may write: see `_has_moved`."""
     return file.exists() and not os.access(file.parent, os.W_OK) and not _log_bytes(file)
 
 
-def _refuse_lonely_log(file: Path) -> None:
-    """SQLite deletes the log beside a file that is empty or gone, and with it whatever was committed last."""
+def _refuse_orphaned_log(file: Path) -> None:
+    """Refuse a log without its file: SQLite would delete the log, and with it the last commits."""
     if _log_bytes(file) and not (file.exists() and file.stat().st_size):
         raise IntegrityError(
             f"{file} is empty or gone, and its log {file.name}-wal is not",
             "a store is its file and its log together",
-            "Put the file back beside its log; or restore a backup, and move the log away.",
+            "Put the file back next to its log; or restore a backup, and move the log away.",
         )
 
 

@@ -1,4 +1,4 @@
-"""One connection to PostgreSQL: replaced when it is lost, left behind at a fork, tried again where that is safe."""
+"""One connection to PostgreSQL: replaced when it is lost, left to the parent at a fork, retried where that is safe."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class PostgresConnection:
         return self._inside is not None and self._owner == threading.get_ident()
 
     def close(self) -> None:
-        """Close for good: whatever is asked later is refused."""
+        """Close for good: later calls are refused."""
         with self.lock:
             self._drop()
             self._refusal = (f"{self.path} was closed", "a closed store answers nothing", "Open it again.")
@@ -113,10 +113,10 @@ class PostgresConnection:
     def retrying(self, attempt: Callable[[], _T]) -> _T:
         """Run it; run it again, for a while, where the connection was lost or the server asks for it.
 
-        Inside a transaction it is run once: what was lost there is the whole of it.
+        Inside a transaction it is run once: a lost connection loses the whole transaction.
 
         Raises:
-            StoreError: it did not succeed in time; the message says whether the outcome is known.
+            StoreError: it did not succeed in time; the message states whether the outcome is known.
         """
         from seasoned.memory.stores.postgres.error_translation import UNKNOWN_OUTCOME, is_passing
 
@@ -145,7 +145,7 @@ class PostgresConnection:
 
 
 def _was_lost(connection: psycopg.Connection[Any]) -> bool:
-    """Whether the connection is gone: a server that speaks unasked says goodbye. Costs a microsecond."""
+    """Whether the connection is gone: an unexpected message of the server is its last one. Costs a microsecond."""
     if connection.closed:
         return True
     if hasattr(select, "poll"):
@@ -157,7 +157,7 @@ def _was_lost(connection: psycopg.Connection[Any]) -> bool:
 
 _connections: weakref.WeakSet[PostgresConnection] = weakref.WeakSet()
 _left_behind: list[Any] = []
-"""Connections of the process that this one was forked from: kept, since collecting one would say goodbye for it."""
+"""Connections of the parent process. They are referenced here, since collecting one would close it for the parent."""
 
 
 def _after_fork_in_child() -> None:

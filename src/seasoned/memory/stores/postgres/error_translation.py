@@ -32,7 +32,7 @@ _LOST = ("08", "57P01", "57P02", "57P03", "57P05", "25P03")
 """The connection is gone, or the server is coming or going."""
 
 _PASSING = (*_LOST, "40001", "40P01", "53300", READ_ONLY_STATE)
-"""What may be gone at the next attempt: a lost connection, a conflict, a full house, a server that is taking over."""
+"""Transient errors: a lost connection, a conflict, too many connections, a failover."""
 
 # libpq gives no code for a connection that did not come about; servers that speak another language fall through.
 _REFUSED: tuple[tuple[str, type[SeasonedError], str, str], ...] = (
@@ -65,9 +65,9 @@ _REFUSED: tuple[tuple[str, type[SeasonedError], str, str], ...] = (
 )
 
 
-_FULL_HOUSE = re.compile("too many clients|remaining connection slots|too many connections")
+_TOO_MANY_CONNECTIONS = re.compile("too many clients|remaining connection slots|too many connections")
 
-UNKNOWN_OUTCOME = "it was kept whole, or not at all; which of the two is not known"
+UNKNOWN_OUTCOME = "it was committed whole, or not at all; which of the two is not known"
 """The rule of a StoreError about a connection that was lost during a commit."""
 
 
@@ -86,13 +86,13 @@ def is_passing(error: BaseException | None) -> bool:
     """Whether the same work may succeed at the next attempt."""
     import psycopg
 
-    if is_lost(error) or _came_meanwhile(error):
+    if is_lost(error) or _is_concurrent_insert(error):
         return True
     return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(_PASSING)
 
 
-def _came_meanwhile(error: BaseException | None) -> bool:
-    """Whether an episode arrived after a transaction had looked for its id, or a note's: the next attempt finds it."""
+def _is_concurrent_insert(error: BaseException | None) -> bool:
+    """Whether an episode or a note was inserted after a transaction had looked for its id: a retry finds it."""
     import psycopg
 
     tables = ("episode", "note")
@@ -113,11 +113,11 @@ _BY_STATE: tuple[tuple[str, type[SeasonedError], str, str], ...] = (
         "a writer waits at most 30 s for another one of its namespace",
         "Look for one that holds it (pg_stat_activity); try again.",
     ),
-    ("53300", StoreBusyError, "the server has a place for every connection", "Close some, or raise max_connections."),
+    ("53300", StoreBusyError, "the server has a limit of connections", "Close some, or raise max_connections."),
     (
         "53100",
         StoreFullError,
-        "a commit needs free disk space on the server; nothing of it was kept",
+        "a commit needs free disk space on the server; nothing of it was written",
         "Free space there, then try again.",
     ),
     (
@@ -141,7 +141,7 @@ _BY_STATE: tuple[tuple[str, type[SeasonedError], str, str], ...] = (
     ("22021", InputError, "texts are Unicode; nothing was written", "Look for unpaired surrogates."),
     ("42P01", ForeignStoreError, f"the schema {SCHEMA!r} holds the tables of seasoned", "Restore a backup."),
     ("42703", ForeignStoreError, f"the schema {SCHEMA!r} holds the tables of seasoned", "Restore a backup."),
-    ("23", IntegrityError, "what is stored disagrees with itself; nothing was written", "Run verify()."),
+    ("23", IntegrityError, "the stored rows contradict each other; nothing was written", "Run verify()."),
     ("XX001", IntegrityError, "the server's files are damaged", "Restore a backup."),
     ("XX002", IntegrityError, "the server's files are damaged", "Run REINDEX, or restore a backup."),
 )
@@ -156,7 +156,7 @@ def translated(path: str, error: Exception) -> SeasonedError:
     if isinstance(error, UnicodeEncodeError):
         return InputError(f"{path}: {error.reason}", "texts are Unicode; nothing was written", "Look for surrogates.")
     state = getattr(error, "sqlstate", None)
-    if state is None and _FULL_HOUSE.search(str(error)):
+    if state is None and _TOO_MANY_CONNECTIONS.search(str(error)):
         state = "53300"
     elif is_lost(error):
         return StoreError(

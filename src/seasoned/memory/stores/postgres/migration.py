@@ -1,4 +1,4 @@
-"""Whose the schema in a PostgreSQL database is, making it, and bringing it up to date."""
+"""Creation and migration of the schema in a PostgreSQL database, and the check that it is ours."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _version(connection: psycopg.Connection[Any], path: str) -> int | None:
     if not usable:
         raise StoreError(
             f"{path}: this role may not use the schema {SCHEMA!r}",
-            "its owner says which roles are tenants",
+            "its owner decides which roles are tenants",
             "Run `seasoned memory migrate` as its owner, with this role as a tenant.",
         )
     try:
@@ -118,7 +118,7 @@ def _version(connection: psycopg.Connection[Any], path: str) -> int | None:
 
 
 def ensure_tenant(connection: psycopg.Connection[Any], path: str) -> None:
-    """Give the current role a number, which is what makes it a tenant; only the tables' owner can.
+    """Register the current role as a tenant, with a number; only the tables' owner can.
 
     Raises:
         StoreError: it has none, and may not have one from here.
@@ -132,7 +132,7 @@ def ensure_tenant(connection: psycopg.Connection[Any], path: str) -> None:
     except psycopg.errors.InsufficientPrivilege as error:
         raise StoreError(
             f"{path}: this role is no tenant of this store",
-            "its owner says which roles are",
+            "its owner decides which roles are tenants",
             "Run `seasoned memory migrate` as the owner of the tables, with this role as a tenant.",
         ) from error
 
@@ -146,13 +146,13 @@ def warn_of_superuser(connection: psycopg.Connection[Any], path: str) -> None:
         _warned.add(role)
         warnings.warn(
             f"{path}: {role!r} is a superuser or bypasses row-level security: "
-            "nothing keeps it from other tenants' rows. Connect as a tenant; `seasoned memory migrate` makes them.",
+            "no policy hides other tenants' rows from it. Connect as a tenant; `seasoned memory migrate` makes them.",
             stacklevel=4,
         )
 
 
 def find_problems(connection: psycopg.Connection[Any]) -> list[str]:
-    """Return what is wrong by the catalogue: tables, columns, keys or policies missing, indexes not valid."""
+    """Return the errors in the catalogue: missing tables, columns, keys or policies, and invalid indexes."""
     columns: dict[str, set[str]] = {}
     for table, column in connection.execute(
         "SELECT relname::text, attname::text FROM pg_catalog.pg_class "
@@ -175,7 +175,7 @@ def find_problems(connection: psycopg.Connection[Any]) -> list[str]:
         if missing:
             found.append(f"the table {table.name} lacks {', '.join(sorted(missing))}")
         elif not guarded[table.name]:
-            found.append(f"the table {table.name} does not keep tenants apart")
+            found.append(f"the table {table.name} does not isolate tenants")
     found += [
         f"the index {name} is not valid"
         for (name,) in connection.execute(

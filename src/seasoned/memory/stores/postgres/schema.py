@@ -48,7 +48,7 @@ _TYPES = {"integer": "bigint", "real": "double precision", "blob": "bytea", "tex
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name, its kind (`integer`, `real`, `blob`, `text`, `truth`), and what follows the type."""
+    """A column: its name, its kind (`integer`, `real`, `blob`, `text`, `truth`), and the constraint after its type."""
 
     name: str
     kind: str
@@ -61,7 +61,7 @@ class Column:
 
     @property
     def is_content(self) -> bool:
-        """Whether its values say something about what was stored, rather than number it."""
+        """Whether its values are content of the memory, rather than ids and counts."""
         return self.kind not in ("integer", "truth")
 
     def ddl(self) -> str:
@@ -103,7 +103,7 @@ class Table:
     def policy(self) -> str:
         """Return the condition under which a row belongs to the current role.
 
-        One look at the table `tenant` for each query, however many rows and namespaces there are; a correlated subquery
+        One read of the table `tenant` for each query, however many rows and namespaces there are; a correlated subquery
         costs a microsecond for each row, and PostgreSQL's hashed one reads all of a tenant's namespaces first. The
         `coalesce` keeps the planner from taking the tenant's rows for few.
         """
@@ -113,7 +113,7 @@ class Table:
         return f"tenant = current_user AND {mine}" if self.name == "namespace" else mine
 
     def guard_statements(self) -> list[str]:
-        """Return the statements that keep tenants apart, its owner included."""
+        """Return the statements that isolate tenants, its owner included."""
         table = f"{SCHEMA}.{self.name}"
         return [
             f"ALTER TABLE {table} ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY",
@@ -121,10 +121,10 @@ class Table:
         ]
 
     def statistics_statements(self) -> list[str]:
-        """Return the statements that tell the planner what to expect: many rows to a namespace, few to a key.
+        """Return the statements that give the planner statistics: many rows to a namespace, few to a key.
 
         Of a table that was never analysed it expects few rows altogether, and would read a namespace whole. So it is
-        shown some rows that are of no tenant. What was stored never enters its statistics, which all roles share.
+        shown some rows that are of no tenant. Stored content never enters its statistics, which all roles share.
         """
         table = f"{SCHEMA}.{self.name}"
         samples = {"integer": "n", "real": "n", "truth": "true", "text": "n::text", "blob": "sha256(n::text::bytea)"}
@@ -304,15 +304,15 @@ TABLES: tuple[Table, ...] = (
 
 
 def _made(table: Table) -> list[str]:
-    """Return what makes a table, and guards it."""
+    """Return the statements that create a table with its policies."""
     return [table.create(), *table.index_statements(), *table.statistics_statements(), *table.guard_statements()]
 
 
-def _granted(what: str) -> str:
+def _granted(privilege: str) -> str:
     """Return the statement that gives the tenants a right, where there are some."""
     return (
         f"DO $$ BEGIN IF EXISTS (SELECT FROM pg_catalog.pg_roles WHERE rolname = '{GROUP}') THEN "
-        f"GRANT {what} TO {GROUP}; END IF; END $$"
+        f"GRANT {privilege} TO {GROUP}; END IF; END $$"
     )
 
 
@@ -358,7 +358,7 @@ def _common_statements() -> list[str]:
 
 
 def create_statements() -> list[str]:
-    """Return what makes the schema at the latest version, in an empty database."""
+    """Return the statements that create the schema of the latest version in an empty database."""
     made = _common_statements()
     for table in TABLES:
         made += _made(table)
@@ -366,7 +366,7 @@ def create_statements() -> list[str]:
 
 
 def partition_statements(partitions: int) -> list[str]:
-    """Return what makes the schema with every large table in `partitions` native partitions, by namespace.
+    """Return the statements that create the schema with each large table in `partitions` partitions, by namespace.
 
     Run them in an empty database, as the role that shall own the tables, before the first `Memory.open`.
 
@@ -388,7 +388,9 @@ def partition_statements(partitions: int) -> list[str]:
 
 
 def citus_statements() -> list[str]:
-    """Return what spreads a store's tables over a Citus cluster; `tenant` and `namespace` are on every worker.
+    """Return the statements that distribute a store's tables over a Citus cluster.
+
+    `tenant` and `namespace` are on every worker.
 
     Example:
         >>> citus_statements()[2]

@@ -25,7 +25,7 @@ __all__ = ["PostgresStore", "check_key"]
 
 _BATCH = 50_000
 _MANY = 1_000
-# The plan of a prepared statement is kept, even where it was made for a table that was empty then.
+# PostgreSQL caches the plan of a prepared statement, even one for a table that was empty at the time.
 _REPLAN_S = 1.0
 _TABLES = {table.name: table for table in TABLES}
 _READS = re.compile(r"\s*(SELECT|WITH)\b|.*\bRETURNING\b", re.DOTALL)
@@ -46,7 +46,8 @@ def check_key(name: str, value: str) -> None:
 class PostgresStore(PostgresConnection):
     """A connection to one database. Safe to share between threads; a forked child opens its own connection.
 
-    What is sent inside a transaction or a snapshot waits for an answer only where rows are fetched, and at the end.
+    Statements inside a transaction or a snapshot are pipelined: a call waits only where rows are
+    fetched, and at the end.
 
     Args:
         url: `postgresql://user:password@host:port/database`, with libpq's parameters behind a `?`.
@@ -95,7 +96,7 @@ class PostgresStore(PostgresConnection):
                 self._interned.pop(namespace_id, None)
             self._epochs[namespace_id] = epoch
         if self._interned_generation != self.generation:
-            self._interned.clear()  # this server may lack what the one before committed last
+            self._interned.clear()  # this server may lack the last commits of the one before
             self._interned_generation = self.generation
         return self._interned
 
@@ -107,7 +108,7 @@ class PostgresStore(PostgresConnection):
 
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> Cursor:
         """Run one statement. Inside a transaction its errors may come later, at the latest with the commit."""
-        if self._unsent and not self._reads_elsewhere(sql):
+        if self._unsent and not self._reads_other_tables(sql):
             self._flush()
         return self._send(sql, parameters)
 
@@ -120,12 +121,12 @@ class PostgresStore(PostgresConnection):
             statements.append(sql)
         return connection.execute(translate(sql), parameters, binary=True)
 
-    def _reads_elsewhere(self, sql: str) -> bool:
-        """Whether a statement only reads, and none of the tables that are about to be written."""
+    def _reads_other_tables(self, sql: str) -> bool:
+        """Whether a statement only reads, and none of the tables with buffered writes."""
         return sql.startswith("SELECT") and not any(re.search(rf"\b{table}\b", sql) for table, _, _ in self._unsent)
 
-    def _write_soon(self, table: str, sql: str, parameters: tuple[Any, ...]) -> None:
-        """Put a write off until somebody could see it, so that all go in one statement: each costs 0.1 ms here."""
+    def _buffer_write(self, table: str, sql: str, parameters: tuple[Any, ...]) -> None:
+        """Buffer a write until a statement reads its table, so that several go in one: each costs 0.1 ms here."""
         if any(
             table == other and not (sql.startswith("INSERT") and before.startswith("UPDATE"))
             for other, before, _ in self._unsent
@@ -149,7 +150,7 @@ class PostgresStore(PostgresConnection):
 
         self._flush()
         connection = self._connection()
-        connection.wait(send(connection.pgconn))  # what is larger than the socket's buffer waits with us otherwise
+        connection.wait(send(connection.pgconn))  # the part beyond the socket's buffer would be sent later otherwise
 
     def execute_in(self, sql: str, parameters: tuple[Any, ...], values: Sequence[Any]) -> list[Any]:
         """Run a statement that has `IN {values}` after its marks, for any number of values; return all rows."""
@@ -187,7 +188,7 @@ class PostgresStore(PostgresConnection):
             arrays = self._arrays(table, columns, rows[start : start + _BATCH])
             marks = ", ".join(f"?::{column.type}[]" for column in columns)
             names = ", ".join(COLUMNS[table])
-            self._write_soon(table, f"INSERT INTO {table} ({names}) SELECT * FROM unnest({marks}){conflict}", arrays)
+            self._buffer_write(table, f"INSERT INTO {table} ({names}) SELECT * FROM unnest({marks}){conflict}", arrays)
         self._flush_many(len(rows))
 
     def update(
@@ -202,7 +203,7 @@ class PostgresStore(PostgresConnection):
         marks = ", ".join(f"?::{column.type}[]" for column in declared)
         for start in range(0, len(rows), _BATCH):
             arrays = self._arrays(table, declared, rows[start : start + _BATCH])
-            self._write_soon(
+            self._buffer_write(
                 table,
                 f"UPDATE {table} SET {changes} FROM unnest({marks}) "
                 f"AS new ({', '.join(f'new_{name}' for name in names)}) WHERE {which}",
@@ -228,7 +229,7 @@ class PostgresStore(PostgresConnection):
 
     @contextlib.contextmanager
     def transaction(self, namespace_id: int | None, *, wait_s: float | None = None) -> Iterator[None]:
-        """All of it or nothing. Holds the namespace's row, so that its writers take turns and number in commit order.
+        """Commit everything or nothing. Locks the namespace's row, so that its writers take turns, in commit order.
 
         Raises:
             StoreBusyError: another writer held the namespace for longer than the lock timeout.
@@ -244,7 +245,7 @@ class PostgresStore(PostgresConnection):
                         self._epoch_asked = namespace_id, self.execute(take, (namespace_id,))
                     yield
             except BaseException:
-                self._interned.clear()  # it may name what was rolled back
+                self._interned.clear()  # it may hold ids that were rolled back
                 raise
             finally:
                 self._epoch_asked = None
@@ -293,7 +294,7 @@ class PostgresStore(PostgresConnection):
         return StoreError(
             f"{self.path}: the connection was lost while committing ({' '.join(str(error).split())})",
             UNKNOWN_OUTCOME,
-            "Do it again under the same id: what is stored already is left alone.",
+            "Do it again under the same id: an episode that is stored already is left unchanged.",
         )
 
     @contextlib.contextmanager
@@ -309,7 +310,7 @@ class PostgresStore(PostgresConnection):
 
     @contextlib.contextmanager
     def _block(self, kind: str, begin: str) -> Iterator[None]:
-        """Run from BEGIN to COMMIT, in a pipeline: what fetches nothing waits for nothing."""
+        """Run from BEGIN to COMMIT, in a pipeline: only a fetch waits for the server."""
         from seasoned.memory.stores.postgres.error_translation import is_lost
 
         with self._errors():
@@ -330,14 +331,14 @@ class PostgresStore(PostgresConnection):
                 self._wrote |= kind == "transaction"
             except BaseException as error:
                 self._unsent.clear()
-                self._undo(connection)
+                self._roll_back(connection)
                 if committing and kind == "transaction" and is_lost(error):
                     raise self._unknown_outcome(error) from error
                 raise
             finally:
                 self._inside = None
 
-    def _undo(self, connection: psycopg.Connection[Any]) -> None:
+    def _roll_back(self, connection: psycopg.Connection[Any]) -> None:
         """Roll back; a connection that cannot even do that is left, and the server rolls back by itself."""
         if self._live is not connection:
             return
@@ -347,15 +348,15 @@ class PostgresStore(PostgresConnection):
             if connection.info.transaction_status == TransactionStatus.IDLE:  # it failed to begin, or to commit
                 self._drop()
                 return
-            connection.rollback()  # which also forgets statements whose preparing was skipped
-        except Exception:  # the one that led here is the one to tell of
+            connection.rollback()  # this also drops statements whose preparation was skipped
+        except Exception:  # the caller raises the error that led here
             self._drop()
         except BaseException:
             self._drop()
             raise
 
     def version(self, namespace_id: int) -> Version:
-        """Its mark changes whenever what is derived does, by whomever. One round trip, one row."""
+        """Return the version of a namespace: one round trip, one row."""
         with self.lock, self._errors():
             self._connection()  # a lost one is replaced, and then nothing is known any more
             generation = self.generation
@@ -374,7 +375,7 @@ class PostgresStore(PostgresConnection):
     # ------------------------------------------------------------------------------------------ the whole
 
     def problems(self) -> list[str]:
-        """Return what PostgreSQL finds wrong with the tables."""
+        """Return the errors that PostgreSQL finds in the tables."""
         from seasoned.memory.stores.postgres.migration import find_problems
 
         return find_problems(self._connection())
@@ -394,7 +395,7 @@ class PostgresStore(PostgresConnection):
                 connection.execute(f"{how} {name}")
 
     def size_bytes(self) -> int | None:
-        """Return how large the tables are with their indexes, those of all tenants together."""
+        """Return the size of the tables with their indexes, of all tenants together."""
         row = self.execute(
             "SELECT sum(pg_total_relation_size(oid)) FROM pg_catalog.pg_class "
             "WHERE relnamespace = 'seasoned'::regnamespace AND relkind = 'r'"

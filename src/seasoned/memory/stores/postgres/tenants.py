@@ -1,9 +1,9 @@
-"""Tenants of a PostgreSQL store: roles that row-level security keeps apart.
+"""Tenants of a PostgreSQL store: roles that row-level security isolates.
 
 A tenant is a role, never a variable that a client could set. Each may read and write the rows of its own namespaces,
-which may have any names. That holds for the tables' owner too, but not for superusers. It guards what
-is stored; it does not ration the server: a tenant can keep it busy, fill its disk, and lock a table against others. How
-large the tables are together is no secret.
+which may have any names. That holds for the tables' owner too, but not for superusers. It protects
+stored rows; it does not limit the load: a tenant can occupy the server, fill its disk, and lock a table. The total size
+of the tables is visible to all.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["GROUP", "MigrationReport", "migrate"]
 
-_MAX_NAME_BYTES = 63  # PostgreSQL cuts what is longer, and two tenants would be one
-_FIXED = {"id", "tenant"}  # of a namespace: who could choose them could take another tenant's
+_MAX_NAME_BYTES = 63  # PostgreSQL truncates a longer name, and two tenants would be one
+_FIXED = {"id", "tenant"}  # of a namespace: a tenant that could set them could claim another tenant's rows
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationReport:
-    """What `migrate` did: the database, its schema version, the tenants that it made and those that it knew."""
+    """The result of `migrate`: the database, its schema version, the created tenants and the existing ones."""
 
     path: str
     version: int
@@ -41,7 +41,7 @@ def migrate(url: str, tenants: Sequence[str] = (), passwords: Mapping[str, str] 
     Args:
         url: of the database, as the role that owns the tables or shall own them; making tenants needs CREATEROLE.
         tenants: names of roles; those that do not exist are made. None is ever removed.
-        passwords: by tenant. One who has none given keeps what it has, and cannot log in by password before it has one.
+        passwords: by tenant. A tenant without one here keeps its password; without any it cannot log in by password.
 
     Raises:
         InputError: a name or a password breaks a rule, or the role named is none that row-level security would bind.
@@ -101,12 +101,14 @@ def _check_owner(connection: psycopg.Connection[Any], path: str) -> None:
     ).fetchone()
     if row is not None and not row[0]:
         raise StoreError(
-            f"{path}: the tables belong to {row[1]!r}", "their owner says who its tenants are", "Connect as that role."
+            f"{path}: the tables belong to {row[1]!r}",
+            "their owner decides which roles are tenants",
+            "Connect as that role.",
         )
 
 
 def _grant(connection: psycopg.Connection[Any]) -> None:
-    """Make the group, and give it what a tenant needs: no TRUNCATE, REFERENCES or TRIGGER, nothing of the schema."""
+    """Create the group with the rights of a tenant: no TRUNCATE, REFERENCES or TRIGGER, no right on the schema."""
     from psycopg import sql
 
     if not _exists(connection, GROUP):
@@ -137,7 +139,7 @@ def _admit(connection: psycopg.Connection[Any], path: str, name: str, password: 
     role = sql.Identifier(name)
     if not _exists(connection, name):
         connection.execute(sql.SQL("CREATE ROLE {} LOGIN NOCREATEROLE NOCREATEDB").format(role))
-    # Who may become another role is bound by that role's policies, not by its own.
+    # A role that may become another one is bound by that role's policies, not by its own.
     bad = connection.execute(
         "SELECT rolname::text FROM pg_catalog.pg_roles WHERE pg_has_role($1, oid, 'MEMBER') "
         "AND (rolsuper OR rolbypassrls OR rolcreaterole OR oid = (SELECT relowner FROM pg_catalog.pg_class "

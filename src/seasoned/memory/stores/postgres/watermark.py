@@ -54,7 +54,7 @@ def parse_snapshot(snapshot: str | None, *, standby: bool) -> SnapshotBounds:
 
 
 class Watermark:
-    """For each namespace the number below which no pending episode is left: an old snapshot keeps dead rows there.
+    """For each namespace the number below which no pending episode is left: an old snapshot preserves dead rows there.
 
     A restored dump, or a replica's subscription, may bring pending episodes below it all the same. So a scan begins at
     the first number every `full_scan_s` seconds.

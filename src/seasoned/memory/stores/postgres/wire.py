@@ -1,4 +1,4 @@
-"""How statements and values travel to PostgreSQL and back, and how a connection is made."""
+"""The wire format of statements and values to PostgreSQL and back, and the making of a connection."""
 
 from __future__ import annotations
 
@@ -179,7 +179,7 @@ def parse_url(url: str) -> dict[str, Any]:
 
 
 def safe_url(parameters: dict[str, Any]) -> str:
-    """Return what messages call a database: its URL without the password."""
+    """Return the name of a database in messages: its URL without the password."""
     user = f"{quote(str(parameters['user']), safe='')}@" if "user" in parameters else ""
     host = quote(str(parameters.get("host", "")), safe=",.:[]")
     port = f":{parameters['port']}" if "port" in parameters else ""
@@ -189,8 +189,8 @@ def safe_url(parameters: dict[str, Any]) -> str:
 _ours: weakref.WeakSet[psycopg.Connection[Any]] = weakref.WeakSet()
 
 
-def _is_news(record: logging.LogRecord) -> bool:
-    """Whether a log record says more than the error that is raised: a pipeline of ours ends with its connection."""
+def _adds_information(record: logging.LogRecord) -> bool:
+    """Whether a log record adds to the error that is raised: a pipeline of ours ends with its connection."""
     if record.msg != "error ignored terminating %r: %s" or not isinstance(record.args, tuple):
         return True
     return getattr(record.args[0], "_conn", None) not in _ours
@@ -200,7 +200,7 @@ def connect(parameters: dict[str, Any], *, read_only: bool) -> psycopg.Connectio
     """Return a new connection with our settings and types."""
     import psycopg
 
-    logging.getLogger("psycopg").addFilter(_is_news)  # the same one again is added once
+    logging.getLogger("psycopg").addFilter(_adds_information)  # the same one again is added once
 
     connection: psycopg.Connection[Any] = psycopg.connect(
         **{**_DEFAULTS, **parameters, "client_encoding": "UTF8"},
