@@ -300,8 +300,8 @@ REFUSED = [
     ({"verify": True}, "verify"),
     ({"on_step": 1}, "on_step"),
     ({"arm": " "}, "arm"),
-    ({"demonstrations": "walk"}, "list of episodes"),
-    ({"demonstrations": [Step("s", "a")]}, "list of episodes"),
+    ({"demonstrations": "walk"}, "must be a list of Episode"),
+    ({"demonstrations": [Step("s", "a")]}, "must be an Episode"),
     ({"demonstrations": [Episode("t", [Step("s", "a")])], "memory": None}, "Pass a memory"),
     ({"llm": "gpt"}, "open_llm"),
 ]

@@ -197,11 +197,11 @@ def test_ctrl_c_ends_all_of_them_and_keeps_what_was_played():
     [
         (lambda n: Grid(["SG"]), {}, "episodes=10"),
         (lambda n: Grid(["SG"]), {"seeds": [1, 2], "episodes": 3}, "one seed"),
-        ([Grid(["SG"])], {"seeds": [1, 2]}, "each episode has one"),
+        ([Grid(["SG"])], {"seeds": [1, 2]}, "each episode needs one"),
         ([Grid(["SG"])] * 2, {"concurrency": 2}, "concurrency=1"),
         ([Grid(["SG"])], {"concurrency": 0}, "concurrency"),
         (lambda n: Grid(["SG"]), {"episodes": 0}, "episodes"),
-        ("grid:SG", {"episodes": 1}, "list of environments"),
+        ("grid:SG", {"episodes": 1}, "must be a list, or a function"),
         ([Grid(["SG"])], {"seeds": "1"}, "list"),
         ([Grid(["SG"])], {"seeds": [-1]}, "at least 0"),
     ],

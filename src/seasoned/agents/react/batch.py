@@ -1,4 +1,4 @@
-"""Many episodes at once: so many at a time, results in order, and none lost for another's failure."""
+"""Batch of episodes: limited concurrency, results in order, and independent failures."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seasoned.protocols import Environment
 __all__ = ["Environments", "environments_of", "play_many"]
 
 Environments = Callable[[int], Environment | Awaitable[Environment]] | Iterable[Environment]
-"""Environments to play in, one an episode; or a function that makes one from an episode's number, from 0."""
+"""Environments, one per episode; or a function from an episode's number (from 0) to its environment."""
 
 T = TypeVar("T")
 
@@ -22,26 +22,26 @@ T = TypeVar("T")
 def environments_of(
     environments: Environments, seeds: Sequence[int] | None, episodes: int | None, concurrency: int
 ) -> list[Callable[[], Environment | Awaitable[Environment]]]:
-    """Return what opens the environment of each episode.
+    """Return one function per episode that opens its environment.
 
     Raises:
-        InputError: nothing says how many episodes, two things say different, or one environment would be played in
-            twice at the same time.
+        InputError: the number of episodes is missing or contradictory, or one environment would run two concurrent
+            episodes.
     """
     check_whole("concurrency", concurrency, 1)
     if episodes is not None:
         check_whole("episodes", episodes, 1)
     if seeds is not None and episodes is not None and len(seeds) != episodes:
         raise InputError(
-            f"{len(seeds)} seeds, episodes = {episodes}", "each episode has one seed", "Leave episodes out."
+            f"{len(seeds)} seeds, episodes = {episodes}", "each episode needs one seed", "Leave episodes out."
         )
     count = len(seeds) if seeds is not None else episodes
     if callable(environments):
         if count is None:
             raise InputError(
                 "seeds = None, episodes = None",
-                "where environments are made, something says how many",
-                "Pass episodes=10, say.",
+                "a function that makes environments needs a number of episodes",
+                "Pass episodes=10, for example.",
             )
         make = environments
         return [lambda number=number: make(number) for number in range(count)]  # type: ignore[misc]
@@ -49,23 +49,23 @@ def environments_of(
     if not isinstance(listed, Iterable) or isinstance(listed, str | bytes):
         raise InputError(
             f"environments = {excerpt(environments)}",
-            "they are a list of environments, or a function from a number to one",
+            "environments must be a list, or a function from a number to an environment",
             "Pass [environment], or lambda number: open_env(...).",
         )
-    given: list[Environment] = list(listed)
-    if count is not None and count != len(given):
+    envs: list[Environment] = list(listed)
+    if count is not None and count != len(envs):
         raise InputError(
-            f"{len(given)} environments, {count} episodes",
-            "each episode has one",
-            "Pass as many of the one as of the other.",
+            f"{len(envs)} environments, {count} episodes",
+            "each episode needs one environment",
+            "Pass as many environments as episodes.",
         )
-    if concurrency > 1 and len({id(one) for one in given}) < len(given):
+    if concurrency > 1 and len({id(env) for env in envs}) < len(envs):
         raise InputError(
             "one environment, listed twice",
-            "an environment plays one episode at a time",
-            "Pass a function that makes them, or concurrency=1.",
+            "an environment can run one episode at a time",
+            "Pass a function that makes environments, or concurrency=1.",
         )
-    return [lambda one=one: one for one in given]  # type: ignore[misc]
+    return [lambda env=env: env for env in envs]  # type: ignore[misc]
 
 
 async def play_many(
@@ -80,23 +80,23 @@ async def play_many(
     """Return the result of each episode, in order; at most `concurrency` are played at a time.
 
     Args:
-        openers: open each episode's environment.
-        play_one: plays it; what it raises becomes a result by `failed`.
-        failed: a result for an episode whose environment could not be opened or played in.
-        unclosed: the result of an episode whose environment could not be closed after it.
-        concurrency: how many at a time.
+        openers: open the environment of each episode.
+        play_one: plays one episode; `failed` turns its error into a result.
+        failed: returns the result of an episode whose environment could not be opened or raised an error.
+        unclosed: returns the result of an episode whose environment could not be closed.
+        concurrency: largest number of concurrent episodes.
         closes: whether to close each environment after its episode.
     """
-    gate = asyncio.Semaphore(concurrency)
+    semaphore = asyncio.Semaphore(concurrency)
 
     async def one(number: int) -> T:
-        async with gate:
+        async with semaphore:
             try:
                 opened = openers[number]()
                 environment = await opened if inspect.isawaitable(opened) else opened
             except Exception as error:
                 return failed(number, error)
-            faults: list[Exception] = []
+            close_errors: list[Exception] = []
             try:
                 result = await play_one(number, environment)
             except Exception as error:
@@ -106,8 +106,8 @@ async def play_many(
                     try:
                         await environment.aclose()
                     except Exception as error:
-                        faults.append(error)
-            return unclosed(result, faults[0]) if faults else result
+                        close_errors.append(error)
+            return unclosed(result, close_errors[0]) if close_errors else result
 
     tasks = [asyncio.create_task(one(number)) for number in range(len(openers))]
     try:

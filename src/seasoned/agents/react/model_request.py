@@ -1,4 +1,4 @@
-"""One question to the model, asked again once where the reply cannot be used."""
+"""Request to the agent's model, repeated once after an unusable reply."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def request_seed(seed: int | None, step: int, purpose: Purpose, attempt: int = 0
 
 
 def chat_messages(system: str, prompt: str) -> tuple[Message, ...]:
-    """Return a conversation of one question; a blank system message is none."""
-    asked = Message("user", prompt)
-    return (Message("system", system), asked) if system.strip() else (asked,)
+    """Return the messages of one question; a blank system message is left out."""
+    question = Message("user", prompt)
+    return (Message("system", system), question) if system.strip() else (question,)
 
 
 async def ask(
@@ -51,20 +51,19 @@ async def ask(
     seed: int | None,
     step: int,
 ) -> T:
-    """Return what `read` makes of the model's reply.
+    """Return the model's reply as parsed by `read`.
 
-    A reply that it cannot use is shown to the model once, with the reason; the error says whether it was cut off. What
-    was asked and what it cost is in `trace`, whatever comes of it. A request has a seed where the temperature is above
-    0.
+    After an unusable reply, the model gets the reply and the reason, once; the error names a reply that was cut off.
+    The calls and their usage are in `trace`, also after an error. Requests have seeds if the temperature is above 0.
 
     Raises:
         ModelAnswerError: the second reply cannot be used either.
         ModelError: the endpoint failed.
     """
 
-    async def once(asked: tuple[Message, ...], attempt: int) -> T:
+    async def request_once(sent: tuple[Message, ...], attempt: int) -> T:
         request = CompletionRequest(
-            asked,
+            sent,
             settings.max_tokens,
             settings.temperature,
             seed=request_seed(seed, step, purpose, attempt) if settings.temperature else None,
@@ -76,19 +75,19 @@ async def ask(
             result = read(reply)
         except ModelAnswerError as unusable:
             error = _cut_off(unusable, settings.max_tokens) if _is_cut_off(reply) else unusable
-            trace.model_calls.append(ModelCall(purpose, asked, reply, str(error)))
+            trace.model_calls.append(ModelCall(purpose, sent, reply, str(error)))
             raise error from unusable.__cause__
         finally:
             trace.spend(purpose, reply.usage if reply is not None else Usage(calls=1, cost_usd=None))
-        trace.model_calls.append(ModelCall(purpose, asked, reply))
+        trace.model_calls.append(ModelCall(purpose, sent, reply))
         return result
 
     try:
-        return await once(messages, 0)
+        return await request_once(messages, 0)
     except ModelAnswerError as error:
-        again = _again(messages, trace.model_calls[-1].reply, error)
+        corrected = _with_fault(messages, trace.model_calls[-1].reply, error)
     try:
-        return await once(again, 1)
+        return await request_once(corrected, 1)
     except ModelAnswerError as error:
         seen = f"{error.seen}, when asked again with the reason"
         raise ModelAnswerError(seen, error.rule, error.next_step) from error
@@ -103,13 +102,15 @@ def _cut_off(error: ModelAnswerError, max_tokens: int) -> ModelAnswerError:
     return ModelAnswerError(seen, error.rule, "Raise Agent(max_tokens=...).")
 
 
-def _again(messages: tuple[Message, ...], reply: Completion | None, error: ModelAnswerError) -> tuple[Message, ...]:
-    """The same question, with the reply and what is wrong with it; what is wanted comes last, as before."""
+def _with_fault(
+    messages: tuple[Message, ...], reply: Completion | None, error: ModelAnswerError
+) -> tuple[Message, ...]:
+    """Return the question with the reply and its fault; the instruction stays the last paragraph."""
     *before, last = messages
     lines = ["Your reply cannot be used."]
-    if reply is not None and (said := after_thinking(reply.text)).strip():
-        lines.append(f"You replied: {one_line(said, _REPLY_CHARS)}")
+    if reply is not None and (text := after_thinking(reply.text)).strip():
+        lines.append(f"You replied: {one_line(text, _REPLY_CHARS)}")
     todo = "Your reply was cut off: be brief." if _is_cut_off(reply) else error.next_step
     lines.append(f"But {one_line(error.rule, 3 * _REPLY_CHARS)}. {todo}")
-    wanted = last.content.rpartition("\n\n")[2]
-    return *before, Message(last.role, "\n\n".join([last.content, "\n".join(lines), wanted]))
+    instruction = last.content.rpartition("\n\n")[2]
+    return *before, Message(last.role, "\n\n".join([last.content, "\n".join(lines), instruction]))

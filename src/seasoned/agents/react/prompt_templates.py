@@ -1,4 +1,4 @@
-"""What an agent says to its model: plain texts with named fields, filled in once."""
+"""Prompt templates of an agent: plain texts with named fields."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ FIELDS: Mapping[str, tuple[str, ...]] = {
     "reason_act": (*_SEEN, "actions"),
     "read": (*_SEEN, "reasoning"),
 }
-"""The fields that each template may use."""
+"""Fields that each template may use."""
 
 
 def fill(template: str, values: Mapping[str, str]) -> str:
-    r"""Return a template with its fields filled in, all at once: what a value holds is never read as a field.
+    r"""Return a template with its fields filled in, all at once: the text of a value is never read as a field.
 
-    A paragraph (between blank lines) whose fields are all empty is left out, its heading with it. `{{name}}` is the
-    text `{name}`; every other brace stays as it is.
+    A paragraph (between blank lines) whose fields are all empty is left out, with its heading. `{{name}}` is the text
+    `{name}`; other braces are unchanged.
 
     Raises:
         InputError: a field that `values` does not have, or one with blanks, a conversion or a format.
@@ -42,26 +42,26 @@ def fill(template: str, values: Mapping[str, str]) -> str:
     """
     check_template("template", template, tuple(values))
 
-    def put(found: re.Match[str]) -> str:
-        return f"{{{found[1]}}}" if found[1] else values[found[2]]
+    def substitute(match: re.Match[str]) -> str:
+        return f"{{{match[1]}}}" if match[1] else values[match[2]]
 
-    kept: list[str] = []
+    paragraphs: list[str] = []
     for paragraph in _PARAGRAPHS.split(template.strip()):
         used = _used(paragraph)
         if not used or any(values[name].strip() for name in used):
-            kept.append(_FIELD.sub(put, paragraph))
-    return "\n\n".join(kept)
+            paragraphs.append(_FIELD.sub(substitute, paragraph))
+    return "\n\n".join(paragraphs)
 
 
 def _used(template: str) -> list[str]:
-    return [found[2] for found in _FIELD.finditer(template) if found[2]]
+    return [match[2] for match in _FIELD.finditer(template) if match[2]]
 
 
 def check_template(name: str, template: object, known: tuple[str, ...]) -> str:
-    """Return a template if it is text, and every field in it is known and is its name in braces, without more.
+    """Return a template if it is a text, and each of its fields is a known name in braces, without blanks or format.
 
     Raises:
-        InputError: it is not.
+        InputError: it is something else.
 
     Example:
         >>> check_template("act", "Now: {observation} {}", ("observation",))
@@ -72,15 +72,15 @@ def check_template(name: str, template: object, known: tuple[str, ...]) -> str:
         if used not in known:
             raise InputError(
                 f"field {{{excerpt(used)[1:-1]}}} in the {name} template",
-                f"its fields are {', '.join(f'{{{field}}}' for field in known)}",
+                f"a field must be one of {', '.join(f'{{{field}}}' for field in known)}",
                 f"For the text itself write {{{{{excerpt(used)[1:-1]}}}}}; other braces stay as they are.",
             )
-    for found in _MISWRITTEN.finditer(text):
-        if found[1] in known and found[0] != f"{{{found[1]}}}":
+    for match in _MISWRITTEN.finditer(text):
+        if match[1] in known and match[0] != f"{{{match[1]}}}":
             raise InputError(
-                f"{excerpt(found[0])} in the {name} template",
-                "a field is its name in braces, without blanks, a conversion or a format",
-                f"Write {{{found[1]}}}.",
+                f"{excerpt(match[0])} in the {name} template",
+                "a field must be its name in braces, without blanks, a conversion or a format",
+                f"Write {{{match[1]}}}.",
             )
     return text
 
@@ -101,19 +101,19 @@ _CALL = "Call one tool."
 
 @dataclass(frozen=True, slots=True)
 class Templates:
-    r"""The prompts of an agent. Each may be replaced by a text of your own; see `FIELDS` and `fill`.
+    r"""Prompts of an agent, each replaceable by your own text; see `FIELDS` and `fill`.
 
     Args:
         system: the system message of every call.
         plan: asks for a plan, once an episode.
-        reason: asks for reasoning alone, where reasoning and acting are two calls.
-        act: asks for an action, with the reasoning there is.
+        reason: asks for reasoning alone, if reasoning and acting are two calls.
+        act: asks for an action, after the reasoning, if there is any.
         reason_act: asks for both in one call.
-        read: what a reader shows as the state; it adds the task, the actions and its own question.
+        read: the state for a reader, which adds the task, the actions and its own question.
 
     Raises:
-        InputError: a template is blank, or has a field that it cannot be given (the message names those it can), or
-            one with blanks, a conversion or a format.
+        InputError: a template is blank, or has an unknown field (the message names the known ones), or one with blanks,
+            a conversion or a format.
 
     Example:
         >>> Templates(act='{observation}\n{"json": true}\nOne of:\n{actions}').plan == Templates().plan
@@ -145,7 +145,7 @@ class Templates:
         return field in _used(getattr(self, name))
 
     def render(self, name: str, values: Mapping[str, str]) -> str:
-        """Return the template of this name, filled in; a value that it has no field for is not looked at."""
+        """Return the template of this name, filled in; values without a field are ignored."""
         return fill(getattr(self, name), {field: values.get(field, "") for field in FIELDS[name]})
 
 
@@ -153,4 +153,4 @@ TOOL_TEMPLATES = Templates(
     act=_joined(_BEFORE_ACTING, _CALL),
     reason_act=_joined(_BEFORE_THINKING, f"Say in one sentence what matters now, then act. {_CALL}"),
 )
-"""The default prompts of an agent whose actions are tool calls."""
+"""Default prompts of an agent with tool calls as actions."""

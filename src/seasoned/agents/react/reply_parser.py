@@ -1,4 +1,4 @@
-"""An action from what a model replied, or the reason why there is none."""
+"""Parser of a model's reply: an action, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _QUOTES = ("`", '"', "'", "**", "*")
 
 @dataclass(frozen=True, slots=True)
 class ParsedReply:
-    """An action, and the reasoning that came with it (empty if none did)."""
+    """An action, and its reasoning in the same reply (empty if there is none)."""
 
     action: str
     reasoning: str = ""
 
 
 def canonical_action(action: str) -> str:
-    """Return an action in canonical form: a tool call as `canonical_tool_call` has it, else as `canonical_call` does.
+    """Return an action in canonical form: of a tool call by `canonical_tool_call`, else by `canonical_call`.
 
     Example:
         >>> canonical_action("Click ( 'a1' )"), canonical_action('{"name": "go", "arguments": {"to": "b"}}')
@@ -46,7 +46,7 @@ def canonical_action(action: str) -> str:
 
 
 def action_line(action: str) -> str:
-    r"""Return an action on one line as a model is shown it: a tool call without the escapes of its canonical text.
+    r"""Return an action as one line for a prompt: a tool call without the escapes of its canonical text.
 
     Example:
         >>> print(action_line(r'{"arguments":{"city":"\u0050aris"},"name":"weather"}'))
@@ -61,7 +61,7 @@ def action_line(action: str) -> str:
 
 
 def read_reasoning(answer: Completion) -> str:
-    r"""Return a plan or reasoning: the text without `<think>` or `Thought:` before it, and without an action after it.
+    r"""Return a plan or reasoning: the text without `<think>` and `Thought:` before it, and without an action after it.
 
     Raises:
         ModelAnswerError: there is none.
@@ -72,11 +72,11 @@ def read_reasoning(answer: Completion) -> str:
         'I am hungry.'
     """
     text = after_thinking(answer.text)
-    named = _MARKER.search(text)
-    said = _THOUGHT.sub("", text[: named.start()] if named else text).strip()
-    if not said:
+    marker = _MARKER.search(text)
+    reasoning = _THOUGHT.sub("", text[: marker.start()] if marker else text).strip()
+    if not reasoning:
         raise ModelAnswerError(_seen(answer), "a few words are wanted, and no action yet", "Say it in words.")
-    return said
+    return reasoning
 
 
 def read_reply(
@@ -87,24 +87,23 @@ def read_reply(
     tools: Collection[str] = (),
     reasons: bool = False,
 ) -> ParsedReply:
-    r"""Return what to do.
+    r"""Return the action of a reply, with its reasoning.
 
-    With `tools` it is the one tool call, of one of them. Else what follows the first `Action:` at the beginning of a
-    line: the rest of the line, or the fenced block there; what comes behind it, such as an imagined observation, is not
-    read, nor what a reply begins with in `<think>`. Without that mark the whole reply is the action, but not where
-    reasoning was asked for along with it. Where actions are named, it is the one that has the same canonical form, in
-    the spelling of the environment.
+    With `tools`, the action is the only tool call. Else it follows the first `Action:` at the beginning of a line: the
+    rest of the line, or the fenced block there. Text after it, such as an imagined observation, is ignored, as is a
+    leading `<think>` block. Without this mark the whole reply is the action, unless reasoning was requested too. With
+    admissible actions, the result is the one with the same canonical form, in the spelling of the environment.
 
     Args:
-        answer: the model's.
-        admissible: the actions to choose among; None: any text is one.
-        canonical: an action to its canonical form.
-        tools: the names of those that may be called: an action is a tool call.
-        reasons: reasoning was asked for in the same reply.
+        answer: the reply.
+        admissible: the admissible actions; None: any text is an action.
+        canonical: maps an action to its canonical form.
+        tools: names of the tools; with any, an action is a tool call.
+        reasons: whether reasoning was requested in the same reply.
 
     Raises:
-        ModelAnswerError: no action, several tool calls, one of another tool, none of the admissible actions, or an
-            action that was cut off.
+        ModelAnswerError: no action, several tool calls, a call of an unknown tool, an action that is not admissible,
+            or an action that was cut off.
 
     Example:
         >>> from seasoned.protocols import Usage
@@ -113,23 +112,23 @@ def read_reply(
         ParsedReply(action='open fridge', reasoning='hungry.')
     """
     if tools:
-        called = _tool_call(answer, tools)
-        said = _THOUGHT.sub("", after_thinking(answer.text)).strip() if reasons else ""
-        return ParsedReply(called if admissible is None else _among(answer, called, admissible, canonical), said)
+        call = _tool_call(answer, tools)
+        reasoning = _THOUGHT.sub("", after_thinking(answer.text)).strip() if reasons else ""
+        return ParsedReply(call if admissible is None else _match(answer, call, admissible, canonical), reasoning)
     text = after_thinking(answer.text).strip()
-    named = _MARKER.search(text)
-    said = _THOUGHT.sub("", text[: named.start()]).strip() if named and reasons else ""
-    wanted = text[named.end() :] if named else text
-    action, complete = _first(wanted, _emphasis(named[0])) if named else _whole(wanted)
+    marker = _MARKER.search(text)
+    reasoning = _THOUGHT.sub("", text[: marker.start()]).strip() if marker and reasons else ""
+    rest = text[marker.end() :] if marker else text
+    action, complete = _first(rest, _emphasis(marker[0])) if marker else _whole(rest)
     if not action.strip():
         raise ModelAnswerError(_seen(answer), "an action is not blank, and not in <think>", "Answer with one action.")
     if admissible is not None:
-        return ParsedReply(_among(answer, action, admissible, canonical), said)
-    if reasons and not named:
+        return ParsedReply(_match(answer, action, admissible, canonical), reasoning)
+    if reasons and not marker:
         raise ModelAnswerError(_seen(answer), "the action stands on a line of its own, after 'Action:'", "Add it.")
-    if not complete or (answer.finish_reason == "length" and wanted.rstrip().endswith(action)):
+    if not complete or (answer.finish_reason == "length" and rest.rstrip().endswith(action)):
         raise ModelAnswerError(_seen(answer), "the action is whole", "Answer more briefly, so that it is not cut off.")
-    return ParsedReply(_unquoted(action, ("`",)), said)
+    return ParsedReply(_unquoted(action, ("`",)), reasoning)
 
 
 def _seen(answer: Completion) -> str:
@@ -137,15 +136,15 @@ def _seen(answer: Completion) -> str:
 
 
 def _emphasis(mark: str) -> str:
-    """The emphasis that begins before the mark and does not end in it: the two stars of `**Action: `."""
+    """Return the emphasis that begins before the mark and does not end in it: the two stars of `**Action: `."""
     before, _, after = mark.lower().partition("action")
     return "" if "*" in after or "_" in after else before[len(before.rstrip("*_")) :]
 
 
 def _first(text: str, emphasis: str) -> tuple[str, bool]:
-    """What follows the mark: a fenced block where one begins, else the first line; and whether a fence was closed.
+    """Return a fenced block at the beginning, else the first line; and whether a fence was closed.
 
-    `emphasis` that began before the mark ends with the line.
+    `emphasis`, which began before the mark, is removed from the end of the line.
     """
     text = text.lstrip()
     if text.startswith("```"):
@@ -155,7 +154,7 @@ def _first(text: str, emphasis: str) -> tuple[str, bool]:
 
 
 def _whole(text: str) -> tuple[str, bool]:
-    """The whole text, or what is in the fence around it."""
+    """Return the whole text, or the content of the fence around it; and whether a fence was closed."""
     fenced = _FENCE.fullmatch(text) or _INLINE_FENCE.fullmatch(text)
     return (fenced[1] if fenced else text), bool(fenced) or not text.startswith("```")
 
@@ -179,18 +178,18 @@ def _tool_call(answer: Completion, tools: Collection[str]) -> str:
         ) from None
 
 
-def _among(answer: Completion, action: str, admissible: Sequence[str], canonical: Callable[[str], str]) -> str:
+def _match(answer: Completion, action: str, admissible: Sequence[str], canonical: Callable[[str], str]) -> str:
     if action in admissible:
         return action
     keys: dict[str, str] = {}
-    for named in admissible:
-        keys.setdefault(_key(named, canonical), named)
+    for known in admissible:
+        keys.setdefault(_key(known, canonical), known)
     for spelling in _spellings(action):
-        if (found := keys.get(_key(spelling, canonical))) is not None:
-            return found
+        if (match := keys.get(_key(spelling, canonical))) is not None:
+            return match
     raise ModelAnswerError(
         _seen(answer) if not answer.tool_calls else f"{answer.model} called {excerpt(action, 160)}",
-        f"the action is one of {excerpt([action_line(named) for named in admissible], 400)}",
+        f"the action is one of {excerpt([action_line(known) for known in admissible], 400)}",
         "Choose one of them, exactly as it is written.",
     )
 
@@ -198,28 +197,28 @@ def _among(answer: Completion, action: str, admissible: Sequence[str], canonical
 def _key(action: str, canonical: Callable[[str], str]) -> str:
     try:
         return normalize_action(canonical(action))
-    except SeasonedError:  # it has no canonical form; it is what it says
+    except SeasonedError:  # it has no canonical form
         return normalize_action(action)
 
 
 def _spellings(text: str) -> Iterator[str]:
-    """The text, then what is left of it without a bullet or number, quotes, and a full stop."""
+    """Yield the text, then shorter forms of it: without a bullet or number, quotes, and a full stop."""
     steps: tuple[Callable[[str], str], ...] = (
         lambda t: _BULLET.sub("", t),
         lambda t: t.rstrip(".! "),
         _unquoted,
         lambda t: t.removesuffix("**").rstrip(),
     )
-    seen = text.strip()
-    yield seen
+    spelling = text.strip()
+    yield spelling
     for step in (*steps, *steps):
-        if (shorter := step(seen)) and shorter != seen:
-            seen = shorter
-            yield seen
+        if (shorter := step(spelling)) and shorter != spelling:
+            spelling = shorter
+            yield spelling
 
 
 def _unquoted(text: str, quotes: Sequence[str] = _QUOTES) -> str:
-    """The text without one pair of quotes around it that do not occur inside."""
+    """Return the text without one pair of quotes around it, if they do not occur inside."""
     for quote in quotes:
         inner = text[len(quote) : -len(quote)]
         if inner and text == f"{quote}{inner}{quote}" and quote not in inner:
