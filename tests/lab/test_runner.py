@@ -295,7 +295,7 @@ def test_session_is_recorded_at_its_start_and_the_first_command_is_kept(tmp_path
 def test_remaining_episodes_include_transfers(tmp_path, unbroken):
     experiment = Experiment.begin(tmp_path, suite())
     assert (
-        load_results(tmp_path).left
+        load_results(tmp_path).remaining_episodes
         == sum(planned_episodes(experiment.suite, run) for run in experiment.suite.runs())
         == 24
     )
@@ -308,8 +308,8 @@ def test_remaining_episodes_include_transfers(tmp_path, unbroken):
 
     with pytest.raises(KeyboardInterrupt):
         experiment.run(progress=stop)
-    assert load_results(tmp_path).left == 24 - 9
-    assert experiment.run().left == 0
+    assert load_results(tmp_path).remaining_episodes == 24 - 9
+    assert experiment.run().remaining_episodes == 0
     assert outcome(tmp_path) == unbroken
 
 

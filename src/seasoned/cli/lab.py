@@ -191,9 +191,10 @@ def _run(
         def begins() -> None:
             screen.print(
                 f"{experiment.suite.name}: {printable(experiment.suite.about)}\n"
-                f"{plural(len(before.runs), 'run')}, {plural(before.left, 'episode')} to play, in {experiment.folder}"
+                f"{plural(len(before.runs), 'run')}, {plural(before.remaining_episodes, 'episode')} to play, "
+                f"in {experiment.folder}"
             )
-            advance.append(display.enter_context(run_display.progress(screen, before.left)))
+            advance.append(display.enter_context(run_display.progress(screen, before.remaining_episodes)))
 
         def report(line: str) -> None:
             advance[0](line)
@@ -209,7 +210,7 @@ def _run(
             )
         except KeyboardInterrupt as interrupt:
             display.close()
-            left = load_results(experiment.folder).left
+            left = load_results(experiment.folder).remaining_episodes
             screen.print(f"interrupted, {plural(left, 'episode')} left; resume with: {again}")
             raise click.exceptions.Exit(exit_code(interrupt)) from interrupt  # the command to copy stays the last line
     failed: dict[str, list[str]] = {}

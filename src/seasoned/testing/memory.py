@@ -95,9 +95,12 @@ def _check_empty(subject: str, memory: Any) -> None:
 def _check_stored(subject: str, memory: Any) -> None:
     for _ in range(2):  # the second time is a no-op
         for episode in _EPISODES:
-            given = memory.add(episode)
+            returned_id = memory.add(episode)
             require(
-                given == episode.id, f"{subject} named {episode.id} {given!r}", "add returns the given id", "Return it."
+                returned_id == episode.id,
+                f"{subject} named {episode.id} {returned_id!r}",
+                "add returns the given id",
+                "Return it.",
             )
     require(
         memory.episodes() == list(_EPISODES),
@@ -123,13 +126,13 @@ def _check_stored(subject: str, memory: Any) -> None:
 
 
 def _expected(memory: Any, state: str, exclude_task: str | None = None) -> list[tuple[float, float, str, int]]:
-    """Similarity, return, episode and step of all that can be found: best first, then the later step first."""
-    asked = memory.encoder.features(state)
+    """Return similarity, return, episode and step of all searchable steps: most similar first, then the latest."""
+    query = memory.encoder.features(state)
     found = []
     for order, episode in enumerate(_FOUND):
         returns = discounted_returns([step.reward for step in episode.steps], _GAMMA)
         for index, step in enumerate(episode.steps):
-            similarity = jaccard(asked, memory.encoder.features(step.state))
+            similarity = jaccard(query, memory.encoder.features(step.state))
             if episode.task != exclude_task:
                 found.append((similarity, order, index, float(returns[index]), str(episode.id)))
     ranked = sorted(found, key=lambda row: (-row[0], -row[1], -row[2]))

@@ -87,7 +87,7 @@ def arm_policy(arm: ArmSpec) -> PolicyMaker | None:
 
 def audit_arms(
     results: ExperimentResults,
-    wanted: Callable[[ArmSpec], bool],
+    selected: Callable[[ArmSpec], bool],
     progress: Callable[[str], None] = lambda line: None,
     *,
     patience_s: float = 10.0,
@@ -98,7 +98,7 @@ def audit_arms(
 
     Args:
         results: of an experiment.
-        wanted: whether to audit an arm.
+        selected: whether to audit an arm.
         progress: called with a line about each run, once the audit has taken `patience_s`.
         patience_s: in seconds.
 
@@ -110,7 +110,7 @@ def audit_arms(
     began = time.monotonic()
     for task in results.suite.tasks:
         for arm in results.suite.arms:
-            policy = arm_policy(arm) if wanted(arm) else None
+            policy = arm_policy(arm) if selected(arm) else None
             if policy is None:
                 continue
             runs, left_out = [], []

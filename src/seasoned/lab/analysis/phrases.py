@@ -88,7 +88,7 @@ def mean_text(mean: RunMean, *, signed: bool = False) -> str:
     return number_text(mean.mean, _scale(mean), signed=signed)
 
 
-def interval_text(found: RunMean, *, signed: bool = False) -> str:
+def interval_text(mean: RunMean, *, signed: bool = False) -> str:
     """Return the 95 % interval, or a note that a single run has none.
 
     Example:
@@ -96,15 +96,15 @@ def interval_text(found: RunMean, *, signed: bool = False) -> str:
         >>> interval_text(run_mean([0.5]))
         'n = 1, no interval'
     """
-    if found.interval is None:
+    if mean.interval is None:
         return "n = 1, no interval"
-    low, high = (number_text(x, _scale(found), signed=signed) for x in (found.interval.low, found.interval.high))
+    low, high = (number_text(x, _scale(mean), signed=signed) for x in (mean.interval.low, mean.interval.high))
     return f"[{low}, {high}]"
 
 
-def _scale(found: RunMean) -> float:
-    ends = [] if found.interval is None else [found.interval.low, found.interval.high]
-    return max(map(abs, [found.mean, *ends]))
+def _scale(mean: RunMean) -> float:
+    ends = [] if mean.interval is None else [mean.interval.low, mean.interval.high]
+    return max(map(abs, [mean.mean, *ends]))
 
 
 def claim_sentence(claim: Claim, reference: str, role: str) -> str:

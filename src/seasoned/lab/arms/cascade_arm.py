@@ -75,14 +75,14 @@ def build_cascade(context: ArmContext, examples: Mapping[str, Any]) -> Arm:
         SeasonedError: the teacher cannot be opened.
     """
     own = {name: context.settings[name] for name in CASCADE}
-    given = {name: value for name, value in context.settings.items() if name not in CASCADE}
+    others = {name: value for name, value in context.settings.items() if name not in CASCADE}
     mode = own["mode"]
     check_one_of("cascade: mode", mode, _MODES)
-    shown = {name: given[name] for name in examples if name in given and mode != "logits"}
+    example_settings = {name: others[name] for name in examples if name in others and mode != "logits"}
     both = ("gamma",) if mode == "both" else ()
-    given = {name: value for name, value in given.items() if name in both or name not in shown}
+    others = {name: value for name, value in others.items() if name in both or name not in example_settings}
     allowed = () if mode == "prompt" else ("preset", *JitRLSettings.__dataclass_fields__)
-    if wrong := sorted(set(given) - set(allowed)):
+    if wrong := sorted(set(others) - set(allowed)):
         raise InputError(f"cascade: {wrong[0]} with mode = {mode!r}", "this mode has no such setting", "Leave it out.")
     if mode != "logits" and context.llm is None:
         raise InputError(
@@ -92,10 +92,10 @@ def build_cascade(context: ArmContext, examples: Mapping[str, Any]) -> Arm:
         )
     knowledge, policy = None, None
     if mode != "logits":
-        merged = {**examples, **shown}
+        merged = {**examples, **example_settings}
         knowledge = ExampleMemory(Examples(context.memory, budget_tokens=merged.pop("window_tokens"), **merged))
     if mode != "prompt":
-        preset, changed = preset_settings(given)
+        preset, changed = preset_settings(others)
 
         def policy(memory: EvidenceSource) -> Policy:
             return JitRL.preset(preset, memory, **changed)
@@ -148,8 +148,8 @@ def cascade_arm(
 
     The confidence of the student is that of its policy *with* memory: after the examples, and after the shift. The
     teacher's answer is not shifted. Each step gets a note with the model that decided it (`decided`) and, if that is
-    the student, a note with the examples in its prompt (`shown`): the outcome of a teacher's step is no evidence about
-    examples that the teacher did not see.
+    the student, a note with the examples in its prompt (`shown`): the outcome of a teacher's step is no
+    evidence about examples that the teacher did not see.
 
     The teacher plays until the arm has learned from `fill_episodes` episodes, so a resumed run ends like an
     uninterrupted one. These episodes count in the cost. The arm's reader has `aclose`, which releases the teacher.
@@ -257,13 +257,13 @@ class _FillThenCascade:
         self, environment: Environment, policy: Policy, reader: PriorReader | Chooser, log: EpisodeLog, *, seed: int
     ) -> EpisodeResult:
         if self.learned < self.fill:
-            filling = AnnotatedLog(log, self._filled)
+            filling = AnnotatedLog(log, self._fill_notes)
             return await play_episode(environment, ModelAlone(), self.teacher, filling, seed=seed)
         if isinstance(policy, _ReadDecision):
             policy.shifted.place.set((seed, log))
         if self.knowledge is not None:
             self.knowledge.begin()
-        return await CascadePlay()(environment, policy, reader, AnnotatedLog(log, self._shown), seed=seed)
+        return await CascadePlay()(environment, policy, reader, AnnotatedLog(log, self._example_notes), seed=seed)
 
     async def learn(self, episode: Episode) -> Usage:
         """Count the episode; its steps are already in the memory."""
@@ -271,15 +271,15 @@ class _FillThenCascade:
         self.learned += 1
         return Usage()
 
-    def _filled(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    def _fill_notes(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         prior = decision.prior if isinstance(decision, Decision) else None
         model = self.teacher.name if prior is None else prior.model
         body = DecidedBody("teacher", model, f"episode {self.learned + 1} of {self.fill} to fill")
         return [(DECIDED, body.record())]
 
-    def _shown(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
+    def _example_notes(self, decision: Decision | str) -> Iterable[tuple[str, Mapping[str, Any]]]:
         prior = decision.prior if isinstance(decision, Decision) else None
         if self.knowledge is None or not isinstance(prior, CascadePrior) or prior.decided_by != "student":
             return []
-        shown = tuple(self.knowledge.last_shown)
-        return [(SHOWN, ShownBody(shown, self.mode).record())] if shown else []
+        examples = tuple(self.knowledge.last_shown)
+        return [(SHOWN, ShownBody(examples, self.mode).record())] if examples else []

@@ -32,17 +32,17 @@ def preset_settings(settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         >>> preset_settings({"preset": "seed", "exploration": {"rule": "UCB", "c": 0.5}})
         ('seed', {'exploration': UCB(c=0.5)})
     """
-    given: dict[str, Any] = {name: None if value == _NONE else value for name, value in settings.items()}
-    name: Any = given.pop("preset", "default")
-    if isinstance(rule := given.get("exploration"), Mapping):
+    changes: dict[str, Any] = {name: None if value == _NONE else value for name, value in settings.items()}
+    name: Any = changes.pop("preset", "default")
+    if isinstance(rule := changes.get("exploration"), Mapping):
         values = dict(rule)
-        given["exploration"] = _rule_of(
+        changes["exploration"] = _rule_of(
             "exploration", EXPLORATION_RULES, values.pop("rule", "ExplorationBonus"), values
         )
-    if isinstance(rule := given.get("backup"), Mapping):
-        given["backup"] = _rule_of("backup", {"Backup": Backup}, "Backup", dict(rule))
-    preset(name, **given)
-    return name, given
+    if isinstance(rule := changes.get("backup"), Mapping):
+        changes["backup"] = _rule_of("backup", {"Backup": Backup}, "Backup", dict(rule))
+    preset(name, **changes)
+    return name, changes
 
 
 def _rule_of(setting: str, kinds: Mapping[str, Callable[..., Any]], name: object, values: dict[str, Any]) -> Any:
@@ -50,9 +50,9 @@ def _rule_of(setting: str, kinds: Mapping[str, Callable[..., Any]], name: object
     if not isinstance(name, str) or name not in kinds:
         raise UnknownNameError(f"{setting}: rule {excerpt(name)}", "no rule has this name", suggest(name, kinds))
     known = inspect.signature(kinds[name]).parameters
-    for given in values:
-        if given not in known:
-            raise InputError(f"{setting}: {excerpt(given)}", f"{name} has no such value", suggest(given, known))
+    for value in values:
+        if value not in known:
+            raise InputError(f"{setting}: {excerpt(value)}", f"{name} has no such value", suggest(value, known))
     missing = [each for each, value in known.items() if value.default is value.empty and each not in values]
     if missing:
         raise InputError(f"{setting}: no {missing[0]}", f"{name} needs it", f"Write {missing[0]} = ...")

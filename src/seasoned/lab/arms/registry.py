@@ -249,9 +249,9 @@ def _prompt(context: ArmContext) -> Arm:
 
 
 def _both(context: ArmContext) -> Arm:
-    shown = {name: value for name, value in context.settings.items() if name in _EXAMPLES}
+    example_settings = {name: value for name, value in context.settings.items() if name in _EXAMPLES}
     shifts = {name: value for name, value in context.settings.items() if name == "gamma" or name not in _EXAMPLES}
-    knowledge = _examples(context.memory, shown)
+    knowledge = _examples(context.memory, example_settings)
     return example_arm(context.prior_reader, knowledge, context.memory, lambda memory: _policy(shifts, memory))
 
 
@@ -260,8 +260,8 @@ def _cascade(context: ArmContext) -> Arm:
 
 
 def _examples(memory: Memory, settings: Mapping[str, Any]) -> ExampleMemory:
-    given = dict(settings)
-    return ExampleMemory(Examples(memory, budget_tokens=given.pop("window_tokens"), **given))
+    options = dict(settings)
+    return ExampleMemory(Examples(memory, budget_tokens=options.pop("window_tokens"), **options))
 
 
 def _full_context(context: ArmContext) -> Arm:

@@ -121,7 +121,7 @@ def _python_reader(spec: str, method: str, settings: Mapping[str, Any]) -> objec
 
 
 def _module(name: str) -> ModuleType:
-    add_working_folder_to_path()  # as for an environment of one's own
+    add_working_folder_to_path()  # as for python: environments
     return importlib.import_module(name)
 
 

@@ -62,8 +62,8 @@ def read_patch(patch: str | bytes) -> tuple[Addition, ...]:
             path, named = _path(line[4:], b"b/"), True
         elif (hunk := _HUNK.match(line)) and named:
             hunks = True
-            left = [int(n) if n is not None else 1 for n in hunk.groups()]
-            at = _read_hunk(lines, at, left, added_by_path.setdefault(path, []) if path is not None else [])
+            remaining = [int(n) if n is not None else 1 for n in hunk.groups()]
+            at = _read_hunk(lines, at, remaining, added_by_path.setdefault(path, []) if path is not None else [])
         elif line.startswith((b"GIT binary patch", b"Binary files ")) and not hunks:
             binary.append(_binary_name(line, lines, at))
     if not named:
@@ -76,9 +76,9 @@ def read_patch(patch: str | bytes) -> tuple[Addition, ...]:
     )
 
 
-def _read_hunk(lines: list[bytes], at: int, left: list[int], added: list[bytes]) -> int:
+def _read_hunk(lines: list[bytes], at: int, remaining: list[int], added: list[bytes]) -> int:
     """Read the lines of a hunk by the counts of its header, and return the index after it."""
-    while left[0] > 0 or left[1] > 0:
+    while remaining[0] > 0 or remaining[1] > 0:
         line = lines[at] if at < len(lines) else b""
         kind = line[:1]
         if at >= len(lines) or kind not in (b"+", b"-", b" ", b"\\", b"", b"\r"):
@@ -90,8 +90,8 @@ def _read_hunk(lines: list[bytes], at: int, left: list[int], added: list[bytes])
         at += 1
         if kind == b"\\":  # "\ No newline at end of file"
             continue
-        left[0] -= kind != b"+"
-        left[1] -= kind != b"-"
+        remaining[0] -= kind != b"+"
+        remaining[1] -= kind != b"-"
         if kind == b"+" and same_line(line[1:]):
             added.append(line[1:].removesuffix(b"\r"))
     return at

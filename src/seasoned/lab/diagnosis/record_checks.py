@@ -117,8 +117,8 @@ def check_feedback(raw: Sequence[Episode], events: Sequence[Event]) -> list[Chec
     sources = sorted(by_source.items())
     return [
         _check_contradictions(list(by_step.values())),
-        *(_check_weight(source, given) for source, given in sources),
-        *(_check_agreement(source, given, raw) for source, given in sources),
+        *(_check_weight(source, source_events) for source, source_events in sources),
+        *(_check_agreement(source, source_events, raw) for source, source_events in sources),
     ]
 
 

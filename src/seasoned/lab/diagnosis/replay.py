@@ -107,12 +107,14 @@ def policy_over(make: PolicyMaker, known: Memory) -> Policy:
 
 
 def _with_feedback(episode: Episode, rewards: Mapping[tuple[str, int], list[float]]) -> Episode:
-    """Return the episode with the rewards of feedback, given by episode id and step, added."""
-    given = {index: rewards[key] for index in range(len(episode.steps)) if (key := (str(episode.id), index)) in rewards}
-    if not given:
+    """Return the episode with the rewards of feedback added; `rewards` are by episode id and step."""
+    feedback = {
+        index: rewards[key] for index in range(len(episode.steps)) if (key := (str(episode.id), index)) in rewards
+    }
+    if not feedback:
         return episode
     steps = [
-        dataclasses.replace(step, reward=step.reward + math.fsum(given[index])) if index in given else step
+        dataclasses.replace(step, reward=step.reward + math.fsum(feedback[index])) if index in feedback else step
         for index, step in enumerate(episode.steps)
     ]
     return dataclasses.replace(episode, steps=steps)

@@ -26,10 +26,10 @@ _SELECTIONS = {
 }
 
 
-def arms_section(found: Findings) -> str:
+def arms_section(findings: Findings) -> str:
     """Return the table of arms: kind, selection of actions, number of episodes, and caveats of the gain."""
     rows = []
-    for each in found.notes:
+    for each in findings.notes:
         selection = "unknown" if each.selects is None else _SELECTIONS[each.selects]
         cells = [
             f'<td class="left">{escape(each.kind)}</td>',
@@ -37,7 +37,7 @@ def arms_section(found: Findings) -> str:
             f"<td>{each.episodes}</td>",
             f'<td class="left wide">{escape("; ".join(each.remarks))}</td>',
         ]
-        rows.append((arm_role(found.suite.arm(each.arm), found.suite), [_arm_head(found, each.arm), *cells]))
+        rows.append((arm_role(findings.suite.arm(each.arm), findings.suite), [_arm_head(findings, each.arm), *cells]))
     return (
         section_heading("arms") + '<p class="note">Where an arm takes the likeliest action and the reference samples, '
         "part of the difference can come from decoding instead of memory. Where the environment's own score chooses "
@@ -46,12 +46,12 @@ def arms_section(found: Findings) -> str:
             "How each arm picks its actions, and the caveats of its gain",
             ["arm", "kind", "picks", "episodes", "remarks"],
             rows,
-            found.again,
+            findings.again,
         )
     )
 
 
-def task_section(found: Findings, task: TaskFindings) -> str:
+def task_section(findings: Findings, task: TaskFindings) -> str:
     """Return the scores and the costs of every arm at a task."""
     best = "unknown" if task.max_score is None else f"{task.max_score:g}"
     powers = sorted(
@@ -59,13 +59,13 @@ def task_section(found: Findings, task: TaskFindings) -> str:
         key=lambda name: int(name.removeprefix("pass^")),
     )
     most = max((row.episodes for row in task.rows), default=0)
-    asks = any(row.unusable is not None or found.suite.arm(row.arm).kind in ASKS for row in task.rows)
+    asks = any(row.unusable is not None or findings.suite.arm(row.arm).kind in ASKS for row in task.rows)
     scores, costs = [], []
     for row in task.rows:
-        role = arm_role(found.suite.arm(row.arm), found.suite)
+        role = arm_role(findings.suite.arm(row.arm), findings.suite)
         n = f"{row.n}" if row.n == row.planned else f"{row.n} of {row.planned}"
-        head = [_arm_head(found, row.arm), f"<td>{n}</td>", f"<td>{row.episodes}</td>"]
-        failures = [f"<td>{row.failed}</td>", *([_unusable_cell(found, row)] if asks else [])]
+        head = [_arm_head(findings, row.arm), f"<td>{n}</td>", f"<td>{row.episodes}</td>"]
+        failures = [f"<td>{row.failed}</td>", *([_unusable_cell(findings, row)] if asks else [])]
         if not row.n:
             width = len(_SCORES) + len(powers) + 1
             scores.append((role, [*head, f'<td class="unknown left" colspan="{width}">no finished run</td>']))
@@ -77,7 +77,7 @@ def task_section(found: Findings, task: TaskFindings) -> str:
         scores.append((role, [*head, *means, _gain_cell(row), *passes]))
         spent = [mean_cell(row.measures[name], row.n, mark=mark if MEASURES[name].by_length else "") for name in _COSTS]
         costs.append((role, [*head, *spent, *failures]))
-    reference = found.suite.reference
+    reference = findings.suite.reference
     pass_columns = ["pass@1" if name == "pass^1" else name for name in powers]
     return (
         f'<h3>{escape(task.task)}</h3><p class="note">{task.episodes} episodes; best possible score: {best}; '
@@ -86,22 +86,22 @@ def task_section(found: Findings, task: TaskFindings) -> str:
             f"Scores at {task.task}: means over finished runs",
             ["arm", "runs", "episodes", *_SCORES.values(), f"gain over {reference}", *pass_columns],
             scores,
-            found.again,
+            findings.again,
             note=_footnote(task.rows, most, reference),
         )
         + html_table(
             f"Costs at {task.task}: means over finished runs",
             ["arm", "runs", "episodes", *_COSTS.values(), "runs failed", *(["unusable answers"] if asks else [])],
             costs,
-            found.again,
+            findings.again,
         )
     )
 
 
-def _arm_head(found: Findings, arm: str) -> str:
-    caveats = found.caveats_of(arm)
+def _arm_head(findings: Findings, arm: str) -> str:
+    caveats = findings.caveats_of(arm)
     notes = [
-        *(["reference"] if arm == found.suite.reference else []),
+        *(["reference"] if arm == findings.suite.reference else []),
         *(["greedy"] if caveats.selects in {"greedy", "majority"} else []),
         *(["upper bound: the score chooses"] if caveats.score_chooses else []),
     ]
@@ -121,10 +121,10 @@ def _power_cell(row: ArmRow, name: str, mark: str) -> str:
     return mean_cell(row.measures[name], row.n, mark=mark) if name in row.measures else _NONE
 
 
-def _unusable_cell(found: Findings, row: ArmRow) -> str:
+def _unusable_cell(findings: Findings, row: ArmRow) -> str:
     if row.unusable is not None:
         return f"<td>{len(row.unusable)}</td>"
-    return _UNKNOWN if found.suite.arm(row.arm).kind in ASKS else _NONE
+    return _UNKNOWN if findings.suite.arm(row.arm).kind in ASKS else _NONE
 
 
 def _footnote(rows: Sequence[ArmRow], most: int, reference: str) -> str:

@@ -42,12 +42,12 @@ _TEXT_COLUMNS = {"task", "why", "kind", "picks", "remarks", "command"}
 
 
 def mean_cell(
-    found: RunMean | None, n: int | None, *, signed: bool = False, note: str = "", mark: str = "", side: str = ""
+    mean: RunMean | None, n: int | None, *, signed: bool = False, note: str = "", mark: str = "", side: str = ""
 ) -> str:
     """Return a table cell with a mean, its interval, and its n if that differs from the row's `n`.
 
     Args:
-        found: the mean; None: unknown.
+        mean: the mean; None: unknown.
         n: the number of runs of the row.
         signed: write a plus before positive means.
         note: a line below.
@@ -58,15 +58,15 @@ def mean_cell(
         >>> mean_cell(None, 3)
         '<td class="unknown">unknown</td>'
     """
-    if found is None:
+    if mean is None:
         return '<td class="unknown">unknown</td>'
-    count = "" if found.n in {n, 1} else f", n = {found.n}"
-    kind = ' class="interval"' if found.interval is not None else ""
-    shown = f' class="{side}"' if side else ""
+    count = "" if mean.n in {n, 1} else f", n = {mean.n}"
+    kind = ' class="interval"' if mean.interval is not None else ""
+    css_class = f' class="{side}"' if side else ""
     extra = f"<small>{escape(note)}</small>" if note else ""
     return (
-        f"<td{shown}>{mean_text(found, signed=signed)}{escape(mark)}"
-        f"<small{kind}>{interval_text(found, signed=signed)}{count}</small>{extra}</td>"
+        f"<td{css_class}>{mean_text(mean, signed=signed)}{escape(mark)}"
+        f"<small{kind}>{interval_text(mean, signed=signed)}{count}</small>{extra}</td>"
     )
 
 
@@ -113,12 +113,12 @@ def html_table(
     )
 
 
-def interval_bar(name: str, found: RunMean, low: float, high: float, kind: str) -> str:
+def interval_bar(name: str, mean: RunMean, low: float, high: float, kind: str) -> str:
     """Return an interval as a bar with a dot, on a scale from `low` to `high` that has a line at zero.
 
     Args:
         name: of the arm, for screen readers.
-        found: its gain.
+        mean: its gain.
         low, high: ends of the scale.
         kind: the kind of its verdict; see `seasoned.lab.analysis.phrases.badge`.
     """
@@ -127,15 +127,15 @@ def interval_bar(name: str, found: RunMean, low: float, high: float, kind: str) 
         return _percent(value, low, high)
 
     bar = ""
-    if found.interval is not None:
-        ends = f'x1="{x(found.interval.low)}" x2="{x(found.interval.high)}"'
+    if mean.interval is not None:
+        ends = f'x1="{x(mean.interval.low)}" x2="{x(mean.interval.high)}"'
         bar = f'<line {ends} y1="50%" y2="50%" stroke="currentColor" stroke-width="3"/>'
     filled = "currentColor" if kind in {"better", "worse", "alarm"} else "var(--paper)"
     return (
         f'<svg class="glyph {kind}" role="img" '
-        f'aria-label="gain of {escape(name)}: {mean_text(found, signed=True)} {interval_text(found, signed=True)}">'
+        f'aria-label="gain of {escape(name)}: {mean_text(mean, signed=True)} {interval_text(mean, signed=True)}">'
         f'<line x1="{x(0.0)}" x2="{x(0.0)}" y1="0" y2="100%" stroke="var(--soft)" stroke-dasharray="2 2"/>{bar}'
-        f'<circle cx="{x(found.mean)}" cy="50%" r="5" fill="{filled}" stroke="currentColor" stroke-width="2"/></svg>'
+        f'<circle cx="{x(mean.mean)}" cy="50%" r="5" fill="{filled}" stroke="currentColor" stroke-width="2"/></svg>'
     )
 
 

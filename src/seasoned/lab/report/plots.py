@@ -49,7 +49,7 @@ _STYLE = {
 }
 
 
-def draw_pictures(found: Findings, out: Path) -> dict[str, Path]:
+def draw_pictures(findings: Findings, out: Path) -> dict[str, Path]:
     """Write the pictures as PNGs, and return their paths by name: `gains`, then `curves TASK` and `arms TASK`.
 
     `curves` shows up to six arms in one frame: the reference and ours, each with its band, the placebo, then the arms
@@ -68,23 +68,23 @@ def draw_pictures(found: Findings, out: Path) -> dict[str, Path]:
         pyplot.close(figure)
 
     with pyplot.rc_context(_STYLE):
-        if any(claim.gain is not None for claim in found.claims):
-            save(_gains(pyplot, found), "gains")
-        for task in found.tasks:
+        if any(claim.gain is not None for claim in findings.claims):
+            save(_gains(pyplot, findings), "gains")
+        for task in findings.tasks:
             rows = [row for row in task.rows if row.curve is not None]
             if rows:
-                save(_curves(pyplot, found, task, rows), f"curves {task.task}")
+                save(_curves(pyplot, findings, task, rows), f"curves {task.task}")
             if len(rows) >= _FRAMES_FROM:
-                save(_frames(pyplot, found, task, rows), f"arms {task.task}")
+                save(_frames(pyplot, findings, task, rows), f"arms {task.task}")
     return paths
 
 
-def _gains(pyplot: Any, found: Findings) -> Any:
+def _gains(pyplot: Any, findings: Findings) -> Any:
     """Draw a row per arm: the gain over the reference, with its interval, and a line at zero."""
-    shown = [(claim, claim.gain) for claim in found.claims if claim.gain is not None]
+    shown = [(claim, claim.gain) for claim in findings.claims if claim.gain is not None]
     figure, axes = pyplot.subplots(figsize=(7.5, 0.9 + 0.42 * len(shown)))
     axes.axvline(0.0, color=_REFERENCE, linewidth=1.2)
-    styles = _line_styles(found)
+    styles = _line_styles(findings)
     for y, (claim, gain) in enumerate(shown):
         colour = styles[claim.arm][0]
         clear = claim.verdict in {"better", "worse"}
@@ -101,17 +101,17 @@ def _gains(pyplot: Any, found: Findings) -> Any:
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.spines["left"].set_visible(False)
     units = sorted({claim.unit for claim, _ in shown})
-    axes.set_xlabel(f"gain over {found.suite.reference}, {' or '.join(units)} (filled: holds after adjustment)")
+    axes.set_xlabel(f"gain over {findings.suite.reference}, {' or '.join(units)} (filled: holds after adjustment)")
     return figure
 
 
-def _curves(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
+def _curves(pyplot: Any, findings: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
     figure, axes = pyplot.subplots(figsize=(7.5, 4.0))
-    styles = _line_styles(found)
+    styles = _line_styles(findings)
     ends: list[tuple[float, str, str]] = []
-    for row in _readable(found, rows):
+    for row in _readable(findings, rows):
         colour, dash = styles[row.arm]
-        heavy = _role(found, row) in {"ours", "reference"}
+        heavy = _role(findings, row) in {"ours", "reference"}
         end = _line(axes, row, colour, dash, 2.6 if heavy else 1.4, band=0.2 if heavy else None)
         ends.append((end, row.arm, colour))
     _axes(axes, task, rows)
@@ -119,10 +119,10 @@ def _curves(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
     return figure
 
 
-def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
+def _frames(pyplot: Any, findings: Findings, task: TaskFindings, rows: Sequence[ArmRow]) -> Any:
     """Draw small multiples: the same axes for every arm, with the reference in the background."""
-    reference = next((row for row in rows if row.arm == found.suite.reference), None)
-    others, styles = [row for row in rows if row is not reference], _line_styles(found)
+    reference = next((row for row in rows if row.arm == findings.suite.reference), None)
+    others, styles = [row for row in rows if row is not reference], _line_styles(findings)
     columns = min(4, max(2, len(others)))
     lines = math.ceil(len(others) / columns)
     figure, frames = pyplot.subplots(
@@ -147,32 +147,32 @@ def _frames(pyplot: Any, found: Findings, task: TaskFindings, rows: Sequence[Arm
     return figure
 
 
-def _line_styles(found: Findings) -> dict[str, tuple[str, Any]]:
+def _line_styles(findings: Findings) -> dict[str, tuple[str, Any]]:
     """Return the colour and dashes of each arm, which are the same in every picture."""
     ours = {"reference": (_REFERENCE, "-"), "ours": (_OURS, "-")}
     styles: dict[str, tuple[str, Any]] = {}
     others = 0
-    for arm in found.suite.arms:
-        known = ours.get(arm_role(arm, found.suite))
+    for arm in findings.suite.arms:
+        known = ours.get(arm_role(arm, findings.suite))
         styles[arm.name] = known or (_OTHERS[others % len(_OTHERS)], _DASHES[others % len(_DASHES)])
         others += known is None
     return styles
 
 
-def _role(found: Findings, row: ArmRow) -> str:
-    return arm_role(found.suite.arm(row.arm), found.suite)
+def _role(findings: Findings, row: ArmRow) -> str:
+    return arm_role(findings.suite.arm(row.arm), findings.suite)
 
 
-def _readable(found: Findings, rows: Sequence[ArmRow]) -> list[ArmRow]:
+def _readable(findings: Findings, rows: Sequence[ArmRow]) -> list[ArmRow]:
     """Return at most six rows in drawing order: the special arms, then those with the best final scores."""
 
     def rank(row: ArmRow) -> tuple[int, float]:
         final = row.measures["final"]
-        place = {"ours": 0, "reference": 1, "placebo": 2}.get(_role(found, row), 3)
+        place = {"ours": 0, "reference": 1, "placebo": 2}.get(_role(findings, row), 3)
         return place, -(final.mean if final is not None else 0.0)
 
     on_top = {"reference": 0, "other": 1, "placebo": 2, "ours": 3}
-    return sorted(sorted(rows, key=rank)[:_MOST_LINES], key=lambda row: on_top[_role(found, row)])
+    return sorted(sorted(rows, key=rank)[:_MOST_LINES], key=lambda row: on_top[_role(findings, row)])
 
 
 def _line(axes: Any, row: ArmRow, colour: str, dash: Any, width: float, *, band: float | None) -> float:

@@ -72,41 +72,43 @@ def write_report(
         >>> from seasoned.lab.results.run_results import load_results
         >>> write_report(load_results(Path("lab/quick")), Path("lab/quick")).summary  # doctest: +SKIP
     """
-    found = analyze(results, audited, progress)
+    findings = analyze(results, audited, progress)
     pictures: dict[str, Path] = {}
     no_pictures = None
     try:
         out.mkdir(parents=True, exist_ok=True)
         try:
-            pictures = draw_pictures(found, out)
+            pictures = draw_pictures(findings, out)
         except MissingExtraError as error:
             no_pictures = error.next_step
         html, data = out / "report.html", out / "report.json"
-        content = {"format": _REPORT_FORMAT, "interval": "95 %, not adjusted for being many", **found.to_json()}
+        content = {"format": _REPORT_FORMAT, "interval": "95 %, not adjusted for being many", **findings.to_json()}
         data.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
         # The text of an error can hold lone surrogates, from a file name that is not UTF-8.
-        html.write_text(render_page(found, pictures, no_pictures), encoding="utf-8", errors="backslashreplace")
+        html.write_text(render_page(findings, pictures, no_pictures), encoding="utf-8", errors="backslashreplace")
     except OSError as error:
         raise InputError(f"{out}: {error}", "a report is written into a folder", "Choose another folder.") from error
-    return Report(html, data, pictures, _summary(found, no_pictures, width), found)
+    return Report(html, data, pictures, _summary(findings, no_pictures, width), findings)
 
 
-def _summary(found: Findings, no_pictures: str | None, width: int | None) -> str:
-    lines = [f"{found.suite.name}: {found.done} of {plural(found.runs, 'run')} finished"]
-    for claim in found.claims:
-        lines.append(claim_sentence(claim, found.suite.reference, arm_role(found.suite.arm(claim.arm), found.suite)))
-        lines += [f"  {each}" for each in found.caveats_of(claim.arm).remarks]
-        lines += [f"  {worst_case_sentence(each)}" for each in found.worst if each.arm == claim.arm]
-    if found.unread:
-        lines.append(f"{plural(len(found.unread), 'file')} could not be read; the first: {found.unread[0]}")
-    if found.changed_code:
-        lines.append(changed_code_sentence(found.changed_code))
-    if (stopped := early_end_sentence(found.stopped)) is not None:
+def _summary(findings: Findings, no_pictures: str | None, width: int | None) -> str:
+    lines = [f"{findings.suite.name}: {findings.done} of {plural(findings.runs, 'run')} finished"]
+    for claim in findings.claims:
+        lines.append(
+            claim_sentence(claim, findings.suite.reference, arm_role(findings.suite.arm(claim.arm), findings.suite))
+        )
+        lines += [f"  {each}" for each in findings.caveats_of(claim.arm).remarks]
+        lines += [f"  {worst_case_sentence(each)}" for each in findings.worst if each.arm == claim.arm]
+    if findings.unread:
+        lines.append(f"{plural(len(findings.unread), 'file')} could not be read; the first: {findings.unread[0]}")
+    if findings.changed_code:
+        lines.append(changed_code_sentence(findings.changed_code))
+    if (stopped := early_end_sentence(findings.stopped)) is not None:
         lines.append(stopped)
-    if crashed := [each for each in found.troubles if each.error is not None]:
+    if crashed := [each for each in findings.troubles if each.error is not None]:
         first = crashed[0]
         run = f"{first.task}, {first.arm}, seed {first.seed}"
-        lines.append(f"{len(crashed)} of {plural(found.runs, 'run')} broke off; the first: {run}: {first.error}")
+        lines.append(f"{len(crashed)} of {plural(findings.runs, 'run')} broke off; the first: {run}: {first.error}")
     if no_pictures is not None:
         lines.append(f"No pictures: {no_pictures}")
     indents = ["  " if line.startswith("  ") else "" for line in lines]

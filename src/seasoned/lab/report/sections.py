@@ -22,23 +22,23 @@ _MOST_COLUMNS = 5
 _LISTED_APART = {"sessions", "versions", "python", "machine", "revision", "began_at", "command"}
 
 
-def wins_section(found: Findings) -> str:
+def wins_section(findings: Findings) -> str:
     """Return the tables of every arm against every other."""
-    names = [arm.name for arm in found.suite.arms]
-    by_pair = {(win.arm, win.other): win for win in found.wins}
+    names = [arm.name for arm in findings.suite.arms]
+    by_pair = {(win.arm, win.other): win for win in findings.wins}
     tables = -(-len(names) // _MOST_COLUMNS)
     shown = []
     for number in range(tables):  # tables of equal width, so that they fit the page
         others = names[number * len(names) // tables : (number + 1) * len(names) // tables]
         rows = [
             (
-                arm_role(found.suite.arm(arm), found.suite),
+                arm_role(findings.suite.arm(arm), findings.suite),
                 [row_head(arm), *(_win(by_pair.get((arm, o))) for o in others)],
             )
             for arm in names
         ]
         part = f", {number + 1} of {tables}" if tables > 1 else ""
-        shown.append(html_table(f"Every arm against every other{part}", ["arm", *others], rows, found.again))
+        shown.append(html_table(f"Every arm against every other{part}", ["arm", *others], rows, findings.again))
     return (
         section_heading("wins")
         + "<p class=\"note\">The row's arm against the column's: paired runs won-tied-lost by average score, "
@@ -62,7 +62,7 @@ def _win(win: PairwiseComparison | None) -> str:
     return f"<td>{counts}{difference}</td>"
 
 
-def flips_section(found: Findings) -> str:
+def flips_section(findings: Findings) -> str:
     """Return how often memory changed the likeliest action, and the returns after it did."""
     parts = [
         section_heading("flips") + '<p class="note">A decision is flipped if its likeliest action with memory differs '
@@ -72,10 +72,10 @@ def flips_section(found: Findings) -> str:
         "<em>Ties broken</em>: the model had several likeliest actions, and memory chose one of them; that is no "
         "flip.</p>"
     ]
-    if not found.flips:
+    if not findings.flips:
         parts.append("<p>No arm's memory was replayed; the share of steps flipped in play is in the tables above.</p>")
         return "".join(parts)
-    if found.suite.model == "uniform":
+    if findings.suite.model == "uniform":
         parts.append(
             "<p>The model <code>uniform</code> gives every action the same probability: memory only breaks ties here, "
             "and no decision can flip.</p>"
@@ -83,7 +83,7 @@ def flips_section(found: Findings) -> str:
     columns = ["decisions", "flips", "share flipped", "took memory's", "took the model's", "helped"]
     totals = [
         (
-            arm_role(found.suite.arm(each.arm), found.suite),
+            arm_role(findings.suite.arm(each.arm), findings.suite),
             [
                 row_head(each.arm),
                 f'<td class="left">{escape(each.task)}</td>',
@@ -91,20 +91,20 @@ def flips_section(found: Findings) -> str:
                 *_flip_row(each.total),
             ],
         )
-        for each in found.flips
+        for each in findings.flips
     ]
     headings = ["arm", "task", "ties broken", *columns]
-    parts.append(html_table("Decisions that memory changed, all runs", headings, totals, found.again))
-    for each in found.flips:
+    parts.append(html_table("Decisions that memory changed, all runs", headings, totals, findings.again))
+    for each in findings.flips:
         left_out = "".join(f" Left out: {escape(why)}." for why in each.left_out)
         rows = [("", [row_head(_range(group)), *_flip_row(group)]) for group in each.groups]
-        unfolded = " open" if arm_role(found.suite.arm(each.arm), found.suite) == "ours" else ""
+        unfolded = " open" if arm_role(findings.suite.arm(each.arm), findings.suite) == "ours" else ""
         parts.append(
             f"<details{unfolded}><summary>{escape(each.arm)} at {escape(each.task)}, by number of neighbours</summary>"
             f'<p class="note">{plural(each.runs, "run")}; {plural(each.ties, "tie")} of the model broken, '
             f"no flips.{left_out}</p>"
             + html_table(
-                f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, found.again
+                f"By number of neighbours: {each.arm} at {each.task}", ["neighbours", *columns], rows, findings.again
             )
             + "</details>"
         )
@@ -119,19 +119,19 @@ def _range(group: FlipGroup) -> str:
 
 def _flip_row(group: FlipGroup) -> list[str]:
     counts = [f"<td>{n:,}</td>" for n in (group.decisions, group.flips)]
-    took = [f"<td>{n:,}</td>" for n in (group.took_memory, group.took_base)]
+    taken = [f"<td>{n:,}</td>" for n in (group.took_memory, group.took_base)]
     helped = (
         mean_cell(group.helped, None, signed=True) if group.helped is not None else '<td class="unknown">no pair</td>'
     )
-    return [*counts, mean_cell(group.share, None), *took, helped]
+    return [*counts, mean_cell(group.share, None), *taken, helped]
 
 
-def splits_section(found: Findings) -> str:
+def splits_section(findings: Findings) -> str:
     """Return the scores by split: the end of learning, new slots, held-out tasks."""
     parts = [section_heading("splits")]
-    names = list(dict.fromkeys(row.split for row in found.splits))
+    names = list(dict.fromkeys(row.split for row in findings.splits))
     if not names:
-        return parts[0] + "<p>The suite asks for no transfer episodes.</p>\n"
+        return parts[0] + "<p>The suite has no transfer episodes.</p>\n"
     parts.append(
         '<p class="note"><em>Same task</em>: the last quarter of the learning episodes. '
         "The others are played after the last learning episode, without learning from them. "
@@ -139,16 +139,16 @@ def splits_section(found: Findings) -> str:
     )
     for split in names:
         rows = []
-        shown = [row for row in found.splits if row.split == split]
+        shown = [row for row in findings.splits if row.split == split]
         most = {row.task: max(each.learned for each in shown if each.task == row.task) for row in shown}
         for row in shown:
-            reference = row.arm == found.suite.reference
+            reference = row.arm == findings.suite.reference
             gain = "<td></td>" if reference else mean_cell(row.gain, row.score.n, signed=True)
             if row.gain is None and not reference:
                 gain = '<td class="unknown">no pair</td>'
             rows.append(
                 (
-                    arm_role(found.suite.arm(row.arm), found.suite),
+                    arm_role(findings.suite.arm(row.arm), findings.suite),
                     [
                         row_head(row.arm),
                         f'<td class="left">{escape(row.task)}</td>',
@@ -161,26 +161,26 @@ def splits_section(found: Findings) -> str:
             )
         fewer = any(row.learned < most[row.task] for row in shown)
         note = f"{FEWER_EPISODES} after fewer learning episodes than others" if fewer else ""
-        columns = ["arm", "task", "runs", "episodes", "score", f"difference to {found.suite.reference}"]
+        columns = ["arm", "task", "runs", "episodes", "score", f"difference to {findings.suite.reference}"]
         parts.append(
-            f"<h3>{escape(split)}</h3>" + html_table(f"Scores, {split}", columns, rows, found.again, note=note)
+            f"<h3>{escape(split)}</h3>" + html_table(f"Scores, {split}", columns, rows, findings.again, note=note)
         )
     return "".join(parts)
 
 
-def troubles_section(found: Findings) -> str:
+def troubles_section(findings: Findings) -> str:
     """Return the runs that failed or did not end, unreadable files and unusable answers."""
     parts = [section_heading("troubles")]
-    if (stopped := early_end_sentence(found.stopped)) is not None:
+    if (stopped := early_end_sentence(findings.stopped)) is not None:
         parts.append(f'<p class="warning">{escape(stopped)}</p>')
-    parts += [_unread(found), _unusable(found), _lost(found)]
-    if not found.troubles:
+    parts += [_unread(findings), _unusable(findings), _lost(findings)]
+    if not findings.troubles:
         nothing = "Every run finished." if any(parts[1:]) else "Nothing: every run finished."
         return "".join(parts) + f"<p>{nothing}</p>\n"
-    crashed = [each for each in found.troubles if each.error is not None]
+    crashed = [each for each in findings.troubles if each.error is not None]
     parts.append(
-        f"<p>{plural(len(crashed), 'run')} broke off with an error; {len(found.troubles) - len(crashed)} did not end."
-        "</p>"
+        f"<p>{plural(len(crashed), 'run')} broke off with an error; {len(findings.troubles) - len(crashed)} did not "
+        "end.</p>"
     )
     rows = [
         (
@@ -192,64 +192,64 @@ def troubles_section(found: Findings) -> str:
                 f'<td class="left error">{escape(each.error) if each.error is not None else "did not end"}</td>',
             ],
         )
-        for each in [*crashed, *(each for each in found.troubles if each.error is None)][:_MOST_TROUBLES]
+        for each in [*crashed, *(each for each in findings.troubles if each.error is None)][:_MOST_TROUBLES]
     ]
-    parts.append(html_table("Runs that did not end", ["arm", "task", "seed", "episodes", "why"], rows, found.again))
-    if len(found.troubles) > _MOST_TROUBLES:
-        parts.append(f"<p>And {len(found.troubles) - _MOST_TROUBLES} more: they are in report.json.</p>")
+    parts.append(html_table("Runs that did not end", ["arm", "task", "seed", "episodes", "why"], rows, findings.again))
+    if len(findings.troubles) > _MOST_TROUBLES:
+        parts.append(f"<p>And {len(findings.troubles) - _MOST_TROUBLES} more: they are in report.json.</p>")
     return "".join(parts)
 
 
-def _unread(found: Findings) -> str:
-    if not found.unread:
+def _unread(findings: Findings) -> str:
+    if not findings.unread:
         return ""
-    lines = "".join(f"<li>{escape(each)}</li>" for each in found.unread[:_MOST_TROUBLES])
-    more = len(found.unread) - _MOST_TROUBLES
+    lines = "".join(f"<li>{escape(each)}</li>" for each in findings.unread[:_MOST_TROUBLES])
+    more = len(findings.unread) - _MOST_TROUBLES
     rest = f"<p>And {more} more: they are in report.json.</p>" if more > 0 else ""
     return f"<p>These files could not be read; the scores of their runs count:</p><ul>{lines}</ul>{rest}"
 
 
-def _lost(found: Findings) -> str:
+def _lost(findings: Findings) -> str:
     """Return the model usage that is counted in no other number."""
-    usage = found.lost
+    usage = findings.lost
     if not usage.calls + usage.cached_calls:
         return ""
     usd = f", {usage.cost_usd:,.2f} dollars" if usage.cost_usd else ""
     total = f"{plural(usage.calls, 'call')}, {plural(usage.prompt_tokens + usage.completion_tokens, 'token')}{usd}"
-    filling = ", and learning from the episodes that memories were filled with," if found.suite.fill_episodes else ""
+    filling = ", and learning from the episodes that memories were filled with," if findings.suite.fill_episodes else ""
     return f"<p>Aborted episodes{filling} used {total} of the model. No other number here includes them.</p>"
 
 
-def _unusable(found: Findings) -> str:
+def _unusable(findings: Findings) -> str:
     """Return the model's unusable answers by arm and task, the first ones in full."""
     parts = []
-    for task in found.tasks:
+    for task in findings.tasks:
         for row in (row for row in task.rows if row.unusable):
             texts = row.unusable or ()
             lines = "".join(f"<li>{escape(each)}</li>" for each in texts[:_MOST_TEXTS])
             more = f"<p>And {len(texts) - _MOST_TEXTS} more.</p>" if len(texts) > _MOST_TEXTS else ""
             parts.append(
                 f"<details><summary>{plural(len(texts), 'unusable answer')} of the model to {escape(row.arm)} at "
-                f"{escape(task.task)}, without effect on what the arm learned</summary><ul>{lines}</ul>{more}"
+                f"{escape(task.task)}, without effect on learning</summary><ul>{lines}</ul>{more}"
                 "</details>"
             )
     return "".join(parts)
 
 
-def provenance_section(found: Findings) -> str:
+def provenance_section(findings: Findings) -> str:
     """Return the provenance of the numbers: command, revision, versions, seeds, sessions, suite."""
-    record = found.record
+    record = findings.record
     versions = record.get("versions") or {}
     facts: dict[str, Any] = {
         "command": record.get("command"),
-        "this report": found.again,
-        "folder's suite": found.suite.name,
+        "this report": findings.again,
+        "folder's suite": findings.suite.name,
         "revision": record.get("revision") or "not run from a working copy",
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "python": record.get("python"),
         "machine": record.get("machine"),
         "began": _when(record.get("began_at")),
-        "seeds": ", ".join(map(str, found.suite.seeds)),
+        "seeds": ", ".join(map(str, findings.suite.seeds)),
     }
     facts |= {key: value for key, value in record.items() if key not in _LISTED_APART}
     listed = "".join(f"<dt>{escape(k)}</dt><dd>{escape(str(v))}</dd>" for k, v in facts.items() if v is not None)
@@ -270,10 +270,10 @@ def provenance_section(found: Findings) -> str:
     if rows:
         parts.append(
             html_table(
-                "Sessions", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, found.again
+                "Sessions", ["began", "workers", "seconds", "stopped by", "revision", "command"], rows, findings.again
             )
         )
-    suite = escape(json.dumps(found.suite.to_json(), indent=2))
+    suite = escape(json.dumps(findings.suite.to_json(), indent=2))
     parts.append(f"<details><summary>The suite</summary><pre>{suite}</pre></details>")
     return "".join(parts)
 

@@ -81,7 +81,7 @@ class ExperimentResults:
         return tuple(each for each in self.runs if (each.key.task, each.key.arm) == (task, arm) and each.done)
 
     @property
-    def left(self) -> int:
+    def remaining_episodes(self) -> int:
         """The number of episodes still to be played, transfer episodes included."""
         return sum(
             planned_episodes(self.suite, each.key) - len(each.episodes) - sum(map(len, each.transfer.values()))

@@ -11,13 +11,13 @@ from seasoned.lab.results.run_results import RunResult
 __all__ = ["ASKS", "unusable_answers"]
 
 ASKS = frozenset({"reflexion", "workflows", "evolve"})
-"""Kinds of arms that ask their model for a text to learn from."""
+"""Kinds of arms that request a text to learn from."""
 
 _FILE = "faults.json"
 
 
 def unusable_answers(runs: Sequence[RunResult], kind: str) -> tuple[str, ...] | None:
-    """Return a line for each unusable answer of finished runs; None for an arm that asks for no texts.
+    """Return a line for each unusable answer of finished runs; None for an arm without such requests.
 
     Args:
         runs: finished runs. A run of a kind in `ASKS` without a file had no such answer.

@@ -84,27 +84,27 @@ def open_processes(number: int) -> Iterator[Processes]:
 def _end(processes: list[BaseProcess]) -> None:
     """Wait for processes to end, then interrupt, then kill them. A second Ctrl-C kills at once."""
     try:
-        left = _wait(processes, _GRACE_S)
-        for process in left:
+        running = _wait(processes, _GRACE_S)
+        for process in running:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid or 0, signal.SIGINT)
-        left = _wait(left, _INTERRUPTED_S)
+        running = _wait(running, _INTERRUPTED_S)
     except BaseException:
         for process in processes:
             process.kill()
         raise
-    for process in left:
+    for process in running:
         process.kill()
 
 
 def _wait(processes: list[BaseProcess], seconds: float) -> list[BaseProcess]:
     """Return the processes that have not ended in time."""
     until = time.monotonic() + seconds
-    left = {process.sentinel: process for process in processes}
-    while left and (ended := connection.wait(list(left), timeout=max(until - time.monotonic(), 0.0))):
+    running = {process.sentinel: process for process in processes}
+    while running and (ended := connection.wait(list(running), timeout=max(until - time.monotonic(), 0.0))):
         for sentinel in ended:
-            del left[sentinel]  # type: ignore[arg-type]
-    return list(left.values())
+            del running[sentinel]  # type: ignore[arg-type]
+    return list(running.values())
 
 
 @contextlib.contextmanager

@@ -61,20 +61,20 @@ class Schedule:
         Raises:
             SeasonedError: raised by `preflight`, before the first episode.
         """
-        left = list(runs)
-        if not left:
+        remaining = list(runs)
+        if not remaining:
             self.begins()
         fruitless = 0
-        while left:
-            before = len(left)
-            suspects, ended = self._play_until_broken(kind, left)
+        while remaining:
+            before = len(remaining)
+            suspects, ended = self._play_until_broken(kind, remaining)
             for run in suspects:
                 if kind != 1:
                     failed, ended = self._play_until_broken(1, [run])
                     if not failed:
                         continue
                 self._fail(run, ended)
-            fruitless = fruitless + 1 if len(left) == before else 0
+            fruitless = fruitless + 1 if len(remaining) == before else 0
             if fruitless == _MOST_FRUITLESS:
                 raise ConfigError(
                     f"the worker processes ended {fruitless} times before they played anything ({ended})",
@@ -100,8 +100,8 @@ class Schedule:
             )
             write_error(home, error, place[1])
 
-    def _play_until_broken(self, kind: int | str, left: list[RunKey]) -> tuple[list[RunKey], str]:
-        """Play runs and remove them from `left`, until none is left or a process ends.
+    def _play_until_broken(self, kind: int | str, remaining: list[RunKey]) -> tuple[list[RunKey], str]:
+        """Play runs and remove them from `remaining`, until none is left or a process ends.
 
         Returns:
             the runs that were under way when a process ended, and the reason of its end.
@@ -113,23 +113,23 @@ class Schedule:
                     preflight(workers, self.job, self.new_tasks)
                     self._checked = True
                     self.begins()
-                broken = self._play_with(workers, left, under_way, kind if isinstance(kind, int) else None)
+                broken = self._play_with(workers, remaining, under_way, kind if isinstance(kind, int) else None)
             except BaseException:  # Ctrl-C
                 request_stop(self.folder)
                 raise
         if not broken:
             return [], ""
         started = started_runs(self.folder)
-        left[:0] = [run for run in under_way.values() if run not in started]
+        remaining[:0] = [run for run in under_way.values() if run not in started]
         return [run for run in under_way.values() if run in started], workers.ended
 
     def _play_with(
-        self, workers: Workers, left: list[RunKey], under_way: dict[Future[str], RunKey], most: int | None = None
+        self, workers: Workers, remaining: list[RunKey], under_way: dict[Future[str], RunKey], most: int | None = None
     ) -> bool:
         """Play at most `most` runs at a time, until none is left or a process ends; return whether one ended."""
         broken = False
-        while (under_way or left) and not broken:
-            for run in [run for run in left if self._may_begin(run, [*left, *under_way.values()])]:
+        while (under_way or remaining) and not broken:
+            for run in [run for run in remaining if self._may_begin(run, [*remaining, *under_way.values()])]:
                 if most is not None and len(under_way) >= most:
                     break  # so that runs begin in the suite's order
                 try:
@@ -137,7 +137,7 @@ class Schedule:
                 except BrokenProcessPool:
                     broken = True
                     break
-                left.remove(run)
+                remaining.remove(run)
                 under_way[future] = run
             done, _ = wait(under_way, timeout=_POLL_S, return_when=FIRST_COMPLETED)
             self._offset = read_journal(self.folder, self._offset, self.on_episode)
